@@ -1,0 +1,51 @@
+package dev.pgworker.job;
+
+import java.time.Instant;
+import java.util.Set;
+
+import org.jspecify.annotations.Nullable;
+
+/**
+ * A job as it stood in the database when it was read: one row of {@code jobs} with its payload.
+ *
+ * @param id the row's id, unique in the schema and never used again
+ * @param taskIdentifier the name of the task that runs this job
+ * @param payload the payload as JSON text
+ * @param queueName the named queue whose jobs run one at a time, or null for none
+ * @param priority jobs with a numerically smaller priority run first
+ * @param runAt the instant before which the job does not run
+ * @param attempts how often the job has been claimed, a running attempt included
+ * @param maxAttempts the number of attempts after which the job fails permanently
+ * @param lastError what the last failed attempt reported, or null
+ * @param createdAt when the job was added
+ * @param updatedAt when the job was last changed by adding, failing or rescheduling it
+ * @param key the key under which the job can be replaced or removed, or null
+ * @param lockedAt when a worker claimed the job, or null when none holds it
+ * @param lockedBy the id of the worker that holds the job, or null
+ * @param revision how often the job has been replaced under its key
+ * @param flags what a worker may refuse to run, empty for none
+ */
+public record Job(
+        long id,
+        String taskIdentifier,
+        String payload,
+        @Nullable String queueName,
+        int priority,
+        Instant runAt,
+        int attempts,
+        int maxAttempts,
+        @Nullable String lastError,
+        Instant createdAt,
+        Instant updatedAt,
+        @Nullable String key,
+        @Nullable Instant lockedAt,
+        @Nullable String lockedBy,
+        int revision,
+        Set<String> flags) {
+
+    /** Returns a short description fit for logs: id, task and attempt, and never the payload. */
+    @Override
+    public String toString() {
+        return "job " + id + " (" + taskIdentifier + ", attempt " + attempts + "/" + maxAttempts + ")";
+    }
+}

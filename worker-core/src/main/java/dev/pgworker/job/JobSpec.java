@@ -1,0 +1,142 @@
+package dev.pgworker.job;
+
+import java.time.Duration;
+import java.time.Instant;
+import java.util.List;
+
+import org.jspecify.annotations.Nullable;
+
+/**
+ * How a job is to be scheduled. What is null takes the database's default.
+ *
+ * @param queueName the named queue whose jobs run one at a time, 1 to 128 characters; null for none
+ * @param runAt the instant before which the job does not run; null for the database's current time
+ * @param maxAttempts how often the job may be attempted, 1 to 32767; null for 25
+ * @param jobKey a key that is unique among waiting, running and failed jobs, 1 to 512 characters; null for none
+ * @param jobKeyMode what happens if a job with the key exists; null for {@link JobKeyMode#REPLACE}
+ * @param priority jobs with a smaller one run first, -32768 to 32767; null for 0
+ * @param flags marks by which a worker may refuse to run the job; empty for none
+ */
+public record JobSpec(
+        @Nullable String queueName,
+        @Nullable Instant runAt,
+        @Nullable Integer maxAttempts,
+        @Nullable String jobKey,
+        @Nullable JobKeyMode jobKeyMode,
+        @Nullable Integer priority,
+        List<String> flags) {
+
+    /** A job that runs as soon as possible with the database's defaults. */
+    public static final JobSpec DEFAULT = new JobSpec(null, null, null, null, null, null, List.of());
+
+    /**
+     * Checks every attribute.
+     *
+     * @throws IllegalArgumentException if one is out of its range; the message names it and says what is allowed
+     */
+    public JobSpec {
+        Arguments.requireQueueName(queueName);
+        Arguments.requireInstant("runAt", runAt);
+        Arguments.requireRange("maxAttempts", maxAttempts, 1, Short.MAX_VALUE);
+        Arguments.requireJobKey(jobKey);
+        Arguments.requireRange("priority", priority, Short.MIN_VALUE, Short.MAX_VALUE);
+        Arguments.requireFlags(Arguments.requireNonNull("flags", flags));
+        if (jobKeyMode != null && jobKey == null) {
+            throw new IllegalArgumentException("jobKeyMode must be null when there is no jobKey, but is " + jobKeyMode);
+        }
+        flags = List.copyOf(flags);
+    }
+
+    /** Returns a builder with nothing set. */
+    public static Builder builder() {
+        return new Builder();
+    }
+
+    /** Returns a builder with the values of this spec. */
+    public Builder toBuilder() {
+        Builder builder = new Builder();
+        builder.queueName = queueName;
+        builder.runAt = runAt;
+        builder.maxAttempts = maxAttempts;
+        builder.jobKey = jobKey;
+        builder.jobKeyMode = jobKeyMode;
+        builder.priority = priority;
+        builder.flags = flags;
+        return builder;
+    }
+
+    /** Builds a {@link JobSpec}. Not safe for use by several threads. */
+    public static final class Builder {
+
+        private @Nullable String queueName;
+        private @Nullable Instant runAt;
+        private @Nullable Integer maxAttempts;
+        private @Nullable String jobKey;
+        private @Nullable JobKeyMode jobKeyMode;
+        private @Nullable Integer priority;
+        private List<String> flags = List.of();
+
+        private Builder() {}
+
+        /** Sets the named queue, 1 to 128 characters; null for none. */
+        public Builder queueName(@Nullable String queueName) {
+            this.queueName = queueName;
+            return this;
+        }
+
+        /** Sets the instant before which the job does not run; null for the database's current time. */
+        public Builder runAt(@Nullable Instant runAt) {
+            this.runAt = runAt;
+            return this;
+        }
+
+        /** Sets {@code runAt} to the given time from the moment of this call, by the clock of this JVM. */
+        public Builder runIn(Duration delay) {
+            return runAt(Instant.now().plus(delay));
+        }
+
+        /** Sets how often the job may be attempted, 1 to 32767; null for 25. */
+        public Builder maxAttempts(@Nullable Integer maxAttempts) {
+            this.maxAttempts = maxAttempts;
+            return this;
+        }
+
+        /** Sets the job key, 1 to 512 characters; null for none. */
+        public Builder jobKey(@Nullable String jobKey) {
+            this.jobKey = jobKey;
+            return this;
+        }
+
+        /** Sets what happens if a job with the key exists; null for {@link JobKeyMode#REPLACE}. */
+        public Builder jobKeyMode(@Nullable JobKeyMode jobKeyMode) {
+            this.jobKeyMode = jobKeyMode;
+            return this;
+        }
+
+        /** Sets the priority, -32768 to 32767, smaller first; null for 0. */
+        public Builder priority(@Nullable Integer priority) {
+            this.priority = priority;
+            return this;
+        }
+
+        /** Sets the flags, replacing those set before. */
+        public Builder flags(String... flags) {
+            return flags(List.of(flags));
+        }
+
+        /** Sets the flags, replacing those set before. */
+        public Builder flags(List<String> flags) {
+            this.flags = flags;
+            return this;
+        }
+
+        /**
+         * Returns the spec.
+         *
+         * @throws IllegalArgumentException if an attribute is out of its range
+         */
+        public JobSpec build() {
+            return new JobSpec(queueName, runAt, maxAttempts, jobKey, jobKeyMode, priority, flags);
+        }
+    }
+}
