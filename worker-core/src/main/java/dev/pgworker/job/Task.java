@@ -16,7 +16,7 @@ import org.springframework.core.ParameterizedTypeReference;
  * @param payloadType the Java type of the payload
  * @param <P> the Java type of the payload
  */
-@SuppressWarnings("unused") // P ties payloads to payloadType where a task is used
+@SuppressWarnings("UnusedTypeParameter") // P ties payloads to payloadType where a task is used
 public record Task<P>(String identifier, Type payloadType) {
 
     /** Checks the identifier; prefer the factory methods, which tie {@code P} to {@code payloadType}. */

@@ -1,0 +1,63 @@
+package dev.pgworker.task;
+
+import org.jspecify.annotations.Nullable;
+
+import dev.pgworker.job.Job;
+import dev.pgworker.job.JobScheduler;
+import dev.pgworker.job.JobSpec;
+import dev.pgworker.job.Task;
+
+/**
+ * The running attempt of a job, as its handler sees it.
+ *
+ * <p>Valid while the handler runs. The methods may be called from any thread the handler uses. {@code toString()} is
+ * fit for logs: it names job, task and attempt and never the payload.
+ */
+public interface JobContext {
+
+    /** Returns the job as it was claimed. */
+    Job job();
+
+    /** Returns the id of the worker that runs the job, as {@code locked_by} has it. */
+    String workerId();
+
+    /** Returns where handlers add jobs; a handler's own transaction is joined as anywhere else. */
+    JobScheduler jobScheduler();
+
+    /**
+     * Returns true once the worker wants the handler to end: it is shutting down and the grace period is over. The
+     * thread that runs the handler has been interrupted, too. A handler that then ends with an exception gives its job
+     * back without the attempt being counted.
+     */
+    boolean isInterrupted();
+
+    /** Returns which attempt this is, beginning with 1. */
+    default int attempt() {
+        return job().attempts();
+    }
+
+    /** Returns true if the job fails permanently should this attempt fail. */
+    default boolean isLastAttempt() {
+        return job().attempts() >= job().maxAttempts();
+    }
+
+    /** As {@link JobScheduler#addJob(String, Object)}. */
+    default Job addJob(String identifier, @Nullable Object payload) {
+        return jobScheduler().addJob(identifier, payload);
+    }
+
+    /** As {@link JobScheduler#addJob(String, Object, JobSpec)}. */
+    default Job addJob(String identifier, @Nullable Object payload, JobSpec spec) {
+        return jobScheduler().addJob(identifier, payload, spec);
+    }
+
+    /** As {@link JobScheduler#addJob(Task, Object)}. */
+    default <P> Job addJob(Task<P> task, P payload) {
+        return jobScheduler().addJob(task, payload);
+    }
+
+    /** As {@link JobScheduler#addJob(Task, Object, JobSpec)}. */
+    default <P> Job addJob(Task<P> task, P payload, JobSpec spec) {
+        return jobScheduler().addJob(task, payload, spec);
+    }
+}
