@@ -29,8 +29,9 @@ public final class TaskRegistration {
     public static <P> TaskRegistration of(Task<P> task, TaskHandler<P> handler) {
         Arguments.requireNonNull("handler", handler);
         return new TaskRegistration(
-                task.identifier(), handler.getClass().getName(), (context, codec) -> handler.handle(
-                        codec.decode(context.job(), task), context));
+                task.identifier(),
+                handler.getClass().getName(),
+                (context, codec) -> handler.handle(codec.decode(context.job(), task), context));
     }
 
     /** Returns the task's name. */

@@ -1,0 +1,153 @@
+package dev.pgworker.task;
+
+import java.lang.reflect.AnnotatedElement;
+import java.lang.reflect.Method;
+import java.lang.reflect.Modifier;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.Comparator;
+import java.util.List;
+import java.util.Map;
+import java.util.Set;
+import java.util.function.Supplier;
+import java.util.stream.Collectors;
+
+import org.springframework.aop.support.AopUtils;
+import org.springframework.core.MethodIntrospector;
+import org.springframework.core.annotation.AnnotatedElementUtils;
+import org.springframework.core.annotation.AnnotationUtils;
+import org.springframework.core.annotation.MergedAnnotations;
+import org.springframework.core.annotation.MergedAnnotations.SearchStrategy;
+import org.springframework.util.ClassUtils;
+
+import dev.pgworker.job.Arguments;
+
+/**
+ * Finds the methods of a bean that are annotated with {@link JobHandler}, directly, through a composed annotation, or
+ * in a superclass or interface.
+ *
+ * <p>A method that could not work is refused here rather than when its first job runs.
+ */
+public final class JobHandlerMethods {
+
+    private static final Set<String> NOTHING = Set.of(void.class.getName(), Void.class.getName(), "kotlin.Unit");
+
+    private static final String ASYNC = "org.springframework.scheduling.annotation.Async";
+    private static final String CONTINUATION = "kotlin.coroutines.Continuation";
+
+    private JobHandlerMethods() {}
+
+    /**
+     * Returns the handlers of a bean, which may be an AOP proxy; empty if it has none.
+     *
+     * @throws HandlerDefinitionException if an annotated method cannot be a handler, or if the bean is a proxy that
+     *     does not offer it
+     */
+    public static List<TaskRegistration> find(Object bean) {
+        Arguments.requireNonNull("bean", bean);
+        List<Handler> handlers = handlers(AopUtils.getTargetClass(bean), () -> bean);
+        handlers.forEach(handler -> handler.invoker().resolve(bean.getClass()));
+        return registrations(handlers);
+    }
+
+    /**
+     * Returns the handlers of a bean that need not exist yet; empty if it has none.
+     *
+     * @param targetClass the class of the bean, behind any proxy
+     * @param bean gives the bean, or its proxy; called for every job, on the thread that runs it, and never before
+     * @throws HandlerDefinitionException if an annotated method cannot be a handler. That the bean turns out to be a
+     *     proxy that does not offer the method is reported in the same way when a job is run.
+     */
+    public static List<TaskRegistration> find(Class<?> targetClass, Supplier<?> bean) {
+        Arguments.requireNonNull("targetClass", targetClass);
+        Arguments.requireNonNull("bean", bean);
+        return registrations(handlers(targetClass, bean));
+    }
+
+    private record Handler(String identifier, String source, MethodInvoker invoker) {}
+
+    private static List<Handler> handlers(Class<?> beanClass, Supplier<?> bean) {
+        Class<?> targetClass = ClassUtils.getUserClass(beanClass);
+        if (!AnnotationUtils.isCandidateClass(targetClass, JobHandler.class)) {
+            return List.of();
+        }
+        Map<Method, JobHandler> methods = MethodIntrospector.selectMethods(
+                targetClass, (Method method) -> AnnotatedElementUtils.findMergedAnnotation(method, JobHandler.class));
+        List<Handler> handlers = new ArrayList<>();
+        methods.forEach((method, annotation) -> handlers.add(handler(method, annotation, targetClass, bean)));
+        // Reflection gives methods in no particular order.
+        handlers.sort(Comparator.comparing(Handler::source));
+        return handlers;
+    }
+
+    private static List<TaskRegistration> registrations(List<Handler> handlers) {
+        return handlers.stream()
+                .map(handler -> new TaskRegistration(handler.identifier(), handler.source(), handler.invoker()))
+                .toList();
+    }
+
+    private static Handler handler(Method method, JobHandler annotation, Class<?> targetClass, Supplier<?> bean) {
+        String source = source(method, targetClass);
+        requireIdentifier(annotation.value(), source);
+        requireInstanceMethod(method, source);
+        requireWorkDoneOnReturn(method, targetClass, source);
+        HandlerParameters parameters = HandlerParameters.of(method, targetClass, source);
+        return new Handler(
+                annotation.value(), source, new MethodInvoker(method, targetClass, source, parameters, bean));
+    }
+
+    private static String source(Method method, Class<?> targetClass) {
+        return Arrays.stream(method.getParameterTypes())
+                .map(Class::getSimpleName)
+                .collect(Collectors.joining(", ", targetClass.getName() + "." + method.getName() + "(", ")"));
+    }
+
+    private static void requireIdentifier(String identifier, String source) {
+        try {
+            Arguments.requireIdentifier(identifier);
+        } catch (IllegalArgumentException e) {
+            throw new HandlerDefinitionException(
+                    source + " has no valid task identifier: " + e.getMessage(),
+                    "Give @JobHandler an identifier of 1 to 128 characters");
+        }
+    }
+
+    private static void requireInstanceMethod(Method method, String source) {
+        if (Modifier.isStatic(method.getModifiers())) {
+            throw new HandlerDefinitionException(
+                    source + " is static, but a handler is a method of a bean", "Remove static");
+        }
+        if (Modifier.isPrivate(method.getModifiers())) {
+            throw new HandlerDefinitionException(
+                    source + " is private, so that proxies, and with them @Transactional, would be passed by",
+                    "Make the method package-private, protected or public");
+        }
+    }
+
+    /** The job is completed, which deletes it, when the method returns. */
+    private static void requireWorkDoneOnReturn(Method method, Class<?> targetClass, String source) {
+        Class<?>[] parameters = method.getParameterTypes();
+        if (parameters.length > 0 && parameters[parameters.length - 1].getName().equals(CONTINUATION)) {
+            throw new HandlerDefinitionException(
+                    source + " is a suspend function, and its job would be completed at the first suspension, before"
+                            + " the work is done",
+                    "Remove suspend, and wrap the body in runBlocking if it calls suspend functions");
+        }
+        if (!NOTHING.contains(method.getReturnType().getName())) {
+            throw new HandlerDefinitionException(
+                    source + " returns " + method.getReturnType().getSimpleName() + ", but a handler's result is used"
+                            + " by nobody, and its job would be completed without waiting for a future",
+                    "Return void, and wait in the method for work that other threads do");
+        }
+        if (isAsync(method) || isAsync(targetClass) || isAsync(method.getDeclaringClass())) {
+            throw new HandlerDefinitionException(
+                    source + " is @Async: it returns at once, and its job would be completed before the work is done"
+                            + " and never retried",
+                    "Remove @Async, from the class too; the worker runs handlers on threads of its own");
+        }
+    }
+
+    private static boolean isAsync(AnnotatedElement element) {
+        return MergedAnnotations.from(element, SearchStrategy.TYPE_HIERARCHY).isPresent(ASYNC);
+    }
+}

@@ -1,0 +1,134 @@
+package dev.pgworker.task;
+
+import java.lang.reflect.InvocationTargetException;
+import java.lang.reflect.Method;
+import java.lang.reflect.Modifier;
+import java.lang.reflect.Proxy;
+import java.lang.reflect.UndeclaredThrowableException;
+import java.util.function.Supplier;
+
+import org.jspecify.annotations.Nullable;
+import org.springframework.aop.SpringProxy;
+import org.springframework.aop.support.AopUtils;
+import org.springframework.core.BridgeMethodResolver;
+import org.springframework.util.ReflectionUtils;
+
+/**
+ * Calls an annotated method on its bean, through the bean's proxy where it has one.
+ *
+ * <p>The bean is asked for at every call, so that it may be lazy, scoped or a prototype.
+ */
+final class MethodInvoker implements TaskRegistration.Invoker {
+
+    private final Method method;
+    private final Class<?> targetClass;
+    private final String source;
+    private final HandlerParameters parameters;
+    private final Supplier<?> bean;
+
+    /** Null before the first call. A race of first calls only looks the same method up twice. */
+    private volatile @Nullable Target target;
+
+    /** The method as the class of the bean, which may be a proxy, offers it. */
+    private record Target(Class<?> beanClass, Method method, boolean proxy) {}
+
+    MethodInvoker(Method method, Class<?> targetClass, String source, HandlerParameters parameters, Supplier<?> bean) {
+        this.method = method;
+        this.targetClass = targetClass;
+        this.source = source;
+        this.parameters = parameters;
+        this.bean = bean;
+    }
+
+    @Override
+    public void invoke(JobContext context, PayloadCodec codec) throws Exception {
+        @Nullable Object[] values = parameters.values(context, codec);
+        Object receiver = bean.get();
+        Target current = target(receiver.getClass());
+        try {
+            current.method().invoke(receiver, values);
+        } catch (InvocationTargetException e) {
+            ReflectionUtils.rethrowException(thrownByHandler(e, current.proxy()));
+        }
+    }
+
+    /**
+     * Finds the method that can be called on beans of the given class.
+     *
+     * @throws HandlerDefinitionException if a proxy does not pass the call on to the handler
+     */
+    void resolve(Class<?> beanClass) {
+        target(beanClass);
+    }
+
+    private Target target(Class<?> beanClass) {
+        Target current = target;
+        if (current == null || current.beanClass() != beanClass) {
+            current = find(beanClass);
+            target = current;
+        }
+        return current;
+    }
+
+    private Target find(Class<?> beanClass) {
+        boolean jdkProxy = Proxy.isProxyClass(beanClass);
+        boolean classProxy = !jdkProxy && SpringProxy.class.isAssignableFrom(beanClass);
+        if (classProxy) {
+            requireOverridable(beanClass);
+        }
+        Method callable = jdkProxy ? onInterfaces(beanClass) : AopUtils.selectInvocableMethod(method, beanClass);
+        ReflectionUtils.makeAccessible(callable);
+        return new Target(beanClass, callable, jdkProxy || classProxy);
+    }
+
+    /** A method that the proxy class cannot override would run on the proxy itself, whose fields are all null. */
+    private void requireOverridable(Class<?> beanClass) {
+        int modifiers = method.getModifiers();
+        if (Modifier.isFinal(modifiers)) {
+            throw new HandlerDefinitionException(
+                    source + " is final, but its bean is a proxy that has to override it", "Remove final");
+        }
+        Class<?> owner = method.getDeclaringClass();
+        boolean packagePrivate = (modifiers & (Modifier.PUBLIC | Modifier.PROTECTED | Modifier.PRIVATE)) == 0;
+        if (packagePrivate
+                && !(owner.getPackage() == beanClass.getPackage()
+                        && owner.getClassLoader() == beanClass.getClassLoader())) {
+            throw new HandlerDefinitionException(
+                    source + " is package-private, but its bean is a proxy of another package or class loader,"
+                            + " which cannot override it",
+                    "Make the method public or protected");
+        }
+    }
+
+    private Method onInterfaces(Class<?> proxyClass) {
+        try {
+            return AopUtils.selectInvocableMethod(method, proxyClass);
+        } catch (IllegalStateException e) {
+            // An interface with type variables declares the method with other parameter types.
+            for (Class<?> type : proxyClass.getInterfaces()) {
+                for (Method candidate : type.getMethods()) {
+                    if (candidate.getName().equals(method.getName())
+                            && BridgeMethodResolver.getMostSpecificMethod(candidate, targetClass)
+                                    .equals(method)) {
+                        return candidate;
+                    }
+                }
+            }
+            throw new HandlerDefinitionException(
+                    source + " cannot be called: its bean is a JDK proxy, and no interface of the bean has the method",
+                    "Declare the method in an interface of the bean, or have the bean proxied by class"
+                            + " (proxyTargetClass = true; spring.aop.proxy-target-class=true)");
+        }
+    }
+
+    private static Throwable thrownByHandler(InvocationTargetException exception, boolean proxy) {
+        Throwable thrown = exception.getTargetException();
+        if (proxy
+                && thrown instanceof UndeclaredThrowableException wrapper
+                && wrapper.getUndeclaredThrowable() != null) {
+            // What a proxy makes of a checked exception that its interface does not declare.
+            return wrapper.getUndeclaredThrowable();
+        }
+        return thrown;
+    }
+}

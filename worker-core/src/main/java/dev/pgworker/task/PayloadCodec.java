@@ -1,0 +1,131 @@
+package dev.pgworker.task;
+
+import java.lang.reflect.Type;
+import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.ConcurrentMap;
+
+import org.jspecify.annotations.Nullable;
+import tools.jackson.databind.ObjectWriter;
+import tools.jackson.databind.json.JsonMapper;
+
+import dev.pgworker.job.Arguments;
+import dev.pgworker.job.Job;
+import dev.pgworker.job.JobSpec;
+import dev.pgworker.job.Task;
+
+/**
+ * Writes payloads as JSON and reads them back, by the rules of the application's {@code JsonMapper}.
+ *
+ * <p>One rule is added: the top-level keys {@code _trace} and {@code _cron}, which other workers and crontabs put into
+ * payloads, never make one unreadable, however strict the mapper is. A type that declares a property of that name still
+ * receives it. Safe for use by many threads.
+ */
+public final class PayloadCodec {
+
+    private static final String EMPTY_OBJECT = "{}";
+
+    private final JsonMapper mapper;
+    // Both are bounded by the number of payload types in the application.
+    private final ConcurrentMap<Type, PayloadReader> readers = new ConcurrentHashMap<>();
+    private final ConcurrentMap<Type, ObjectWriter> writers = new ConcurrentHashMap<>();
+
+    /** Uses the given mapper, and leaves its configuration alone. */
+    public PayloadCodec(JsonMapper mapper) {
+        this.mapper = Arguments.requireNonNull("mapper", mapper);
+    }
+
+    /**
+     * Returns a payload as JSON text, written by its run-time type.
+     *
+     * @param argumentName what messages call the payload
+     * @param payload the payload, or null for the empty object
+     * @throws IllegalArgumentException if the payload cannot be written, with the argument and the path of the
+     *     offending field named, or if it is a {@link JobSpec}, which is not meant as a payload
+     */
+    public String encode(String argumentName, @Nullable Object payload) {
+        return write(argumentName, payload, null);
+    }
+
+    /**
+     * Returns a payload as JSON text, written as the given type. The elements of a generic type, for instance
+     * {@code List<Shape>}, keep the type ids of a polymorphic {@code Shape} only this way.
+     *
+     * @param argumentName what messages call the payload
+     * @param payload the payload, or null for the empty object
+     * @param type the type as which the payload will be read
+     * @throws IllegalArgumentException as {@link #encode(String, Object)}, and if the payload is not of that type
+     */
+    public String encode(String argumentName, @Nullable Object payload, Type type) {
+        return write(argumentName, payload, Arguments.requireNonNull("type", type));
+    }
+
+    private String write(String argumentName, @Nullable Object payload, @Nullable Type type) {
+        if (payload == null) {
+            return EMPTY_OBJECT;
+        }
+        if (payload instanceof JobSpec || payload instanceof JobSpec.Builder) {
+            throw new IllegalArgumentException(argumentName + " must not be a JobSpec: pass the JobSpec as the third"
+                    + " argument, after the payload (null for none)");
+        }
+        try {
+            return type == null
+                    ? mapper.writeValueAsString(payload)
+                    : writer(type).writeValueAsString(payload);
+        } catch (RuntimeException e) {
+            JsonFailure failure = JsonFailure.of(e);
+            throw new IllegalArgumentException(
+                    argumentName + " of " + payload.getClass().getName() + " cannot be written as JSON at "
+                            + failure.path() + ": " + failure.reason(),
+                    e);
+        }
+    }
+
+    /**
+     * Returns the payload of a job as the payload type of a task; null only if that type is {@link Void}.
+     *
+     * @throws PayloadException if the payload does not fit the type
+     */
+    @SuppressWarnings({"unchecked", "NullAway"}) // Task ties P to payloadType, and only P = Void gives null
+    public <P> P decode(Job job, Task<P> task) {
+        return (P) decode(job, task.payloadType());
+    }
+
+    /**
+     * Returns the payload of a job as a value of the given type. For {@link tools.jackson.databind.JsonNode} that is the
+     * payload as it stands, {@code _trace} and {@code _cron} included.
+     *
+     * @param type a class or generic type without type variables
+     * @return the value; null only if the type is {@link Void}
+     * @throws PayloadException if the payload does not fit the type. A payload that reads as null fits no type but
+     *     {@code JsonNode}, those to which Jackson gives a value for null, such as {@code Optional}, and {@code Void}.
+     */
+    public @Nullable Object decode(Job job, Type type) {
+        PayloadReader reader = readers.get(type);
+        if (reader == null) {
+            reader = readers.computeIfAbsent(type, t -> PayloadReader.of(mapper, mapper.constructType(t)));
+        }
+        Object value;
+        try {
+            value = reader.read(job.payload());
+        } catch (RuntimeException e) {
+            JsonFailure failure = JsonFailure.of(e);
+            throw unreadable(job, type, failure.path(), failure.reason(), e);
+        }
+        if (value == null && !reader.mayBeNull()) {
+            throw unreadable(job, type, "$", "the payload is null", null);
+        }
+        return value;
+    }
+
+    private PayloadException unreadable(Job job, Type type, String path, String reason, @Nullable Throwable cause) {
+        return new PayloadException(
+                "The payload of job " + job.id() + " (task \"" + job.taskIdentifier() + "\") cannot be read as "
+                        + mapper.constructType(type).toCanonical() + " at " + path + ": " + reason,
+                cause);
+    }
+
+    private ObjectWriter writer(Type type) {
+        ObjectWriter writer = writers.get(type);
+        return writer != null ? writer : writers.computeIfAbsent(type, t -> mapper.writerFor(mapper.constructType(t)));
+    }
+}

@@ -1,0 +1,88 @@
+package dev.pgworker.task;
+
+import java.lang.reflect.GenericArrayType;
+import java.lang.reflect.ParameterizedType;
+import java.lang.reflect.Type;
+import java.lang.reflect.TypeVariable;
+import java.lang.reflect.WildcardType;
+import java.util.HashMap;
+import java.util.Map;
+
+import org.jspecify.annotations.Nullable;
+import org.springframework.core.ResolvableType;
+
+/** Turns the declared type of a parameter into the type it has in the concrete class of a bean. */
+final class PayloadTypes {
+
+    private final Map<TypeVariable<?>, Type> variables = new HashMap<>();
+
+    /** Knows what the given class, its superclasses and interfaces put in for type variables. */
+    PayloadTypes(Class<?> targetClass) {
+        collect(targetClass);
+    }
+
+    private void collect(Class<?> type) {
+        collectFrom(type.getGenericSuperclass());
+        for (Type implemented : type.getGenericInterfaces()) {
+            collectFrom(implemented);
+        }
+    }
+
+    private void collectFrom(@Nullable Type supertype) {
+        if (supertype instanceof ParameterizedType parameterized) {
+            Class<?> raw = (Class<?>) parameterized.getRawType();
+            Type[] arguments = parameterized.getActualTypeArguments();
+            for (int i = 0; i < arguments.length; i++) {
+                variables.put(raw.getTypeParameters()[i], resolve(arguments[i]));
+            }
+            collect(raw);
+        } else if (supertype instanceof Class<?> raw) {
+            collect(raw);
+        }
+    }
+
+    /** Returns the type with its variables replaced, as far as they are known. */
+    Type resolve(Type type) {
+        if (type instanceof TypeVariable<?> variable) {
+            return variables.getOrDefault(variable, variable);
+        }
+        if (type instanceof ParameterizedType parameterized) {
+            Type[] arguments = parameterized.getActualTypeArguments();
+            ResolvableType[] resolved = new ResolvableType[arguments.length];
+            for (int i = 0; i < arguments.length; i++) {
+                resolved[i] = ResolvableType.forType(resolve(arguments[i]));
+            }
+            return ResolvableType.forClassWithGenerics((Class<?>) parameterized.getRawType(), resolved)
+                    .getType();
+        }
+        if (type instanceof GenericArrayType array) {
+            return ResolvableType.forArrayComponent(ResolvableType.forType(resolve(array.getGenericComponentType())))
+                    .getType();
+        }
+        if (type instanceof WildcardType wildcard && wildcard.getLowerBounds().length == 0) {
+            // For reading, "? extends Shape" is Shape; Kotlin declares it wherever a type argument is not final.
+            Type bound = wildcard.getUpperBounds()[0];
+            return bound == Object.class ? wildcard : resolve(bound);
+        }
+        return type;
+    }
+
+    /** Returns the variable or wildcard that leaves a resolved type open, or null if the type is complete. */
+    static @Nullable Type openPart(Type resolved) {
+        if (resolved instanceof TypeVariable<?> || resolved instanceof WildcardType) {
+            return resolved;
+        }
+        if (resolved instanceof ParameterizedType parameterized) {
+            for (Type argument : parameterized.getActualTypeArguments()) {
+                Type open = openPart(argument);
+                if (open != null) {
+                    return open;
+                }
+            }
+        }
+        if (resolved instanceof GenericArrayType array) {
+            return openPart(array.getGenericComponentType());
+        }
+        return null;
+    }
+}

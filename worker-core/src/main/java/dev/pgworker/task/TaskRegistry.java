@@ -1,0 +1,67 @@
+package dev.pgworker.task;
+
+import java.util.ArrayList;
+import java.util.Collection;
+import java.util.Collections;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.Set;
+import java.util.stream.Collectors;
+
+import org.jspecify.annotations.Nullable;
+
+/** The tasks that an application can run, one handler for each identifier. Immutable. */
+public final class TaskRegistry {
+
+    private final Map<String, TaskRegistration> registrations;
+
+    private TaskRegistry(Map<String, TaskRegistration> registrations) {
+        this.registrations = registrations;
+    }
+
+    /**
+     * Returns the registry of the given tasks.
+     *
+     * @throws HandlerDefinitionException if an identifier has several handlers; the message names all such identifiers
+     *     with all their handlers
+     */
+    public static TaskRegistry of(Collection<TaskRegistration> registrations) {
+        Map<String, List<TaskRegistration>> byIdentifier = new LinkedHashMap<>();
+        for (TaskRegistration registration : registrations) {
+            byIdentifier
+                    .computeIfAbsent(registration.identifier(), identifier -> new ArrayList<>())
+                    .add(registration);
+        }
+        String duplicates = byIdentifier.entrySet().stream()
+                .filter(entry -> entry.getValue().size() > 1)
+                .map(entry -> "\"" + entry.getKey() + "\" by "
+                        + entry.getValue().stream()
+                                .map(TaskRegistration::source)
+                                .collect(Collectors.joining(" and ")))
+                .collect(Collectors.joining("; "));
+        if (!duplicates.isEmpty()) {
+            throw new HandlerDefinitionException(
+                    "A task must have one handler, but several handlers are registered for " + duplicates,
+                    "Keep one of the handlers, or give each its own identifier");
+        }
+        Map<String, TaskRegistration> unique = new LinkedHashMap<>();
+        byIdentifier.forEach((identifier, list) -> unique.put(identifier, list.get(0)));
+        return new TaskRegistry(Collections.unmodifiableMap(unique));
+    }
+
+    /** Returns the identifiers in the order of registration, unmodifiable. */
+    public Set<String> identifiers() {
+        return registrations.keySet();
+    }
+
+    /** Returns the task of this name, or null if this application has none. */
+    public @Nullable TaskRegistration find(String identifier) {
+        return registrations.get(identifier);
+    }
+
+    /** Returns true if there is no task. */
+    public boolean isEmpty() {
+        return registrations.isEmpty();
+    }
+}
