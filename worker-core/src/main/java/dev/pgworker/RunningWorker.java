@@ -1,0 +1,231 @@
+package dev.pgworker;
+
+import java.lang.management.ManagementFactory;
+import java.security.SecureRandom;
+import java.sql.SQLException;
+import java.time.Duration;
+import java.util.HexFormat;
+import java.util.List;
+import java.util.Map;
+import java.util.concurrent.Executor;
+import java.util.concurrent.ExecutorService;
+import java.util.concurrent.SynchronousQueue;
+import java.util.concurrent.ThreadPoolExecutor;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicInteger;
+
+import org.jspecify.annotations.Nullable;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+import org.springframework.dao.DataAccessException;
+import org.springframework.jdbc.UncategorizedSQLException;
+import org.springframework.jdbc.support.SQLStateSQLExceptionTranslator;
+import tools.jackson.databind.JsonNode;
+import tools.jackson.databind.json.JsonMapper;
+
+import dev.pgworker.engine.FetchLoop;
+import dev.pgworker.engine.JobCompleter;
+import dev.pgworker.engine.JobExecutor;
+import dev.pgworker.engine.JobRunner;
+import dev.pgworker.engine.LocalQueue;
+import dev.pgworker.engine.NotificationListener;
+import dev.pgworker.event.WorkerEvent;
+import dev.pgworker.event.WorkerEvents;
+import dev.pgworker.job.Job;
+import dev.pgworker.lifecycle.Outage;
+import dev.pgworker.recovery.Heartbeat;
+import dev.pgworker.store.JobStore;
+import dev.pgworker.store.WorkerStore;
+
+/** One run of a worker, from start to stop, under one id: wires the services and stops them in order. */
+final class RunningWorker {
+
+    private static final Logger log = LoggerFactory.getLogger(RunningWorker.class);
+
+    /** How long a service may take to notice that it is stopped. */
+    private static final Duration SERVICE_STOP_LIMIT = Duration.ofSeconds(5);
+
+    /** How long interrupted handlers may take to end before their jobs are given back regardless. */
+    private static final Duration AFTER_INTERRUPT = Duration.ofSeconds(1);
+
+    /** How long outcomes may take to be written when the worker stops. */
+    private static final Duration FLUSH_LIMIT = Duration.ofSeconds(10);
+
+    private final String id = "pgworker-" + randomHex();
+    private final WorkerParts parts;
+    private final WorkerEvents events;
+    private final JobStore store;
+    private final LocalQueue localQueue;
+    private final @Nullable ExecutorService ownExecutor;
+    private final JobCompleter completer;
+    private final JobExecutor executor;
+    private final FetchLoop fetchLoop;
+    private final NotificationListener listener;
+    private final Heartbeat heartbeat;
+
+    /** Wires a run. {@code onBreakingMigration} is called when this worker cannot go on with the schema. */
+    RunningWorker(WorkerParts parts, Runnable onBreakingMigration) {
+        this.parts = parts;
+        WorkerSettings settings = parts.settings();
+        Outage outage = new Outage();
+        events = new WorkerEvents(parts.listeners());
+        store = new JobStore(parts.dataSource(), parts.schema(), id);
+        localQueue = new LocalQueue(settings.concurrency());
+        completer = new JobCompleter(id, store, localQueue, settings.interruptedJobRetryDelay(), events, outage);
+        ownExecutor = parts.handlerExecutor() == null ? handlerThreads() : null;
+        Executor handlers = ownExecutor == null ? parts.handlerExecutor() : ownExecutor;
+        executor = new JobExecutor(
+                id,
+                localQueue,
+                new JobRunner(parts.tasks(), parts.codec(), events),
+                parts.jobScheduler(),
+                java.util.Objects.requireNonNull(handlers),
+                completer);
+        fetchLoop = new FetchLoop(
+                id,
+                store,
+                parts.tasks().identifiers(),
+                localQueue,
+                executor,
+                completer,
+                settings.pollInterval(),
+                events,
+                outage);
+        completer.connect(executor::submit, fetchLoop::capacityFreed);
+        listener = new NotificationListener(
+                id,
+                parts.listenDataSource(),
+                fetchLoop::jobsMayBeDue,
+                announcement -> onMigration(announcement, onBreakingMigration),
+                events,
+                outage);
+        heartbeat = new Heartbeat(
+                new WorkerStore(parts.dataSource(), parts.schema()),
+                id,
+                metadata(),
+                settings.heartbeatInterval(),
+                outage);
+    }
+
+    String id() {
+        return id;
+    }
+
+    void start() {
+        log.info(
+                "Worker {} starts: schema {}, concurrency {}, tasks {}",
+                id,
+                parts.schema().name(),
+                parts.settings().concurrency(),
+                parts.tasks().identifiers());
+        heartbeat.start();
+        completer.start();
+        listener.start();
+        fetchLoop.start();
+    }
+
+    /** Stops everything in the order that loses nothing; each step is bounded in time. */
+    void stop() {
+        log.info("Worker {} stops", id);
+        listener.stop(SERVICE_STOP_LIMIT);
+        fetchLoop.stop(SERVICE_STOP_LIMIT);
+        completer.stopContinuing();
+        executor.close();
+        finishAndFlush();
+        completer.stop(SERVICE_STOP_LIMIT);
+        heartbeat.stop(SERVICE_STOP_LIMIT);
+        heartbeat.deregister();
+        if (ownExecutor != null) {
+            ownExecutor.shutdown();
+        }
+        log.info("Worker {} has stopped", id);
+        events.publish(new WorkerEvent.WorkerStopped(id));
+    }
+
+    private void finishAndFlush() {
+        try {
+            executor.finish(parts.settings().shutdownGracePeriod(), AFTER_INTERRUPT);
+            if (!completer.awaitWritten(FLUSH_LIMIT)) {
+                log.error(
+                        "Some outcomes could not be written within {}; their jobs stay locked until"
+                                + " they are recovered",
+                        FLUSH_LIMIT);
+            }
+        } catch (InterruptedException e) {
+            Thread.currentThread().interrupt();
+            log.warn("The stop was interrupted; jobs that are running stay locked until they are recovered");
+        }
+    }
+
+    long runOnce() throws InterruptedException {
+        heartbeat.start();
+        completer.start();
+        try {
+            JobStore.Tasks tasks = store.tasks(parts.tasks().identifiers());
+            completer.continueWith(tasks);
+            while (true) {
+                // Read first: a job settled after this may have added one that the claim does not see.
+                long settled = localQueue.settledInTotal();
+                boolean idle = localQueue.isIdle();
+                int free = localQueue.free();
+                List<Job> jobs = free == 0 ? List.of() : store.claim(tasks, free);
+                if (!jobs.isEmpty()) {
+                    executor.submit(jobs);
+                } else if (idle) {
+                    return settled;
+                } else {
+                    localQueue.awaitSettledBeyond(settled);
+                }
+            }
+        } catch (SQLException e) {
+            throw translate(e);
+        } finally {
+            stop();
+        }
+    }
+
+    private static DataAccessException translate(SQLException e) {
+        DataAccessException translated = new SQLStateSQLExceptionTranslator().translate("run the due jobs", null, e);
+        return translated == null ? new UncategorizedSQLException("run the due jobs", null, e) : translated;
+    }
+
+    private void onMigration(String announcement, Runnable onBreakingMigration) {
+        try {
+            JsonNode json = new JsonMapper().readTree(announcement);
+            if (json.path("breaking").asBoolean(false)
+                    && json.path("migrationNumber").asInt(0) > 20) {
+                log.error(
+                        "Schema {} is being migrated by a newer Graphile Worker: {}",
+                        parts.schema().name(),
+                        announcement);
+                onBreakingMigration.run();
+            }
+        } catch (RuntimeException e) {
+            log.warn("A notification of a migration cannot be read: {}", announcement, e);
+        }
+    }
+
+    private String metadata() {
+        return new JsonMapper()
+                .writeValueAsString(Map.of(
+                        "implementation", "pgworker",
+                        "process", ManagementFactory.getRuntimeMXBean().getName(),
+                        "concurrency", parts.settings().concurrency(),
+                        "tasks", parts.tasks().identifiers()));
+    }
+
+    private static ExecutorService handlerThreads() {
+        AtomicInteger number = new AtomicInteger();
+        return new ThreadPoolExecutor(0, Integer.MAX_VALUE, 60, TimeUnit.SECONDS, new SynchronousQueue<>(), task -> {
+            Thread thread = new Thread(task, "worker-job-" + number.incrementAndGet());
+            thread.setDaemon(true);
+            return thread;
+        });
+    }
+
+    private static String randomHex() {
+        byte[] bytes = new byte[9];
+        new SecureRandom().nextBytes(bytes);
+        return HexFormat.of().formatHex(bytes);
+    }
+}

@@ -1,0 +1,202 @@
+package dev.pgworker;
+
+import java.util.ArrayList;
+import java.util.Collection;
+import java.util.List;
+import java.util.concurrent.Executor;
+import javax.sql.DataSource;
+
+import com.google.errorprone.annotations.concurrent.GuardedBy;
+import org.jspecify.annotations.Nullable;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+import tools.jackson.databind.json.JsonMapper;
+
+import dev.pgworker.event.WorkerEventListener;
+import dev.pgworker.job.JobScheduler;
+import dev.pgworker.job.Task;
+import dev.pgworker.schema.WorkerSchema;
+import dev.pgworker.task.PayloadCodec;
+import dev.pgworker.task.TaskHandler;
+import dev.pgworker.task.TaskRegistration;
+import dev.pgworker.task.TaskRegistry;
+
+/**
+ * Runs the jobs of the tasks it knows. Safe for use by many threads.
+ *
+ * <p>A worker may be started and stopped any number of times; each start registers under a fresh id. It does not
+ * install the schema: see {@link dev.pgworker.schema.SchemaMigrator}.
+ */
+public final class Worker implements AutoCloseable {
+
+    private static final Logger log = LoggerFactory.getLogger(Worker.class);
+
+    private final WorkerParts parts;
+
+    @GuardedBy("this") private @Nullable RunningWorker running;
+
+    private Worker(WorkerParts parts) {
+        this.parts = parts;
+    }
+
+    /**
+     * Returns a builder for a worker that takes its connections from the given data source: one permanently, and up to
+     * three more for moments at a time.
+     */
+    public static Builder builder(DataSource dataSource) {
+        return new Builder(dataSource);
+    }
+
+    /** Starts the worker and returns at once; does nothing if it runs. The database need not be reachable. */
+    public synchronized void start() {
+        if (running == null) {
+            RunningWorker fresh = new RunningWorker(parts, () -> stopInBackground("the schema has been migrated"));
+            fresh.start();
+            running = fresh;
+        }
+    }
+
+    /**
+     * Stops the worker: no further job is claimed, those not started are given back, running handlers are waited for
+     * and finally interrupted, outcomes are written, and the worker is deregistered. Returns when all that is done, at
+     * most the grace period and a few seconds later. Does nothing if the worker does not run.
+     */
+    public synchronized void stop() {
+        RunningWorker stopping = running;
+        if (stopping != null) {
+            stopping.stop();
+            running = null;
+        }
+    }
+
+    /** As {@link #stop}. */
+    @Override
+    public void close() {
+        stop();
+    }
+
+    /** Returns true between start and stop. */
+    public synchronized boolean isRunning() {
+        return running != null;
+    }
+
+    /** Returns the id under which the running worker locks jobs, or null if it does not run. */
+    public synchronized @Nullable String id() {
+        return running == null ? null : running.id();
+    }
+
+    /**
+     * Runs every job that is due, those included that become due while it runs, and returns when there is none left.
+     * Handlers run on the handler executor, as many at a time as the concurrency allows. For tests and scripts; the
+     * worker must not be started for it, and may be.
+     *
+     * @return how many jobs have been run, successfully or not
+     * @throws org.springframework.dao.DataAccessException if the database cannot be used
+     * @throws InterruptedException if the calling thread is interrupted; running jobs are then treated as by a stop
+     */
+    public long runOnce() throws InterruptedException {
+        return new RunningWorker(parts, () -> {}).runOnce();
+    }
+
+    private void stopInBackground(String reason) {
+        log.error("The worker stops because {}", reason);
+        Thread thread = new Thread(this::stop, "worker-stop");
+        thread.start();
+    }
+
+    /** Builds a {@link Worker}. Not safe for use by several threads. */
+    public static final class Builder {
+
+        private final DataSource dataSource;
+        private @Nullable DataSource listenDataSource;
+        private WorkerSchema schema = WorkerSchema.DEFAULT;
+        private WorkerSettings settings = WorkerSettings.builder().build();
+        private @Nullable PayloadCodec codec;
+        private @Nullable JobScheduler jobScheduler;
+        private @Nullable Executor handlerExecutor;
+        private final List<TaskRegistration> tasks = new ArrayList<>();
+        private final List<WorkerEventListener> listeners = new ArrayList<>();
+
+        private Builder(DataSource dataSource) {
+            this.dataSource = dataSource;
+        }
+
+        /** Sets the schema; {@code graphile_worker} unless set. */
+        public Builder schema(WorkerSchema schema) {
+            this.schema = schema;
+            return this;
+        }
+
+        /** Sets how the worker works; the defaults unless set. */
+        public Builder settings(WorkerSettings settings) {
+            this.settings = settings;
+            return this;
+        }
+
+        /** Sets where the listening connection comes from, for instance past a connection pooler. */
+        public Builder listenDataSource(@Nullable DataSource listenDataSource) {
+            this.listenDataSource = listenDataSource;
+            return this;
+        }
+
+        /** Sets how payloads are read and written; a plain {@code JsonMapper} unless set. */
+        public Builder codec(PayloadCodec codec) {
+            this.codec = codec;
+            return this;
+        }
+
+        /** Sets the scheduler that handlers get from their context; one on the data source unless set. */
+        public Builder jobScheduler(JobScheduler jobScheduler) {
+            this.jobScheduler = jobScheduler;
+            return this;
+        }
+
+        /**
+         * Sets what runs the handlers, for instance on virtual threads. It must be able to run as many tasks at a time
+         * as the concurrency says, and is not shut down by the worker. Threads of the worker's own unless set.
+         */
+        public Builder handlerExecutor(@Nullable Executor handlerExecutor) {
+            this.handlerExecutor = handlerExecutor;
+            return this;
+        }
+
+        /** Adds tasks. */
+        public Builder tasks(Collection<TaskRegistration> tasks) {
+            this.tasks.addAll(tasks);
+            return this;
+        }
+
+        /** Adds a task whose handler is a function. */
+        public <P> Builder task(Task<P> task, TaskHandler<P> handler) {
+            tasks.add(TaskRegistration.of(task, handler));
+            return this;
+        }
+
+        /** Adds a listener. */
+        public Builder listener(WorkerEventListener listener) {
+            listeners.add(listener);
+            return this;
+        }
+
+        /**
+         * Returns the worker, not started.
+         *
+         * @throws dev.pgworker.task.HandlerDefinitionException if two tasks have the same identifier
+         */
+        public Worker build() {
+            PayloadCodec usedCodec = codec == null ? new PayloadCodec(new JsonMapper()) : codec;
+            JobScheduler usedScheduler =
+                    jobScheduler == null ? WorkerClient.jobScheduler(dataSource, schema, usedCodec) : jobScheduler;
+            return new Worker(new WorkerParts(
+                    dataSource,
+                    listenDataSource == null ? dataSource : listenDataSource,
+                    schema,
+                    settings,
+                    TaskRegistry.of(tasks),
+                    usedCodec,
+                    usedScheduler,
+                    handlerExecutor,
+                    List.copyOf(listeners)));
+        }
+    }
+}

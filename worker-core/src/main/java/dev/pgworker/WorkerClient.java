@@ -1,0 +1,23 @@
+package dev.pgworker;
+
+import javax.sql.DataSource;
+
+import dev.pgworker.job.JobScheduler;
+import dev.pgworker.schema.WorkerSchema;
+import dev.pgworker.store.JdbcJobScheduler;
+import dev.pgworker.task.PayloadCodec;
+
+/** What an application needs to add jobs without running any. */
+public final class WorkerClient {
+
+    private WorkerClient() {}
+
+    /**
+     * Returns a scheduler for the jobs of a schema.
+     *
+     * @param dataSource the data source whose Spring transactions are joined
+     */
+    public static JobScheduler jobScheduler(DataSource dataSource, WorkerSchema schema, PayloadCodec codec) {
+        return new JdbcJobScheduler(dataSource, schema, codec);
+    }
+}

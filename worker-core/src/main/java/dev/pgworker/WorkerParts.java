@@ -1,0 +1,25 @@
+package dev.pgworker;
+
+import java.util.List;
+import java.util.concurrent.Executor;
+import javax.sql.DataSource;
+
+import org.jspecify.annotations.Nullable;
+
+import dev.pgworker.event.WorkerEventListener;
+import dev.pgworker.job.JobScheduler;
+import dev.pgworker.schema.WorkerSchema;
+import dev.pgworker.task.PayloadCodec;
+import dev.pgworker.task.TaskRegistry;
+
+/** What every run of a worker is made of. */
+record WorkerParts(
+        DataSource dataSource,
+        DataSource listenDataSource,
+        WorkerSchema schema,
+        WorkerSettings settings,
+        TaskRegistry tasks,
+        PayloadCodec codec,
+        JobScheduler jobScheduler,
+        @Nullable Executor handlerExecutor,
+        List<WorkerEventListener> listeners) {}

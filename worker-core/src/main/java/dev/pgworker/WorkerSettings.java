@@ -1,0 +1,112 @@
+package dev.pgworker;
+
+import java.time.Duration;
+
+/**
+ * How a worker works.
+ *
+ * @param concurrency how many jobs run at the same time, 1 to 10,000; the number of processors, but at least 2, unless
+ *     set
+ * @param pollInterval how often to look for jobs although nothing announced any; positive, 2 s unless set
+ * @param shutdownGracePeriod how long handlers may go on when the worker stops, before they are interrupted; 5 s unless
+ *     set
+ * @param interruptedJobRetryDelay when a job that was interrupted by a stop runs again; 30 s unless set
+ * @param heartbeatInterval how often the worker tells the database that it lives; positive, 30 s unless set
+ */
+public record WorkerSettings(
+        int concurrency,
+        Duration pollInterval,
+        Duration shutdownGracePeriod,
+        Duration interruptedJobRetryDelay,
+        Duration heartbeatInterval) {
+
+    private static final int MOST_CONCURRENCY = 10_000;
+    private static final Duration LONGEST = Duration.ofDays(365);
+
+    /**
+     * Checks every setting.
+     *
+     * @throws IllegalArgumentException if one is out of its range; the message names it and says what is allowed
+     */
+    public WorkerSettings {
+        if (concurrency < 1 || concurrency > MOST_CONCURRENCY) {
+            throw new IllegalArgumentException(
+                    "concurrency must be between 1 and " + MOST_CONCURRENCY + ", but is " + concurrency);
+        }
+        requirePositive("pollInterval", pollInterval);
+        requireNotNegative("shutdownGracePeriod", shutdownGracePeriod);
+        requireNotNegative("interruptedJobRetryDelay", interruptedJobRetryDelay);
+        requirePositive("heartbeatInterval", heartbeatInterval);
+    }
+
+    /** Returns a builder that has the defaults. */
+    public static Builder builder() {
+        return new Builder();
+    }
+
+    private static void requirePositive(String name, Duration value) {
+        requireNotNegative(name, value);
+        if (value.toMillis() < 1) {
+            throw new IllegalArgumentException(name + " must be at least 1 ms, but is " + value);
+        }
+    }
+
+    private static void requireNotNegative(String name, Duration value) {
+        if (value.isNegative() || value.compareTo(LONGEST) > 0) {
+            throw new IllegalArgumentException(
+                    name + " must be between 0 and " + LONGEST.toDays() + " days, but is " + value);
+        }
+    }
+
+    /** Builds {@link WorkerSettings}. Not safe for use by several threads. */
+    public static final class Builder {
+
+        private int concurrency = Math.max(2, Runtime.getRuntime().availableProcessors());
+        private Duration pollInterval = Duration.ofSeconds(2);
+        private Duration shutdownGracePeriod = Duration.ofSeconds(5);
+        private Duration interruptedJobRetryDelay = Duration.ofSeconds(30);
+        private Duration heartbeatInterval = Duration.ofSeconds(30);
+
+        private Builder() {}
+
+        /** Sets how many jobs run at the same time. */
+        public Builder concurrency(int concurrency) {
+            this.concurrency = concurrency;
+            return this;
+        }
+
+        /** Sets how often to look for jobs although nothing announced any. */
+        public Builder pollInterval(Duration pollInterval) {
+            this.pollInterval = pollInterval;
+            return this;
+        }
+
+        /** Sets how long handlers may go on when the worker stops. */
+        public Builder shutdownGracePeriod(Duration shutdownGracePeriod) {
+            this.shutdownGracePeriod = shutdownGracePeriod;
+            return this;
+        }
+
+        /** Sets when a job that was interrupted by a stop runs again. */
+        public Builder interruptedJobRetryDelay(Duration interruptedJobRetryDelay) {
+            this.interruptedJobRetryDelay = interruptedJobRetryDelay;
+            return this;
+        }
+
+        /** Sets how often the worker tells the database that it lives. */
+        public Builder heartbeatInterval(Duration heartbeatInterval) {
+            this.heartbeatInterval = heartbeatInterval;
+            return this;
+        }
+
+        /**
+         * Returns the settings.
+         *
+         * @throws IllegalArgumentException if one is out of its range
+         */
+        public WorkerSettings build() {
+            return new WorkerSettings(
+                    concurrency, pollInterval, shutdownGracePeriod, interruptedJobRetryDelay, heartbeatInterval);
+        }
+    }
+}

@@ -1,0 +1,71 @@
+package dev.pgworker.engine;
+
+import com.google.errorprone.annotations.concurrent.GuardedBy;
+import org.jspecify.annotations.Nullable;
+
+import dev.pgworker.job.Job;
+import dev.pgworker.job.JobScheduler;
+import dev.pgworker.task.JobContext;
+
+/**
+ * One run of a handler. Ends exactly once, either by the handler or by a worker that waits for it no longer, and never
+ * interrupts a thread that has gone on to another job.
+ */
+final class Attempt implements JobContext {
+
+    private final Job job;
+    private final String workerId;
+    private final JobScheduler jobScheduler;
+
+    /** The thread that runs the handler; null once the attempt has ended. */
+    @GuardedBy("this") private @Nullable Thread thread = Thread.currentThread();
+
+    private volatile boolean interrupted;
+
+    /** Begins an attempt on the calling thread. */
+    Attempt(Job job, String workerId, JobScheduler jobScheduler) {
+        this.job = job;
+        this.workerId = workerId;
+        this.jobScheduler = jobScheduler;
+    }
+
+    @Override
+    public Job job() {
+        return job;
+    }
+
+    @Override
+    public String workerId() {
+        return workerId;
+    }
+
+    @Override
+    public JobScheduler jobScheduler() {
+        return jobScheduler;
+    }
+
+    @Override
+    public boolean isInterrupted() {
+        return interrupted;
+    }
+
+    /** Interrupts the handler if it still runs. */
+    synchronized void interrupt() {
+        if (thread != null) {
+            interrupted = true;
+            thread.interrupt();
+        }
+    }
+
+    /** Returns true for the first caller only, who decides the outcome. No interrupt arrives afterwards. */
+    synchronized boolean end() {
+        boolean first = thread != null;
+        thread = null;
+        return first;
+    }
+
+    @Override
+    public String toString() {
+        return job.toString();
+    }
+}

@@ -1,0 +1,135 @@
+package dev.pgworker.engine;
+
+import java.sql.SQLException;
+import java.time.Duration;
+import java.util.List;
+import java.util.Set;
+import java.util.concurrent.atomic.AtomicBoolean;
+
+import org.jspecify.annotations.Nullable;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+import dev.pgworker.event.WorkerEvent;
+import dev.pgworker.event.WorkerEvents;
+import dev.pgworker.job.Job;
+import dev.pgworker.lifecycle.BackgroundService;
+import dev.pgworker.lifecycle.Outage;
+import dev.pgworker.store.JobStore;
+
+/**
+ * Decides on {@code worker-fetch} when to look for jobs and for how many: after a notification, when a known job
+ * becomes due, when a full worker has a slot again, and at the poll interval as a safety net.
+ *
+ * <p>Only this thread owns the schedule; others wake it.
+ */
+public final class FetchLoop extends BackgroundService {
+
+    private static final Logger log = LoggerFactory.getLogger(FetchLoop.class);
+
+    private final String workerId;
+    private final JobStore store;
+    private final Set<String> identifiers;
+    private final LocalQueue localQueue;
+    private final JobExecutor executor;
+    private final JobCompleter completer;
+    private final long pollNanos;
+    private final WorkerEvents events;
+
+    /** Set by any thread when the database may hold a due job that the last claim did not see. */
+    private final AtomicBoolean notified = new AtomicBoolean();
+
+    // Owned by the thread.
+    private JobStore.@Nullable Tasks tasks;
+    private boolean mayHaveDue = true;
+    private long pollAt;
+    private long dueAt = Long.MAX_VALUE;
+
+    /** Creates a loop for one worker. */
+    public FetchLoop(
+            String workerId,
+            JobStore store,
+            Set<String> identifiers,
+            LocalQueue localQueue,
+            JobExecutor executor,
+            JobCompleter completer,
+            Duration pollInterval,
+            WorkerEvents events,
+            Outage outage) {
+        // The one thread that keeps an application alive which does nothing but work.
+        super("worker-fetch", false, outage);
+        this.workerId = workerId;
+        this.store = store;
+        this.identifiers = identifiers;
+        this.localQueue = localQueue;
+        this.executor = executor;
+        this.completer = completer;
+        this.pollNanos = pollInterval.toNanos();
+        this.events = events;
+    }
+
+    /** Says that there may be a job to claim. May be called from any thread. */
+    public void jobsMayBeDue() {
+        notified.set(true);
+        wake();
+    }
+
+    /** Says that a slot is free. May be called from any thread. */
+    public void capacityFreed() {
+        wake();
+    }
+
+    @Override
+    protected void step() throws SQLException, InterruptedException {
+        long time = System.nanoTime();
+        if (tasks == null || time - pollAt >= 0) {
+            learnTasks();
+            mayHaveDue = true;
+        }
+        if (notified.getAndSet(false) || (dueAt != Long.MAX_VALUE && time - dueAt >= 0)) {
+            mayHaveDue = true;
+        }
+        int wanted = localQueue.free();
+        if (mayHaveDue && wanted > 0) {
+            claim(wanted);
+        } else {
+            long wakeAt = mayHaveDue || dueAt == Long.MAX_VALUE || pollAt - dueAt < 0 ? pollAt : dueAt;
+            pause(Math.max(wakeAt - time, 0));
+        }
+    }
+
+    /** Looks the ids up again at every poll: a clean-up may have deleted a task, and the next add gives it a new id. */
+    private void learnTasks() throws SQLException {
+        boolean first = tasks == null;
+        JobStore.Tasks learned = store.tasks(identifiers);
+        tasks = learned;
+        completer.continueWith(learned);
+        pollAt = System.nanoTime() + pollNanos;
+        if (first) {
+            log.debug("Tasks and their ids: {}", learned.identifiers());
+            if (events.isWatched()) {
+                events.publish(new WorkerEvent.WorkerStarted(workerId, identifiers));
+            }
+        }
+    }
+
+    private void claim(int wanted) throws SQLException {
+        JobStore.Tasks served = tasks;
+        if (served == null) {
+            return;
+        }
+        long before = System.nanoTime();
+        // If this throws, whether something is due is still unknown.
+        List<Job> jobs = store.claim(served, wanted);
+        if (!jobs.isEmpty()) {
+            executor.submit(jobs);
+        }
+        if (jobs.size() < wanted) {
+            Duration untilDue = store.nextDue(served, Duration.ofNanos(System.nanoTime() - before));
+            dueAt = untilDue == null || untilDue.toNanos() > pollNanos
+                    ? Long.MAX_VALUE
+                    : System.nanoTime() + untilDue.toNanos();
+            mayHaveDue = false;
+        }
+    }
+}

@@ -1,0 +1,225 @@
+package dev.pgworker.engine;
+
+import java.sql.SQLException;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.concurrent.BlockingQueue;
+import java.util.concurrent.LinkedBlockingQueue;
+import java.util.concurrent.TimeUnit;
+import java.util.function.Consumer;
+
+import org.jspecify.annotations.Nullable;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+import dev.pgworker.event.WorkerEvent;
+import dev.pgworker.event.WorkerEvents;
+import dev.pgworker.job.Job;
+import dev.pgworker.lifecycle.BackgroundService;
+import dev.pgworker.lifecycle.Outage;
+import dev.pgworker.store.JobStore;
+import dev.pgworker.store.JobStore.Completion;
+import dev.pgworker.store.JobStore.Release;
+import dev.pgworker.store.JobStore.ReleaseAction;
+import dev.pgworker.store.JobStore.Unwritten;
+
+/**
+ * Writes outcomes in groups on {@code worker-complete}: what ends while a write is under way forms the next one. An
+ * outcome stays here until it is written or the job turns out to be another worker's.
+ */
+public final class JobCompleter extends BackgroundService {
+
+    private static final Logger log = LoggerFactory.getLogger(JobCompleter.class);
+
+    private static final int LARGEST_GROUP = 500;
+    private static final Duration BUSY_PAUSE = Duration.ofMillis(20);
+
+    private final String workerId;
+    private final JobStore store;
+    private final LocalQueue localQueue;
+    private final Duration interruptedRetryDelay;
+    private final WorkerEvents events;
+
+    private final BlockingQueue<Finished> finished = new LinkedBlockingQueue<>();
+
+    /** What the next write holds. Owned by the thread; survives a failed write. */
+    private final List<Finished> group = new ArrayList<>();
+
+    private volatile JobStore.@Nullable Tasks tasks;
+    private volatile @Nullable Consumer<List<Job>> continuations;
+    private volatile Runnable capacityFreed = () -> {};
+
+    /** Creates a completer for one worker. */
+    public JobCompleter(
+            String workerId,
+            JobStore store,
+            LocalQueue localQueue,
+            Duration interruptedRetryDelay,
+            WorkerEvents events,
+            Outage outage) {
+        super("worker-complete", true, outage);
+        this.workerId = workerId;
+        this.store = store;
+        this.localQueue = localQueue;
+        this.interruptedRetryDelay = interruptedRetryDelay;
+        this.events = events;
+    }
+
+    private record Finished(Job job, JobOutcome outcome) {}
+
+    /** Says who takes the jobs that completions claim, and whom to tell about free slots. Call before the start. */
+    public void connect(Consumer<List<Job>> takesContinuations, Runnable onCapacityFreed) {
+        continuations = takesContinuations;
+        capacityFreed = onCapacityFreed;
+    }
+
+    /** Lets completions claim the next jobs of these tasks in the queues they free. */
+    public void continueWith(JobStore.Tasks served) {
+        tasks = served;
+    }
+
+    /** Lets completions claim no more jobs. */
+    public void stopContinuing() {
+        continuations = null;
+    }
+
+    /** Takes an outcome; returns before it is written. May be called from any thread. */
+    void submit(Job job, JobOutcome outcome) {
+        finished.add(new Finished(job, outcome));
+    }
+
+    /**
+     * Waits until every outcome submitted so far is written.
+     *
+     * @return false if that takes longer than the limit
+     */
+    public boolean awaitWritten(Duration limit) throws InterruptedException {
+        return localQueue.awaitIdle(limit);
+    }
+
+    @Override
+    protected void step() throws SQLException, InterruptedException {
+        if (group.isEmpty()) {
+            group.add(finished.take());
+        }
+        finished.drainTo(group, LARGEST_GROUP - group.size());
+        complete();
+        release();
+        if (!group.isEmpty()) {
+            // Only busy jobs are left: somebody changes them in an open transaction.
+            Finished next = finished.poll(BUSY_PAUSE.toMillis(), TimeUnit.MILLISECONDS);
+            if (next != null) {
+                group.add(next);
+            }
+        }
+    }
+
+    private void complete() throws SQLException {
+        List<Job> done = new ArrayList<>();
+        int queued = 0;
+        for (Finished f : group) {
+            if (f.outcome instanceof JobOutcome.Success) {
+                done.add(f.job);
+                queued += f.job.queueName() == null ? 0 : 1;
+            }
+        }
+        if (done.isEmpty()) {
+            return;
+        }
+        Consumer<List<Job>> taker = continuations;
+        JobStore.Tasks served = tasks;
+        boolean claims = taker != null && served != null;
+        Completion completion =
+                store.complete(done, served == null ? JobStore.Tasks.NONE : served, claims ? queued : 0);
+        if (taker != null && !completion.claimed().isEmpty()) {
+            taker.accept(completion.claimed());
+        }
+        settle(done, completion.unwritten());
+    }
+
+    private void release() throws SQLException {
+        List<Release> releases = new ArrayList<>();
+        for (Finished f : group) {
+            if (!(f.outcome instanceof JobOutcome.Success)) {
+                releases.add(release(f));
+            }
+        }
+        if (!releases.isEmpty()) {
+            settle(releases.stream().map(Release::job).toList(), write(releases));
+        }
+    }
+
+    private Unwritten write(List<Release> releases) throws SQLException {
+        try {
+            return store.release(releases);
+        } catch (SQLException e) {
+            if (e.getSQLState() == null || !e.getSQLState().startsWith("22")) {
+                throw e;
+            }
+            log.debug("The database cannot hold an error text; it is reduced to ASCII", e);
+            return store.release(releases.stream()
+                    .map(r -> new Release(
+                            r.job(), r.action(), r.delay(), r.error() == null ? null : ErrorText.ascii(r.error())))
+                    .toList());
+        }
+    }
+
+    private Release release(Finished f) {
+        if (f.outcome instanceof JobOutcome.Failure failure) {
+            return new Release(f.job, ReleaseAction.RETRY, null, ErrorText.of(failure.error()));
+        }
+        boolean started = f.outcome instanceof JobOutcome.Returned returned && returned.started();
+        return new Release(f.job, ReleaseAction.BACK, started ? interruptedRetryDelay : null, null);
+    }
+
+    /** Removes what is written from the group, tells about it, and frees the slots. */
+    private void settle(List<Job> jobs, Unwritten unwritten) {
+        Map<Long, Boolean> lost = new HashMap<>();
+        unwritten.lost().forEach(id -> lost.put(id, true));
+        unwritten.busy().forEach(id -> lost.put(id, false));
+        Map<Long, Job> settled = new HashMap<>();
+        for (Job job : jobs) {
+            if (!Boolean.FALSE.equals(lost.get(job.id()))) {
+                settled.put(job.id(), job);
+            }
+        }
+        for (Finished f : group) {
+            if (settled.containsKey(f.job.id())) {
+                report(f, lost.containsKey(f.job.id()));
+            }
+        }
+        group.removeIf(f -> settled.containsKey(f.job.id()));
+        localQueue.settled(settled.size());
+        capacityFreed.run();
+    }
+
+    private void report(Finished f, boolean lost) {
+        if (lost) {
+            log.warn("{} is not held by this worker any more; its outcome is not recorded", f.job);
+            publish(() -> new WorkerEvent.JobLost(workerId, f.job));
+        } else if (f.outcome instanceof JobOutcome.Failure failure) {
+            boolean permanently = f.job.attempts() >= f.job.maxAttempts();
+            if (permanently) {
+                log.error("{} failed permanently", f.job, failure.error());
+            } else {
+                log.warn("{} failed and will be retried", f.job, failure.error());
+            }
+            publish(() -> new WorkerEvent.JobFailed(workerId, f.job, failure.error(), permanently));
+        } else if (f.outcome instanceof JobOutcome.Returned returned) {
+            log.info("{} is given back, its attempt not counted", f.job);
+            publish(() -> new WorkerEvent.JobReturned(workerId, f.job, returned.started()));
+        } else {
+            log.debug("{} succeeded", f.job);
+            publish(() -> new WorkerEvent.JobCompleted(workerId, f.job));
+        }
+    }
+
+    private void publish(java.util.function.Supplier<WorkerEvent> event) {
+        if (events.isWatched()) {
+            events.publish(event.get());
+        }
+    }
+}

@@ -1,0 +1,154 @@
+package dev.pgworker.engine;
+
+import java.sql.Connection;
+import java.sql.SQLException;
+import java.sql.Statement;
+import java.util.function.Consumer;
+import javax.sql.DataSource;
+
+import org.jspecify.annotations.Nullable;
+import org.postgresql.PGConnection;
+import org.postgresql.PGNotification;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+import dev.pgworker.event.WorkerEvent;
+import dev.pgworker.event.WorkerEvents;
+import dev.pgworker.lifecycle.BackgroundService;
+import dev.pgworker.lifecycle.Outage;
+
+/**
+ * Listens for notifications on {@code worker-listen}, on a connection that it keeps for itself and replaces when it
+ * breaks. Whatever happened while nobody listened is made up for: each (re)connection counts as a notification.
+ */
+public final class NotificationListener extends BackgroundService {
+
+    private static final Logger log = LoggerFactory.getLogger(NotificationListener.class);
+
+    private static final String JOBS_INSERT = "jobs:insert";
+    private static final String WORKER_MIGRATE = "worker:migrate";
+
+    /** A connection that brings nothing for this long is checked, so that one cut silently is noticed. */
+    private static final int CHECK_MILLIS = 10_000;
+
+    private static final int CHECK_LIMIT_SECONDS = 5;
+
+    private final String workerId;
+    private final DataSource dataSource;
+    private final Runnable onJobs;
+    private final Consumer<String> onMigrate;
+    private final WorkerEvents events;
+
+    /** Written by the thread, aborted by {@link #onStop}. */
+    private volatile @Nullable Connection connection;
+
+    private boolean disconnectedReported;
+
+    /**
+     * Creates a listener.
+     *
+     * @param onJobs called on the listening thread when jobs may be due
+     * @param onMigrate called there with the payload when somebody migrates the schema
+     */
+    public NotificationListener(
+            String workerId,
+            DataSource dataSource,
+            Runnable onJobs,
+            Consumer<String> onMigrate,
+            WorkerEvents events,
+            Outage outage) {
+        super("worker-listen", true, outage);
+        this.workerId = workerId;
+        this.dataSource = dataSource;
+        this.onJobs = onJobs;
+        this.onMigrate = onMigrate;
+        this.events = events;
+    }
+
+    @Override
+    protected void step() throws SQLException {
+        Connection current = connection;
+        try {
+            if (current == null) {
+                connect();
+            } else {
+                receive(current);
+            }
+        } catch (SQLException | RuntimeException e) {
+            disconnect();
+            if (!isStopping() && !disconnectedReported) {
+                disconnectedReported = true;
+                events.publish(new WorkerEvent.ListenerDisconnected(workerId, e));
+            }
+            throw e;
+        }
+    }
+
+    private void connect() throws SQLException {
+        Connection fresh = dataSource.getConnection();
+        connection = fresh;
+        if (!fresh.getAutoCommit()) {
+            fresh.setAutoCommit(true);
+        }
+        try (Statement statement = fresh.createStatement()) {
+            statement.execute("listen \"" + JOBS_INSERT + "\"; listen \"" + WORKER_MIGRATE + "\"");
+        }
+        disconnectedReported = false;
+        log.debug("Listening for jobs");
+        events.publish(new WorkerEvent.ListenerConnected(workerId));
+        onJobs.run();
+    }
+
+    private void receive(Connection current) throws SQLException {
+        PGNotification[] notifications = current.unwrap(PGConnection.class).getNotifications(CHECK_MILLIS);
+        if (notifications == null || notifications.length == 0) {
+            if (!isStopping() && !current.isValid(CHECK_LIMIT_SECONDS)) {
+                throw new SQLException("The listening connection does not answer", "08006");
+            }
+            return;
+        }
+        boolean jobs = false;
+        for (PGNotification notification : notifications) {
+            if (notification.getName().equals(WORKER_MIGRATE)) {
+                onMigrate.accept(notification.getParameter());
+            } else {
+                jobs = true;
+            }
+        }
+        if (jobs) {
+            onJobs.run();
+        }
+    }
+
+    @Override
+    protected void onStop() {
+        Connection current = connection;
+        if (current != null) {
+            // Ends the wait for notifications, which an interrupt does not.
+            try {
+                current.abort(Runnable::run);
+            } catch (SQLException e) {
+                log.debug("The listening connection was broken already", e);
+            }
+        }
+    }
+
+    @Override
+    protected void afterLastStep() {
+        disconnect();
+    }
+
+    private void disconnect() {
+        Connection current = connection;
+        connection = null;
+        if (current != null) {
+            try {
+                // A pool must not hand a listening connection to somebody else.
+                current.abort(Runnable::run);
+                current.close();
+            } catch (SQLException e) {
+                log.debug("The listening connection was broken already", e);
+            }
+        }
+    }
+}

@@ -1,0 +1,55 @@
+package dev.pgworker.event;
+
+import java.util.Set;
+
+import dev.pgworker.job.Job;
+
+/** Something that happened in a worker. Each event says on which thread it is published. */
+public sealed interface WorkerEvent {
+
+    /** Returns the id of the worker in which it happened, as {@code locked_by} has it. */
+    String workerId();
+
+    /**
+     * The worker knows its tasks' ids and looks for jobs. Published on {@code worker-fetch}.
+     *
+     * @param tasks the identifiers it serves
+     */
+    record WorkerStarted(String workerId, Set<String> tasks) implements WorkerEvent {}
+
+    /** Everything has ended and the worker is deregistered. Published on the thread that stopped it. */
+    record WorkerStopped(String workerId) implements WorkerEvent {}
+
+    /** Notifications arrive from here on. Published on {@code worker-listen}. */
+    record ListenerConnected(String workerId) implements WorkerEvent {}
+
+    /** The listener lost its connection or got none. Published on {@code worker-listen}, once an outage. */
+    record ListenerDisconnected(String workerId, Exception error) implements WorkerEvent {}
+
+    /** A handler is about to be called. Published on the handler's thread. */
+    record JobStarted(String workerId, Job job) implements WorkerEvent {}
+
+    /** The job succeeded and its row has been deleted. Published on {@code worker-complete}. */
+    record JobCompleted(String workerId, Job job) implements WorkerEvent {}
+
+    /**
+     * The attempt failed and that has been written. Published on {@code worker-complete}.
+     *
+     * @param permanently whether there are no attempts left
+     */
+    record JobFailed(String workerId, Job job, Throwable error, boolean permanently) implements WorkerEvent {}
+
+    /**
+     * The job was given back without its attempt being counted, because the worker is stopping. Published on
+     * {@code worker-complete}.
+     *
+     * @param started whether its handler had been called
+     */
+    record JobReturned(String workerId, Job job, boolean started) implements WorkerEvent {}
+
+    /**
+     * The attempt ended, but the job was not this worker's any more, so that nothing has been written. Published on
+     * {@code worker-complete}.
+     */
+    record JobLost(String workerId, Job job) implements WorkerEvent {}
+}

@@ -1,0 +1,173 @@
+package dev.pgworker.lifecycle;
+
+import java.sql.SQLException;
+import java.time.Duration;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.locks.Condition;
+import java.util.concurrent.locks.ReentrantLock;
+
+import com.google.errorprone.annotations.concurrent.GuardedBy;
+import org.jspecify.annotations.Nullable;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/**
+ * A thread that repeats one step until it is stopped. The contract that every background thread of a worker keeps:
+ *
+ * <ul>
+ *   <li>A step that fails never ends the thread: the failure is noted in the {@link Outage}, and after a
+ *       {@link Backoff} the step runs again.
+ *   <li>Stopping is idempotent and legal before the start; a stopped service does not start again.
+ *   <li>When {@link #stop} returns true the thread has ended.
+ * </ul>
+ */
+public abstract class BackgroundService {
+
+    private static final Logger log = LoggerFactory.getLogger(BackgroundService.class);
+
+    private final String name;
+    private final boolean daemon;
+    private final Outage outage;
+    private final Backoff backoff = new Backoff();
+
+    private final ReentrantLock lock = new ReentrantLock();
+    private final Condition changed = lock.newCondition();
+
+    @GuardedBy("lock") private boolean woken;
+
+    @GuardedBy("lock") private @Nullable Thread thread;
+
+    private volatile boolean stopping;
+
+    /**
+     * Creates a service that is not running.
+     *
+     * @param name the thread's name, also used in messages
+     * @param daemon whether the JVM may end while the thread runs
+     */
+    protected BackgroundService(String name, boolean daemon, Outage outage) {
+        this.name = name;
+        this.daemon = daemon;
+        this.outage = outage;
+    }
+
+    /** Does a piece of work or waits for some. Called again and again on the service's thread. */
+    protected abstract void step() throws SQLException, InterruptedException;
+
+    /** Runs on the service's thread before it ends. */
+    protected void afterLastStep() {}
+
+    /** Unblocks a step that an interrupt does not reach. Runs on the stopping thread. */
+    protected void onStop() {}
+
+    /** Starts the thread, unless the service has been started or stopped already. */
+    public final void start() {
+        lock.lock();
+        try {
+            if (thread == null && !stopping) {
+                thread = new Thread(this::run, name);
+                thread.setDaemon(daemon);
+                thread.start();
+            }
+        } finally {
+            lock.unlock();
+        }
+    }
+
+    /**
+     * Ends the service: no step begins after this call, and a waiting one is interrupted.
+     *
+     * @param limit how long to wait for the thread to end
+     * @return whether it has ended; false is logged
+     */
+    public final boolean stop(Duration limit) {
+        Thread running = beginStop();
+        if (running == null || running == Thread.currentThread()) {
+            return true;
+        }
+        onStop();
+        running.interrupt();
+        try {
+            running.join(Math.max(1, limit.toMillis()));
+        } catch (InterruptedException e) {
+            Thread.currentThread().interrupt();
+        }
+        if (running.isAlive()) {
+            log.warn("Thread {} did not end within {} ms", name, limit.toMillis());
+            return false;
+        }
+        return true;
+    }
+
+    private @Nullable Thread beginStop() {
+        lock.lock();
+        try {
+            stopping = true;
+            changed.signalAll();
+            return thread;
+        } finally {
+            lock.unlock();
+        }
+    }
+
+    /** Returns true once {@link #stop} has been called. */
+    protected final boolean isStopping() {
+        return stopping;
+    }
+
+    /** Ends the current or next {@link #pause} at once. May be called from any thread. */
+    protected final void wake() {
+        lock.lock();
+        try {
+            woken = true;
+            changed.signalAll();
+        } finally {
+            lock.unlock();
+        }
+    }
+
+    /** Waits for the given time, for {@link #wake}, or for the stop, whichever comes first. */
+    protected final void pause(long nanos) throws InterruptedException {
+        lock.lock();
+        try {
+            long left = nanos;
+            while (!woken && !stopping && left > 0) {
+                left = changed.awaitNanos(left);
+            }
+            woken = false;
+        } finally {
+            lock.unlock();
+        }
+    }
+
+    private void run() {
+        while (!stopping) {
+            try {
+                step();
+                outage.succeeded(name);
+                backoff.reset();
+            } catch (InterruptedException e) {
+                // Only stop() interrupts; the loop's condition tells.
+            } catch (SQLException | RuntimeException | Error e) {
+                retryLater(e);
+            }
+        }
+        outage.succeeded(name);
+        afterLastStep();
+    }
+
+    private void retryLater(Throwable failure) {
+        if (stopping) {
+            return;
+        }
+        if (failure instanceof Error) {
+            log.error("Thread {} goes on after an error", name, failure);
+        }
+        outage.failed(name, failure);
+        try {
+            TimeUnit.NANOSECONDS.sleep(backoff.next().toNanos());
+        } catch (InterruptedException e) {
+            // Only stop() interrupts; the loop's condition tells.
+        }
+    }
+}

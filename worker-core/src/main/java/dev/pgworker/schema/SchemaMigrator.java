@@ -1,0 +1,378 @@
+package dev.pgworker.schema;
+
+import java.sql.Connection;
+import java.sql.PreparedStatement;
+import java.sql.ResultSet;
+import java.sql.SQLException;
+import java.sql.Statement;
+import java.util.Map;
+import javax.sql.DataSource;
+
+import org.flywaydb.core.Flyway;
+import org.flywaydb.core.api.FlywayException;
+import org.flywaydb.core.api.MigrationInfoService;
+import org.flywaydb.core.api.MigrationState;
+import org.jspecify.annotations.Nullable;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+import org.springframework.jdbc.datasource.SingleConnectionDataSource;
+
+/**
+ * Installs, adopts and checks the schema with a Flyway of its own, whose history lives inside the schema. The
+ * application's Flyway, if it has one, is not touched.
+ *
+ * <p>Every method takes one connection from the data source, holds it while it runs and returns it as it was; a pool of
+ * one is enough. Any number of applications may start at the same time: an advisory lock lets one migrate while the
+ * others wait and then find nothing to do.
+ */
+public final class SchemaMigrator {
+
+    private static final Logger log = LoggerFactory.getLogger(SchemaMigrator.class);
+
+    private static final String HISTORY_TABLE = "worker_flyway_history";
+    private static final int OLDEST_SERVER = 120000;
+
+    /** The ids of the shared ledger, {@code migrations}, that this version installs and understands. */
+    private static final int OLDEST_ADOPTED_LEDGER = 18;
+
+    private static final int NEWEST_KNOWN_LEDGER = 20;
+
+    private final DataSource dataSource;
+    private final WorkerSchema schema;
+
+    /** Creates a migrator for one schema; the data source's user needs the privileges that each method names. */
+    public SchemaMigrator(DataSource dataSource, WorkerSchema schema) {
+        this.dataSource = dataSource;
+        this.schema = schema;
+    }
+
+    /**
+     * Does what the mode says.
+     *
+     * @throws SchemaException if that is not possible, with what to do about it
+     */
+    public void apply(SchemaMode mode) {
+        switch (mode) {
+            case MIGRATE -> migrate();
+            case VALIDATE -> validate();
+            case NONE -> log.debug("Schema {} is used as it is", schema.name());
+        }
+    }
+
+    /**
+     * Installs the schema, adopts the installation of a Node.js or Rust Graphile Worker with all its jobs, or brings an
+     * earlier version up to date. A user without any right to change the schema may call this when it is up to date.
+     *
+     * @throws SchemaException if the server is too old, the ledger unknown or a privilege missing
+     */
+    public void migrate() {
+        run(connection -> {
+            checkServer(connection);
+            Ledger ledger = readLedger(connection);
+            ledger.check(schema);
+            Flyway flyway = flyway(connection);
+            if (ledger.ours && isUpToDate(flyway)) {
+                return;
+            }
+            lock(connection, "pg_advisory_lock");
+            try {
+                Ledger locked = readLedger(connection);
+                locked.check(schema);
+                if (!(locked.ours && isUpToDate(flyway))) {
+                    checkMayMigrate(connection);
+                    flyway.migrate();
+                    log.info("Schema {} is {}", schema.name(), locked.describeMigration());
+                }
+            } finally {
+                lock(connection, "pg_advisory_unlock");
+            }
+        });
+    }
+
+    /**
+     * Checks that the schema is installed and up to date, and changes nothing.
+     *
+     * @throws SchemaException if it is not
+     */
+    public void validate() {
+        run(connection -> {
+            checkServer(connection);
+            Ledger ledger = readLedger(connection);
+            ledger.check(schema);
+            if (!ledger.ours) {
+                throw new SchemaException(
+                        "Schema \"" + schema.name()
+                                + "\" is not installed, and worker.schema.mode=validate forbids to.",
+                        "Start once with worker.schema.mode=migrate and a user that may create the schema.");
+            }
+            if (!isUpToDate(flyway(connection))) {
+                throw new SchemaException(
+                        "Schema \"" + schema.name() + "\" is not up to date, and worker.schema.mode=validate forbids to"
+                                + " change it.",
+                        "Start once with worker.schema.mode=migrate and a user that owns the schema.");
+            }
+        });
+    }
+
+    private Flyway flyway(Connection connection) {
+        return Flyway.configure(SchemaMigrator.class.getClassLoader())
+                .dataSource(new SingleConnectionDataSource(connection, true))
+                .schemas(schema.name())
+                .defaultSchema(schema.name())
+                .createSchemas(true)
+                .table(HISTORY_TABLE)
+                .locations("classpath:dev/pgworker/schema/migration")
+                .failOnMissingLocations(true)
+                .placeholders(Map.of("schema", schema.name()))
+                // A schema installed by another Graphile Worker has tables but no history of ours.
+                .baselineOnMigrate(true)
+                .baselineVersion("0")
+                // During a rolling upgrade an older application meets the schema of a newer one.
+                .ignoreMigrationPatterns("*:future")
+                .cleanDisabled(true)
+                .load();
+    }
+
+    private static boolean isUpToDate(Flyway flyway) {
+        MigrationInfoService info = flyway.info();
+        for (var migration : info.all()) {
+            if (migration.getState() == MigrationState.FAILED) {
+                return false;
+            }
+        }
+        return info.pending().length == 0;
+    }
+
+    private void lock(Connection connection, String function) throws SQLException {
+        try (PreparedStatement statement =
+                connection.prepareStatement("select " + function + "(hashtextextended('pgworker schema ' || ?, 0))")) {
+            statement.setString(1, schema.name());
+            statement.execute();
+        }
+    }
+
+    private static void checkServer(Connection connection) throws SQLException {
+        String product = connection.getMetaData().getDatabaseProductName();
+        if (!product.equals("PostgreSQL")) {
+            throw new SchemaException(
+                    "The database is " + product + ", but PgWorker runs on PostgreSQL only.",
+                    "Point spring.datasource.url to a PostgreSQL database, version 12 or later.");
+        }
+        try (Statement statement = connection.createStatement();
+                ResultSet row = statement.executeQuery(
+                        "select current_setting('server_version_num')::int, current_setting('server_version')")) {
+            row.next();
+            checkServerVersion(row.getInt(1), row.getString(2));
+        }
+    }
+
+    static void checkServerVersion(int number, String version) {
+        if (number < OLDEST_SERVER) {
+            throw new SchemaException(
+                    "The server is PostgreSQL " + version + ", but PgWorker needs version 12 or later.",
+                    "Upgrade the server; no earlier version is maintained.");
+        }
+    }
+
+    private Ledger readLedger(Connection connection) throws SQLException {
+        boolean ours = exists(connection, HISTORY_TABLE);
+        if (!exists(connection, "migrations")) {
+            // An empty history is left behind by a first migration that failed.
+            return new Ledger(false, null, null);
+        }
+        String sql = schema.in("""
+                select max(id), max(id) filter (where breaking and id > %d) from {schema}.migrations
+                """.formatted(NEWEST_KNOWN_LEDGER));
+        try (Statement statement = connection.createStatement();
+                ResultSet row = statement.executeQuery(sql)) {
+            row.next();
+            return new Ledger(ours, row.getObject(1, Integer.class), row.getObject(2, Integer.class));
+        }
+    }
+
+    private boolean exists(Connection connection, String table) throws SQLException {
+        String sql = """
+                select 1 from pg_catalog.pg_class c join pg_catalog.pg_namespace n on n.oid = c.relnamespace
+                where n.nspname = ? and c.relname = ?
+                """;
+        try (PreparedStatement statement = connection.prepareStatement(sql)) {
+            statement.setString(1, schema.name());
+            statement.setString(2, table);
+            try (ResultSet row = statement.executeQuery()) {
+                return row.next();
+            }
+        }
+    }
+
+    /** Tells what is missing before Flyway fails halfway through a statement. */
+    private void checkMayMigrate(Connection connection) throws SQLException {
+        String sql = """
+                select current_user, current_database(),
+                       (select pg_catalog.has_schema_privilege(n.oid, 'CREATE')
+                        from pg_catalog.pg_namespace n where n.nspname = s.name) as may_create_objects,
+                       pg_catalog.has_database_privilege(current_database(), 'CREATE') as may_create_schema,
+                       (select pg_catalog.string_agg(distinct pg_catalog.pg_get_userbyid(c.relowner), ', ')
+                        from pg_catalog.pg_class c join pg_catalog.pg_namespace n on n.oid = c.relnamespace
+                        where n.nspname = s.name and c.relkind in ('r', 'v')
+                          and not pg_catalog.pg_has_role(c.relowner, 'USAGE')) as foreign_owners
+                from (select ?::name as name) s
+                """;
+        try (PreparedStatement statement = connection.prepareStatement(sql)) {
+            statement.setString(1, schema.name());
+            try (ResultSet row = statement.executeQuery()) {
+                row.next();
+                requirePrivileges(
+                        row.getString("current_user"),
+                        row.getString("current_database"),
+                        row.getObject("may_create_objects", Boolean.class),
+                        row.getBoolean("may_create_schema"),
+                        row.getString("foreign_owners"));
+            }
+        }
+    }
+
+    private void requirePrivileges(
+            String user,
+            String database,
+            @Nullable Boolean mayCreateObjects,
+            boolean mayCreateSchema,
+            @Nullable String foreignOwners) {
+        String alternatives = " Or let a user that may do so migrate (worker.schema.user, worker.schema.password), or"
+                + " start once with such a user and then use worker.schema.mode=validate.";
+        if (mayCreateObjects == null && !mayCreateSchema) {
+            throw new SchemaException(
+                    "User \"%s\" may not create schema \"%s\" in database \"%s\"."
+                            .formatted(user, schema.name(), database),
+                    "Have an administrator run: CREATE SCHEMA \"%s\" AUTHORIZATION \"%s\";"
+                                    .formatted(schema.name(), user)
+                            + alternatives);
+        }
+        if (mayCreateObjects != null && !mayCreateObjects) {
+            throw new SchemaException(
+                    "User \"%s\" may not create tables and functions in schema \"%s\".".formatted(user, schema.name()),
+                    "Have its owner run: GRANT CREATE, USAGE ON SCHEMA \"%s\" TO \"%s\";".formatted(schema.name(), user)
+                            + alternatives);
+        }
+        if (foreignOwners != null) {
+            throw new SchemaException(
+                    "Schema \"%s\" has to be migrated, but its tables belong to \"%s\" and not to user \"%s\"."
+                            .formatted(schema.name(), foreignOwners, user),
+                    "Let that owner migrate (worker.schema.user, worker.schema.password).");
+        }
+    }
+
+    private void run(Work work) {
+        try (Connection connection = dataSource.getConnection()) {
+            boolean autoCommit = connection.getAutoCommit();
+            connection.setAutoCommit(true);
+            try {
+                work.on(connection);
+            } finally {
+                restoreAutoCommit(connection, autoCommit);
+            }
+        } catch (SQLException e) {
+            throw translate(e);
+        } catch (FlywayException e) {
+            throw translate(e);
+        }
+    }
+
+    private static void restoreAutoCommit(Connection connection, boolean autoCommit) throws SQLException {
+        if (!connection.isClosed()) {
+            connection.setAutoCommit(autoCommit);
+        }
+    }
+
+    private SchemaException translate(Exception failure) {
+        SQLException sql = sqlException(failure);
+        String state = sql == null || sql.getSQLState() == null ? "" : sql.getSQLState();
+        String said = "The database said: " + (sql == null ? failure : sql).getMessage();
+        if (state.startsWith("28")) {
+            return new SchemaException(
+                    "PostgreSQL refused the login. " + said,
+                    "Check spring.datasource.username and spring.datasource.password, or worker.schema.user and"
+                            + " worker.schema.password where they are set.",
+                    failure);
+        }
+        if (state.equals("3D000")) {
+            return new SchemaException(
+                    "The database does not exist. " + said, "Create it, or correct spring.datasource.url.", failure);
+        }
+        if (state.equals("42501")) {
+            return new SchemaException(
+                    "A privilege is missing in schema \"" + schema.name() + "\". " + said,
+                    "Grant it, or let a user that owns the schema migrate (worker.schema.user,"
+                            + " worker.schema.password).",
+                    failure);
+        }
+        if (state.startsWith("08")) {
+            return new SchemaException(
+                    "PostgreSQL cannot be reached. " + said,
+                    "Check that the server runs and that spring.datasource.url (or worker.schema.url) names it.",
+                    failure);
+        }
+        return new SchemaException(
+                "Schema \"" + schema.name() + "\" could not be checked or migrated. " + said,
+                "Correct the cause and start again: a failed migration leaves nothing behind.",
+                failure);
+    }
+
+    private static @Nullable SQLException sqlException(Throwable failure) {
+        for (Throwable cause = failure; cause != null; cause = cause.getCause()) {
+            if (cause instanceof SQLException sql && sql.getSQLState() != null) {
+                return sql;
+            }
+        }
+        return null;
+    }
+
+    /** Something done on the one connection of a call. */
+    @FunctionalInterface
+    private interface Work {
+        void on(Connection connection) throws SQLException;
+    }
+
+    /**
+     * What stands in the schema.
+     *
+     * @param ours whether our history is there
+     * @param newest the largest id of the shared ledger, or null where there is no ledger
+     * @param unknownBreaking an id beyond ours that is marked as breaking, or null
+     */
+    private record Ledger(
+            boolean ours,
+            @Nullable Integer newest,
+            @Nullable Integer unknownBreaking) {
+
+        void check(WorkerSchema schema) {
+            if (unknownBreaking != null) {
+                throw new SchemaException(
+                        "Schema \"%s\" has been migrated by a newer Graphile Worker: its ledger has the breaking id %d, and this version knows ids up to %d."
+                                .formatted(schema.name(), unknownBreaking, NEWEST_KNOWN_LEDGER),
+                        "Use a version of PgWorker that knows this id, or another schema (worker.schema.name).");
+            }
+            if (!ours && newest != null && newest < OLDEST_ADOPTED_LEDGER) {
+                throw new SchemaException(
+                        "Schema \"%s\" belongs to an old Graphile Worker: its ledger ends with id %d, and PgWorker adopts installations from id %d on."
+                                .formatted(schema.name(), newest, OLDEST_ADOPTED_LEDGER),
+                        "Upgrade it first, for instance with: npx graphile-worker@0.16.6 --schema-only. Or use another"
+                                + " schema (worker.schema.name).");
+            }
+            if (newest != null && newest > NEWEST_KNOWN_LEDGER) {
+                log.warn(
+                        "Schema {} has been migrated by a newer Graphile Worker, in a way that this version tolerates"
+                                + " (ledger id {}, known up to {})",
+                        schema.name(),
+                        newest,
+                        NEWEST_KNOWN_LEDGER);
+            }
+        }
+
+        String describeMigration() {
+            if (ours) {
+                return "up to date";
+            }
+            return newest == null ? "installed" : "adopted from another Graphile Worker (ledger id " + newest + ")";
+        }
+    }
+}

@@ -1,0 +1,34 @@
+package dev.pgworker.schema;
+
+import java.util.regex.Pattern;
+
+/**
+ * The name of the database schema that holds the jobs.
+ *
+ * @param name a lower-case name that needs no quotes, at most 63 characters, not beginning with {@code pg_}
+ */
+public record WorkerSchema(String name) {
+
+    private static final Pattern ALLOWED = Pattern.compile("(?!pg_)[a-z_][a-z0-9_]{0,62}");
+
+    /** The schema that the Node.js and Rust Graphile Workers use unless told otherwise. */
+    public static final WorkerSchema DEFAULT = new WorkerSchema("graphile_worker");
+
+    /**
+     * Checks the name, so that it can stand in SQL as it is.
+     *
+     * @throws IllegalArgumentException if the name is not allowed
+     */
+    public WorkerSchema {
+        if (!ALLOWED.matcher(name).matches()) {
+            throw new IllegalArgumentException("schema name \"" + name + "\" must have 1 to 63 characters, "
+                    + "only lower-case letters, digits and underscores, must begin with a letter or an underscore "
+                    + "and must not begin with pg_");
+        }
+    }
+
+    /** Returns the SQL text with every {@code {schema}} replaced by the quoted name. */
+    public String in(String sql) {
+        return sql.replace("{schema}", '"' + name + '"');
+    }
+}

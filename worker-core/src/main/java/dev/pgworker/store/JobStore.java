@@ -1,0 +1,288 @@
+package dev.pgworker.store;
+
+import java.sql.Array;
+import java.sql.Connection;
+import java.sql.PreparedStatement;
+import java.sql.ResultSet;
+import java.sql.SQLException;
+import java.time.Duration;
+import java.time.Instant;
+import java.util.ArrayList;
+import java.util.Collection;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+import javax.sql.DataSource;
+
+import org.jspecify.annotations.Nullable;
+
+import dev.pgworker.job.Job;
+import dev.pgworker.schema.WorkerSchema;
+
+/**
+ * The statements of one worker: claim, complete, release, and when to look again.
+ *
+ * <p>Each method takes a connection of its own from the pool and commits before it returns. Called by the fetch and the
+ * completion thread at the same time; the only state they share is the immutable {@link Tasks} given to each call.
+ */
+public final class JobStore {
+
+    private final DataSource dataSource;
+    private final WorkerSchema schema;
+    private final String workerId;
+
+    /** Creates the store of the worker with this id. */
+    public JobStore(DataSource dataSource, WorkerSchema schema, String workerId) {
+        this.dataSource = dataSource;
+        this.schema = schema;
+        this.workerId = workerId;
+    }
+
+    /**
+     * The tasks that a worker serves, with the ids they have in the database.
+     *
+     * @param identifiers the identifier of each id
+     */
+    public record Tasks(Map<Integer, String> identifiers) {
+
+        /** No tasks. */
+        public static final Tasks NONE = new Tasks(Map.of());
+
+        /** Copies the map. */
+        public Tasks {
+            identifiers = Map.copyOf(identifiers);
+        }
+
+        Integer[] ids() {
+            return identifiers.keySet().toArray(Integer[]::new);
+        }
+    }
+
+    private static final String TASK_IDS = """
+            select identifier, id from {schema}.pgworker_task_ids(?)
+            """;
+
+    /** Looks up the ids of the given tasks and creates those that do not exist. */
+    public Tasks tasks(Collection<String> identifiers) throws SQLException {
+        return call(TASK_IDS, (connection, statement) -> {
+            statement.setArray(1, connection.createArrayOf("text", identifiers.toArray()));
+            Map<Integer, String> tasks = new HashMap<>();
+            try (ResultSet rows = statement.executeQuery()) {
+                while (rows.next()) {
+                    tasks.put(rows.getInt(2), rows.getString(1));
+                }
+            }
+            return new Tasks(tasks);
+        });
+    }
+
+    private static final String JOB_COLUMNS =
+            "id, queue_name, task_id, payload, priority, run_at, attempts, max_attempts, last_error, created_at,"
+                    + " updated_at, key, revision, flags";
+
+    private static final String CLAIM =
+            "select " + JOB_COLUMNS + " from {schema}.pgworker_claim(worker_id => ?, task_ids => ?, wanted => ?)";
+
+    /** Claims up to {@code wanted} due jobs, in the order in which they are to start. */
+    public List<Job> claim(Tasks tasks, int wanted) throws SQLException {
+        return call(CLAIM, (connection, statement) -> {
+            statement.setString(1, workerId);
+            statement.setArray(2, connection.createArrayOf("int4", tasks.ids()));
+            statement.setInt(3, wanted);
+            try (ResultSet rows = statement.executeQuery()) {
+                Instant lockedAt = Instant.now();
+                List<Job> jobs = new ArrayList<>();
+                while (rows.next()) {
+                    jobs.add(job(rows, 1, tasks, lockedAt));
+                }
+                return jobs;
+            }
+        });
+    }
+
+    private static final String COMPLETE = "select outcome, " + JOB_COLUMNS
+            + " from {schema}.pgworker_complete(worker_id => ?, job_ids => ?," + " task_ids => ?, wanted => ?)";
+
+    /**
+     * Deletes the jobs that this worker still holds, frees their queues, and claims the next job of up to
+     * {@code wanted} of those queues.
+     */
+    public Completion complete(List<Job> done, Tasks tasks, int wanted) throws SQLException {
+        return call(COMPLETE, (connection, statement) -> {
+            statement.setString(1, workerId);
+            statement.setArray(2, ids(connection, done));
+            statement.setArray(3, connection.createArrayOf("int4", tasks.ids()));
+            statement.setInt(4, wanted);
+            List<Job> claimed = new ArrayList<>();
+            Unwritten unwritten = new Unwritten(new ArrayList<>(), new ArrayList<>());
+            try (ResultSet rows = statement.executeQuery()) {
+                Instant lockedAt = Instant.now();
+                while (rows.next()) {
+                    String outcome = rows.getString(1);
+                    if (outcome.equals("claimed")) {
+                        claimed.add(job(rows, 2, tasks, lockedAt));
+                    } else {
+                        unwritten.add(rows.getLong(2), outcome);
+                    }
+                }
+            }
+            return new Completion(claimed, unwritten);
+        });
+    }
+
+    private static final String RELEASE = """
+            select id, outcome from {schema}.pgworker_release(worker_id => ?, job_ids => ?, actions => ?, delays => ?,
+              errors => ?, keys => ?, payloads => ?)
+            """;
+
+    /** Gives jobs up that did not succeed, as each release says, where this worker still holds them. */
+    public Unwritten release(List<Release> releases) throws SQLException {
+        return call(RELEASE, (connection, statement) -> {
+            statement.setString(1, workerId);
+            statement.setArray(
+                    2, ids(connection, releases.stream().map(Release::job).toList()));
+            statement.setArray(3, texts(connection, releases, r -> r.action.sqlName));
+            statement.setArray(
+                    4,
+                    connection.createArrayOf(
+                            "float8",
+                            releases.stream().map(Release::delaySeconds).toArray()));
+            statement.setArray(5, texts(connection, releases, Release::error));
+            statement.setArray(6, texts(connection, releases, r -> r.job.key()));
+            statement.setArray(7, texts(connection, releases, r -> null));
+            Unwritten unwritten = new Unwritten(new ArrayList<>(), new ArrayList<>());
+            try (ResultSet rows = statement.executeQuery()) {
+                while (rows.next()) {
+                    unwritten.add(rows.getLong(1), rows.getString(2));
+                }
+            }
+            return unwritten;
+        });
+    }
+
+    private static final String NEXT_DUE = """
+            select {schema}.pgworker_next_due(task_ids => ?, elapsed => ?)
+            """;
+
+    /**
+     * Returns how long it takes, by the database's clock, until the next job of these tasks is due that was not due yet
+     * at a moment in the past: negative if it fell due since, null if there is none.
+     *
+     * @param elapsed the time since that moment, which should lie just before the last claim
+     */
+    public @Nullable Duration nextDue(Tasks tasks, Duration elapsed) throws SQLException {
+        return this.<@Nullable Duration>call(NEXT_DUE, (connection, statement) -> {
+            statement.setArray(1, connection.createArrayOf("int4", tasks.ids()));
+            statement.setDouble(2, elapsed.toNanos() / 1e9);
+            try (ResultSet row = statement.executeQuery()) {
+                row.next();
+                double seconds = row.getDouble(1);
+                return row.wasNull() ? null : Duration.ofNanos((long) Math.min(seconds * 1e9, 1e18));
+            }
+        });
+    }
+
+    /**
+     * What a completion did.
+     *
+     * @param claimed the next jobs of the queues that became free
+     * @param unwritten the jobs that were not deleted
+     */
+    public record Completion(List<Job> claimed, Unwritten unwritten) {}
+
+    /**
+     * The jobs that a write passed over.
+     *
+     * @param busy ids of jobs that are this worker's, but whose row another transaction has locked: write them again
+     * @param lost ids of jobs that are not this worker's any more
+     */
+    public record Unwritten(List<Long> busy, List<Long> lost) {
+        private void add(long id, String outcome) {
+            ("busy".equals(outcome) ? busy : lost).add(id);
+        }
+    }
+
+    /** What becomes of a job that did not succeed. */
+    public enum ReleaseAction {
+        /** It runs again after a delay, and the attempt counts. */
+        RETRY("retry"),
+        /** It has failed permanently. */
+        FAIL("fail"),
+        /** It runs again, and the attempt does not count. */
+        BACK("back");
+
+        private final String sqlName;
+
+        ReleaseAction(String sqlName) {
+            this.sqlName = sqlName;
+        }
+    }
+
+    /**
+     * A job to give up.
+     *
+     * @param job the job as it was claimed
+     * @param action what becomes of it
+     * @param delay when it may run again; null for the spec's formula ({@code RETRY}) or at once ({@code BACK})
+     * @param error what to write to {@code last_error}; null to leave it
+     */
+    public record Release(
+            Job job,
+            ReleaseAction action,
+            @Nullable Duration delay,
+            @Nullable String error) {
+        private @Nullable Double delaySeconds() {
+            return delay == null ? null : delay.toNanos() / 1e9;
+        }
+    }
+
+    private Job job(ResultSet row, int first, Tasks tasks, Instant lockedAt) throws SQLException {
+        int taskId = row.getInt(first + 2);
+        String task = tasks.identifiers().get(taskId);
+        if (task == null) {
+            throw new IllegalStateException(
+                    "The database handed out a job of task id " + taskId + ", which this worker did not ask for");
+        }
+        return new Job(
+                row.getLong(first),
+                task,
+                row.getString(first + 3),
+                row.getString(first + 1),
+                row.getInt(first + 4),
+                JobRows.instant(row, first + 5),
+                row.getInt(first + 6),
+                row.getInt(first + 7),
+                row.getString(first + 8),
+                JobRows.instant(row, first + 9),
+                JobRows.instant(row, first + 10),
+                row.getString(first + 11),
+                lockedAt,
+                workerId,
+                row.getInt(first + 12),
+                JobRows.flags(row, first + 13));
+    }
+
+    private static Array ids(Connection connection, List<Job> jobs) throws SQLException {
+        return connection.createArrayOf("int8", jobs.stream().map(Job::id).toArray());
+    }
+
+    private static Array texts(
+            Connection connection, List<Release> releases, java.util.function.Function<Release, @Nullable String> text)
+            throws SQLException {
+        @Nullable Object[] values = new @Nullable Object[releases.size()];
+        for (int i = 0; i < values.length; i++) {
+            values[i] = text.apply(releases.get(i));
+        }
+        return connection.createArrayOf("text", values);
+    }
+
+    private <T extends @Nullable Object> T call(String sql, Call<T> call) throws SQLException {
+        return Connections.call(dataSource, schema.in(sql), call);
+    }
+
+    /** Binds and runs a statement and reads its result. */
+    @FunctionalInterface
+    interface Call<T extends @Nullable Object> {
+        T on(Connection connection, PreparedStatement statement) throws SQLException;
+    }
+}

@@ -1,0 +1,1354 @@
+-- PgWorker: tables, types, functions and indexes of the job queue.
+--
+-- The interface (names, columns, signatures, behaviour) is the one of the Graphile Worker documentation, shared with the
+-- Node.js and Rust workers (docs: "Compatibility", "Job keys", "Worker recovery"). The text is our own.
+--
+-- The script is written to be run in an empty schema as well as in one that Graphile Worker (Node: ledger 18 and later,
+-- Rust: ledger 19 and later) has installed: every object is created where missing and replaced where it exists, and no row
+-- is lost. The schema itself must exist. The placeholder for its name is the only one used here. Needs PostgreSQL 12.
+--
+-- Contents: 1 adoption, 2 types and tables, 3 indexes, 4 access, 5 helpers, 6 adding jobs, 7 administration, 8 recovery,
+-- 9 the engine, 10 ledger.
+--
+-- Rules that keep every function here, and the peers' statements, free of deadlocks:
+--   * Row locks are taken in the order tasks, queues being created, jobs, queues being released; within a table in the order of
+--     name, key or id.
+--   * Whoever looks for work (claim) never waits for a row lock: SKIP LOCKED.
+--   * Whoever writes an outcome (complete, release, recovery) skips jobs that somebody holds, and waits for queue rows only;
+--     those are held by statements that wait for nothing.
+--   * Only calls made for an application (add_job, remove_job, administration) wait for job rows.
+
+
+set local client_min_messages = warning;
+
+-- 1 Adoption ------------------------------------------------------------------------------------------------------------------
+
+-- Refuses schemas that cannot be brought to this state.
+do $adopt$
+declare
+  newest int;
+  unknown int;
+begin
+  if to_regclass('"${schema}".migrations') is null then
+    if to_regclass('"${schema}"._private_jobs') is not null or to_regclass('"${schema}".jobs') is not null then
+      raise exception 'Schema "${schema}" contains tables of a job queue, but no table "migrations" that says which'
+        using hint = 'Let PgWorker use an empty schema, or one that Graphile Worker installed.';
+    end if;
+    return;
+  end if;
+  execute 'select max(id), min(id) filter (where breaking and id > 20) from "${schema}".migrations' into newest, unknown;
+  if unknown is not null then
+    raise exception 'Schema "${schema}" was changed by a later Graphile Worker: migration % is breaking and unknown here', unknown
+      using hint = 'Use a version of PgWorker that knows this migration.';
+  elsif newest < 18 then
+    raise exception 'Schema "${schema}" was installed by an older Graphile Worker (migration %); at least migration 18 is needed', newest
+      using hint = 'Run the migrations of Graphile Worker 0.16.6 or later on it first (npx graphile-worker --schema-only).';
+  elsif newest is null then
+    if to_regclass('"${schema}"._private_jobs') is not null or to_regclass('"${schema}".jobs') is not null then
+      raise exception 'Schema "${schema}" contains tables of a job queue, but its table "migrations" is empty'
+        using hint = 'Let PgWorker use an empty schema, or one that Graphile Worker installed.';
+    end if;
+  end if;
+end
+$adopt$;
+
+-- Functions of ours and of the shared interface whose result type or parameter names differ from the ones below cannot be
+-- replaced in place, and overloads would make calls ambiguous: both are dropped. Nothing else depends on them.
+do $drop$
+declare
+  job constant text := '"${schema}"._private_jobs';
+  expected constant text[] := array[
+    'add_job', 'identifier text, payload json, queue_name text, run_at timestamp with time zone, max_attempts integer, '
+      'job_key text, priority integer, flags text[], job_key_mode text', job,
+    'add_jobs', 'specs "${schema}".job_spec[], job_key_preserve_run_at boolean', 'SETOF ' || job,
+    'remove_job', 'job_key text', job,
+    'complete_jobs', 'job_ids bigint[]', 'SETOF ' || job,
+    'permanently_fail_jobs', 'job_ids bigint[], error_message text', 'SETOF ' || job,
+    'reschedule_jobs', 'job_ids bigint[], run_at timestamp with time zone, priority integer, attempts integer, max_attempts integer',
+      'SETOF ' || job,
+    'force_unlock_workers', 'worker_ids text[]', 'void',
+    'worker_heartbeat', 'worker_id text, metadata json', 'void',
+    'worker_deregister', 'worker_id text', 'void',
+    'list_stale_workers', 'stale_threshold interval', 'TABLE(worker_id text)',
+    'list_orphan_locked_workers', 'stale_threshold interval', 'TABLE(worker_id text)',
+    'recover_dead_worker_jobs', 'worker_ids text[], recovery_delay interval', 'integer',
+    'delete_stale_workers', 'worker_ids text[]', 'void'];
+  present record;
+begin
+  for present in
+    select p.oid::regprocedure as signature
+    from pg_proc p
+    join generate_series(1, cardinality(expected), 3) i on p.proname = expected[i]
+    where p.pronamespace = '"${schema}"'::regnamespace
+      and (replace(pg_get_function_identity_arguments(p.oid), '"', '') <> replace(expected[i + 1], '"', '')
+        or replace(pg_get_function_result(p.oid), '"', '') <> replace(expected[i + 2], '"', ''))
+  loop
+    execute 'drop function ' || present.signature;
+  end loop;
+end
+$drop$;
+
+
+-- 2 Types and tables ----------------------------------------------------------------------------------------------------------
+
+do $type$
+begin
+  if to_regtype('"${schema}".job_spec') is null then
+    create type "${schema}".job_spec as (
+      identifier text,
+      payload json,
+      queue_name text,
+      run_at timestamptz,
+      max_attempts smallint,
+      job_key text,
+      priority smallint,
+      flags text[]
+    );
+  end if;
+end
+$type$;
+comment on type "${schema}".job_spec is 'One job for add_jobs; an omitted field is null.';
+
+create table if not exists "${schema}".migrations (
+  id int constraint migrations_pkey primary key,
+  ts timestamptz not null default now(),
+  breaking boolean not null default false
+);
+comment on table "${schema}".migrations is 'Ledger shared with the Node.js and Rust workers; ids above 20 are theirs to give.';
+
+create table if not exists "${schema}"._private_tasks (
+  id int generated always as identity constraint tasks_pkey primary key,
+  identifier text not null constraint tasks_identifier_key unique
+    constraint tasks_identifier_check check (length(identifier) <= 128)
+);
+comment on table "${schema}"._private_tasks is 'Task identifiers that jobs or workers have used.';
+
+create table if not exists "${schema}"._private_job_queues (
+  id int generated always as identity constraint job_queues_pkey1 primary key,
+  queue_name text not null constraint job_queues_queue_name_key unique
+    constraint job_queues_queue_name_check check (length(queue_name) <= 128),
+  locked_at timestamptz,
+  locked_by text,
+  is_available boolean generated always as (locked_at is null) stored not null
+);
+comment on table "${schema}"._private_job_queues is 'Named queues; a locked row means that a worker runs a job of the queue.';
+
+-- key carries a plain unique constraint, not a partial index: statements of the peers and of migrations they may add say
+-- "on conflict (key)", which only the plain one answers.
+create table if not exists "${schema}"._private_jobs (
+  id bigint generated always as identity constraint jobs_pkey1 primary key,
+  job_queue_id int,
+  task_id int not null,
+  payload json not null default '{}',
+  priority smallint not null default 0,
+  run_at timestamptz not null default now(),
+  attempts smallint not null default 0,
+  max_attempts smallint not null default 25 constraint jobs_max_attempts_check check (max_attempts >= 1),
+  last_error text,
+  created_at timestamptz not null default now(),
+  updated_at timestamptz not null default now(),
+  key text constraint jobs_key_key1 unique constraint jobs_key_check check (length(key) > 0 and length(key) <= 512),
+  locked_at timestamptz,
+  locked_by text,
+  revision int not null default 0,
+  flags jsonb,
+  is_available boolean generated always as (locked_at is null and attempts < max_attempts) stored not null
+);
+comment on table "${schema}"._private_jobs is 'The jobs; a row is deleted when its job succeeds.';
+
+create table if not exists "${schema}"._private_known_crontabs (
+  identifier text constraint known_crontabs_pkey primary key,
+  known_since timestamptz not null,
+  last_execution timestamptz
+);
+comment on table "${schema}"._private_known_crontabs is 'Crontab entries that a worker has registered, with their last execution.';
+
+create table if not exists "${schema}"._private_workers (
+  id text constraint _private_workers_pkey primary key,
+  last_heartbeat_at timestamptz not null,
+  started_at timestamptz not null default now(),
+  metadata jsonb
+);
+comment on table "${schema}"._private_workers is 'Workers that prove their life with heartbeats.';
+
+create or replace view "${schema}".jobs as
+  select j.id, q.queue_name, t.identifier as task_identifier, j.priority, j.run_at, j.attempts, j.max_attempts, j.last_error,
+    j.created_at, j.updated_at, j.key, j.locked_at, j.locked_by, j.revision, j.flags
+  from "${schema}"._private_jobs j
+  join "${schema}"._private_tasks t on t.id = j.task_id
+  left join "${schema}"._private_job_queues q on q.id = j.job_queue_id;
+comment on view "${schema}".jobs is 'The jobs with the names of their tasks and queues, for people and monitoring; without payloads.';
+
+
+-- 3 Indexes -------------------------------------------------------------------------------------------------------------------
+
+-- Jobs that are locked or have failed for good are in none of them, so their number costs a claim nothing.
+-- The first serves jobs without a queue; the second finds the queues whose jobs are next; the third finds the next job of a
+-- given queue. In a fleet where Node.js or Rust workers fetch from large tables, give those workers their own index as well:
+--   create index on _private_jobs (priority, run_at) include (id, task_id, job_queue_id) where is_available
+drop index if exists "${schema}".jobs_main_index;
+drop index if exists "${schema}".jobs_no_queue_index;
+create index if not exists pgworker_jobs_unqueued on "${schema}"._private_jobs (priority, run_at, id)
+  where is_available and job_queue_id is null;
+create index if not exists pgworker_jobs_queued on "${schema}"._private_jobs (priority, run_at, id) include (job_queue_id)
+  where is_available and job_queue_id is not null;
+create index if not exists pgworker_jobs_of_queue on "${schema}"._private_jobs (job_queue_id, priority, run_at, id)
+  where is_available and job_queue_id is not null;
+
+
+-- 4 Access --------------------------------------------------------------------------------------------------------------------
+
+-- The peers enable row level security without a policy. A role that works on the tables without owning them would then find
+-- them empty, without any error. The policy lets ordinary GRANTs decide alone, which fail loudly.
+do $access$
+declare
+  name text;
+begin
+  foreach name in array array['_private_jobs', '_private_job_queues', '_private_tasks', '_private_known_crontabs'] loop
+    execute format('alter table "${schema}".%I enable row level security', name);
+    if not exists (
+      select from pg_policy p where p.polrelid = format('"${schema}".%I', name)::regclass and p.polname = 'pgworker_granted'
+    ) then
+      execute format('create policy pgworker_granted on "${schema}".%I for all to public using (true) with check (true)', name);
+    end if;
+  end loop;
+end
+$access$;
+
+
+-- 5 Helpers -------------------------------------------------------------------------------------------------------------------
+
+create or replace function "${schema}".pgworker_wake(job_count bigint) returns void
+language plpgsql volatile as $$
+begin
+  if job_count > 0 then
+    perform pg_notify('jobs:insert', '{"r":' || random() || ',"count":' || job_count || '}');
+  end if;
+end
+$$;
+comment on function "${schema}".pgworker_wake(bigint) is
+  'Tells all workers that so many jobs may have become due; says nothing when there are none.';
+
+-- Looks before it inserts: the usual call writes nothing and burns no id.
+create or replace function "${schema}".pgworker_task_id(name text) returns int
+language plpgsql volatile as $$
+declare
+  found_id int;
+begin
+  loop
+    select t.id into found_id from "${schema}"._private_tasks t where t.identifier = name;
+    if found then return found_id; end if;
+    insert into "${schema}"._private_tasks as t (identifier) values (name)
+      on conflict (identifier) do nothing
+      returning t.id into found_id;
+    if found then return found_id; end if;
+  end loop;
+end
+$$;
+comment on function "${schema}".pgworker_task_id(text) is 'Id of a task identifier, which is created if missing.';
+
+create or replace function "${schema}".pgworker_queue_id(name text) returns int
+language plpgsql volatile as $$
+declare
+  found_id int;
+begin
+  loop
+    select q.id into found_id from "${schema}"._private_job_queues q where q.queue_name = name;
+    if found then return found_id; end if;
+    insert into "${schema}"._private_job_queues as q (queue_name) values (name)
+      on conflict (queue_name) do nothing
+      returning q.id into found_id;
+    if found then return found_id; end if;
+  end loop;
+end
+$$;
+comment on function "${schema}".pgworker_queue_id(text) is 'Id of a queue name, which is created if missing.';
+
+-- Ids of a batch are drawn beforehand because its rows are written in key order but must keep the order of the input.
+-- SECURITY DEFINER, since a caller who may insert jobs need not hold a privilege on the sequence behind the column.
+create or replace function "${schema}".pgworker_draw_ids(amount int) returns bigint[]
+language sql volatile security definer set search_path = pg_catalog, pg_temp as $$
+  select array_agg(nextval(s.name))
+  from (select pg_get_serial_sequence('"${schema}"._private_jobs', 'id')::regclass as name) s, generate_series(1, amount)
+$$;
+comment on function "${schema}".pgworker_draw_ids(int) is 'Draws ids for jobs, in ascending order.';
+
+create or replace function "${schema}".pgworker_flags(names text[]) returns jsonb
+language sql immutable as $$
+  select jsonb_object_agg(name, true) from unnest(names) name
+$$;
+comment on function "${schema}".pgworker_flags(text[]) is 'Stored form of a list of flags; null when there are none.';
+
+create or replace function "${schema}".pgworker_merge(old_payload json, new_payload json) returns json
+language sql immutable as $$
+  select case
+    when json_typeof(old_payload) = 'array' and json_typeof(new_payload) = 'array'
+      then (old_payload::jsonb || new_payload::jsonb)::json
+    else new_payload
+  end
+$$;
+comment on function "${schema}".pgworker_merge(json, json) is 'Payload of a job that is added again: arrays are concatenated.';
+
+-- A running job whose key is taken or removed is *retired*: no key, no attempts left, and a text that says why. The text makes it
+-- distinguishable from a job without key on its last attempt, and stays behind if its worker dies before finishing it.
+create or replace function "${schema}".pgworker_retired(key text, attempts int, max_attempts int, last_error text) returns boolean
+language sql immutable as $$
+  select key is null and attempts >= max_attempts and coalesce(last_error in (
+    'Superseded by a newer job with the same key while running',
+    'Removed by its key while running'), false)
+$$;
+comment on function "${schema}".pgworker_retired(text, int, int, text) is 'Whether a locked job was superseded or removed while running.';
+
+-- Locks of four hours count as none for administration; a worker that lives keeps such jobs from being touched by heartbeats.
+create or replace function "${schema}".pgworker_locked(locked_at timestamptz) returns boolean
+language sql stable as $$
+  select locked_at is not null and locked_at > now() - interval '4 hours'
+$$;
+comment on function "${schema}".pgworker_locked(timestamptz) is 'Whether a lock taken at that time still protects its job from administration.';
+
+-- Of any task: another worker may know those that this one does not. The first job of a queue usually decides.
+create or replace function "${schema}".pgworker_due_queues(queue_ids int[]) returns bigint
+language plpgsql stable as $$
+begin
+  return (
+    select count(*) from unnest(queue_ids) queue(id)
+    where (
+        select j.run_at <= now() from "${schema}"._private_jobs j
+        where j.is_available and j.job_queue_id is not null and j.job_queue_id = queue.id
+        order by j.priority, j.run_at, j.id limit 1)
+      or exists (
+        select from "${schema}"._private_jobs j
+        where j.is_available and j.job_queue_id is not null and j.job_queue_id = queue.id and j.run_at <= now()));
+end
+$$;
+comment on function "${schema}".pgworker_due_queues(int[]) is 'How many of the given queues have a due job.';
+
+create or replace function "${schema}".pgworker_free_queues(queue_ids int[], worker_ids text[]) returns bigint
+language plpgsql volatile as $$
+declare
+  freed int[];
+begin
+  if queue_ids is null then return 0; end if;
+  perform from "${schema}"._private_job_queues q
+    where q.id = any(queue_ids) and q.locked_by = any(worker_ids)
+    order by q.id for update;
+  with free as (
+    update "${schema}"._private_job_queues q set locked_at = null, locked_by = null
+    where q.id = any(queue_ids) and q.locked_by = any(worker_ids)
+    returning q.id)
+  select array_agg(free.id) into freed from free;
+  return "${schema}".pgworker_due_queues(freed);
+end
+$$;
+comment on function "${schema}".pgworker_free_queues(int[], text[]) is
+  'Unlocks those of the given queues that the given workers hold; returns how many of them have a due job.';
+
+
+-- 6 Adding jobs ---------------------------------------------------------------------------------------------------------------
+
+-- The loop ends with a row in every interleaving: SELECT FOR UPDATE waits for a transaction that holds the job, an uncommitted
+-- claim for instance, and sees its result; an INSERT that meets a key committed meanwhile starts over. Under REPEATABLE READ the
+-- same situations raise 40001.
+create or replace function "${schema}".pgworker_put_keyed(
+  new_id bigint, new_task int, new_queue int, new_payload json, new_run_at timestamptz, new_max_attempts int, new_key text,
+  new_priority int, new_flags jsonb, mode text
+) returns "${schema}"._private_jobs
+language plpgsql volatile as $$
+declare
+  job "${schema}"._private_jobs;
+begin
+  loop
+    select * into job from "${schema}"._private_jobs j where j.key = new_key for update;
+    if found then
+      if mode = 'unsafe_dedupe' then
+        update "${schema}"._private_jobs j set revision = j.revision + 1, updated_at = now()
+          where j.id = job.id
+          returning * into job;
+        return job;
+      end if;
+      if job.is_available then
+        update "${schema}"._private_jobs j set
+            job_queue_id = new_queue,
+            task_id = new_task,
+            payload = "${schema}".pgworker_merge(j.payload, coalesce(new_payload, '{}')),
+            priority = coalesce(new_priority, 0),
+            run_at = case
+              when mode = 'preserve_run_at' and j.attempts = 0 then j.run_at
+              else coalesce(new_run_at, now())
+            end,
+            attempts = 0,
+            max_attempts = coalesce(new_max_attempts, 25),
+            last_error = null,
+            revision = j.revision + 1,
+            flags = new_flags,
+            updated_at = now()
+          where j.id = job.id
+          returning * into job;
+        return job;
+      end if;
+      -- running or failed for good: the old job loses the key, which goes to a new one
+      update "${schema}"._private_jobs j set
+          key = null,
+          attempts = j.max_attempts,
+          last_error = case
+            when j.locked_at is null then j.last_error
+            else 'Superseded by a newer job with the same key while running'
+          end,
+          updated_at = now()
+        where j.id = job.id;
+    end if;
+    insert into "${schema}"._private_jobs as j
+        (id, job_queue_id, task_id, payload, priority, run_at, max_attempts, key, flags)
+      overriding system value
+      values (coalesce(new_id, ("${schema}".pgworker_draw_ids(1))[1]), new_queue, new_task, coalesce(new_payload, '{}'),
+        coalesce(new_priority, 0), coalesce(new_run_at, now()), coalesce(new_max_attempts, 25), new_key, new_flags)
+      on conflict (key) do nothing
+      returning * into job;
+    if found then return job; end if;
+  end loop;
+end
+$$;
+comment on function "${schema}".pgworker_put_keyed(bigint, int, int, json, timestamptz, int, text, int, jsonb, text) is
+  'Adds a job under a key, or updates or replaces the one that has it; the id given is used if a row is inserted.';
+
+create or replace function "${schema}".add_job(
+  identifier text,
+  payload json default null,
+  queue_name text default null,
+  run_at timestamptz default null,
+  max_attempts int default null,
+  job_key text default null,
+  priority int default null,
+  flags text[] default null,
+  job_key_mode text default 'replace'
+) returns "${schema}"._private_jobs
+language plpgsql volatile as $$
+declare
+  job "${schema}"._private_jobs;
+  task int;
+  queue int;
+  stored_flags jsonb;
+begin
+  select t.id into task from "${schema}"._private_tasks t where t.identifier = add_job.identifier;
+  if not found then
+    task := "${schema}".pgworker_task_id(add_job.identifier);
+  end if;
+  if add_job.queue_name is not null then
+    queue := "${schema}".pgworker_queue_id(add_job.queue_name);
+  end if;
+  if add_job.flags is not null then
+    stored_flags := "${schema}".pgworker_flags(add_job.flags);
+  end if;
+  if add_job.job_key is null then
+    insert into "${schema}"._private_jobs as j (job_queue_id, task_id, payload, priority, run_at, max_attempts, flags)
+      values (queue, task, coalesce(add_job.payload, '{}'), coalesce(add_job.priority, 0), coalesce(add_job.run_at, now()),
+        coalesce(add_job.max_attempts, 25), stored_flags)
+      returning * into job;
+  else
+    if add_job.job_key_mode is null or add_job.job_key_mode not in ('replace', 'preserve_run_at', 'unsafe_dedupe') then
+      raise exception 'Invalid job_key_mode %: expected replace, preserve_run_at or unsafe_dedupe', quote_nullable(add_job.job_key_mode)
+        using errcode = 'GWBKM';
+    end if;
+    job := "${schema}".pgworker_put_keyed(null, task, queue, add_job.payload, add_job.run_at, add_job.max_attempts, add_job.job_key,
+      add_job.priority, stored_flags, add_job.job_key_mode);
+  end if;
+  perform pg_notify('jobs:insert', '{"r":' || random() || ',"count":1}');
+  return job;
+end
+$$;
+comment on function "${schema}".add_job(text, json, text, timestamptz, int, text, int, text[], text) is
+  'Adds a job, or updates the one that has the given key, as job_key_mode says; returns it.';
+
+-- New jobs get ids in the order of the input, so jobs of one queue start in that order. Keyed rows are written in key order
+-- (binary collation) all the same: two batches with the same keys then wait for each other, but never in a circle.
+create or replace function "${schema}".add_jobs(specs "${schema}".job_spec[], job_key_preserve_run_at boolean default false)
+returns setof "${schema}"._private_jobs
+language plpgsql volatile
+set plan_cache_mode = force_generic_plan set enable_seqscan = off set enable_bitmapscan = off set jit = off as $$
+declare
+  total constant int := cardinality(specs);
+  mode constant text := case when job_key_preserve_run_at then 'preserve_run_at' else 'replace' end;
+  keyed boolean;
+  repeated text;
+  ids bigint[];
+  jobs "${schema}"._private_jobs[];
+  left_over record;
+begin
+  if coalesce(total, 0) = 0 then return; end if;
+
+  select s.job_key into repeated from unnest(specs) s
+    where s.job_key is not null group by s.job_key having count(*) > 1 limit 1;
+  if found then
+    raise exception 'Job key % is given more than once in one batch', quote_literal(repeated) using errcode = '21000';
+  end if;
+  keyed := exists (select from unnest(specs) s where s.job_key is not null);
+
+  -- names: only missing ones are written, by everybody in name order
+  perform "${schema}".pgworker_task_id(missing.identifier)
+    from (
+      select distinct s.identifier collate "C" as identifier from unnest(specs) s
+      where not exists (select from "${schema}"._private_tasks t where t.identifier = s.identifier)
+      order by 1) missing;
+  perform "${schema}".pgworker_queue_id(missing.queue_name)
+    from (
+      select distinct s.queue_name collate "C" as queue_name from unnest(specs) s
+      where s.queue_name is not null
+        and not exists (select from "${schema}"._private_job_queues q where q.queue_name = s.queue_name)
+      order by 1) missing;
+
+  if not keyed then
+    return query
+      insert into "${schema}"._private_jobs (job_queue_id, task_id, payload, priority, run_at, max_attempts, flags)
+      select q.id, t.id, coalesce(s.payload, '{}'), coalesce(s.priority, 0), coalesce(s.run_at, now()),
+        coalesce(s.max_attempts, 25), case when s.flags is not null then "${schema}".pgworker_flags(s.flags) end
+      from unnest(specs) with ordinality s(identifier, payload, queue_name, run_at, max_attempts, job_key, priority, flags, place)
+      left join "${schema}"._private_tasks t on t.identifier = s.identifier
+      left join "${schema}"._private_job_queues q on q.queue_name = s.queue_name
+      order by s.place
+      returning *;
+    perform "${schema}".pgworker_wake(total);
+    return;
+  end if;
+
+  ids := "${schema}".pgworker_draw_ids(total);
+  if not exists (
+    select from unnest(specs) s
+    cross join lateral (select from "${schema}"._private_jobs j where j.key = s.job_key offset 0) j
+  ) then
+    -- Usually all keys are free: one statement. A key that somebody commits meanwhile is locked in its turn, even where the
+    -- last condition leaves its row alone, so the loop below waits for none.
+    with put as (
+      insert into "${schema}"._private_jobs as j
+        (id, job_queue_id, task_id, payload, priority, run_at, max_attempts, key, flags)
+      overriding system value
+      select ids[s.place], q.id, t.id, coalesce(s.payload, '{}'), coalesce(s.priority, 0), coalesce(s.run_at, now()),
+        coalesce(s.max_attempts, 25), s.job_key,
+        case when s.flags is not null then "${schema}".pgworker_flags(s.flags) end
+      from unnest(specs) with ordinality s(identifier, payload, queue_name, run_at, max_attempts, job_key, priority, flags, place)
+      left join "${schema}"._private_tasks t on t.identifier = s.identifier
+      left join "${schema}"._private_job_queues q on q.queue_name = s.queue_name
+      where s.job_key is not null
+      order by s.job_key collate "C"
+      on conflict (key) do update set
+        job_queue_id = excluded.job_queue_id,
+        task_id = excluded.task_id,
+        payload = "${schema}".pgworker_merge(j.payload, excluded.payload),
+        priority = excluded.priority,
+        run_at = case when job_key_preserve_run_at and j.attempts = 0 then j.run_at else excluded.run_at end,
+        attempts = 0,
+        max_attempts = excluded.max_attempts,
+        last_error = null,
+        revision = j.revision + 1,
+        flags = excluded.flags,
+        updated_at = now()
+      where j.is_available
+      returning *)
+    select array_agg(put::"${schema}"._private_jobs) into jobs from put;
+  end if;
+
+  for left_over in
+    select s.place, t.id as task, q.id as queue, s.payload, s.run_at, s.max_attempts, s.job_key, s.priority,
+      case when s.flags is not null then "${schema}".pgworker_flags(s.flags) end as flags
+    from unnest(specs) with ordinality s(identifier, payload, queue_name, run_at, max_attempts, job_key, priority, flags, place)
+    left join "${schema}"._private_tasks t on t.identifier = s.identifier
+    left join "${schema}"._private_job_queues q on q.queue_name = s.queue_name
+    where s.job_key is not null and s.job_key not in (select j.key from unnest(jobs) j)
+    order by s.job_key collate "C"
+  loop
+    jobs := jobs || "${schema}".pgworker_put_keyed(ids[left_over.place], left_over.task, left_over.queue, left_over.payload,
+      left_over.run_at, left_over.max_attempts, left_over.job_key, left_over.priority, left_over.flags, mode);
+  end loop;
+
+  with put as (
+    insert into "${schema}"._private_jobs as j (id, job_queue_id, task_id, payload, priority, run_at, max_attempts, flags)
+    overriding system value
+    select ids[s.place], q.id, t.id, coalesce(s.payload, '{}'), coalesce(s.priority, 0), coalesce(s.run_at, now()),
+      coalesce(s.max_attempts, 25), case when s.flags is not null then "${schema}".pgworker_flags(s.flags) end
+    from unnest(specs) with ordinality s(identifier, payload, queue_name, run_at, max_attempts, job_key, priority, flags, place)
+    left join "${schema}"._private_tasks t on t.identifier = s.identifier
+    left join "${schema}"._private_job_queues q on q.queue_name = s.queue_name
+    where s.job_key is null
+    returning *)
+  select jobs || array_agg(put::"${schema}"._private_jobs) into jobs from put;
+
+  return query
+    select j.*
+    from unnest(jobs) j
+    left join unnest(specs) with ordinality s(identifier, payload, queue_name, run_at, max_attempts, job_key, priority, flags, place)
+      on s.job_key = j.key
+    left join unnest(ids) with ordinality i(id, place) on i.id = j.id and j.key is null
+    order by coalesce(s.place, i.place);
+  perform "${schema}".pgworker_wake(total);
+end
+$$;
+comment on function "${schema}".add_jobs("${schema}".job_spec[], boolean) is
+  'Adds a batch of jobs, or updates those whose keys exist; returns them in the order of the input.';
+
+-- Looks again when it found nothing after waiting: the key may have moved to another job.
+create or replace function "${schema}".remove_job(job_key text) returns "${schema}"._private_jobs
+language plpgsql volatile strict as $$
+declare
+  job "${schema}"._private_jobs;
+begin
+  loop
+    select * into job from "${schema}"._private_jobs j where j.key = remove_job.job_key for update;
+    exit when found;
+    if not exists (select from "${schema}"._private_jobs j where j.key = remove_job.job_key) then
+      return job;
+    end if;
+  end loop;
+  if "${schema}".pgworker_locked(job.locked_at) then
+    update "${schema}"._private_jobs j set
+        key = null,
+        attempts = j.max_attempts,
+        last_error = 'Removed by its key while running',
+        updated_at = now()
+      where j.id = job.id
+      returning * into job;
+    return job;
+  end if;
+  delete from "${schema}"._private_jobs j where j.id = job.id;
+  if job.locked_at is not null then
+    perform "${schema}".pgworker_wake("${schema}".pgworker_free_queues(array[job.job_queue_id], array[job.locked_by]));
+  end if;
+  return job;
+end
+$$;
+comment on function "${schema}".remove_job(text) is
+  'Deletes the job that has the given key; one that is running only loses the key and is not run again. Returns it, or null.';
+
+
+-- 7 Administration ------------------------------------------------------------------------------------------------------------
+
+-- These skip running jobs and return only what they changed. A lock of four hours or more does not protect a job; it is cleared
+-- together with the lock of its queue. Jobs are locked in id order first, then changed, then queues are freed.
+
+create or replace function "${schema}".complete_jobs(job_ids bigint[]) returns setof "${schema}"._private_jobs
+language plpgsql volatile as $$
+declare
+  job "${schema}"._private_jobs;
+  queues int[];
+  owners text[];
+begin
+  for job in
+    select * from "${schema}"._private_jobs j
+    where j.id = any(job_ids) and not "${schema}".pgworker_locked(j.locked_at)
+    order by j.id for update
+  loop
+    delete from "${schema}"._private_jobs j where j.id = job.id;
+    if job.locked_by is not null then
+      queues := queues || job.job_queue_id;
+      owners := owners || job.locked_by;
+    end if;
+    return next job;
+  end loop;
+  perform "${schema}".pgworker_wake("${schema}".pgworker_free_queues(queues, owners));
+end
+$$;
+comment on function "${schema}".complete_jobs(bigint[]) is 'Deletes the given jobs as if they had succeeded, except running ones.';
+
+create or replace function "${schema}".permanently_fail_jobs(job_ids bigint[], error_message text default null)
+returns setof "${schema}"._private_jobs
+language plpgsql volatile as $$
+declare
+  job "${schema}"._private_jobs;
+  queues int[];
+  owners text[];
+begin
+  for job in
+    select * from "${schema}"._private_jobs j
+    where j.id = any(job_ids) and not "${schema}".pgworker_locked(j.locked_at)
+    order by j.id for update
+  loop
+    if job.locked_by is not null then
+      queues := queues || job.job_queue_id;
+      owners := owners || job.locked_by;
+    end if;
+    update "${schema}"._private_jobs j set
+        attempts = j.max_attempts,
+        last_error = coalesce(error_message, 'Manually marked as failed'),
+        locked_at = null,
+        locked_by = null,
+        updated_at = now()
+      where j.id = job.id
+      returning * into job;
+    return next job;
+  end loop;
+  perform "${schema}".pgworker_wake("${schema}".pgworker_free_queues(queues, owners));
+end
+$$;
+comment on function "${schema}".permanently_fail_jobs(bigint[], text) is
+  'Uses up the attempts of the given jobs and records the message, except for running ones.';
+
+-- Notifies even for a time in the future: workers sleep until the earliest run_at they know of.
+create or replace function "${schema}".reschedule_jobs(
+  job_ids bigint[], run_at timestamptz default null, priority int default null, attempts int default null, max_attempts int default null
+) returns setof "${schema}"._private_jobs
+language plpgsql volatile as $$
+declare
+  job "${schema}"._private_jobs;
+  queues int[];
+  owners text[];
+  ready int := 0;
+begin
+  for job in
+    select * from "${schema}"._private_jobs j
+    where j.id = any(job_ids) and not "${schema}".pgworker_locked(j.locked_at)
+    order by j.id for update
+  loop
+    if job.locked_by is not null then
+      queues := queues || job.job_queue_id;
+      owners := owners || job.locked_by;
+    end if;
+    update "${schema}"._private_jobs j set
+        run_at = coalesce(reschedule_jobs.run_at, j.run_at),
+        priority = coalesce(reschedule_jobs.priority, j.priority),
+        attempts = coalesce(reschedule_jobs.attempts, j.attempts),
+        max_attempts = coalesce(reschedule_jobs.max_attempts, j.max_attempts),
+        locked_at = null,
+        locked_by = null,
+        updated_at = now()
+      where j.id = job.id
+      returning * into job;
+    ready := ready + job.is_available::int;
+    return next job;
+  end loop;
+  perform "${schema}".pgworker_wake(ready + "${schema}".pgworker_free_queues(queues, owners));
+end
+$$;
+comment on function "${schema}".reschedule_jobs(bigint[], timestamptz, int, int, int) is
+  'Changes when and how often the given jobs run, except for running ones; a null argument leaves the value as it is.';
+
+-- Attempts stay counted. A job that has none left would stay behind without a word, so it gets one.
+create or replace function "${schema}".force_unlock_workers(worker_ids text[]) returns void
+language plpgsql volatile as $$
+declare
+  unlocked bigint[];
+  ready bigint;
+begin
+  select array_agg(l.id) into unlocked from (
+    select j.id from "${schema}"._private_jobs j
+    where j.locked_by = any(worker_ids)
+    order by j.id for update) l;
+  with free as (
+    update "${schema}"._private_jobs j set
+        locked_at = null,
+        locked_by = null,
+        last_error = case
+          when j.attempts >= j.max_attempts then coalesce(j.last_error, 'Job unlocked during its last attempt')
+          else j.last_error
+        end,
+        updated_at = now()
+      where j.id = any(unlocked)
+      returning j.is_available)
+  select count(*) into ready from free where free.is_available;
+  perform "${schema}".pgworker_wake(ready + "${schema}".pgworker_free_queues("${schema}".pgworker_idle_queues(worker_ids), worker_ids));
+end
+$$;
+comment on function "${schema}".force_unlock_workers(text[]) is
+  'Takes all jobs and queues away from the given workers; only for workers that are known to be dead.';
+
+-- One snapshot shows a claim as a whole, so a queue whose job has just been claimed is not mistaken for an idle one.
+create or replace function "${schema}".pgworker_idle_queues(worker_ids text[]) returns int[]
+language sql stable as $$
+  select array_agg(q.id order by q.id)
+  from "${schema}"._private_job_queues q
+  where q.locked_by = any(worker_ids)
+    and not exists (
+      select from "${schema}"._private_jobs j where j.job_queue_id = q.id and j.locked_by = q.locked_by)
+$$;
+comment on function "${schema}".pgworker_idle_queues(text[]) is 'Queues that the given workers hold without running a job of them.';
+
+
+-- 8 Recovery ------------------------------------------------------------------------------------------------------------------
+
+create or replace function "${schema}".worker_heartbeat(worker_id text, metadata json default null) returns void
+language sql volatile as $$
+  insert into "${schema}"._private_workers as w (id, last_heartbeat_at, metadata)
+  values (worker_heartbeat.worker_id, now(), worker_heartbeat.metadata::jsonb)
+  on conflict (id) do update set
+    last_heartbeat_at = excluded.last_heartbeat_at,
+    metadata = coalesce(excluded.metadata, w.metadata)
+$$;
+comment on function "${schema}".worker_heartbeat(text, json) is 'Registers a worker, or proves that it lives; null keeps the metadata.';
+
+create or replace function "${schema}".worker_deregister(worker_id text) returns void
+language sql volatile as $$
+  delete from "${schema}"._private_workers w where w.id = worker_deregister.worker_id
+$$;
+comment on function "${schema}".worker_deregister(text) is 'Forgets a worker that has stopped properly.';
+
+create or replace function "${schema}".list_stale_workers(stale_threshold interval) returns table (worker_id text)
+language sql volatile as $$
+  select w.id from "${schema}"._private_workers w where w.last_heartbeat_at < now() - stale_threshold order by w.id
+$$;
+comment on function "${schema}".list_stale_workers(interval) is 'Registered workers without a heartbeat for longer than the threshold.';
+
+-- Workers of Node.js (pool-, otpool-) never register, so their absence proves nothing; their locks end after four hours.
+create or replace function "${schema}".list_orphan_locked_workers(stale_threshold interval) returns table (worker_id text)
+language sql volatile as $$
+  select held.locked_by
+  from (
+    select j.locked_by from "${schema}"._private_jobs j where j.locked_at < now() - stale_threshold
+    union
+    select q.locked_by from "${schema}"._private_job_queues q where q.locked_at < now() - stale_threshold) held
+  where held.locked_by is not null
+    and held.locked_by not like 'pool-%'
+    and held.locked_by not like 'otpool-%'
+    and not exists (select from "${schema}"._private_workers w where w.id = held.locked_by)
+  order by held.locked_by
+$$;
+comment on function "${schema}".list_orphan_locked_workers(interval) is
+  'Workers that are not registered but hold a lock for longer than the threshold; those of Node.js are left out.';
+
+-- A row that somebody holds is left for the next sweep. A retired job keeps its attempts: giving one back would run it again.
+create or replace function "${schema}".recover_dead_worker_jobs(worker_ids text[], recovery_delay interval default '0') returns int
+language plpgsql volatile as $$
+declare
+  recovered int;
+  ready bigint;
+begin
+  with held as materialized (
+    select j.id, "${schema}".pgworker_retired(j.key, j.attempts, j.max_attempts, j.last_error) as retired
+    from "${schema}"._private_jobs j
+    where j.locked_by = any(worker_ids)
+    order by j.id for update skip locked),
+  free as (
+    update "${schema}"._private_jobs j set
+        attempts = case when h.retired then j.attempts else greatest(0, j.attempts - 1) end,
+        run_at = case when h.retired then j.run_at else greatest(now(), j.run_at) + recovery_delay end,
+        last_error = case
+          when h.retired then j.last_error || '; its worker died'
+          else 'Job recovered after worker interruption'
+        end,
+        locked_at = null,
+        locked_by = null,
+        updated_at = now()
+      from held h
+      where j.id = h.id
+      returning j.is_available)
+  select count(*), count(*) filter (where free.is_available) into recovered, ready from free;
+  perform "${schema}".pgworker_wake(ready + "${schema}".pgworker_free_queues("${schema}".pgworker_idle_queues(worker_ids), worker_ids));
+  return recovered;
+end
+$$;
+comment on function "${schema}".recover_dead_worker_jobs(text[], interval) is
+  'Gives the jobs of dead workers back without costing an attempt, frees their queues, and returns how many jobs it unlocked.';
+
+create or replace function "${schema}".delete_stale_workers(worker_ids text[]) returns void
+language sql volatile as $$
+  delete from "${schema}"._private_workers w where w.id = any(worker_ids)
+$$;
+comment on function "${schema}".delete_stale_workers(text[]) is 'Forgets workers that a sweep has found dead.';
+
+
+-- 9 The engine ----------------------------------------------------------------------------------------------------------------
+
+-- Only PgWorker calls these. Their settings pin the plans to index scans: a plan made while the tables were empty, or from stale
+-- statistics, would otherwise read whole tables. Rows are changed by ctid, which no plan can turn into a join over the table; the
+-- snapshot of the calling statement keeps a ctid from being reused meanwhile. Functions without these settings are called by those
+-- that have them, and plan under them.
+
+create or replace function "${schema}".pgworker_task_ids(identifiers text[]) returns table (identifier text, id int)
+language plpgsql volatile
+set plan_cache_mode = force_generic_plan set enable_seqscan = off set enable_bitmapscan = off set enable_sort = off
+set enable_hashjoin = off set enable_mergejoin = off set jit = off as $$
+#variable_conflict use_column
+begin
+  perform "${schema}".pgworker_task_id(missing.name)
+    from (
+      select distinct n.name collate "C" as name from unnest(identifiers) n(name)
+      where not exists (select from "${schema}"._private_tasks t where t.identifier = n.name)
+      order by 1) missing;
+  return query
+    select t.identifier, t.id from "${schema}"._private_tasks t where t.identifier = any(identifiers);
+end
+$$;
+comment on function "${schema}".pgworker_task_ids(text[]) is
+  'Ids of the given task identifiers; missing ones are created, in name order, and nothing is written when all exist.';
+
+create or replace function "${schema}".pgworker_busy_queues(after int, amount int) returns int[]
+language plpgsql stable as $$
+begin
+  return (
+    with recursive step(queue, n) as (
+      (select j.job_queue_id, 1 from "${schema}"._private_jobs j
+        where j.is_available and j.job_queue_id is not null and j.job_queue_id > after
+        order by j.job_queue_id, j.priority, j.run_at, j.id limit 1)
+      union all
+      select (
+          select j.job_queue_id from "${schema}"._private_jobs j
+          where j.is_available and j.job_queue_id is not null and j.job_queue_id > s.queue
+          order by j.job_queue_id, j.priority, j.run_at, j.id limit 1),
+        s.n + 1
+      from step s where s.queue is not null and s.n < amount)
+    select array_agg(s.queue) from step s where s.queue is not null);
+end
+$$;
+comment on function "${schema}".pgworker_busy_queues(int, int) is
+  'The next queues in id order, after the given one, that have jobs with attempts left, due or not; at most so many.';
+
+-- The first entry of a queue nearly always decides. Otherwise priorities are stepped over, because jobs of a better priority may
+-- lie in the future in any number.
+create or replace function "${schema}".pgworker_heads(queue_ids int[], task_ids int[], forbidden text[])
+returns table (queue_id int, tid tid, priority smallint, run_at timestamptz, id bigint)
+language plpgsql stable rows 100 as $$
+#variable_conflict use_column
+begin
+  return query
+    select queue.id, head.tid, head.priority, head.run_at, head.id
+    from unnest(queue_ids) queue(id)
+    cross join lateral (
+      (select first.tid, first.priority, first.run_at, first.id
+        from (
+          select j.ctid as tid, j.priority, j.run_at, j.id, j.task_id, j.flags
+          from "${schema}"._private_jobs j
+          where j.is_available and j.job_queue_id is not null and j.job_queue_id = queue.id
+          order by j.priority, j.run_at, j.id limit 1) first
+        where first.run_at <= now() and first.task_id = any(task_ids)
+          and (forbidden is null or first.flags is null or not first.flags ?| forbidden))
+      union all
+      (with recursive level(p) as (
+          (select j.priority from "${schema}"._private_jobs j
+            where j.is_available and j.job_queue_id is not null and j.job_queue_id = queue.id
+            order by j.priority, j.run_at, j.id limit 1)
+          union all
+          select (
+            select j.priority from "${schema}"._private_jobs j
+            where j.is_available and j.job_queue_id is not null and j.job_queue_id = queue.id and j.priority > l.p
+            order by j.priority, j.run_at, j.id limit 1)
+          from level l where l.p is not null)
+        select f.tid, f.priority, f.run_at, f.id
+        from level l
+        cross join lateral (
+          select j.ctid as tid, j.priority, j.run_at, j.id from "${schema}"._private_jobs j
+          where j.is_available and j.job_queue_id is not null and j.job_queue_id = queue.id and j.priority = l.p
+            and j.run_at <= now() and j.task_id = any(task_ids)
+            and (forbidden is null or j.flags is null or not j.flags ?| forbidden)
+          order by j.run_at, j.id limit 1) f
+        limit 1)
+      limit 1) head;
+end
+$$;
+comment on function "${schema}".pgworker_heads(int[], int[], text[]) is
+  'The first due job of each given queue that a worker with these tasks and forbidden flags may run; locks nothing.';
+
+-- Finds queues worth looking at. Few of them: all. Many: those of the first due jobs, read in order; if running queues fill the
+-- front of that list, also a window of queues that begins at a random place, so that no queue can be passed over for ever.
+create or replace function "${schema}".pgworker_lanes(task_ids int[], wanted int, forbidden text[]) returns int[]
+language plpgsql volatile as $$
+declare
+  few constant int := 50;
+  depth constant int := 100 + 2 * wanted;
+  breadth constant int := 200 + 2 * wanted;
+  queues int[];
+  walked bigint;
+  last_queue int;
+  more int[];
+begin
+  queues := "${schema}".pgworker_busy_queues(0, few);
+  if queues is null or cardinality(queues) < few then return queues; end if;
+  with recursive level(p) as (
+    (select j.priority from "${schema}"._private_jobs j
+      where j.is_available and j.job_queue_id is not null
+      order by j.priority, j.run_at, j.id limit 1)
+    union all
+    select (
+      select j.priority from "${schema}"._private_jobs j
+      where j.is_available and j.job_queue_id is not null and j.priority > l.p
+      order by j.priority, j.run_at, j.id limit 1)
+    from level l where l.p is not null),
+  walk as materialized (
+    select w.job_queue_id, w.mine
+    from level l
+    cross join lateral (
+      select j.job_queue_id,
+        j.task_id = any(task_ids) and (forbidden is null or j.flags is null or not j.flags ?| forbidden) as mine
+      from "${schema}"._private_jobs j
+      where j.is_available and j.job_queue_id is not null and j.priority = l.p and j.run_at <= now()
+      order by j.run_at, j.id limit depth) w
+    limit depth)
+  select (select count(*) from walk), array_agg(distinct w.job_queue_id) into walked, queues
+    from walk w
+    where w.mine and exists (select from "${schema}"._private_job_queues q where q.id = w.job_queue_id and q.locked_at is null offset 0);
+  if walked < depth or cardinality(queues) >= wanted then return queues; end if;
+  select j.job_queue_id into last_queue from "${schema}"._private_jobs j
+    where j.is_available and j.job_queue_id is not null
+    order by j.job_queue_id desc, j.priority desc, j.run_at desc, j.id desc limit 1;
+  more := "${schema}".pgworker_busy_queues((random() * last_queue)::int, breadth);
+  if coalesce(cardinality(more), 0) < breadth then
+    more := more || "${schema}".pgworker_busy_queues(0, breadth - coalesce(cardinality(more), 0));
+  end if;
+  return array(select unnest(queues) union select unnest(more));
+end
+$$;
+comment on function "${schema}".pgworker_lanes(int[], int, text[]) is
+  'Queues in which a claim should look for a job; their number, and what is read to find them, is bounded.';
+
+-- 1. Without locks: the first due job of each promising queue, cut where jobs without a queue come first.
+-- 2. Lock queue rows, passing over held ones, then exactly those jobs: taking the second job of a queue because the first is held
+--    would break the order. A queue whose job was lost meanwhile stays free.
+-- 3. Fill up with jobs without a queue, then write.
+-- If every promising queue was held, by a peer's statement that locks all of them for a moment for instance, look again shortly.
+create or replace function "${schema}".pgworker_claim(worker_id text, task_ids int[], wanted int, forbidden text[] default null)
+returns table (
+  id bigint, queue_name text, task_id int, payload json, priority smallint, run_at timestamptz, attempts smallint,
+  max_attempts smallint, last_error text, created_at timestamptz, updated_at timestamptz, key text, revision int, flags jsonb
+)
+language plpgsql volatile rows 100
+set plan_cache_mode = force_generic_plan set enable_seqscan = off set enable_bitmapscan = off set enable_sort = off
+set enable_hashjoin = off set enable_mergejoin = off set jit = off as $$
+#variable_conflict use_column
+declare
+  queues int[];
+  head_queues int[];
+  head_tids tid[];
+  share int;
+  taken tid[];
+  lanes int[];
+begin
+  if wanted is null or wanted < 1 or coalesce(cardinality(task_ids), 0) = 0 then return; end if;
+  if cardinality(forbidden) = 0 then forbidden := null; end if;
+  for attempt in 1..4 loop
+    taken := '{}';
+    lanes := null;
+    head_queues := null;
+    queues := "${schema}".pgworker_lanes(task_ids, wanted, forbidden);
+    if queues is not null then
+      with recursive head as materialized (
+        select h.queue_id, h.tid, h.priority, h.run_at, h.id
+        from "${schema}".pgworker_heads(
+          array(select q.id from "${schema}"._private_job_queues q where q.id = any(queues) and q.locked_at is null),
+          task_ids, forbidden) h
+        order by h.priority, h.run_at, h.id limit 2 * wanted + 8),
+      level(p) as (
+        (select j.priority from "${schema}"._private_jobs j
+          where exists (select from head) and j.is_available and j.job_queue_id is null
+          order by j.priority, j.run_at, j.id limit 1)
+        union all
+        select (
+          select j.priority from "${schema}"._private_jobs j
+          where j.is_available and j.job_queue_id is null and j.priority > l.p
+          order by j.priority, j.run_at, j.id limit 1)
+        from level l where l.p is not null),
+      plain as materialized (
+        select f.priority, f.run_at, f.id
+        from level l
+        cross join lateral (
+          select j.priority, j.run_at, j.id from "${schema}"._private_jobs j
+          where j.is_available and j.job_queue_id is null and j.priority = l.p and j.run_at <= now() and j.task_id = any(task_ids)
+            and (forbidden is null or j.flags is null or not j.flags ?| forbidden)
+          order by j.run_at, j.id limit wanted) f
+        limit wanted),
+      merged as (
+        select m.queued, row_number() over (order by m.priority, m.run_at, m.id) as place
+        from (
+          select true as queued, h.priority, h.run_at, h.id from head h
+          union all
+          select false, p.priority, p.run_at, p.id from plain p) m)
+      select array_agg(h.queue_id order by h.priority, h.run_at, h.id), array_agg(h.tid order by h.priority, h.run_at, h.id),
+          (select count(*) from merged m where m.queued and m.place <= wanted)
+        into head_queues, head_tids, share
+        from head h;
+    end if;
+
+    if share > 0 then
+      with held as materialized (
+        select h.queue_id, h.tid
+        from unnest(head_queues, head_tids) with ordinality h(queue_id, tid, place)
+        join "${schema}"._private_job_queues q on q.id = h.queue_id and q.locked_at is null
+        order by h.place limit share
+        for update of q skip locked)
+      select array_agg(h.queue_id), array_agg(h.tid) into head_queues, head_tids from held h;
+      select coalesce(array_agg(t.tid), '{}'), array_agg(t.queue_id) into taken, lanes
+        from (
+          select j.ctid as tid, h.queue_id
+          from unnest(head_queues, head_tids) h(queue_id, tid)
+          join "${schema}"._private_jobs j on j.ctid = h.tid and j.job_queue_id = h.queue_id
+            and j.is_available and j.run_at <= now() and j.task_id = any(task_ids)
+            and (forbidden is null or j.flags is null or not j.flags ?| forbidden)
+          for update of j skip locked) t;
+      if lanes is not null then
+        update "${schema}"._private_job_queues q set locked_at = now(), locked_by = worker_id where q.id = any(lanes);
+      end if;
+    end if;
+
+    if cardinality(taken) < wanted then
+      with recursive level(p) as (
+        (select j.priority from "${schema}"._private_jobs j
+          where j.is_available and j.job_queue_id is null
+          order by j.priority, j.run_at, j.id limit 1)
+        union all
+        select (
+          select j.priority from "${schema}"._private_jobs j
+          where j.is_available and j.job_queue_id is null and j.priority > l.p
+          order by j.priority, j.run_at, j.id limit 1)
+        from level l where l.p is not null),
+      plain as materialized (
+        select f.tid
+        from level l
+        cross join lateral (
+          select j.ctid as tid from "${schema}"._private_jobs j
+          where j.is_available and j.job_queue_id is null and j.priority = l.p and j.run_at <= now() and j.task_id = any(task_ids)
+            and (forbidden is null or j.flags is null or not j.flags ?| forbidden)
+          order by j.run_at, j.id limit wanted for update skip locked) f
+        limit wanted - cardinality(taken))
+      select taken || coalesce(array_agg(p.tid), '{}') into taken from plain p;
+    end if;
+
+    exit when taken <> '{}' or coalesce(share, 0) = 0;
+    perform pg_sleep(0.002);
+  end loop;
+
+  return query
+    with claimed as (
+      update "${schema}"._private_jobs j set attempts = j.attempts + 1, locked_at = now(), locked_by = worker_id
+      where j.ctid = any(taken)
+      returning j.id, j.job_queue_id, j.task_id, j.payload, j.priority, j.run_at, j.attempts, j.max_attempts,
+        j.last_error, j.created_at, j.updated_at, j.key, j.revision, j.flags)
+    select c.id,
+        case when c.job_queue_id is not null then
+          (select q.queue_name from "${schema}"._private_job_queues q where q.id = c.job_queue_id)
+        end,
+        c.task_id, c.payload, c.priority, c.run_at, c.attempts, c.max_attempts, c.last_error, c.created_at, c.updated_at, c.key,
+        c.revision, c.flags
+      from claimed c
+      order by c.priority, c.run_at, c.id;
+end
+$$;
+comment on function "${schema}".pgworker_claim(text, int[], int, text[]) is
+  'Locks at most wanted due jobs of these tasks for the worker, counts the attempt and returns them in the order priority, run_at, '
+  'id. Of a queue it takes one job, the first, and only while no worker has it locked. Jobs with a forbidden flag are passed over. '
+  'Waits for no lock, so a short answer does not prove that there is no more: ask again after a notification.';
+
+-- Waits only for queue rows, which others lock for the moment of one statement and without waiting while they do.
+create or replace function "${schema}".pgworker_complete(
+  worker_id text, job_ids bigint[], task_ids int[], wanted int, forbidden text[] default null
+) returns table (
+  outcome text, id bigint, queue_name text, task_id int, payload json, priority smallint, run_at timestamptz, attempts smallint,
+  max_attempts smallint, last_error text, created_at timestamptz, updated_at timestamptz, key text, revision int, flags jsonb
+)
+language plpgsql volatile rows 10
+set plan_cache_mode = force_generic_plan set enable_seqscan = off set enable_bitmapscan = off set enable_sort = off
+set enable_hashjoin = off set enable_mergejoin = off set jit = off as $$
+#variable_conflict use_column
+declare
+  gone bigint[];
+  lanes int[];
+  lane int;
+  going int[];
+  freed int[];
+begin
+  if cardinality(forbidden) = 0 then forbidden := null; end if;
+  with done as (
+    delete from "${schema}"._private_jobs j
+    where j.ctid = any(array(
+      select h.ctid from "${schema}"._private_jobs h
+      where h.id = any(job_ids) and h.locked_by = worker_id
+      for update skip locked))
+    returning j.id, j.job_queue_id)
+  select array_agg(d.id), array_agg(distinct d.job_queue_id) filter (where d.job_queue_id is not null) into gone, lanes from done d;
+
+  if lanes is not null then
+    select array_agg(q.id) into lanes from (
+      select q.id from "${schema}"._private_job_queues q
+      where q.id = any(lanes) and q.locked_by = worker_id
+      order by q.id for update) q;
+  end if;
+  if lanes is not null then
+    if wanted > 0 and cardinality(task_ids) > 0 then
+      outcome := 'claimed';
+      for lane, id, queue_name, task_id, payload, priority, run_at, attempts, max_attempts, last_error, created_at, updated_at, key,
+          revision, flags in
+        with claimed as (
+          update "${schema}"._private_jobs j set attempts = j.attempts + 1, locked_at = now(), locked_by = worker_id
+          where j.ctid = any(array(
+            select h.ctid
+            from (
+              select f.tid from "${schema}".pgworker_heads(lanes, task_ids, forbidden) f
+              order by f.priority, f.run_at, f.id limit wanted) f
+            join "${schema}"._private_jobs h on h.ctid = f.tid and h.is_available
+            for update of h skip locked))
+          returning j.id, j.job_queue_id, j.task_id, j.payload, j.priority, j.run_at, j.attempts, j.max_attempts,
+            j.last_error, j.created_at, j.updated_at, j.key, j.revision, j.flags)
+        select c.job_queue_id, c.id, (select q.queue_name from "${schema}"._private_job_queues q where q.id = c.job_queue_id),
+            c.task_id, c.payload, c.priority, c.run_at, c.attempts, c.max_attempts, c.last_error, c.created_at, c.updated_at, c.key,
+            c.revision, c.flags
+          from claimed c
+          order by c.priority, c.run_at, c.id
+      loop
+        going := going || lane;
+        return next;
+      end loop;
+    end if;
+    update "${schema}"._private_job_queues q set
+        locked_at = case when q.id = any(going) then now() end,
+        locked_by = case when q.id = any(going) then worker_id end
+      where q.id = any(lanes);
+    if going is null or cardinality(going) < cardinality(lanes) then
+      freed := array(select l.id from unnest(lanes) l(id) where going is null or l.id <> all(going));
+      perform "${schema}".pgworker_wake("${schema}".pgworker_due_queues(freed));
+    end if;
+  end if;
+
+  if coalesce(cardinality(gone), 0) < cardinality(job_ids) then
+    return query
+      select case when h.id is null then 'lost' else 'busy' end, given.id, null::text, null::int, null::json, null::smallint,
+        null::timestamptz, null::smallint, null::smallint, null::text, null::timestamptz, null::timestamptz, null::text, null::int,
+        null::jsonb
+      from unnest(job_ids) given(id)
+      left join "${schema}"._private_jobs h on h.id = given.id and h.locked_by = worker_id
+      where gone is null or given.id <> all(gone);
+  end if;
+end
+$$;
+comment on function "${schema}".pgworker_complete(text, bigint[], int[], int, text[]) is
+  'Deletes the given jobs as far as the worker still holds them. For a queue whose job has ended it claims the next due job (outcome '
+  '"claimed"), for at most wanted queues, and frees the other queues, waking workers for what is due there. A job it could not '
+  'delete is returned as "busy" (somebody holds the row for a moment: call again) or "lost" (no longer this worker''s).';
+
+-- A job whose key is gone was superseded or removed while it ran: whatever the action says, it must not run again.
+create or replace function "${schema}".pgworker_release(
+  worker_id text, job_ids bigint[], actions text[], delays float8[], errors text[], keys text[], payloads text[]
+) returns table (id bigint, outcome text)
+language plpgsql volatile rows 1
+set plan_cache_mode = force_generic_plan set enable_seqscan = off set enable_bitmapscan = off set enable_sort = off
+set enable_hashjoin = off set enable_mergejoin = off set jit = off as $$
+#variable_conflict use_column
+declare
+  written bigint[];
+  lanes int[];
+  ready bigint;
+begin
+  if exists (select from unnest(actions) a where a is null or a not in ('retry', 'fail', 'back')) then
+    raise exception 'Unknown action in %: expected retry, fail or back', actions using errcode = '22023';
+  end if;
+  with mine as materialized (
+    select h.ctid as tid, g.action, g.delay, g.error, g.payload,
+      "${schema}".pgworker_retired(h.key, h.attempts, h.max_attempts, h.last_error) as told,
+      g.key is not null and h.key is distinct from g.key as key_gone
+    from unnest(job_ids, actions, delays, errors, keys, payloads) g(id, action, delay, error, key, payload)
+    join "${schema}"._private_jobs h on h.id = g.id and h.locked_by = worker_id
+    for update of h skip locked),
+  put as (
+    update "${schema}"._private_jobs j set
+      attempts = case
+        when m.told or m.key_gone or m.action = 'fail' then j.max_attempts
+        when m.action = 'back' then greatest(0, j.attempts - 1)
+        else j.attempts
+      end,
+      run_at = case
+        when m.told or m.key_gone or m.action = 'fail' then j.run_at
+        when m.delay is not null then now() + m.delay * interval '1 second'
+        when m.action = 'retry' then greatest(now(), j.run_at) + exp(least(j.attempts, 10)) * interval '1 second'
+        else j.run_at
+      end,
+      last_error = case
+        when m.error is not null then m.error
+        when m.key_gone and not m.told then 'Superseded or removed by its key while running'
+        else j.last_error
+      end,
+      payload = coalesce(m.payload::json, j.payload),
+      locked_at = null,
+      locked_by = null,
+      updated_at = now()
+    from mine m
+    where j.ctid = m.tid
+    returning j.id, j.job_queue_id, j.is_available and j.run_at <= now() as due)
+  select array_agg(p.id), array_agg(distinct p.job_queue_id) filter (where p.job_queue_id is not null),
+      count(*) filter (where p.due and p.job_queue_id is null)
+    into written, lanes, ready
+    from put p;
+  perform "${schema}".pgworker_wake(ready + "${schema}".pgworker_free_queues(lanes, array[worker_id]));
+
+  if coalesce(cardinality(written), 0) < cardinality(job_ids) then
+    return query
+      select given.id, case when h.id is null then 'lost' else 'busy' end
+      from unnest(job_ids) given(id)
+      left join "${schema}"._private_jobs h on h.id = given.id and h.locked_by = worker_id
+      where written is null or given.id <> all(written);
+  end if;
+end
+$$;
+comment on function "${schema}".pgworker_release(text, bigint[], text[], float8[], text[], text[], text[]) is
+  'Unlocks jobs that did not succeed, as far as the worker still holds them, with their queues, and wakes workers for what is due '
+  'then. Actions: "retry" after the delay in seconds or the usual back-off, "fail" for good, "back" without having cost an attempt. '
+  'Keys are those the jobs had when claimed; errors and payloads replace the stored ones where not null. Returns only jobs it did '
+  'not write: "busy" (call again) or "lost" (no longer this worker''s).';
+
+-- Reads a bounded number of entries for each priority: if the first future jobs are all of other tasks, it answers with the time of
+-- the last of these, which is early but never late.
+create or replace function "${schema}".pgworker_next_due(task_ids int[], elapsed float8) returns float8
+language plpgsql volatile
+set plan_cache_mode = force_generic_plan set enable_seqscan = off set enable_bitmapscan = off set enable_sort = off
+set enable_hashjoin = off set enable_mergejoin = off set jit = off as $$
+declare
+  depth constant int := 100;
+  since constant timestamptz := clock_timestamp() - elapsed * interval '1 second';
+  due timestamptz;
+begin
+  with recursive plain(p) as (
+    (select j.priority from "${schema}"._private_jobs j
+      where j.is_available and j.job_queue_id is null
+      order by j.priority, j.run_at, j.id limit 1)
+    union all
+    select (
+      select j.priority from "${schema}"._private_jobs j
+      where j.is_available and j.job_queue_id is null and j.priority > l.p
+      order by j.priority, j.run_at, j.id limit 1)
+    from plain l where l.p is not null),
+  queued(p) as (
+    (select j.priority from "${schema}"._private_jobs j
+      where j.is_available and j.job_queue_id is not null
+      order by j.priority, j.run_at, j.id limit 1)
+    union all
+    select (
+      select j.priority from "${schema}"._private_jobs j
+      where j.is_available and j.job_queue_id is not null and j.priority > l.p
+      order by j.priority, j.run_at, j.id limit 1)
+    from queued l where l.p is not null)
+  select min(n.run_at) into due from (
+    select coalesce((array_agg(f.run_at) filter (where f.mine))[1], case when count(*) = depth then max(f.run_at) end) as run_at
+    from plain l
+    cross join lateral (
+      select j.run_at, j.task_id = any(task_ids) as mine from "${schema}"._private_jobs j
+      where j.is_available and j.job_queue_id is null and j.priority = l.p and j.run_at > since
+      order by j.run_at, j.id limit depth) f
+    group by l.p
+    union all
+    select coalesce((array_agg(f.run_at) filter (where f.mine))[1], case when count(*) = depth then max(f.run_at) end)
+    from queued l
+    cross join lateral (
+      select j.run_at, j.task_id = any(task_ids) as mine from "${schema}"._private_jobs j
+      where j.is_available and j.job_queue_id is not null and j.priority = l.p and j.run_at > since
+      order by j.run_at, j.id limit depth) f
+    group by l.p) n;
+  return extract(epoch from due - clock_timestamp());
+end
+$$;
+comment on function "${schema}".pgworker_next_due(int[], float8) is
+  'Seconds until the next job of these tasks falls due that was not due so many seconds ago; negative if it fell due since, null if '
+  'there is none. Pass the time since just before the last claim, so that nothing falls due unseen between the two.';
+
+
+-- 10 Ledger -------------------------------------------------------------------------------------------------------------------
+
+-- Both peers look at the highest id only, so 20 keeps either from migrating over this schema. Node.js calls 19 breaking, Rust does
+-- not: it is breaking, because workers that know nothing of it fetch several jobs of one queue at once. Rust workers that support
+-- this schema know 19 and do not mind. Older Node.js workers that are running stop when they are told.
+do $ledger$
+declare
+  newest int;
+  told boolean;
+begin
+  select max(m.id) into newest from "${schema}".migrations m;
+  insert into "${schema}".migrations (id, breaking)
+    select i, i in (1, 3, 11, 13, 14, 16, 19) from generate_series(1, 20) i
+    on conflict (id) do nothing;
+  update "${schema}".migrations m set breaking = true where m.id = 19 and not m.breaking;
+  told := newest >= 19 and not found;
+  if newest is not null and not told then
+    perform pg_notify('worker:migrate', '{"migrationNumber":19,"breaking":true}');
+  end if;
+end
+$ledger$;

@@ -1,0 +1,109 @@
+package dev.pgworker.testing;
+
+import java.util.concurrent.atomic.AtomicInteger;
+
+import com.zaxxer.hikari.HikariConfig;
+import com.zaxxer.hikari.HikariDataSource;
+import org.junit.jupiter.api.extension.AfterEachCallback;
+import org.junit.jupiter.api.extension.BeforeEachCallback;
+import org.junit.jupiter.api.extension.ExtensionContext;
+import org.springframework.jdbc.core.simple.JdbcClient;
+import tools.jackson.databind.json.JsonMapper;
+
+import dev.pgworker.Worker;
+import dev.pgworker.WorkerClient;
+import dev.pgworker.job.JobScheduler;
+import dev.pgworker.schema.SchemaMigrator;
+import dev.pgworker.schema.WorkerSchema;
+import dev.pgworker.task.PayloadCodec;
+import dev.pgworker.testsupport.TestPostgres;
+
+/** Gives each test a schema of its own on a real PostgreSQL, a pool, and workers that are stopped with the test. */
+public final class TestSchema implements BeforeEachCallback, AfterEachCallback {
+
+    private static final AtomicInteger counter = new AtomicInteger();
+
+    private final int poolSize;
+    private final java.util.List<Worker> workers = new java.util.concurrent.CopyOnWriteArrayList<>();
+    private WorkerSchema schema;
+    private HikariDataSource dataSource;
+
+    public TestSchema() {
+        this(10);
+    }
+
+    public TestSchema(int poolSize) {
+        this.poolSize = poolSize;
+    }
+
+    @Override
+    public void beforeEach(ExtensionContext context) {
+        schema = uniqueName();
+        dataSource = pool(poolSize);
+        new SchemaMigrator(dataSource, schema).migrate();
+    }
+
+    @Override
+    public void afterEach(ExtensionContext context) {
+        workers.forEach(Worker::stop);
+        workers.clear();
+        sql("drop schema if exists \"" + schema.name() + "\" cascade").update();
+        dataSource.close();
+    }
+
+    /** Returns a name that no other test uses. */
+    public static WorkerSchema uniqueName() {
+        return new WorkerSchema("t" + ProcessHandle.current().pid() + "_" + counter.incrementAndGet());
+    }
+
+    /** Returns a pool that the caller closes. */
+    public static HikariDataSource pool(int size) {
+        HikariConfig config = new HikariConfig();
+        config.setJdbcUrl(TestPostgres.jdbcUrl());
+        config.setMaximumPoolSize(size);
+        config.setMinimumIdle(0);
+        config.setConnectionTimeout(5_000);
+        return new HikariDataSource(config);
+    }
+
+    public HikariDataSource dataSource() {
+        return dataSource;
+    }
+
+    public WorkerSchema schema() {
+        return schema;
+    }
+
+    public PayloadCodec codec() {
+        return new PayloadCodec(new JsonMapper());
+    }
+
+    public JobScheduler scheduler() {
+        return WorkerClient.jobScheduler(dataSource, schema, codec());
+    }
+
+    /** Returns a builder of a worker on this schema. */
+    public Worker.Builder worker() {
+        return Worker.builder(dataSource).schema(schema);
+    }
+
+    /** Builds and starts a worker that is stopped after the test. */
+    public Worker start(Worker.Builder builder) {
+        Worker worker = builder.build();
+        workers.add(worker);
+        worker.start();
+        return worker;
+    }
+
+    /** Returns a statement in which {schema} stands for the quoted schema. */
+    public JdbcClient.StatementSpec sql(String text) {
+        return JdbcClient.create(dataSource).sql(schema.in(text));
+    }
+
+    /** Returns how many jobs there are. */
+    public long jobs() {
+        return sql("select count(*) from {schema}._private_jobs")
+                .query(Long.class)
+                .single();
+    }
+}
