@@ -1,48 +1,50 @@
 package dev.pgworker.task;
 
+import java.util.HashSet;
 import java.util.Set;
 
 import org.jspecify.annotations.Nullable;
 import tools.jackson.core.JsonParser;
-import tools.jackson.core.TokenStreamContext;
 import tools.jackson.core.filter.FilteringParserDelegate;
 import tools.jackson.core.filter.TokenFilter;
-import tools.jackson.databind.DeserializationContext;
 import tools.jackson.databind.JavaType;
 import tools.jackson.databind.JsonNode;
 import tools.jackson.databind.ObjectReader;
-import tools.jackson.databind.ValueDeserializer;
-import tools.jackson.databind.deser.DeserializationProblemHandler;
+import tools.jackson.databind.exc.UnrecognizedPropertyException;
 import tools.jackson.databind.json.JsonMapper;
 
 /**
  * Reads payloads of one type, with the top-level keys {@code _trace} and {@code _cron} tolerated.
  *
- * <p>Types with named properties ignore the keys where they would be unknown. A map has no unknown keys: there they are
- * left out, unless the map takes any value, so that no {@code Map<String, Price>} gets a price called "_trace".
+ * <p>A key that the mapper refuses as unknown is left out, and the payload is read again. That goes by the path of the
+ * refusal because a {@code DeserializationProblemHandler} cannot tell the outermost object from an inner one: records
+ * and polymorphic types are read from buffers that have lost their depth. A map has no unknown keys: there both are
+ * left out from the start, unless it takes any value, so that no {@code Map<String, Price>} gets a price of that name.
  */
 final class PayloadReader {
 
     private static final Set<String> RESERVED_KEYS = Set.of("_trace", "_cron");
 
     private final ObjectReader reader;
-    private final boolean leavesReservedKeysOut;
     private final boolean primitive;
     private final boolean mayBeNull;
+    private final boolean finalType;
 
-    private PayloadReader(ObjectReader reader, boolean leavesReservedKeysOut, boolean primitive, boolean mayBeNull) {
+    /** What to leave out at once. It only grows, and losing an update to a race costs one more reading. */
+    private volatile Set<String> unknownKeys;
+
+    private PayloadReader(ObjectReader reader, JavaType type, Set<String> unknownKeys) {
         this.reader = reader;
-        this.leavesReservedKeysOut = leavesReservedKeysOut;
-        this.primitive = primitive;
-        this.mayBeNull = mayBeNull;
+        this.primitive = type.isPrimitive();
+        this.mayBeNull = type.hasRawClass(Void.class);
+        this.finalType = type.isFinal();
+        this.unknownKeys = unknownKeys;
     }
 
     static PayloadReader of(JsonMapper mapper, JavaType type) {
-        return new PayloadReader(
-                mapper.readerFor(type).withHandler(new ReservedKeysTolerated()),
-                type.isMapLikeType() && !(takesAnyKey(type.getKeyType()) && takesAnyValue(type.getContentType())),
-                type.isPrimitive(),
-                type.hasRawClass(Void.class));
+        boolean typedMap =
+                type.isMapLikeType() && !(takesAnyKey(type.getKeyType()) && takesAnyValue(type.getContentType()));
+        return new PayloadReader(mapper.readerFor(type), type, typedMap ? RESERVED_KEYS : Set.of());
     }
 
     private static boolean takesAnyKey(JavaType type) {
@@ -63,58 +65,58 @@ final class PayloadReader {
             // A mapper may be told to read 0 or false instead.
             return null;
         }
-        if (leavesReservedKeysOut && mayHaveReservedKeys(payload)) {
-            try (JsonParser parser = new FilteringParserDelegate(
-                    reader.createParser(payload),
-                    new ReservedKeysLeftOut(),
-                    TokenFilter.Inclusion.INCLUDE_ALL_AND_PATH,
-                    true)) {
-                return reader.readValue(parser);
+        Set<String> leftOut = unknownKeys;
+        while (true) {
+            try {
+                return read(payload, leftOut);
+            } catch (UnrecognizedPropertyException e) {
+                if (!isReservedAtTopLevel(e) || leftOut.contains(e.getPropertyName())) {
+                    throw e;
+                }
+                leftOut = new HashSet<>(leftOut);
+                leftOut.add(e.getPropertyName());
+                if (finalType) {
+                    // No subtype can know the key, so that the next payload need not fail first.
+                    unknownKeys = leftOut;
+                }
             }
-        }
-        return reader.readValue(payload);
-    }
-
-    private static boolean mayHaveReservedKeys(String payload) {
-        for (String key : RESERVED_KEYS) {
-            if (payload.contains(key)) {
-                return true;
-            }
-        }
-        return false;
-    }
-
-    private static final class ReservedKeysTolerated extends DeserializationProblemHandler {
-
-        @Override
-        public boolean handleUnknownProperty(
-                DeserializationContext context,
-                JsonParser parser,
-                ValueDeserializer<?> deserializer,
-                Object beanOrClass,
-                String name) {
-            if (!RESERVED_KEYS.contains(name) || !isTopLevel(parser)) {
-                return false;
-            }
-            parser.skipChildren();
-            return true;
-        }
-
-        private static boolean isTopLevel(JsonParser parser) {
-            TokenStreamContext context = parser.streamReadContext();
-            // The parser stands at the property's value; the context of an object or array is already its own.
-            TokenStreamContext owner = parser.currentToken().isStructStart() ? context.getParent() : context;
-            return owner != null
-                    && owner.getParent() != null
-                    && owner.getParent().inRoot();
         }
     }
 
-    private static final class ReservedKeysLeftOut extends TokenFilter {
+    private static boolean isReservedAtTopLevel(UnrecognizedPropertyException exception) {
+        return exception.getPath().size() == 1 && RESERVED_KEYS.contains(exception.getPropertyName());
+    }
+
+    private @Nullable Object read(String payload, Set<String> leftOut) {
+        if (leftOut.isEmpty() || leftOut.stream().noneMatch(payload::contains)) {
+            return reader.readValue(payload);
+        }
+        try (JsonParser parser = new FilteringParserDelegate(
+                reader.createParser(payload),
+                new KeysLeftOut(leftOut),
+                TokenFilter.Inclusion.INCLUDE_ALL_AND_PATH,
+                true)) {
+            return reader.readValue(parser);
+        }
+    }
+
+    /** Applies to the outermost object: what is included is included as a whole. */
+    private static final class KeysLeftOut extends TokenFilter {
+
+        private final Set<String> keys;
+
+        KeysLeftOut(Set<String> keys) {
+            this.keys = keys;
+        }
 
         @Override
         public @Nullable TokenFilter includeProperty(String name) {
-            return RESERVED_KEYS.contains(name) ? null : TokenFilter.INCLUDE_ALL;
+            return keys.contains(name) ? null : TokenFilter.INCLUDE_ALL;
+        }
+
+        @Override
+        public @Nullable TokenFilter includeElement(int index) {
+            return TokenFilter.INCLUDE_ALL;
         }
 
         @Override

@@ -14,6 +14,20 @@ import org.springframework.core.ResolvableType;
 /** Turns the declared type of a parameter into the type it has in the concrete class of a bean. */
 final class PayloadTypes {
 
+    /** An array whose component is a generic type; {@code ResolvableType} would drop the type arguments. */
+    private record ArrayOf(Type component) implements GenericArrayType {
+
+        @Override
+        public Type getGenericComponentType() {
+            return component;
+        }
+
+        @Override
+        public String getTypeName() {
+            return component.getTypeName() + "[]";
+        }
+    }
+
     private final Map<TypeVariable<?>, Type> variables = new HashMap<>();
 
     /** Knows what the given class, its superclasses and interfaces put in for type variables. */
@@ -56,8 +70,8 @@ final class PayloadTypes {
                     .getType();
         }
         if (type instanceof GenericArrayType array) {
-            return ResolvableType.forArrayComponent(ResolvableType.forType(resolve(array.getGenericComponentType())))
-                    .getType();
+            Type component = resolve(array.getGenericComponentType());
+            return component instanceof Class<?> known ? known.arrayType() : new ArrayOf(component);
         }
         if (type instanceof WildcardType wildcard && wildcard.getLowerBounds().length == 0) {
             // For reading, "? extends Shape" is Shape; Kotlin declares it wherever a type argument is not final.

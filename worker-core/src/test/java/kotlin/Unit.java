@@ -1,0 +1,6 @@
+package kotlin;
+
+/** Stands in for Kotlin's return type: the class is recognised by its name. */
+public final class Unit {
+    private Unit() {}
+}
