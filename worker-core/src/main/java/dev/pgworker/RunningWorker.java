@@ -7,6 +7,7 @@ import java.time.Duration;
 import java.util.HexFormat;
 import java.util.List;
 import java.util.Map;
+import java.util.Objects;
 import java.util.concurrent.Executor;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.SynchronousQueue;
@@ -23,6 +24,7 @@ import org.springframework.jdbc.support.SQLStateSQLExceptionTranslator;
 import tools.jackson.databind.JsonNode;
 import tools.jackson.databind.json.JsonMapper;
 
+import dev.pgworker.engine.ClaimAudit;
 import dev.pgworker.engine.FetchLoop;
 import dev.pgworker.engine.JobCompleter;
 import dev.pgworker.engine.JobExecutor;
@@ -71,7 +73,8 @@ final class RunningWorker {
         events = new WorkerEvents(parts.listeners());
         store = new JobStore(parts.dataSource(), parts.schema(), id);
         localQueue = new LocalQueue(settings.concurrency());
-        completer = new JobCompleter(id, store, localQueue, settings.interruptedJobRetryDelay(), events, outage);
+        ClaimAudit audit = new ClaimAudit(store, localQueue);
+        completer = new JobCompleter(id, store, localQueue, audit, settings.interruptedJobRetryDelay(), events, outage);
         ownExecutor = parts.handlerExecutor() == null ? handlerThreads() : null;
         Executor handlers = ownExecutor == null ? parts.handlerExecutor() : ownExecutor;
         executor = new JobExecutor(
@@ -79,13 +82,14 @@ final class RunningWorker {
                 localQueue,
                 new JobRunner(parts.tasks(), parts.codec(), events),
                 parts.jobScheduler(),
-                java.util.Objects.requireNonNull(handlers),
+                Objects.requireNonNull(handlers),
                 completer);
         fetchLoop = new FetchLoop(
                 id,
                 store,
                 parts.tasks().identifiers(),
                 localQueue,
+                audit,
                 executor,
                 completer,
                 settings.pollInterval(),

@@ -2,6 +2,7 @@ package dev.pgworker.engine;
 
 import java.sql.SQLException;
 import java.time.Duration;
+import java.util.ArrayList;
 import java.util.List;
 import java.util.Set;
 import java.util.concurrent.atomic.AtomicBoolean;
@@ -31,6 +32,7 @@ public final class FetchLoop extends BackgroundService {
     private final JobStore store;
     private final Set<String> identifiers;
     private final LocalQueue localQueue;
+    private final ClaimAudit audit;
     private final JobExecutor executor;
     private final JobCompleter completer;
     private final long pollNanos;
@@ -51,6 +53,7 @@ public final class FetchLoop extends BackgroundService {
             JobStore store,
             Set<String> identifiers,
             LocalQueue localQueue,
+            ClaimAudit audit,
             JobExecutor executor,
             JobCompleter completer,
             Duration pollInterval,
@@ -62,6 +65,7 @@ public final class FetchLoop extends BackgroundService {
         this.store = store;
         this.identifiers = identifiers;
         this.localQueue = localQueue;
+        this.audit = audit;
         this.executor = executor;
         this.completer = completer;
         this.pollNanos = pollInterval.toNanos();
@@ -89,6 +93,7 @@ public final class FetchLoop extends BackgroundService {
         if (notified.getAndSet(false) || (dueAt != Long.MAX_VALUE && time - dueAt >= 0)) {
             mayHaveDue = true;
         }
+        audit.checkIfDue();
         int wanted = localQueue.free();
         if (mayHaveDue && wanted > 0) {
             claim(wanted);
@@ -119,11 +124,12 @@ public final class FetchLoop extends BackgroundService {
             return;
         }
         long before = System.nanoTime();
+        List<Job> jobs = new ArrayList<>();
         // If this throws, whether something is due is still unknown.
-        List<Job> jobs = store.claim(served, wanted);
-        if (!jobs.isEmpty()) {
+        audit.during(() -> {
+            jobs.addAll(store.claim(served, wanted));
             executor.submit(jobs);
-        }
+        });
         if (jobs.size() < wanted) {
             Duration untilDue = store.nextDue(served, Duration.ofNanos(System.nanoTime() - before));
             dueAt = untilDue == null || untilDue.toNanos() > pollNanos

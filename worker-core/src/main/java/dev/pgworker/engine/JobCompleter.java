@@ -40,6 +40,7 @@ public final class JobCompleter extends BackgroundService {
     private final String workerId;
     private final JobStore store;
     private final LocalQueue localQueue;
+    private final ClaimAudit audit;
     private final Duration interruptedRetryDelay;
     private final WorkerEvents events;
 
@@ -57,6 +58,7 @@ public final class JobCompleter extends BackgroundService {
             String workerId,
             JobStore store,
             LocalQueue localQueue,
+            ClaimAudit audit,
             Duration interruptedRetryDelay,
             WorkerEvents events,
             Outage outage) {
@@ -64,6 +66,7 @@ public final class JobCompleter extends BackgroundService {
         this.workerId = workerId;
         this.store = store;
         this.localQueue = localQueue;
+        this.audit = audit;
         this.interruptedRetryDelay = interruptedRetryDelay;
         this.events = events;
     }
@@ -132,23 +135,27 @@ public final class JobCompleter extends BackgroundService {
         Consumer<List<Job>> taker = continuations;
         JobStore.Tasks served = tasks;
         boolean claims = taker != null && served != null;
-        Completion completion =
-                store.complete(done, served == null ? JobStore.Tasks.NONE : served, claims ? queued : 0);
-        if (taker != null && !completion.claimed().isEmpty()) {
-            taker.accept(completion.claimed());
-        }
-        settle(done, completion.unwritten());
+        int wanted = claims ? queued : 0;
+        audit.during(() -> {
+            Completion completion = store.complete(done, served == null ? JobStore.Tasks.NONE : served, wanted);
+            if (taker != null && !completion.claimed().isEmpty()) {
+                taker.accept(completion.claimed());
+            }
+            settle(done, completion.unwritten());
+        });
     }
 
     private void release() throws SQLException {
+        List<Job> jobs = new ArrayList<>();
         List<Release> releases = new ArrayList<>();
         for (Finished f : group) {
             if (!(f.outcome instanceof JobOutcome.Success)) {
+                jobs.add(f.job);
                 releases.add(release(f));
             }
         }
         if (!releases.isEmpty()) {
-            settle(releases.stream().map(Release::job).toList(), write(releases));
+            settle(jobs, write(releases));
         }
     }
 
@@ -162,17 +169,21 @@ public final class JobCompleter extends BackgroundService {
             log.debug("The database cannot hold an error text; it is reduced to ASCII", e);
             return store.release(releases.stream()
                     .map(r -> new Release(
-                            r.job(), r.action(), r.delay(), r.error() == null ? null : ErrorText.ascii(r.error())))
+                            r.jobId(),
+                            r.key(),
+                            r.action(),
+                            r.delay(),
+                            r.error() == null ? null : ErrorText.ascii(r.error())))
                     .toList());
         }
     }
 
     private Release release(Finished f) {
         if (f.outcome instanceof JobOutcome.Failure failure) {
-            return new Release(f.job, ReleaseAction.RETRY, null, ErrorText.of(failure.error()));
+            return new Release(f.job.id(), f.job.key(), ReleaseAction.RETRY, null, ErrorText.of(failure.error()));
         }
         boolean started = f.outcome instanceof JobOutcome.Returned returned && returned.started();
-        return new Release(f.job, ReleaseAction.BACK, started ? interruptedRetryDelay : null, null);
+        return new Release(f.job.id(), f.job.key(), ReleaseAction.BACK, started ? interruptedRetryDelay : null, null);
     }
 
     /** Removes what is written from the group, tells about it, and frees the slots. */
@@ -192,7 +203,7 @@ public final class JobCompleter extends BackgroundService {
             }
         }
         group.removeIf(f -> settled.containsKey(f.job.id()));
-        localQueue.settled(settled.size());
+        localQueue.settled(settled.keySet());
         capacityFreed.run();
     }
 

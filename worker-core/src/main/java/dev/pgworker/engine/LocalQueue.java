@@ -3,7 +3,10 @@ package dev.pgworker.engine;
 import java.time.Duration;
 import java.util.ArrayDeque;
 import java.util.ArrayList;
+import java.util.Collection;
+import java.util.HashSet;
 import java.util.List;
+import java.util.Set;
 import java.util.concurrent.TimeUnit;
 
 import com.google.errorprone.annotations.concurrent.GuardedBy;
@@ -26,7 +29,8 @@ public final class LocalQueue {
 
     @GuardedBy("this") private int runners;
 
-    @GuardedBy("this") private int unsettled;
+    /** Ids of the jobs that occupy slots. */
+    @GuardedBy("this") private final Set<Long> unsettled = new HashSet<>();
 
     @GuardedBy("this") private long settledInTotal;
 
@@ -39,7 +43,7 @@ public final class LocalQueue {
 
     /** Returns how many jobs may be claimed. */
     public synchronized int free() {
-        return closed ? 0 : Math.max(0, concurrency - unsettled);
+        return closed ? 0 : Math.max(0, concurrency - unsettled.size());
     }
 
     /**
@@ -49,7 +53,9 @@ public final class LocalQueue {
      *     slots in either case
      */
     synchronized int add(List<Job> jobs) {
-        unsettled += jobs.size();
+        for (Job job : jobs) {
+            unsettled.add(job.id());
+        }
         if (closed) {
             return -1;
         }
@@ -89,10 +95,17 @@ public final class LocalQueue {
         return true;
     }
 
+    /** Returns true if the job occupies a slot. */
+    synchronized boolean contains(long id) {
+        return unsettled.contains(id);
+    }
+
     /** Frees the slots of jobs whose outcome is written. */
-    synchronized void settled(int count) {
-        unsettled -= count;
-        settledInTotal += count;
+    synchronized void settled(Collection<Long> ids) {
+        for (Long id : ids) {
+            unsettled.remove(id);
+        }
+        settledInTotal += ids.size();
         notifyAll();
     }
 
@@ -106,13 +119,13 @@ public final class LocalQueue {
 
     /** Returns true if there is no claimed job whose outcome is still to be written. */
     public synchronized boolean isIdle() {
-        return unsettled == 0;
+        return unsettled.isEmpty();
     }
 
     /** Waits until the outcome of every claimed job is written; returns whether that is so. */
     synchronized boolean awaitIdle(Duration limit) throws InterruptedException {
         long deadline = System.nanoTime() + limit.toNanos();
-        while (unsettled > 0) {
+        while (!unsettled.isEmpty()) {
             long left = deadline - System.nanoTime();
             if (left <= 0) {
                 return false;

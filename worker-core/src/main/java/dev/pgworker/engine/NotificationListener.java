@@ -3,6 +3,7 @@ package dev.pgworker.engine;
 import java.sql.Connection;
 import java.sql.SQLException;
 import java.sql.Statement;
+import java.util.concurrent.TimeUnit;
 import java.util.function.Consumer;
 import javax.sql.DataSource;
 
@@ -28,8 +29,11 @@ public final class NotificationListener extends BackgroundService {
     private static final String JOBS_INSERT = "jobs:insert";
     private static final String WORKER_MIGRATE = "worker:migrate";
 
+    /** How long one wait takes at most, and so how long a stop may go unnoticed. */
+    private static final int WAIT_MILLIS = 200;
+
     /** A connection that brings nothing for this long is checked, so that one cut silently is noticed. */
-    private static final int CHECK_MILLIS = 10_000;
+    private static final long CHECK_NANOS = TimeUnit.SECONDS.toNanos(10);
 
     private static final int CHECK_LIMIT_SECONDS = 5;
 
@@ -39,9 +43,9 @@ public final class NotificationListener extends BackgroundService {
     private final Consumer<String> onMigrate;
     private final WorkerEvents events;
 
-    /** Written by the thread, aborted by {@link #onStop}. */
-    private volatile @Nullable Connection connection;
-
+    // Owned by the thread.
+    private @Nullable Connection connection;
+    private long checkAt;
     private boolean disconnectedReported;
 
     /**
@@ -94,19 +98,19 @@ public final class NotificationListener extends BackgroundService {
             statement.execute("listen \"" + JOBS_INSERT + "\"; listen \"" + WORKER_MIGRATE + "\"");
         }
         disconnectedReported = false;
+        checkAt = System.nanoTime() + CHECK_NANOS;
         log.debug("Listening for jobs");
         events.publish(new WorkerEvent.ListenerConnected(workerId));
         onJobs.run();
     }
 
     private void receive(Connection current) throws SQLException {
-        PGNotification[] notifications = current.unwrap(PGConnection.class).getNotifications(CHECK_MILLIS);
+        PGNotification[] notifications = current.unwrap(PGConnection.class).getNotifications(WAIT_MILLIS);
         if (notifications == null || notifications.length == 0) {
-            if (!isStopping() && !current.isValid(CHECK_LIMIT_SECONDS)) {
-                throw new SQLException("The listening connection does not answer", "08006");
-            }
+            check(current);
             return;
         }
+        checkAt = System.nanoTime() + CHECK_NANOS;
         boolean jobs = false;
         for (PGNotification notification : notifications) {
             if (notification.getName().equals(WORKER_MIGRATE)) {
@@ -120,16 +124,12 @@ public final class NotificationListener extends BackgroundService {
         }
     }
 
-    @Override
-    protected void onStop() {
-        Connection current = connection;
-        if (current != null) {
-            // Ends the wait for notifications, which an interrupt does not.
-            try {
-                current.abort(Runnable::run);
-            } catch (SQLException e) {
-                log.debug("The listening connection was broken already", e);
+    private void check(Connection current) throws SQLException {
+        if (System.nanoTime() - checkAt >= 0) {
+            if (!current.isValid(CHECK_LIMIT_SECONDS)) {
+                throw new SQLException("The listening connection does not answer", "08006");
             }
+            checkAt = System.nanoTime() + CHECK_NANOS;
         }
     }
 
@@ -141,14 +141,15 @@ public final class NotificationListener extends BackgroundService {
     private void disconnect() {
         Connection current = connection;
         connection = null;
-        if (current != null) {
-            try {
-                // A pool must not hand a listening connection to somebody else.
-                current.abort(Runnable::run);
-                current.close();
-            } catch (SQLException e) {
-                log.debug("The listening connection was broken already", e);
-            }
+        if (current == null) {
+            return;
+        }
+        try (current;
+                Statement statement = current.createStatement()) {
+            // The pool may hand the connection to somebody who does not expect notifications.
+            statement.execute("unlisten *");
+        } catch (SQLException e) {
+            log.debug("The listening connection was broken already", e);
         }
     }
 }

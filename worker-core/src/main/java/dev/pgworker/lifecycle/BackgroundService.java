@@ -57,9 +57,6 @@ public abstract class BackgroundService {
     /** Runs on the service's thread before it ends. */
     protected void afterLastStep() {}
 
-    /** Unblocks a step that an interrupt does not reach. Runs on the stopping thread. */
-    protected void onStop() {}
-
     /** Starts the thread, unless the service has been started or stopped already. */
     public final void start() {
         lock.lock();
@@ -85,7 +82,6 @@ public abstract class BackgroundService {
         if (running == null || running == Thread.currentThread()) {
             return true;
         }
-        onStop();
         running.interrupt();
         try {
             running.join(Math.max(1, limit.toMillis()));

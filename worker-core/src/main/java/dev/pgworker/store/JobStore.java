@@ -12,6 +12,8 @@ import java.util.Collection;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.function.Function;
+import java.util.stream.Stream;
 import javax.sql.DataSource;
 
 import org.jspecify.annotations.Nullable;
@@ -110,7 +112,7 @@ public final class JobStore {
     public Completion complete(List<Job> done, Tasks tasks, int wanted) throws SQLException {
         return call(COMPLETE, (connection, statement) -> {
             statement.setString(1, workerId);
-            statement.setArray(2, ids(connection, done));
+            statement.setArray(2, ids(connection, done.stream().map(Job::id)));
             statement.setArray(3, connection.createArrayOf("int4", tasks.ids()));
             statement.setInt(4, wanted);
             List<Job> claimed = new ArrayList<>();
@@ -139,8 +141,7 @@ public final class JobStore {
     public Unwritten release(List<Release> releases) throws SQLException {
         return call(RELEASE, (connection, statement) -> {
             statement.setString(1, workerId);
-            statement.setArray(
-                    2, ids(connection, releases.stream().map(Release::job).toList()));
+            statement.setArray(2, ids(connection, releases.stream().map(Release::jobId)));
             statement.setArray(3, texts(connection, releases, r -> r.action.sqlName));
             statement.setArray(
                     4,
@@ -148,7 +149,7 @@ public final class JobStore {
                             "float8",
                             releases.stream().map(Release::delaySeconds).toArray()));
             statement.setArray(5, texts(connection, releases, Release::error));
-            statement.setArray(6, texts(connection, releases, r -> r.job.key()));
+            statement.setArray(6, texts(connection, releases, Release::key));
             statement.setArray(7, texts(connection, releases, r -> null));
             Unwritten unwritten = new Unwritten(new ArrayList<>(), new ArrayList<>());
             try (ResultSet rows = statement.executeQuery()) {
@@ -157,6 +158,24 @@ public final class JobStore {
                 }
             }
             return unwritten;
+        });
+    }
+
+    private static final String HELD = """
+            select id, key from {schema}._private_jobs where locked_by = ?
+            """;
+
+    /** Reads the ids of all jobs that this worker holds, with their keys. Scans the table: for rare occasions. */
+    public Map<Long, @Nullable String> held() throws SQLException {
+        return call(HELD, (connection, statement) -> {
+            statement.setString(1, workerId);
+            Map<Long, @Nullable String> keys = new HashMap<>();
+            try (ResultSet rows = statement.executeQuery()) {
+                while (rows.next()) {
+                    keys.put(rows.getLong(1), rows.getString(2));
+                }
+            }
+            return keys;
         });
     }
 
@@ -221,13 +240,15 @@ public final class JobStore {
     /**
      * A job to give up.
      *
-     * @param job the job as it was claimed
+     * @param jobId the id of the job
+     * @param key the key that the job had when it was claimed
      * @param action what becomes of it
      * @param delay when it may run again; null for the spec's formula ({@code RETRY}) or at once ({@code BACK})
      * @param error what to write to {@code last_error}; null to leave it
      */
     public record Release(
-            Job job,
+            long jobId,
+            @Nullable String key,
             ReleaseAction action,
             @Nullable Duration delay,
             @Nullable String error) {
@@ -262,12 +283,11 @@ public final class JobStore {
                 JobRows.flags(row, first + 13));
     }
 
-    private static Array ids(Connection connection, List<Job> jobs) throws SQLException {
-        return connection.createArrayOf("int8", jobs.stream().map(Job::id).toArray());
+    private static Array ids(Connection connection, Stream<Long> ids) throws SQLException {
+        return connection.createArrayOf("int8", ids.toArray());
     }
 
-    private static Array texts(
-            Connection connection, List<Release> releases, java.util.function.Function<Release, @Nullable String> text)
+    private static Array texts(Connection connection, List<Release> releases, Function<Release, @Nullable String> text)
             throws SQLException {
         @Nullable Object[] values = new @Nullable Object[releases.size()];
         for (int i = 0; i < values.length; i++) {

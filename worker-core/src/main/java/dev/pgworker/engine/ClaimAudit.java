@@ -1,0 +1,94 @@
+package dev.pgworker.engine;
+
+import java.sql.SQLException;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.concurrent.atomic.AtomicInteger;
+import java.util.concurrent.locks.ReentrantReadWriteLock;
+
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+import dev.pgworker.store.JobStore;
+import dev.pgworker.store.JobStore.Release;
+import dev.pgworker.store.JobStore.ReleaseAction;
+
+/**
+ * Gives back jobs that the database handed to this worker in an answer that never arrived, because the connection broke
+ * between the commit and the answer. Nobody else would: the worker lives and holds their locks.
+ *
+ * <p>A claim holds the lock shared, from the statement until its jobs are in the local queue; a check holds it alone, so
+ * that it sees no job that is still on its way. A check follows every failed claim, and two more follow later, because a
+ * server may finish a statement after its client has gone.
+ */
+public final class ClaimAudit {
+
+    private static final Logger log = LoggerFactory.getLogger(ClaimAudit.class);
+
+    private static final List<Duration> CHECKS_AFTER =
+            List.of(Duration.ZERO, Duration.ofSeconds(5), Duration.ofSeconds(30));
+
+    private final JobStore store;
+    private final LocalQueue localQueue;
+    private final ReentrantReadWriteLock lock = new ReentrantReadWriteLock();
+
+    /** Which check comes next; the size of the list when there is nothing to check. Set to 0 by any thread. */
+    private final AtomicInteger nextCheck = new AtomicInteger(CHECKS_AFTER.size());
+
+    private volatile long failedAt;
+
+    /** Creates the audit of one worker. */
+    public ClaimAudit(JobStore store, LocalQueue localQueue) {
+        this.store = store;
+        this.localQueue = localQueue;
+    }
+
+    /** A statement that may claim jobs, and what takes them into the local queue. */
+    @FunctionalInterface
+    interface Claim {
+        void run() throws SQLException;
+    }
+
+    /** Runs a claim on the calling thread and remembers if it fails. */
+    void during(Claim claim) throws SQLException {
+        lock.readLock().lock();
+        try {
+            claim.run();
+        } catch (SQLException e) {
+            failedAt = System.nanoTime();
+            nextCheck.set(0);
+            throw e;
+        } finally {
+            lock.readLock().unlock();
+        }
+    }
+
+    /** Gives lost jobs back if it is time for a check. */
+    void checkIfDue() throws SQLException {
+        int check = nextCheck.get();
+        if (check < CHECKS_AFTER.size()
+                && System.nanoTime() - failedAt >= CHECKS_AFTER.get(check).toNanos()
+                && lock.writeLock().tryLock()) {
+            try {
+                giveBackLost();
+                nextCheck.compareAndSet(check, check + 1);
+            } finally {
+                lock.writeLock().unlock();
+            }
+        }
+    }
+
+    private void giveBackLost() throws SQLException {
+        List<Release> lost = new ArrayList<>();
+        store.held().forEach((id, key) -> {
+            if (!localQueue.contains(id)) {
+                lost.add(new Release(id, key, ReleaseAction.BACK, null, null));
+            }
+        });
+        if (!lost.isEmpty()) {
+            log.info("{} jobs were claimed in an answer that never arrived; they are given back", lost.size());
+            store.release(lost);
+        }
+    }
+}
