@@ -58,12 +58,17 @@ public final class TestSchema implements BeforeEachCallback, AfterEachCallback {
 
     /** Returns a pool that the caller closes. */
     public static HikariDataSource pool(int size) {
+        return new HikariDataSource(poolConfig(TestPostgres.jdbcUrl(), size));
+    }
+
+    /** Returns the configuration of a pool. */
+    public static HikariConfig poolConfig(String jdbcUrl, int size) {
         HikariConfig config = new HikariConfig();
-        config.setJdbcUrl(TestPostgres.jdbcUrl());
+        config.setJdbcUrl(jdbcUrl);
         config.setMaximumPoolSize(size);
         config.setMinimumIdle(0);
         config.setConnectionTimeout(5_000);
-        return new HikariDataSource(config);
+        return config;
     }
 
     public HikariDataSource dataSource() {

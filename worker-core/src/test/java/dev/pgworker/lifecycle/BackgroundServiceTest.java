@@ -1,0 +1,151 @@
+package dev.pgworker.lifecycle;
+
+import java.sql.SQLException;
+import java.time.Duration;
+import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.atomic.AtomicInteger;
+
+import org.junit.jupiter.api.Test;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+/** The contract of every background thread. */
+class BackgroundServiceTest {
+
+    private static final Duration LIMIT = Duration.ofSeconds(10);
+
+    private final Outage outage = new Outage();
+
+    @FunctionalInterface
+    interface Step {
+        void run(Service service) throws SQLException, InterruptedException;
+    }
+
+    static final class Service extends BackgroundService {
+        private final Step step;
+        final CountDownLatch ended = new CountDownLatch(1);
+
+        Service(Outage outage, Step step) {
+            super("test-service", true, outage);
+            this.step = step;
+        }
+
+        @Override
+        protected void step() throws SQLException, InterruptedException {
+            step.run(this);
+        }
+
+        @Override
+        protected void afterLastStep() {
+            ended.countDown();
+        }
+
+        void pauseFor(Duration time) throws InterruptedException {
+            pause(time.toNanos());
+        }
+
+        void wakeUp() {
+            wake();
+        }
+    }
+
+    @Test
+    void stoppingBeforeTheStartIsLegalAndFinal() {
+        AtomicInteger steps = new AtomicInteger();
+        Service service = new Service(outage, s -> steps.incrementAndGet());
+
+        assertThat(service.stop(LIMIT)).isTrue();
+        service.start();
+
+        assertThat(service.stop(LIMIT)).isTrue();
+        assertThat(steps).hasValue(0);
+    }
+
+    @Test
+    void stoppingEndsAWaitAndIsCompleteOnReturnAndIdempotent() throws Exception {
+        CountDownLatch waiting = new CountDownLatch(1);
+        Service service = new Service(outage, s -> {
+            waiting.countDown();
+            s.pauseFor(Duration.ofHours(1));
+        });
+        service.start();
+        service.start();
+        waiting.await();
+
+        assertThat(service.stop(LIMIT)).isTrue();
+
+        assertThat(service.ended.getCount()).isZero();
+        assertThat(service.stop(LIMIT)).isTrue();
+    }
+
+    @Test
+    void aWakeUpBeforeThePauseIsNotLost() throws Exception {
+        CountDownLatch passed = new CountDownLatch(1);
+        AtomicInteger steps = new AtomicInteger();
+        Service service = new Service(outage, s -> {
+            if (steps.getAndIncrement() == 0) {
+                s.wakeUp();
+            } else {
+                passed.countDown();
+            }
+            s.pauseFor(Duration.ofHours(1));
+        });
+        service.start();
+
+        passed.await();
+        assertThat(service.stop(LIMIT)).isTrue();
+    }
+
+    @Test
+    void failuresOfAnyKindNeitherEndTheThreadNorGoUnnoticed() throws Exception {
+        CountDownLatch recovered = new CountDownLatch(1);
+        CountDownLatch noticed = new CountDownLatch(1);
+        AtomicInteger steps = new AtomicInteger();
+        Service service = new Service(outage, s -> {
+            switch (steps.incrementAndGet()) {
+                case 1 -> throw new SQLException("on purpose");
+                case 2 -> {
+                    if (outage.isPresent()) {
+                        noticed.countDown();
+                    }
+                    throw new IllegalStateException("on purpose");
+                }
+                case 3 -> throw new StackOverflowError("on purpose");
+                default -> {
+                    recovered.countDown();
+                    s.pauseFor(Duration.ofHours(1));
+                }
+            }
+        });
+        service.start();
+
+        recovered.await();
+        service.stop(LIMIT);
+        assertThat(noticed.getCount()).isZero();
+        assertThat(outage.isPresent()).isFalse();
+    }
+
+    @Test
+    void anOutageLastsUntilTheLastServiceHasRecovered() {
+        outage.failed("a", new SQLException("x"));
+        outage.failed("b", new SQLException("x"));
+        outage.failed("a", new SQLException("x"));
+
+        outage.succeeded("a");
+        assertThat(outage.isPresent()).isTrue();
+        outage.succeeded("b");
+        assertThat(outage.isPresent()).isFalse();
+    }
+
+    @Test
+    void backOffGrowsToItsLimitAndStartsOver() {
+        Backoff backoff = new Backoff();
+        assertThat(backoff.next()).isBetween(Duration.ofMillis(50), Duration.ofMillis(100));
+        for (int i = 0; i < 10; i++) {
+            backoff.next();
+        }
+        assertThat(backoff.next()).isBetween(Duration.ofMillis(2500), Duration.ofMillis(5000));
+        backoff.reset();
+        assertThat(backoff.next()).isLessThanOrEqualTo(Duration.ofMillis(100));
+    }
+}
