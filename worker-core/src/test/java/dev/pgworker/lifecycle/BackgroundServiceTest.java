@@ -14,7 +14,7 @@ class BackgroundServiceTest {
 
     private static final Duration LIMIT = Duration.ofSeconds(10);
 
-    private final Outage outage = new Outage();
+    private final Outage outage = new Outage(Duration.ZERO);
 
     @FunctionalInterface
     interface Step {
@@ -135,6 +135,14 @@ class BackgroundServiceTest {
         assertThat(outage.isPresent()).isTrue();
         outage.succeeded("b");
         assertThat(outage.isPresent()).isFalse();
+    }
+
+    @Test
+    void aFailureSoonAfterARecoveryBelongsToTheSameOutage() {
+        Outage patient = new Outage(Duration.ofHours(1));
+        patient.failed("a", new SQLException("x"));
+        patient.succeeded("a");
+        assertThat(patient.isPresent()).isTrue();
     }
 
     @Test
