@@ -139,7 +139,7 @@ public final class JobHandlerMethods {
                             + " by nobody, and its job would be completed without waiting for a future",
                     "Return void, and wait in the method for work that other threads do");
         }
-        if (isAsync(method) || isAsync(targetClass) || isAsync(method.getDeclaringClass())) {
+        if (isAsync(method) || isAsync(targetClass)) {
             throw new HandlerDefinitionException(
                     source + " is @Async: it returns at once, and its job would be completed before the work is done"
                             + " and never retried",

@@ -115,11 +115,6 @@ final class PayloadReader {
         }
 
         @Override
-        public @Nullable TokenFilter includeElement(int index) {
-            return TokenFilter.INCLUDE_ALL;
-        }
-
-        @Override
         public boolean includeEmptyObject(boolean contentsFiltered) {
             return true;
         }

@@ -70,11 +70,11 @@ final class PayloadTypes {
                     .getType();
         }
         if (type instanceof GenericArrayType array) {
-            Type component = resolve(array.getGenericComponentType());
-            return component instanceof Class<?> known ? known.arrayType() : new ArrayOf(component);
+            return new ArrayOf(resolve(array.getGenericComponentType()));
         }
-        if (type instanceof WildcardType wildcard && wildcard.getLowerBounds().length == 0) {
-            // For reading, "? extends Shape" is Shape; Kotlin declares it wherever a type argument is not final.
+        if (type instanceof WildcardType wildcard) {
+            // A lower bound says nothing about what is read. Otherwise "? extends Shape" is Shape; Kotlin declares it
+            // wherever a type argument is not final.
             Type bound = wildcard.getUpperBounds()[0];
             return bound == Object.class ? wildcard : resolve(bound);
         }

@@ -27,6 +27,7 @@ import tools.jackson.databind.json.JsonMapper;
 import dev.pgworker.job.Job;
 import dev.pgworker.job.Task;
 import dev.pgworker.task.elsewhere.PackagePrivateBase;
+import dev.pgworker.task.elsewhere.PublicBase;
 
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatIllegalArgumentException;
@@ -330,22 +331,29 @@ class JobHandlerMethodsTest {
         assertThat(bean.calls).containsExactly(List.of(ADA));
     }
 
-    interface WithDefault {
-        List<Object> CALLS = new ArrayList<>();
+    interface WithDefault<T> {
+        void called(@Nullable Object... arguments);
 
         @JobHandler("send")
-        default void send(Greeting greeting) {
-            CALLS.add(greeting);
+        default void send(T payload) {
+            called(payload);
         }
     }
 
-    static class UsesDefault implements WithDefault {}
+    static class UsesDefault extends Recording implements WithDefault<Greeting> {
+        @Override
+        public void called(@Nullable Object... arguments) {
+            super.called(arguments);
+        }
+    }
 
     @Test
     void annotatedDefaultMethod() throws Exception {
-        RUNNING.run(only(new UsesDefault()));
+        UsesDefault bean = new UsesDefault();
 
-        assertThat(WithDefault.CALLS).containsExactly(ADA);
+        RUNNING.run(only(bean));
+
+        assertThat(bean.calls).containsExactly(List.of(ADA));
     }
 
     static class Inherits extends Composed {}
@@ -471,6 +479,30 @@ class JobHandlerMethodsTest {
         HandlerDefinitionException refusal = refused(classProxy(target, invocation -> invocation.proceed()));
 
         assertThat(refusal.problem()).contains(in(target, "send()"), "package-private");
+    }
+
+    static class PublicElsewhere extends PublicBase {}
+
+    @Test
+    void aPublicMethodOfAnotherPackageIsCalledOnAProxy() throws Exception {
+        List<Object> intercepted = new ArrayList<>();
+        Object proxy = classProxy(new PublicElsewhere(), invocation -> {
+            intercepted.add(invocation.getMethod().getName());
+            return invocation.proceed();
+        });
+
+        RUNNING.run(only(proxy));
+
+        assertThat(intercepted).containsExactly("send");
+    }
+
+    @Test
+    void theClassOfAProxyStandsForItsTarget() {
+        Object proxy = classProxy(new Overrides(), invocation -> invocation.proceed());
+
+        assertThat(JobHandlerMethods.find(proxy.getClass(), () -> proxy))
+                .extracting(TaskRegistration::source)
+                .containsExactly(Overrides.class.getName() + ".send(Greeting)");
     }
 
     @Test

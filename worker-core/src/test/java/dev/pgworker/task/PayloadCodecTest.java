@@ -75,6 +75,38 @@ class PayloadCodecTest {
 
     record Scheduled(String name, @JsonProperty("_cron") Map<String, Object> cron) {}
 
+    record ScheduledCustomer(
+            Address address,
+            @JsonProperty("_cron") @Nullable Object cron) {}
+
+    @JsonTypeInfo(use = JsonTypeInfo.Id.NAME, property = "type")
+    @JsonSubTypes({
+        @JsonSubTypes.Type(value = WithoutCron.class, name = "without"),
+        @JsonSubTypes.Type(value = WithCron.class, name = "with")
+    })
+    sealed interface Report permits WithoutCron, WithCron {}
+
+    record WithoutCron(String name) implements Report {}
+
+    record WithCron(@JsonProperty("_cron") Object cron) implements Report {}
+
+    static class Nested {
+        @JsonProperty
+        void setJson(String json) {
+            try {
+                JsonMapper.shared().readValue(json, Address.class);
+            } catch (JacksonException e) {
+                throw new IllegalArgumentException("bad address: " + e.getMessage(), e);
+            }
+        }
+    }
+
+    @JsonTypeInfo(use = JsonTypeInfo.Id.NAME, include = JsonTypeInfo.As.WRAPPER_OBJECT)
+    @JsonSubTypes(@JsonSubTypes.Type(value = Wrapped.class, name = "wrapped"))
+    sealed interface Wrapper permits Wrapped {}
+
+    record Wrapped(String name) implements Wrapper {}
+
     record Positive(int value) {
         Positive {
             if (value < 1) {
@@ -262,6 +294,10 @@ class PayloadCodecTest {
         assertThatThrownBy(() -> read(codec, "{\"value\": 0}", Positive.class))
                 .hasMessageContaining("value must be positive and is not")
                 .hasMessageNotContainingAny("\n", "Source");
+        assertThatThrownBy(() -> read(codec, "{\"json\": \"{\\\"zip\\\": \\\"x\\\"}\"}", Nested.class))
+                .hasMessageContaining(" at $.json: ")
+                .hasMessageContaining("bad address: ")
+                .hasMessageNotContainingAny("\n", "Source");
         assertThatThrownBy(() -> read(codec, "{\"value\": ", Positive.class))
                 .isInstanceOf(PayloadException.class)
                 .hasMessageNotContainingAny("\n", "Source");
@@ -355,6 +391,33 @@ class PayloadCodecTest {
         assertThat(read(strict, "{\"_cron\": {\"ts\": 1}}", Map.class)).isEqualTo(Map.of("_cron", Map.of("ts", 1)));
         assertThat(read(strict, "{\"name\": \"n\", \"_cron\": {\"ts\": 1}, \"_trace\": {}}", Scheduled.class))
                 .isEqualTo(new Scheduled("n", Map.of("ts", 1)));
+    }
+
+    @Test
+    void aKeyUnknownToOneSubtypeStillReachesAnother() {
+        assertThat(read(strict, "{\"type\": \"without\", \"name\": \"n\", \"_cron\": 1}", Report.class))
+                .isEqualTo(new WithoutCron("n"));
+        assertThat(read(strict, "{\"type\": \"with\", \"_cron\": 1}", Report.class))
+                .isEqualTo(new WithCron(1));
+    }
+
+    @Test
+    void aKeyWhosePathLooksTopLevelButIsNotStaysRefused() {
+        assertThatThrownBy(() -> read(strict, "{\"wrapped\": {\"name\": \"n\", \"_cron\": 1}}", Wrapper.class))
+                .isInstanceOf(PayloadException.class)
+                .hasMessageContaining("_cron");
+    }
+
+    @Test
+    void aRefusedInnerKeyDoesNotTakeTheOuterOneAway() {
+        assertThatThrownBy(() -> read(
+                        strict,
+                        "{\"address\": {\"street\": \"s\", \"zip\": 1, \"_cron\": 1}, \"_cron\": 2}",
+                        ScheduledCustomer.class))
+                .isInstanceOf(PayloadException.class)
+                .hasMessageContaining(" at $.address._cron: ");
+        assertThat(read(strict, "{\"address\": null, \"_cron\": 2}", ScheduledCustomer.class))
+                .isEqualTo(new ScheduledCustomer(null, 2));
     }
 
     @ParameterizedTest
