@@ -20,6 +20,7 @@ import dev.pgworker.job.Job;
 import dev.pgworker.job.JobKeyMode;
 import dev.pgworker.job.JobScheduler;
 import dev.pgworker.job.JobSpec;
+import dev.pgworker.job.Task;
 import dev.pgworker.schema.WorkerSchema;
 import dev.pgworker.task.PayloadCodec;
 
@@ -41,8 +42,17 @@ public final class JdbcJobScheduler implements JobScheduler {
     @Override
     public Job addJob(String identifier, @Nullable Object payload, JobSpec spec) {
         Arguments.requireIdentifier(identifier);
+        return add(identifier, codec.encode("payload", payload), spec);
+    }
+
+    @Override
+    public <P> Job addJob(Task<P> task, P payload, JobSpec spec) {
+        Arguments.requireNonNull("task", task);
+        return add(task.identifier(), codec.encode("payload", payload, task.payloadType()), spec);
+    }
+
+    private Job add(String identifier, String json, JobSpec spec) {
         Arguments.requireNonNull("spec", spec);
-        String json = codec.encode("payload", payload);
         Connection connection = DataSourceUtils.getConnection(dataSource);
         try {
             Job job = addJob(connection, identifier, json, spec);
