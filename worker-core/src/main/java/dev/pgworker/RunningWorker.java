@@ -21,11 +21,14 @@ import org.slf4j.LoggerFactory;
 import org.springframework.dao.DataAccessException;
 import org.springframework.jdbc.UncategorizedSQLException;
 import org.springframework.jdbc.support.SQLStateSQLExceptionTranslator;
+import org.springframework.transaction.PlatformTransactionManager;
 import tools.jackson.databind.JsonNode;
 import tools.jackson.databind.json.JsonMapper;
 
 import dev.pgworker.engine.ClaimAudit;
+import dev.pgworker.engine.Continuations;
 import dev.pgworker.engine.FetchLoop;
+import dev.pgworker.engine.HandlerTransactions;
 import dev.pgworker.engine.JobCompleter;
 import dev.pgworker.engine.JobExecutor;
 import dev.pgworker.engine.JobRunner;
@@ -59,6 +62,7 @@ final class RunningWorker {
     private final JobStore store;
     private final LocalQueue localQueue;
     private final @Nullable ExecutorService ownExecutor;
+    private final Continuations continuations;
     private final JobCompleter completer;
     private final JobExecutor executor;
     private final FetchLoop fetchLoop;
@@ -71,16 +75,18 @@ final class RunningWorker {
         WorkerSettings settings = parts.settings();
         Outage outage = new Outage();
         events = new WorkerEvents(parts.listeners());
-        store = new JobStore(parts.dataSource(), parts.schema(), id);
+        store = new JobStore(parts.dataSource(), parts.schema(), id, parts.forbiddenFlags());
         localQueue = new LocalQueue(settings.concurrency());
         ClaimAudit audit = new ClaimAudit(store, localQueue);
-        completer = new JobCompleter(id, store, localQueue, audit, settings.interruptedJobRetryDelay(), events, outage);
+        continuations = new Continuations();
+        completer = new JobCompleter(
+                id, store, localQueue, audit, continuations, settings.interruptedJobRetryDelay(), events, outage);
         ownExecutor = parts.handlerExecutor() == null ? handlerThreads() : null;
         Executor handlers = ownExecutor == null ? parts.handlerExecutor() : ownExecutor;
         executor = new JobExecutor(
                 id,
                 localQueue,
-                new JobRunner(parts.tasks(), parts.codec(), events),
+                new JobRunner(parts.tasks(), parts.codec(), transactions(audit), events),
                 parts.jobScheduler(),
                 Objects.requireNonNull(handlers),
                 completer);
@@ -91,11 +97,12 @@ final class RunningWorker {
                 localQueue,
                 audit,
                 executor,
-                completer,
+                continuations,
                 settings.pollInterval(),
                 events,
                 outage);
-        completer.connect(executor::submit, fetchLoop::capacityFreed);
+        continuations.connect(executor::submit);
+        completer.connect(fetchLoop::capacityFreed);
         listener = new NotificationListener(
                 id,
                 parts.listenDataSource(),
@@ -109,6 +116,13 @@ final class RunningWorker {
                 metadata(),
                 settings.heartbeatInterval(),
                 outage);
+    }
+
+    private @Nullable HandlerTransactions transactions(ClaimAudit audit) {
+        PlatformTransactionManager manager = parts.transactionManager();
+        return manager == null
+                ? null
+                : new HandlerTransactions(manager, parts.dataSource(), store, audit, continuations);
     }
 
     String id() {
@@ -133,10 +147,11 @@ final class RunningWorker {
         log.info("Worker {} stops", id);
         listener.stop(SERVICE_STOP_LIMIT);
         fetchLoop.stop(SERVICE_STOP_LIMIT);
-        completer.stopContinuing();
+        continuations.stop();
         executor.close();
         finishAndFlush();
         completer.stop(SERVICE_STOP_LIMIT);
+        executor.shutDown();
         heartbeat.stop(SERVICE_STOP_LIMIT);
         heartbeat.deregister();
         if (ownExecutor != null) {
@@ -166,7 +181,7 @@ final class RunningWorker {
         completer.start();
         try {
             JobStore.Tasks tasks = store.tasks(parts.tasks().identifiers());
-            completer.continueWith(tasks);
+            continuations.allow(tasks);
             while (true) {
                 // Read first: a job settled after this may have added one that the claim does not see.
                 long settled = localQueue.settledInTotal();

@@ -10,12 +10,15 @@ import com.google.errorprone.annotations.concurrent.GuardedBy;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
+import org.springframework.transaction.PlatformTransactionManager;
 import tools.jackson.databind.json.JsonMapper;
 
 import dev.pgworker.event.WorkerEventListener;
 import dev.pgworker.job.JobScheduler;
 import dev.pgworker.job.Task;
 import dev.pgworker.schema.WorkerSchema;
+import dev.pgworker.task.BatchTaskHandler;
+import dev.pgworker.task.ForbiddenFlags;
 import dev.pgworker.task.PayloadCodec;
 import dev.pgworker.task.TaskHandler;
 import dev.pgworker.task.TaskRegistration;
@@ -114,6 +117,8 @@ public final class Worker implements AutoCloseable {
         private @Nullable PayloadCodec codec;
         private @Nullable JobScheduler jobScheduler;
         private @Nullable Executor handlerExecutor;
+        private @Nullable PlatformTransactionManager transactionManager;
+        private ForbiddenFlags forbiddenFlags = List::of;
         private final List<TaskRegistration> tasks = new ArrayList<>();
         private final List<WorkerEventListener> listeners = new ArrayList<>();
 
@@ -160,6 +165,18 @@ public final class Worker implements AutoCloseable {
             return this;
         }
 
+        /** Sets what manages the transactions of transactional handlers; it has to work on the worker's data source. */
+        public Builder transactionManager(@Nullable PlatformTransactionManager transactionManager) {
+            this.transactionManager = transactionManager;
+            return this;
+        }
+
+        /** Sets which jobs not to run; none unless set. */
+        public Builder forbiddenFlags(ForbiddenFlags forbiddenFlags) {
+            this.forbiddenFlags = forbiddenFlags;
+            return this;
+        }
+
         /** Adds tasks. */
         public Builder tasks(Collection<TaskRegistration> tasks) {
             this.tasks.addAll(tasks);
@@ -172,6 +189,12 @@ public final class Worker implements AutoCloseable {
             return this;
         }
 
+        /** Adds a task whose handler is a function on a list of items, of which some may fail. */
+        public <T> Builder batchTask(Task<List<T>> task, BatchTaskHandler<T> handler) {
+            tasks.add(TaskRegistration.ofBatch(task, handler));
+            return this;
+        }
+
         /** Adds a listener. */
         public Builder listener(WorkerEventListener listener) {
             listeners.add(listener);
@@ -181,9 +204,14 @@ public final class Worker implements AutoCloseable {
         /**
          * Returns the worker, not started.
          *
-         * @throws dev.pgworker.task.HandlerDefinitionException if two tasks have the same identifier
+         * @throws dev.pgworker.task.HandlerDefinitionException if two tasks have the same identifier, or if a handler is
+         *     transactional and there is no transaction manager
          */
         public Worker build() {
+            TaskRegistry registry = TaskRegistry.of(tasks);
+            if (transactionManager == null) {
+                registry.requireNoneTransactional();
+            }
             PayloadCodec usedCodec = codec == null ? new PayloadCodec(new JsonMapper()) : codec;
             JobScheduler usedScheduler =
                     jobScheduler == null ? WorkerClient.jobScheduler(dataSource, schema, usedCodec) : jobScheduler;
@@ -192,10 +220,12 @@ public final class Worker implements AutoCloseable {
                     listenDataSource == null ? dataSource : listenDataSource,
                     schema,
                     settings,
-                    TaskRegistry.of(tasks),
+                    registry,
                     usedCodec,
                     usedScheduler,
                     handlerExecutor,
+                    transactionManager,
+                    forbiddenFlags,
                     List.copyOf(listeners)));
         }
     }

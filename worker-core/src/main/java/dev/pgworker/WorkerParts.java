@@ -5,10 +5,12 @@ import java.util.concurrent.Executor;
 import javax.sql.DataSource;
 
 import org.jspecify.annotations.Nullable;
+import org.springframework.transaction.PlatformTransactionManager;
 
 import dev.pgworker.event.WorkerEventListener;
 import dev.pgworker.job.JobScheduler;
 import dev.pgworker.schema.WorkerSchema;
+import dev.pgworker.task.ForbiddenFlags;
 import dev.pgworker.task.PayloadCodec;
 import dev.pgworker.task.TaskRegistry;
 
@@ -22,4 +24,6 @@ record WorkerParts(
         PayloadCodec codec,
         JobScheduler jobScheduler,
         @Nullable Executor handlerExecutor,
+        @Nullable PlatformTransactionManager transactionManager,
+        ForbiddenFlags forbiddenFlags,
         List<WorkerEventListener> listeners) {}

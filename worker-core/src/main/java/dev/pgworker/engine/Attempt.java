@@ -20,7 +20,8 @@ final class Attempt implements JobContext {
     /** The thread that runs the handler; null once the attempt has ended. */
     @GuardedBy("this") private @Nullable Thread thread = Thread.currentThread();
 
-    private volatile boolean interrupted;
+    private volatile boolean stopping;
+    private volatile boolean timedOut;
 
     /** Begins an attempt on the calling thread. */
     Attempt(Job job, String workerId, JobScheduler jobScheduler) {
@@ -46,13 +47,31 @@ final class Attempt implements JobContext {
 
     @Override
     public boolean isInterrupted() {
-        return interrupted;
+        return stopping || timedOut;
     }
 
-    /** Interrupts the handler if it still runs. */
-    synchronized void interrupt() {
+    /** Returns true if the handler was interrupted because the worker stops. */
+    boolean isStopping() {
+        return stopping;
+    }
+
+    /** Returns true if the handler was interrupted because its time is over. */
+    boolean isTimedOut() {
+        return timedOut;
+    }
+
+    /** Interrupts the handler, if it still runs, because the worker stops. */
+    synchronized void interruptToStop() {
         if (thread != null) {
-            interrupted = true;
+            stopping = true;
+            thread.interrupt();
+        }
+    }
+
+    /** Interrupts the handler, if it still runs, because its time is over. */
+    synchronized void interruptOnTimeout() {
+        if (thread != null) {
+            timedOut = true;
             thread.interrupt();
         }
     }

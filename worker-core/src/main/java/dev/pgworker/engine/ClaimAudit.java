@@ -55,7 +55,7 @@ public final class ClaimAudit {
         lock.readLock().lock();
         try {
             claim.run();
-        } catch (SQLException e) {
+        } catch (SQLException | RuntimeException e) {
             failedAt = System.nanoTime();
             nextCheck.set(0);
             throw e;
@@ -83,7 +83,7 @@ public final class ClaimAudit {
         List<Release> lost = new ArrayList<>();
         store.held().forEach((id, key) -> {
             if (!localQueue.contains(id)) {
-                lost.add(new Release(id, key, ReleaseAction.BACK, null, null));
+                lost.add(new Release(id, key, null, ReleaseAction.BACK, null, null, null));
             }
         });
         if (!lost.isEmpty()) {

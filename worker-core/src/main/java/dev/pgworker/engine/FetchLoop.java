@@ -34,7 +34,7 @@ public final class FetchLoop extends BackgroundService {
     private final LocalQueue localQueue;
     private final ClaimAudit audit;
     private final JobExecutor executor;
-    private final JobCompleter completer;
+    private final Continuations continuations;
     private final long pollNanos;
     private final WorkerEvents events;
 
@@ -55,7 +55,7 @@ public final class FetchLoop extends BackgroundService {
             LocalQueue localQueue,
             ClaimAudit audit,
             JobExecutor executor,
-            JobCompleter completer,
+            Continuations continuations,
             Duration pollInterval,
             WorkerEvents events,
             Outage outage) {
@@ -67,7 +67,7 @@ public final class FetchLoop extends BackgroundService {
         this.localQueue = localQueue;
         this.audit = audit;
         this.executor = executor;
-        this.completer = completer;
+        this.continuations = continuations;
         this.pollNanos = pollInterval.toNanos();
         this.events = events;
     }
@@ -108,7 +108,7 @@ public final class FetchLoop extends BackgroundService {
         boolean first = tasks == null;
         JobStore.Tasks learned = store.tasks(identifiers);
         tasks = learned;
-        completer.continueWith(learned);
+        continuations.allow(learned);
         pollAt = System.nanoTime() + pollNanos;
         if (first) {
             log.debug("Tasks and their ids: {}", learned.identifiers());

@@ -9,7 +9,7 @@ import java.util.Map;
 import java.util.concurrent.BlockingQueue;
 import java.util.concurrent.LinkedBlockingQueue;
 import java.util.concurrent.TimeUnit;
-import java.util.function.Consumer;
+import java.util.function.Supplier;
 
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
@@ -25,6 +25,7 @@ import dev.pgworker.store.JobStore.Completion;
 import dev.pgworker.store.JobStore.Release;
 import dev.pgworker.store.JobStore.ReleaseAction;
 import dev.pgworker.store.JobStore.Unwritten;
+import dev.pgworker.store.JobStore.When;
 
 /**
  * Writes outcomes in groups on {@code worker-complete}: what ends while a write is under way forms the next one. An
@@ -41,6 +42,7 @@ public final class JobCompleter extends BackgroundService {
     private final JobStore store;
     private final LocalQueue localQueue;
     private final ClaimAudit audit;
+    private final Continuations continuations;
     private final Duration interruptedRetryDelay;
     private final WorkerEvents events;
 
@@ -49,8 +51,6 @@ public final class JobCompleter extends BackgroundService {
     /** What the next write holds. Owned by the thread; survives a failed write. */
     private final List<Finished> group = new ArrayList<>();
 
-    private volatile JobStore.@Nullable Tasks tasks;
-    private volatile @Nullable Consumer<List<Job>> continuations;
     private volatile Runnable capacityFreed = () -> {};
 
     /** Creates a completer for one worker. */
@@ -59,6 +59,7 @@ public final class JobCompleter extends BackgroundService {
             JobStore store,
             LocalQueue localQueue,
             ClaimAudit audit,
+            Continuations continuations,
             Duration interruptedRetryDelay,
             WorkerEvents events,
             Outage outage) {
@@ -67,26 +68,16 @@ public final class JobCompleter extends BackgroundService {
         this.store = store;
         this.localQueue = localQueue;
         this.audit = audit;
+        this.continuations = continuations;
         this.interruptedRetryDelay = interruptedRetryDelay;
         this.events = events;
     }
 
     private record Finished(Job job, JobOutcome outcome) {}
 
-    /** Says who takes the jobs that completions claim, and whom to tell about free slots. Call before the start. */
-    public void connect(Consumer<List<Job>> takesContinuations, Runnable onCapacityFreed) {
-        continuations = takesContinuations;
+    /** Says whom to tell about free slots. Call before the start. */
+    public void connect(Runnable onCapacityFreed) {
         capacityFreed = onCapacityFreed;
-    }
-
-    /** Lets completions claim the next jobs of these tasks in the queues they free. */
-    public void continueWith(JobStore.Tasks served) {
-        tasks = served;
-    }
-
-    /** Lets completions claim no more jobs. */
-    public void stopContinuing() {
-        continuations = null;
     }
 
     /** Takes an outcome; returns before it is written. May be called from any thread. */
@@ -109,6 +100,7 @@ public final class JobCompleter extends BackgroundService {
             group.add(finished.take());
         }
         finished.drainTo(group, LARGEST_GROUP - group.size());
+        settleDecided();
         complete();
         release();
         if (!group.isEmpty()) {
@@ -132,26 +124,39 @@ public final class JobCompleter extends BackgroundService {
         if (done.isEmpty()) {
             return;
         }
-        Consumer<List<Job>> taker = continuations;
-        JobStore.Tasks served = tasks;
-        boolean claims = taker != null && served != null;
-        int wanted = claims ? queued : 0;
+        int wanted = continuations.wanted(queued);
         audit.during(() -> {
-            Completion completion = store.complete(done, served == null ? JobStore.Tasks.NONE : served, wanted);
-            if (taker != null && !completion.claimed().isEmpty()) {
-                taker.accept(completion.claimed());
-            }
+            Completion completion = store.complete(done, continuations.tasks(), wanted);
+            continuations.accept(completion.claimed());
             settle(done, completion.unwritten());
         });
+    }
+
+    /** Settles what handlers' transactions have written, or found to be another worker's. */
+    private void settleDecided() {
+        List<Job> decided = new ArrayList<>();
+        List<Long> lost = new ArrayList<>();
+        for (Finished f : group) {
+            if (f.outcome instanceof JobOutcome.Committed) {
+                decided.add(f.job);
+            } else if (f.outcome instanceof JobOutcome.Lost) {
+                decided.add(f.job);
+                lost.add(f.job.id());
+            }
+        }
+        if (!decided.isEmpty()) {
+            settle(decided, new Unwritten(List.of(), lost));
+        }
     }
 
     private void release() throws SQLException {
         List<Job> jobs = new ArrayList<>();
         List<Release> releases = new ArrayList<>();
         for (Finished f : group) {
-            if (!(f.outcome instanceof JobOutcome.Success)) {
+            Release release = release(f);
+            if (release != null) {
                 jobs.add(f.job);
-                releases.add(release(f));
+                releases.add(release);
             }
         }
         if (!releases.isEmpty()) {
@@ -168,22 +173,25 @@ public final class JobCompleter extends BackgroundService {
             }
             log.debug("The database cannot hold an error text; it is reduced to ASCII", e);
             return store.release(releases.stream()
-                    .map(r -> new Release(
-                            r.jobId(),
-                            r.key(),
-                            r.action(),
-                            r.delay(),
-                            r.error() == null ? null : ErrorText.ascii(r.error())))
+                    .map(r -> r.withError(r.error() == null ? null : ErrorText.ascii(r.error())))
                     .toList());
         }
     }
 
-    private Release release(Finished f) {
+    /** Returns what to write for an outcome, or null if it is not one of those that give a job up. */
+    private @Nullable Release release(Finished f) {
         if (f.outcome instanceof JobOutcome.Failure failure) {
-            return new Release(f.job.id(), f.job.key(), ReleaseAction.RETRY, null, ErrorText.of(failure.error()));
+            ReleaseAction action = failure.permanently() ? ReleaseAction.FAIL : ReleaseAction.RETRY;
+            return Release.of(f.job, action, failure.when(), ErrorText.of(failure.error()), failure.rest());
         }
-        boolean started = f.outcome instanceof JobOutcome.Returned returned && returned.started();
-        return new Release(f.job.id(), f.job.key(), ReleaseAction.BACK, started ? interruptedRetryDelay : null, null);
+        if (f.outcome instanceof JobOutcome.Snoozed snoozed) {
+            return Release.of(f.job, ReleaseAction.BACK, snoozed.when(), null, null);
+        }
+        if (f.outcome instanceof JobOutcome.Returned returned) {
+            When when = returned.started() ? When.in(interruptedRetryDelay) : null;
+            return Release.of(f.job, ReleaseAction.BACK, when, null, returned.rest());
+        }
+        return null;
     }
 
     /** Removes what is written from the group, tells about it, and frees the slots. */
@@ -212,13 +220,16 @@ public final class JobCompleter extends BackgroundService {
             log.warn("{} is not held by this worker any more; its outcome is not recorded", f.job);
             publish(() -> new WorkerEvent.JobLost(workerId, f.job));
         } else if (f.outcome instanceof JobOutcome.Failure failure) {
-            boolean permanently = f.job.attempts() >= f.job.maxAttempts();
+            boolean permanently = failure.permanently() || f.job.attempts() >= f.job.maxAttempts();
             if (permanently) {
                 log.error("{} failed permanently", f.job, failure.error());
             } else {
                 log.warn("{} failed and will be retried", f.job, failure.error());
             }
             publish(() -> new WorkerEvent.JobFailed(workerId, f.job, failure.error(), permanently));
+        } else if (f.outcome instanceof JobOutcome.Snoozed) {
+            log.debug("{} is snoozed", f.job);
+            publish(() -> new WorkerEvent.JobSnoozed(workerId, f.job));
         } else if (f.outcome instanceof JobOutcome.Returned returned) {
             log.info("{} is given back, its attempt not counted", f.job);
             publish(() -> new WorkerEvent.JobReturned(workerId, f.job, returned.started()));
@@ -228,7 +239,7 @@ public final class JobCompleter extends BackgroundService {
         }
     }
 
-    private void publish(java.util.function.Supplier<WorkerEvent> event) {
+    private void publish(Supplier<WorkerEvent> event) {
         if (events.isWatched()) {
             events.publish(event.get());
         }

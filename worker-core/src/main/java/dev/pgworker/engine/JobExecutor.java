@@ -5,13 +5,18 @@ import java.util.List;
 import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.Executor;
+import java.util.concurrent.Future;
 import java.util.concurrent.RejectedExecutionException;
+import java.util.concurrent.ScheduledThreadPoolExecutor;
+import java.util.concurrent.TimeUnit;
 
+import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 import dev.pgworker.job.Job;
 import dev.pgworker.job.JobScheduler;
+import dev.pgworker.task.JobTimeoutException;
 
 /**
  * Runs claimed jobs on the handler executor and passes their outcomes on.
@@ -22,12 +27,18 @@ public final class JobExecutor {
 
     private static final Logger log = LoggerFactory.getLogger(JobExecutor.class);
 
+    /** How long a handler may take to end after its timeout interrupted it. */
+    private static final Duration AFTER_TIMEOUT = Duration.ofSeconds(5);
+
     private final String workerId;
     private final LocalQueue localQueue;
     private final JobRunner runner;
     private final JobScheduler jobScheduler;
     private final Executor executor;
     private final JobCompleter completer;
+
+    /** Its thread starts with the first handler that has a timeout. */
+    private final ScheduledThreadPoolExecutor timer;
 
     private final Set<Attempt> running = ConcurrentHashMap.newKeySet();
 
@@ -48,6 +59,12 @@ public final class JobExecutor {
         this.jobScheduler = jobScheduler;
         this.executor = executor;
         this.completer = completer;
+        timer = new ScheduledThreadPoolExecutor(1, task -> {
+            Thread thread = new Thread(task, "worker-timeout");
+            thread.setDaemon(true);
+            return thread;
+        });
+        timer.setRemoveOnCancelPolicy(true);
     }
 
     /** Takes claimed jobs over; returns before they run. Gives them back if the worker is stopping. */
@@ -74,23 +91,60 @@ public final class JobExecutor {
 
     private void runJobs() {
         for (Job job = localQueue.next(); job != null; job = localQueue.next()) {
-            runJob(job);
+            if (!runJob(job)) {
+                return; // somebody else has signed this runner off
+            }
         }
     }
 
-    private void runJob(Job job) {
+    /** Returns false if the attempt was abandoned. */
+    private boolean runJob(Job job) {
         Attempt attempt = new Attempt(job, workerId, jobScheduler);
         running.add(attempt);
         if (interrupting) {
-            attempt.interrupt();
+            attempt.interruptToStop();
         }
+        Future<?> deadline = deadline(attempt);
         JobOutcome outcome = runner.run(attempt);
         boolean mine = attempt.end();
+        if (deadline != null) {
+            deadline.cancel(false);
+        }
         // An interrupt meant for this handler must not reach the next one.
         Thread.interrupted();
         running.remove(attempt);
         if (mine) {
             completer.submit(job, outcome);
+        }
+        return mine;
+    }
+
+    private @Nullable Future<?> deadline(Attempt attempt) {
+        Duration timeout = runner.options(attempt.job()).timeout();
+        if (timeout == null) {
+            return null;
+        }
+        return timer.schedule(() -> timeOut(attempt, timeout), timeout.toNanos(), TimeUnit.NANOSECONDS);
+    }
+
+    private void timeOut(Attempt attempt, Duration timeout) {
+        attempt.interruptOnTimeout();
+        Future<?> unused = timer.schedule(
+                () -> abandon(attempt, JobOutcome.Failure.of(new JobTimeoutException(timeout, null))),
+                AFTER_TIMEOUT.toNanos(),
+                TimeUnit.NANOSECONDS);
+    }
+
+    /** Decides the outcome of an attempt whose handler does not react, and lets another runner take its place. */
+    private void abandon(Attempt attempt, JobOutcome outcome) {
+        if (attempt.end()) {
+            log.warn(
+                    "{} ignores its interruption; the worker goes on without it while its handler still runs", attempt);
+            running.remove(attempt);
+            if (localQueue.replaceRunner()) {
+                startRunner();
+            }
+            completer.submit(attempt.job(), outcome);
         }
     }
 
@@ -101,7 +155,7 @@ public final class JobExecutor {
 
     private void giveBack(List<Job> jobs) {
         for (Job job : jobs) {
-            completer.submit(job, new JobOutcome.Returned(false));
+            completer.submit(job, new JobOutcome.Returned(false, null));
         }
     }
 
@@ -118,15 +172,15 @@ public final class JobExecutor {
         }
         log.info("Interrupting {} running jobs after the grace period of {}", running.size(), grace);
         interrupting = true;
-        running.forEach(Attempt::interrupt);
+        running.forEach(Attempt::interruptToStop);
         if (localQueue.awaitNoRunners(afterInterrupt)) {
             return;
         }
-        for (Attempt attempt : running) {
-            if (attempt.end()) {
-                log.warn("{} ignores its interruption; it is given back while its handler still runs", attempt);
-                completer.submit(attempt.job(), new JobOutcome.Returned(true));
-            }
-        }
+        running.forEach(attempt -> abandon(attempt, new JobOutcome.Returned(true, null)));
+    }
+
+    /** Ends the thread that watches timeouts. */
+    public void shutDown() {
+        timer.shutdownNow();
     }
 }

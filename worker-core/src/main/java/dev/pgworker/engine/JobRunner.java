@@ -1,41 +1,153 @@
 package dev.pgworker.engine;
 
+import java.time.Duration;
+import java.util.Objects;
+
+import org.jspecify.annotations.Nullable;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
 import dev.pgworker.event.WorkerEvent;
 import dev.pgworker.event.WorkerEvents;
+import dev.pgworker.job.Job;
+import dev.pgworker.store.JobStore.When;
+import dev.pgworker.task.BatchResult;
+import dev.pgworker.task.JobControlException;
+import dev.pgworker.task.JobTimeoutException;
 import dev.pgworker.task.PayloadCodec;
+import dev.pgworker.task.RetryPolicy;
+import dev.pgworker.task.TaskOptions;
 import dev.pgworker.task.TaskRegistration;
 import dev.pgworker.task.TaskRegistry;
 
-/** Runs one attempt: finds the handler, decodes, calls, and tells how it went. Touches no table. */
+/** Runs one attempt: finds the handler, decodes, calls, and tells how it went. */
 public final class JobRunner {
+
+    private static final Logger log = LoggerFactory.getLogger(JobRunner.class);
 
     private final TaskRegistry tasks;
     private final PayloadCodec codec;
+    private final @Nullable HandlerTransactions transactions;
     private final WorkerEvents events;
 
-    /** Creates a runner for the given tasks. */
-    public JobRunner(TaskRegistry tasks, PayloadCodec codec, WorkerEvents events) {
+    /**
+     * Creates a runner for the given tasks.
+     *
+     * @param transactions runs transactional handlers; null if there are none
+     */
+    public JobRunner(
+            TaskRegistry tasks, PayloadCodec codec, @Nullable HandlerTransactions transactions, WorkerEvents events) {
         this.tasks = tasks;
         this.codec = codec;
+        this.transactions = transactions;
         this.events = events;
     }
 
+    /** Returns how the jobs of a task are run. */
+    TaskOptions options(Job job) {
+        TaskRegistration task = tasks.find(job.taskIdentifier());
+        return task == null ? TaskOptions.DEFAULT : task.options();
+    }
+
     /** Runs on the handler's thread; whatever the handler throws is an outcome. */
-    @SuppressWarnings("CatchAndPrintStackTrace")
     JobOutcome run(Attempt attempt) {
         if (events.isWatched()) {
             events.publish(new WorkerEvent.JobStarted(attempt.workerId(), attempt.job()));
         }
+        TaskOptions options = options(attempt.job());
         try {
             TaskRegistration task = tasks.find(attempt.job().taskIdentifier());
             if (task == null) {
                 throw new IllegalStateException(
                         "No handler for task \"" + attempt.job().taskIdentifier() + "\"");
             }
-            task.run(attempt, codec);
-            return JobOutcome.Success.INSTANCE;
+            if (options.transactional()) {
+                return Objects.requireNonNull(transactions).run(attempt.job(), () -> work(task, attempt));
+            }
+            return work(task, attempt);
         } catch (Throwable e) {
-            return attempt.isInterrupted() ? new JobOutcome.Returned(true) : new JobOutcome.Failure(e);
+            return failure(attempt, options, e, null);
+        }
+    }
+
+    /** Calls the handler; a timeout that it swallowed is a failure all the same. */
+    private JobOutcome work(TaskRegistration task, Attempt attempt) throws Exception {
+        BatchResult result = task.run(attempt, codec);
+        if (attempt.isTimedOut()) {
+            throw new JobTimeoutException(Objects.requireNonNull(task.options().timeout()), null);
+        }
+        return result == null ? JobOutcome.Success.INSTANCE : batch(task, attempt, result);
+    }
+
+    private JobOutcome batch(TaskRegistration task, Attempt attempt, BatchResult result) {
+        Throwable first = null;
+        int failed = 0;
+        for (Throwable error : result.errors()) {
+            if (error != null) {
+                first = first == null ? error : first;
+                failed++;
+            }
+        }
+        String rest = codec.failedItems(attempt.job(), result);
+        if (first == null) {
+            return JobOutcome.Success.INSTANCE;
+        }
+        Throwable error = new PartialFailureException(failed, result.errors().size(), first);
+        return failure(attempt, task.options(), error, rest);
+    }
+
+    /** Some items of a batch failed. */
+    private static final class PartialFailureException extends RuntimeException {
+
+        private static final long serialVersionUID = 1L;
+
+        PartialFailureException(int failed, int items, Throwable first) {
+            super(failed + " of " + items + " items failed, first with " + first, first);
+        }
+    }
+
+    private static JobOutcome failure(Attempt attempt, TaskOptions options, Throwable e, @Nullable String rest) {
+        Job job = attempt.job();
+        if (attempt.isStopping()) {
+            return new JobOutcome.Returned(true, rest);
+        }
+        Throwable error = e;
+        if (attempt.isTimedOut() && !(e instanceof JobTimeoutException)) {
+            error = new JobTimeoutException(Objects.requireNonNull(options.timeout()), e);
+        } else if (e instanceof JobControlException control) {
+            When when = control.delay() == null && control.runAt() == null
+                    ? null
+                    : new When(control.delay(), control.runAt());
+            switch (control.decision()) {
+                case FAIL -> {
+                    return new JobOutcome.Failure(e, true, null, rest);
+                }
+                case SNOOZE -> {
+                    return new JobOutcome.Snoozed(Objects.requireNonNull(when));
+                }
+                case RETRY -> {
+                    return new JobOutcome.Failure(e, isLast(job, options), when, rest);
+                }
+            }
+        }
+        return new JobOutcome.Failure(error, isLast(job, options), retryDelay(job, options, error), rest);
+    }
+
+    private static boolean isLast(Job job, TaskOptions options) {
+        return options.maxAttempts() != null && job.attempts() >= options.maxAttempts();
+    }
+
+    private static @Nullable When retryDelay(Job job, TaskOptions options, Throwable error) {
+        RetryPolicy policy = options.retryPolicy();
+        if (policy == null) {
+            return null;
+        }
+        try {
+            Duration delay = policy.delay(job, error);
+            return When.in(delay.isNegative() ? Duration.ZERO : delay);
+        } catch (RuntimeException e) {
+            log.error("The retry policy of task {} failed; the usual back-off is taken", job.taskIdentifier(), e);
+            return null;
         }
     }
 }

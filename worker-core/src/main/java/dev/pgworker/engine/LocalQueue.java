@@ -82,6 +82,15 @@ public final class LocalQueue {
         }
     }
 
+    /** Signs off a runner that is stuck; returns true if another one has been signed on and is to be started. */
+    synchronized boolean replaceRunner() {
+        if (waiting.isEmpty()) {
+            signOff();
+            return false;
+        }
+        return true;
+    }
+
     /** Waits until no handler runs; returns whether that is so. Meaningful once the queue is closed. */
     synchronized boolean awaitNoRunners(Duration limit) throws InterruptedException {
         long deadline = System.nanoTime() + limit.toNanos();

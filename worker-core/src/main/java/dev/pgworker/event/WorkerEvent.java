@@ -39,6 +39,9 @@ public sealed interface WorkerEvent {
      */
     record JobFailed(String workerId, Job job, Throwable error, boolean permanently) implements WorkerEvent {}
 
+    /** The handler put the job off, without its attempt being counted. Published on {@code worker-complete}. */
+    record JobSnoozed(String workerId, Job job) implements WorkerEvent {}
+
     /**
      * The job was given back without its attempt being counted, because the worker is stopping. Published on
      * {@code worker-complete}.

@@ -1,5 +1,6 @@
 package dev.pgworker.job;
 
+import java.time.Duration;
 import java.time.Instant;
 import java.util.Collection;
 import java.util.HashSet;
@@ -15,6 +16,8 @@ public final class Arguments {
     private static final int MAX_KEY = 512;
     private static final Instant EARLIEST = Instant.parse("-4712-01-01T00:00:00Z");
     private static final Instant LATEST = Instant.parse("+294276-12-31T23:59:59Z");
+
+    private static final Duration LONGEST_DELAY = Duration.ofDays(36_500);
 
     private Arguments() {}
 
@@ -43,16 +46,27 @@ public final class Arguments {
         }
     }
 
-    static void requireRange(String name, @Nullable Integer value, int min, int max) {
+    /** Refuses a number out of its range; null is allowed. */
+    public static void requireRange(String name, @Nullable Integer value, int min, int max) {
         if (value != null && (value < min || value > max)) {
             throw new IllegalArgumentException(name + " must be between " + min + " and " + max + ", but is " + value);
         }
     }
 
-    static void requireInstant(String name, @Nullable Instant value) {
+    /** Refuses an instant that PostgreSQL cannot store; null is allowed. */
+    public static void requireInstant(String name, @Nullable Instant value) {
         if (value != null && (value.isBefore(EARLIEST) || value.isAfter(LATEST))) {
             throw new IllegalArgumentException(name + " must lie between " + EARLIEST + " and " + LATEST
                     + ", the range of timestamps in PostgreSQL, but is " + value);
+        }
+    }
+
+    /** Refuses a duration below zero or beyond what PostgreSQL can add to its clock. */
+    public static void requireNotNegative(String name, Duration value) {
+        requireNonNull(name, value);
+        if (value.isNegative() || value.compareTo(LONGEST_DELAY) > 0) {
+            throw new IllegalArgumentException(
+                    name + " must be between 0 and " + LONGEST_DELAY.toDays() + " days, but is " + value);
         }
     }
 

@@ -1,5 +1,9 @@
 package dev.pgworker.job;
 
+import java.util.ArrayList;
+import java.util.List;
+import java.util.stream.Stream;
+
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -50,5 +54,73 @@ public interface JobScheduler {
     /** As {@link #addJob(String, Object, JobSpec)}, with a payload whose type is checked by the compiler. */
     default <P> Job addJob(Task<P> task, P payload, JobSpec spec) {
         return addJob(task.identifier(), payload, spec);
+    }
+
+    /**
+     * Adds jobs, or replaces those whose job keys are in use, all in one transaction: up to 5,000 in one round trip,
+     * more of them in chunks.
+     *
+     * @param requests the jobs; a job key may occur only once, with the mode {@code REPLACE} or {@code PRESERVE_RUN_AT},
+     *     and one mode for all
+     * @return the jobs as the database stored them, in the order of the requests
+     * @throws IllegalArgumentException before any SQL, for a request that is not allowed; names it as
+     *     {@code requests[index]}
+     */
+    List<Job> addJobs(List<JobRequest> requests);
+
+    /** As {@link #addJobs(List)}, for jobs of one task that run as soon as possible. */
+    default <P> List<Job> addJobs(Task<P> task, List<? extends P> payloads) {
+        return addJobs(task, payloads, JobSpec.DEFAULT);
+    }
+
+    /** As {@link #addJobs(List)}, for jobs of one task that all have the same spec, which has no job key. */
+    default <P> List<Job> addJobs(Task<P> task, List<? extends P> payloads, JobSpec spec) {
+        Arguments.requireNonNull("task", task);
+        List<JobRequest> requests =
+                new ArrayList<>(Arguments.requireNonNull("payloads", payloads).size());
+        for (P payload : payloads) {
+            requests.add(JobRequest.of(task, payload, spec));
+        }
+        return addJobs(requests);
+    }
+
+    /**
+     * Adds any number of jobs in one transaction without holding them in memory: they are written in chunks while the
+     * stream is read. What {@link #addJobs(List)} says about keys is checked for each chunk of 5,000.
+     *
+     * @param requests the jobs; closed by the caller
+     * @return how many jobs have been added or replaced
+     * @throws IllegalArgumentException for a request that is not allowed; the transaction is rolled back if it was
+     *     begun here, and marked as rollback-only otherwise
+     */
+    long addJobs(Stream<JobRequest> requests);
+
+    /**
+     * Adds a batch job: one job whose payload is the list of items, to be handled by a handler that returns a
+     * {@code BatchResult}. With a job key whose job waits, the items are appended to those of that job.
+     *
+     * @param items at least one
+     * @throws IllegalArgumentException if there is no item
+     */
+    default Job addBatchJob(String identifier, List<?> items, JobSpec spec) {
+        requireItems(items);
+        return addJob(identifier, items, spec);
+    }
+
+    /** As {@link #addBatchJob(Task, List, JobSpec)}, for a job that runs as soon as possible. */
+    default <T> Job addBatchJob(Task<List<T>> task, List<T> items) {
+        return addBatchJob(task, items, JobSpec.DEFAULT);
+    }
+
+    /** As {@link #addBatchJob(String, List, JobSpec)}, with items whose type is checked by the compiler. */
+    default <T> Job addBatchJob(Task<List<T>> task, List<T> items, JobSpec spec) {
+        requireItems(items);
+        return addJob(task, items, spec);
+    }
+
+    private static void requireItems(@Nullable List<?> items) {
+        if (Arguments.requireNonNull("items", items).isEmpty()) {
+            throw new IllegalArgumentException("items must not be empty");
+        }
     }
 }

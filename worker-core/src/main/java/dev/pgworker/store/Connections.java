@@ -7,11 +7,12 @@ import javax.sql.DataSource;
 
 import org.jspecify.annotations.Nullable;
 
-/** Runs one statement in a transaction of its own, whatever the pool's auto-commit default is. */
+/** Runs statements in transactions of their own, whatever the pool's auto-commit default is. */
 final class Connections {
 
     private Connections() {}
 
+    /** Runs one statement on a connection from the pool and commits it. */
     static <T extends @Nullable Object> T call(DataSource dataSource, String sql, JobStore.Call<T> call)
             throws SQLException {
         try (Connection connection = dataSource.getConnection();
@@ -21,6 +22,40 @@ final class Connections {
                 connection.commit();
             }
             return result;
+        }
+    }
+
+    /** Something that may fail. */
+    @FunctionalInterface
+    interface Work<T> {
+        T run() throws SQLException;
+    }
+
+    /** Runs several statements on a connection that is in no transaction, commits them, and leaves it as it was. */
+    static <T> T inTransaction(Connection connection, Work<T> work) throws SQLException {
+        boolean autoCommit = connection.getAutoCommit();
+        if (autoCommit) {
+            connection.setAutoCommit(false);
+        }
+        try {
+            T result = work.run();
+            connection.commit();
+            return result;
+        } catch (SQLException | RuntimeException | Error e) {
+            rollback(connection, e);
+            throw e;
+        } finally {
+            if (autoCommit && !connection.isClosed()) {
+                connection.setAutoCommit(true);
+            }
+        }
+    }
+
+    private static void rollback(Connection connection, Throwable cause) {
+        try {
+            connection.rollback();
+        } catch (SQLException e) {
+            cause.addSuppressed(e);
         }
     }
 }

@@ -7,10 +7,13 @@ import java.sql.ResultSet;
 import java.sql.SQLException;
 import java.sql.Types;
 import java.time.ZoneOffset;
+import java.util.List;
+import java.util.stream.Stream;
 import javax.sql.DataSource;
 
 import org.jspecify.annotations.Nullable;
 import org.springframework.dao.DataAccessException;
+import org.springframework.jdbc.UncategorizedSQLException;
 import org.springframework.jdbc.datasource.DataSourceUtils;
 import org.springframework.jdbc.support.SQLExceptionTranslator;
 import org.springframework.jdbc.support.SQLStateSQLExceptionTranslator;
@@ -18,13 +21,14 @@ import org.springframework.jdbc.support.SQLStateSQLExceptionTranslator;
 import dev.pgworker.job.Arguments;
 import dev.pgworker.job.Job;
 import dev.pgworker.job.JobKeyMode;
+import dev.pgworker.job.JobRequest;
 import dev.pgworker.job.JobScheduler;
 import dev.pgworker.job.JobSpec;
 import dev.pgworker.job.Task;
 import dev.pgworker.schema.WorkerSchema;
 import dev.pgworker.task.PayloadCodec;
 
-/** Adds jobs through {@code add_job} on the connection of the caller's transaction. */
+/** Adds jobs through {@code add_job} and {@code add_jobs} on the connection of the caller's transaction. */
 public final class JdbcJobScheduler implements JobScheduler {
 
     private final DataSource dataSource;
@@ -51,20 +55,30 @@ public final class JdbcJobScheduler implements JobScheduler {
         return add(task.identifier(), codec.encode("payload", payload, task.payloadType()), spec);
     }
 
+    @Override
+    public List<Job> addJobs(List<JobRequest> requests) {
+        Arguments.requireNonNull("requests", requests);
+        BulkAdd bulk = new BulkAdd(schema, codec);
+        List<BulkAdd.Row> rows = bulk.check(requests);
+        if (rows.isEmpty()) {
+            return List.of();
+        }
+        return onConnection("add jobs", bulk.needsTransaction(rows), connection -> bulk.add(connection, rows));
+    }
+
+    @Override
+    public long addJobs(Stream<JobRequest> requests) {
+        Arguments.requireNonNull("requests", requests);
+        BulkAdd bulk = new BulkAdd(schema, codec);
+        return onConnection("add jobs", true, connection -> bulk.add(connection, requests));
+    }
+
     private Job add(String identifier, String json, JobSpec spec) {
         Arguments.requireNonNull("spec", spec);
-        Connection connection = DataSourceUtils.getConnection(dataSource);
-        try {
-            Job job = addJob(connection, identifier, json, spec);
-            if (!connection.getAutoCommit() && !DataSourceUtils.isConnectionTransactional(connection, dataSource)) {
-                connection.commit();
-            }
-            return job;
-        } catch (SQLException e) {
-            throw translate(identifier, e);
-        } finally {
-            DataSourceUtils.releaseConnection(connection, dataSource);
-        }
+        return onConnection(
+                "add a job of task \"" + identifier + "\"",
+                false,
+                connection -> addJob(connection, identifier, json, spec));
     }
 
     private static final String ADD_JOB = """
@@ -92,28 +106,10 @@ public final class JdbcJobScheduler implements JobScheduler {
             statement.setString(9, mode.sqlName());
             try (ResultSet row = statement.executeQuery()) {
                 row.next();
-                long id = row.getLong(1);
                 // Only an untouched job may have another task and queue than the ones just given.
-                Names names = mode == JobKeyMode.UNSAFE_DEDUPE
-                        ? names(connection, id)
-                        : new Names(identifier, spec.queueName());
-                return new Job(
-                        id,
-                        names.task,
-                        row.getString(2),
-                        names.queue,
-                        row.getInt(3),
-                        JobRows.instant(row, 4),
-                        row.getInt(5),
-                        row.getInt(6),
-                        row.getString(7),
-                        JobRows.instant(row, 8),
-                        JobRows.instant(row, 9),
-                        row.getString(10),
-                        JobRows.nullableInstant(row, 11),
-                        row.getString(12),
-                        row.getInt(13),
-                        JobRows.flags(row, 14));
+                return mode == JobKeyMode.UNSAFE_DEDUPE
+                        ? withItsOwnNames(connection, row)
+                        : JobRows.addedJob(row, identifier, spec.queueName());
             }
         }
     }
@@ -122,12 +118,12 @@ public final class JdbcJobScheduler implements JobScheduler {
             select task_identifier, queue_name from {schema}.jobs where id = ?
             """;
 
-    private Names names(Connection connection, long id) throws SQLException {
+    private Job withItsOwnNames(Connection connection, ResultSet job) throws SQLException {
         try (PreparedStatement statement = connection.prepareStatement(schema.in(NAMES))) {
-            statement.setLong(1, id);
-            try (ResultSet row = statement.executeQuery()) {
-                row.next();
-                return new Names(row.getString(1), row.getString(2));
+            statement.setLong(1, job.getLong(1));
+            try (ResultSet names = statement.executeQuery()) {
+                names.next();
+                return JobRows.addedJob(job, names.getString(1), names.getString(2));
             }
         }
     }
@@ -138,14 +134,29 @@ public final class JdbcJobScheduler implements JobScheduler {
                 : connection.createArrayOf("text", spec.flags().toArray());
     }
 
-    private DataAccessException translate(String identifier, SQLException e) {
-        String task = "add a job of task \"" + identifier + "\"";
-        DataAccessException translated = translator.translate(task, null, e);
-        if (translated != null) {
-            return translated;
-        }
-        return new org.springframework.jdbc.UncategorizedSQLException(task, null, e);
+    /** What is done on the connection of the caller's transaction. */
+    @FunctionalInterface
+    private interface Work<T> {
+        T on(Connection connection) throws SQLException;
     }
 
-    private record Names(String task, @Nullable String queue) {}
+    /**
+     * Joins the caller's transaction; without one the work is committed on return.
+     *
+     * @param manyStatements whether the work needs a transaction for itself, which costs a round trip
+     */
+    private <T> T onConnection(String task, boolean manyStatements, Work<T> work) {
+        Connection connection = DataSourceUtils.getConnection(dataSource);
+        try {
+            boolean joins = DataSourceUtils.isConnectionTransactional(connection, dataSource);
+            return joins || (connection.getAutoCommit() && !manyStatements)
+                    ? work.on(connection)
+                    : Connections.inTransaction(connection, () -> work.on(connection));
+        } catch (SQLException e) {
+            DataAccessException translated = translator.translate(task, null, e);
+            throw translated == null ? new UncategorizedSQLException(task, null, e) : translated;
+        } finally {
+            DataSourceUtils.releaseConnection(connection, dataSource);
+        }
+    }
 }

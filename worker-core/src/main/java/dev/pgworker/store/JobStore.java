@@ -20,6 +20,7 @@ import org.jspecify.annotations.Nullable;
 
 import dev.pgworker.job.Job;
 import dev.pgworker.schema.WorkerSchema;
+import dev.pgworker.task.ForbiddenFlags;
 
 /**
  * The statements of one worker: claim, complete, release, and when to look again.
@@ -32,12 +33,18 @@ public final class JobStore {
     private final DataSource dataSource;
     private final WorkerSchema schema;
     private final String workerId;
+    private final ForbiddenFlags forbiddenFlags;
 
-    /** Creates the store of the worker with this id. */
-    public JobStore(DataSource dataSource, WorkerSchema schema, String workerId) {
+    /**
+     * Creates the store of the worker with this id.
+     *
+     * @param forbiddenFlags asked at every claim
+     */
+    public JobStore(DataSource dataSource, WorkerSchema schema, String workerId, ForbiddenFlags forbiddenFlags) {
         this.dataSource = dataSource;
         this.schema = schema;
         this.workerId = workerId;
+        this.forbiddenFlags = forbiddenFlags;
     }
 
     /**
@@ -82,8 +89,8 @@ public final class JobStore {
             "id, queue_name, task_id, payload, priority, run_at, attempts, max_attempts, last_error, created_at,"
                     + " updated_at, key, revision, flags";
 
-    private static final String CLAIM =
-            "select " + JOB_COLUMNS + " from {schema}.pgworker_claim(worker_id => ?, task_ids => ?, wanted => ?)";
+    private static final String CLAIM = "select " + JOB_COLUMNS
+            + " from {schema}.pgworker_claim(worker_id => ?, task_ids => ?, wanted => ?," + " forbidden => ?)";
 
     /** Claims up to {@code wanted} due jobs, in the order in which they are to start. */
     public List<Job> claim(Tasks tasks, int wanted) throws SQLException {
@@ -91,6 +98,7 @@ public final class JobStore {
             statement.setString(1, workerId);
             statement.setArray(2, connection.createArrayOf("int4", tasks.ids()));
             statement.setInt(3, wanted);
+            statement.setArray(4, forbidden(connection));
             try (ResultSet rows = statement.executeQuery()) {
                 Instant lockedAt = Instant.now();
                 List<Job> jobs = new ArrayList<>();
@@ -103,38 +111,63 @@ public final class JobStore {
     }
 
     private static final String COMPLETE = "select outcome, " + JOB_COLUMNS
-            + " from {schema}.pgworker_complete(worker_id => ?, job_ids => ?," + " task_ids => ?, wanted => ?)";
+            + " from {schema}.pgworker_complete(worker_id => ?, job_ids => ?, task_ids => ?,"
+            + " wanted => ?, forbidden => ?)";
 
     /**
      * Deletes the jobs that this worker still holds, frees their queues, and claims the next job of up to
      * {@code wanted} of those queues.
      */
     public Completion complete(List<Job> done, Tasks tasks, int wanted) throws SQLException {
-        return call(COMPLETE, (connection, statement) -> {
-            statement.setString(1, workerId);
-            statement.setArray(2, ids(connection, done.stream().map(Job::id)));
-            statement.setArray(3, connection.createArrayOf("int4", tasks.ids()));
-            statement.setInt(4, wanted);
-            List<Job> claimed = new ArrayList<>();
-            Unwritten unwritten = new Unwritten(new ArrayList<>(), new ArrayList<>());
-            try (ResultSet rows = statement.executeQuery()) {
-                Instant lockedAt = Instant.now();
-                while (rows.next()) {
-                    String outcome = rows.getString(1);
-                    if (outcome.equals("claimed")) {
-                        claimed.add(job(rows, 2, tasks, lockedAt));
-                    } else {
-                        unwritten.add(rows.getLong(2), outcome);
-                    }
+        return call(COMPLETE, (connection, statement) -> complete(connection, statement, done, tasks, wanted));
+    }
+
+    /** As {@link #complete(List, Tasks, int)}, in the transaction of the given connection and without ending it. */
+    public Completion complete(Connection connection, Job done, Tasks tasks, int wanted) throws SQLException {
+        try (PreparedStatement statement = connection.prepareStatement(schema.in(COMPLETE))) {
+            return complete(connection, statement, List.of(done), tasks, wanted);
+        }
+    }
+
+    private static final String AWAIT_ROW = """
+            select id from {schema}._private_jobs where id = ? for update
+            """;
+
+    /** Waits, in the transaction of the given connection, until no other transaction changes the job's row. */
+    public void awaitRow(Connection connection, Job job) throws SQLException {
+        try (PreparedStatement statement = connection.prepareStatement(schema.in(AWAIT_ROW))) {
+            statement.setLong(1, job.id());
+            statement.executeQuery().close();
+        }
+    }
+
+    private Completion complete(
+            Connection connection, PreparedStatement statement, List<Job> done, Tasks tasks, int wanted)
+            throws SQLException {
+        statement.setString(1, workerId);
+        statement.setArray(2, ids(connection, done.stream().map(Job::id)));
+        statement.setArray(3, connection.createArrayOf("int4", tasks.ids()));
+        statement.setInt(4, wanted);
+        statement.setArray(5, wanted == 0 ? null : forbidden(connection));
+        List<Job> claimed = new ArrayList<>();
+        Unwritten unwritten = new Unwritten(new ArrayList<>(), new ArrayList<>());
+        try (ResultSet rows = statement.executeQuery()) {
+            Instant lockedAt = Instant.now();
+            while (rows.next()) {
+                String outcome = rows.getString(1);
+                if (outcome.equals("claimed")) {
+                    claimed.add(job(rows, 2, tasks, lockedAt));
+                } else {
+                    unwritten.add(rows.getLong(2), outcome);
                 }
             }
-            return new Completion(claimed, unwritten);
-        });
+        }
+        return new Completion(claimed, unwritten);
     }
 
     private static final String RELEASE = """
             select id, outcome from {schema}.pgworker_release(worker_id => ?, job_ids => ?, actions => ?, delays => ?,
-              errors => ?, keys => ?, payloads => ?)
+              run_ats => ?, errors => ?, keys => ?, attempts => ?, payloads => ?)
             """;
 
     /** Gives jobs up that did not succeed, as each release says, where this worker still holds them. */
@@ -142,15 +175,13 @@ public final class JobStore {
         return call(RELEASE, (connection, statement) -> {
             statement.setString(1, workerId);
             statement.setArray(2, ids(connection, releases.stream().map(Release::jobId)));
-            statement.setArray(3, texts(connection, releases, r -> r.action.sqlName));
-            statement.setArray(
-                    4,
-                    connection.createArrayOf(
-                            "float8",
-                            releases.stream().map(Release::delaySeconds).toArray()));
-            statement.setArray(5, texts(connection, releases, Release::error));
-            statement.setArray(6, texts(connection, releases, Release::key));
-            statement.setArray(7, texts(connection, releases, r -> null));
+            statement.setArray(3, array(connection, "text", releases, r -> r.action.sqlName));
+            statement.setArray(4, array(connection, "float8", releases, Release::delaySeconds));
+            statement.setArray(5, array(connection, "timestamptz", releases, Release::runAtText));
+            statement.setArray(6, array(connection, "text", releases, Release::error));
+            statement.setArray(7, array(connection, "text", releases, Release::key));
+            statement.setArray(8, array(connection, "int4", releases, Release::attempts));
+            statement.setArray(9, array(connection, "text", releases, Release::payload));
             Unwritten unwritten = new Unwritten(new ArrayList<>(), new ArrayList<>());
             try (ResultSet rows = statement.executeQuery()) {
                 while (rows.next()) {
@@ -242,18 +273,52 @@ public final class JobStore {
      *
      * @param jobId the id of the job
      * @param key the key that the job had when it was claimed
+     * @param attempts the attempts that it had when it was claimed; null to take those in the database
      * @param action what becomes of it
-     * @param delay when it may run again; null for the spec's formula ({@code RETRY}) or at once ({@code BACK})
+     * @param when when it may run again; null for the usual back-off ({@code RETRY}) or at once ({@code BACK})
      * @param error what to write to {@code last_error}; null to leave it
+     * @param payload what to write to {@code payload}; null to leave it
      */
     public record Release(
             long jobId,
             @Nullable String key,
+            @Nullable Integer attempts,
             ReleaseAction action,
-            @Nullable Duration delay,
-            @Nullable String error) {
+            @Nullable When when,
+            @Nullable String error,
+            @Nullable String payload) {
+
+        /** Gives a job up as it was claimed. */
+        public static Release of(
+                Job job, ReleaseAction action, @Nullable When when, @Nullable String error, @Nullable String payload) {
+            return new Release(job.id(), job.key(), job.attempts(), action, when, error, payload);
+        }
+
+        /** Returns this release with another error. */
+        public Release withError(@Nullable String other) {
+            return new Release(jobId, key, attempts, action, when, other, payload);
+        }
+
         private @Nullable Double delaySeconds() {
-            return delay == null ? null : delay.toNanos() / 1e9;
+            return when == null || when.delay == null ? null : when.delay.toNanos() / 1e9;
+        }
+
+        private @Nullable String runAtText() {
+            return when == null || when.at == null ? null : when.at.toString();
+        }
+    }
+
+    /**
+     * A time in the future: one of the two is set.
+     *
+     * @param delay the time from the database's present
+     * @param at the instant itself
+     */
+    public record When(@Nullable Duration delay, @Nullable Instant at) {
+
+        /** Returns the time after a delay. */
+        public static When in(Duration delay) {
+            return new When(delay, null);
         }
     }
 
@@ -283,17 +348,23 @@ public final class JobStore {
                 JobRows.flags(row, first + 13));
     }
 
+    private @Nullable Array forbidden(Connection connection) throws SQLException {
+        Collection<String> flags = forbiddenFlags.current();
+        return flags.isEmpty() ? null : connection.createArrayOf("text", flags.toArray());
+    }
+
     private static Array ids(Connection connection, Stream<Long> ids) throws SQLException {
         return connection.createArrayOf("int8", ids.toArray());
     }
 
-    private static Array texts(Connection connection, List<Release> releases, Function<Release, @Nullable String> text)
+    private static Array array(
+            Connection connection, String type, List<Release> releases, Function<Release, @Nullable Object> value)
             throws SQLException {
         @Nullable Object[] values = new @Nullable Object[releases.size()];
         for (int i = 0; i < values.length; i++) {
-            values[i] = text.apply(releases.get(i));
+            values[i] = value.apply(releases.get(i));
         }
-        return connection.createArrayOf("text", values);
+        return connection.createArrayOf(type, values);
     }
 
     private <T extends @Nullable Object> T call(String sql, Call<T> call) throws SQLException {

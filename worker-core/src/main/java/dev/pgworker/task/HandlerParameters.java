@@ -26,8 +26,11 @@ final class HandlerParameters {
 
     private final Argument[] arguments;
 
-    private HandlerParameters(Argument[] arguments) {
+    private final @Nullable Type payloadType;
+
+    private HandlerParameters(Argument[] arguments, @Nullable Type payloadType) {
         this.arguments = arguments;
+        this.payloadType = payloadType;
     }
 
     /**
@@ -62,7 +65,7 @@ final class HandlerParameters {
             requireComplete(type, source);
             arguments[i] = (context, codec) -> codec.decode(context.job(), type);
         }
-        return new HandlerParameters(arguments);
+        return new HandlerParameters(arguments, payload);
     }
 
     private static void requireComplete(Type payload, String source) {
@@ -74,6 +77,11 @@ final class HandlerParameters {
                     "Name the class in the parameter or, for a type variable, in the subclass that is the bean;"
                             + " use Object or JsonNode for any JSON");
         }
+    }
+
+    /** Returns the type of the payload parameter, or null if there is none. */
+    @Nullable Type payloadType() {
+        return payloadType;
     }
 
     /**

@@ -9,7 +9,7 @@ import java.lang.annotation.Target;
 /**
  * Makes a method of a bean the handler of a task: it is called once for each attempt of a job with that identifier.
  *
- * <p>The method returns nothing. Its parameters, in any order and each at most once, are the payload (any type Jackson
+ * <p>The method returns nothing, or a {@link BatchResult} if its payload is a list of items of which some may fail. Its parameters, in any order and each at most once, are the payload (any type Jackson
  * can read, generic types included), {@link JobContext}, {@link dev.pgworker.job.Job} and
  * {@link tools.jackson.databind.JsonNode} (the payload as it stands). Returning completes the job; an exception fails
  * the attempt, and the job is retried. The method runs on a handler thread; it has a transaction only if it asks for
@@ -22,4 +22,28 @@ public @interface JobHandler {
 
     /** The task identifier, 1 to 128 characters, unique among the handlers of an application. */
     String value();
+
+    /**
+     * The attempt at which a failing job fails permanently even if the job itself allows more; 0 to leave that to the
+     * job.
+     */
+    int maxAttempts() default 0;
+
+    /**
+     * How long an attempt may take, for instance {@code "30s"}, {@code "5m"} or {@code "PT1H"}. When it is over the
+     * handler is interrupted and the attempt fails. Empty for any time.
+     */
+    String timeout() default "";
+
+    /**
+     * How long a failed job waits before its next attempt: a class of which there is a bean, or which has a constructor
+     * without parameters. Without one it is the usual exponential back-off.
+     */
+    Class<? extends RetryPolicy> retryPolicy() default RetryPolicy.class;
+
+    /**
+     * Whether the handler runs in a transaction that also completes its job: what it does in the worker's database is
+     * then done exactly once, or not at all if the transaction rolls back.
+     */
+    boolean transactional() default false;
 }

@@ -3,6 +3,7 @@ package dev.pgworker.task;
 import java.lang.reflect.AnnotatedElement;
 import java.lang.reflect.Method;
 import java.lang.reflect.Modifier;
+import java.lang.reflect.Type;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.Comparator;
@@ -13,11 +14,14 @@ import java.util.function.Supplier;
 import java.util.stream.Collectors;
 
 import org.springframework.aop.support.AopUtils;
+import org.springframework.beans.BeanUtils;
 import org.springframework.core.MethodIntrospector;
+import org.springframework.core.ResolvableType;
 import org.springframework.core.annotation.AnnotatedElementUtils;
 import org.springframework.core.annotation.AnnotationUtils;
 import org.springframework.core.annotation.MergedAnnotations;
 import org.springframework.core.annotation.MergedAnnotations.SearchStrategy;
+import org.springframework.format.datetime.standard.DurationFormatterUtils;
 import org.springframework.util.ClassUtils;
 
 import dev.pgworker.job.Arguments;
@@ -45,7 +49,7 @@ public final class JobHandlerMethods {
      */
     public static List<TaskRegistration> find(Object bean) {
         Arguments.requireNonNull("bean", bean);
-        List<Handler> handlers = handlers(AopUtils.getTargetClass(bean), () -> bean);
+        List<Handler> handlers = handlers(AopUtils.getTargetClass(bean), () -> bean, BeanUtils::instantiateClass);
         handlers.forEach(handler -> handler.invoker().resolve(bean.getClass()));
         return registrations(handlers);
     }
@@ -61,12 +65,30 @@ public final class JobHandlerMethods {
     public static List<TaskRegistration> find(Class<?> targetClass, Supplier<?> bean) {
         Arguments.requireNonNull("targetClass", targetClass);
         Arguments.requireNonNull("bean", bean);
-        return registrations(handlers(targetClass, bean));
+        return find(targetClass, bean, BeanUtils::instantiateClass);
     }
 
-    private record Handler(String identifier, String source, MethodInvoker invoker) {}
+    /**
+     * As {@link #find(Class, Supplier)}, with retry policies that are beans.
+     *
+     * @param policies gives the instance of a class that {@link JobHandler#retryPolicy()} names
+     */
+    public static List<TaskRegistration> find(Class<?> targetClass, Supplier<?> bean, RetryPolicies policies) {
+        Arguments.requireNonNull("policies", policies);
+        return registrations(handlers(targetClass, bean, policies));
+    }
 
-    private static List<Handler> handlers(Class<?> beanClass, Supplier<?> bean) {
+    /** Gives the instances of retry policies that annotations name by class. */
+    @FunctionalInterface
+    public interface RetryPolicies {
+
+        /** Returns an instance of the class, or throws a runtime exception that says why there is none. */
+        RetryPolicy get(Class<? extends RetryPolicy> type);
+    }
+
+    private record Handler(String identifier, String source, MethodInvoker invoker, TaskOptions options) {}
+
+    private static List<Handler> handlers(Class<?> beanClass, Supplier<?> bean, RetryPolicies policies) {
         Class<?> targetClass = ClassUtils.getUserClass(beanClass);
         if (!AnnotationUtils.isCandidateClass(targetClass, JobHandler.class)) {
             return List.of();
@@ -74,7 +96,7 @@ public final class JobHandlerMethods {
         Map<Method, JobHandler> methods = MethodIntrospector.selectMethods(
                 targetClass, (Method method) -> AnnotatedElementUtils.findMergedAnnotation(method, JobHandler.class));
         List<Handler> handlers = new ArrayList<>();
-        methods.forEach((method, annotation) -> handlers.add(handler(method, annotation, targetClass, bean)));
+        methods.forEach((method, annotation) -> handlers.add(handler(method, annotation, targetClass, bean, policies)));
         // Reflection gives methods in no particular order.
         handlers.sort(Comparator.comparing(Handler::source));
         return handlers;
@@ -82,18 +104,24 @@ public final class JobHandlerMethods {
 
     private static List<TaskRegistration> registrations(List<Handler> handlers) {
         return handlers.stream()
-                .map(handler -> new TaskRegistration(handler.identifier(), handler.source(), handler.invoker()))
+                .map(handler -> new TaskRegistration(
+                        handler.identifier(), handler.source(), handler.invoker(), handler.options()))
                 .toList();
     }
 
-    private static Handler handler(Method method, JobHandler annotation, Class<?> targetClass, Supplier<?> bean) {
+    private static Handler handler(
+            Method method, JobHandler annotation, Class<?> targetClass, Supplier<?> bean, RetryPolicies policies) {
         String source = source(method, targetClass);
         requireIdentifier(annotation.value(), source);
         requireInstanceMethod(method, source);
         requireWorkDoneOnReturn(method, targetClass, source);
         HandlerParameters parameters = HandlerParameters.of(method, targetClass, source);
+        requireListOfItems(method, parameters, source);
         return new Handler(
-                annotation.value(), source, new MethodInvoker(method, targetClass, source, parameters, bean));
+                annotation.value(),
+                source,
+                new MethodInvoker(method, targetClass, source, parameters, bean),
+                options(annotation, source, policies));
     }
 
     private static String source(Method method, Class<?> targetClass) {
@@ -109,6 +137,34 @@ public final class JobHandlerMethods {
             throw new HandlerDefinitionException(
                     source + " has no valid task identifier: " + e.getMessage(),
                     "Give @JobHandler an identifier of 1 to 128 characters");
+        }
+    }
+
+    private static void requireListOfItems(Method method, HandlerParameters parameters, String source) {
+        if (method.getReturnType() != BatchResult.class) {
+            return;
+        }
+        Type payload = parameters.payloadType();
+        if (payload == null || ResolvableType.forType(payload).toClass() != List.class) {
+            throw new HandlerDefinitionException(
+                    source + " returns BatchResult, but its payload is "
+                            + (payload == null ? "no parameter" : payload.getTypeName()) + " and not a list of items",
+                    "Give it a parameter of type List<Item>, or return void");
+        }
+    }
+
+    private static TaskOptions options(JobHandler annotation, String source, RetryPolicies policies) {
+        try {
+            return new TaskOptions(
+                    annotation.maxAttempts() == 0 ? null : annotation.maxAttempts(),
+                    annotation.timeout().isEmpty() ? null : DurationFormatterUtils.detectAndParse(annotation.timeout()),
+                    annotation.retryPolicy() == RetryPolicy.class ? null : policies.get(annotation.retryPolicy()),
+                    annotation.transactional());
+        } catch (RuntimeException e) {
+            throw new HandlerDefinitionException(
+                    source + " has an option that cannot be used: " + e.getMessage(),
+                    "Correct @JobHandler: maxAttempts is 1 to 32767, timeout a positive duration such as \"30s\","
+                            + " retryPolicy a class with a bean or with a constructor without parameters");
         }
     }
 
@@ -133,11 +189,13 @@ public final class JobHandlerMethods {
                             + " the work is done",
                     "Remove suspend, and wrap the body in runBlocking if it calls suspend functions");
         }
-        if (!NOTHING.contains(method.getReturnType().getName())) {
+        if (method.getReturnType() != BatchResult.class
+                && !NOTHING.contains(method.getReturnType().getName())) {
             throw new HandlerDefinitionException(
                     source + " returns " + method.getReturnType().getSimpleName() + ", but a handler's result is used"
                             + " by nobody, and its job would be completed without waiting for a future",
-                    "Return void, and wait in the method for work that other threads do");
+                    "Return void, or BatchResult for a list of items, and wait in the method for work that other"
+                            + " threads do");
         }
         if (isAsync(method) || isAsync(targetClass)) {
             throw new HandlerDefinitionException(

@@ -25,6 +25,7 @@ final class MethodInvoker implements TaskRegistration.Invoker {
     private final String source;
     private final HandlerParameters parameters;
     private final Supplier<?> bean;
+    private final boolean batch;
 
     /** Null before the first call. A race of first calls only looks the same method up twice. */
     private volatile @Nullable Target target;
@@ -38,17 +39,26 @@ final class MethodInvoker implements TaskRegistration.Invoker {
         this.source = source;
         this.parameters = parameters;
         this.bean = bean;
+        this.batch = method.getReturnType() == BatchResult.class;
     }
 
     @Override
-    public void invoke(JobContext context, PayloadCodec codec) throws Exception {
+    public @Nullable BatchResult invoke(JobContext context, PayloadCodec codec) throws Exception {
+        if (batch) {
+            codec.requireItems(context.job());
+        }
         @Nullable Object[] values = parameters.values(context, codec);
         Object receiver = bean.get();
         Target current = target(receiver.getClass());
         try {
-            current.method().invoke(receiver, values);
+            Object result = current.method().invoke(receiver, values);
+            if (batch && result == null) {
+                throw new IllegalStateException(source + " returned null instead of how each item went");
+            }
+            return batch ? (BatchResult) result : null;
         } catch (InvocationTargetException e) {
             ReflectionUtils.rethrowException(thrownByHandler(e, current.proxy()));
+            throw new AssertionError("unreachable", e);
         }
     }
 

@@ -1,12 +1,15 @@
 package dev.pgworker.task;
 
 import java.lang.reflect.Type;
+import java.util.Locale;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.ConcurrentMap;
 
 import org.jspecify.annotations.Nullable;
+import tools.jackson.databind.JsonNode;
 import tools.jackson.databind.ObjectWriter;
 import tools.jackson.databind.json.JsonMapper;
+import tools.jackson.databind.node.ArrayNode;
 
 import dev.pgworker.job.Arguments;
 import dev.pgworker.job.Job;
@@ -115,6 +118,46 @@ public final class PayloadCodec {
             throw unreadable(job, type, "$", "the payload is null", null);
         }
         return value;
+    }
+
+    /**
+     * Checks that the payload of a job is a list of at least one item.
+     *
+     * @throws PayloadException if it is not
+     */
+    void requireItems(Job job) {
+        JsonNode payload = mapper.readTree(job.payload());
+        if (!payload.isArray() || payload.isEmpty()) {
+            throw new PayloadException(
+                    "The payload of job " + job.id() + " (task \"" + job.taskIdentifier() + "\") must be an array of at"
+                            + " least one item, but is "
+                            + (payload.isArray()
+                                    ? "empty"
+                                    : "of type " + payload.getNodeType().name().toLowerCase(Locale.ROOT)),
+                    null);
+        }
+    }
+
+    /**
+     * Returns the items of a batch job that failed, as they stand in its payload.
+     *
+     * @param result how each item went
+     * @return a JSON array
+     * @throws IllegalArgumentException if the result has another number of entries than the payload has items
+     */
+    public String failedItems(Job job, BatchResult result) {
+        JsonNode items = mapper.readTree(job.payload());
+        if (items.size() != result.errors().size()) {
+            throw new IllegalArgumentException("The handler of task \"" + job.taskIdentifier() + "\" reported "
+                    + result.errors().size() + " results for " + items.size() + " items");
+        }
+        ArrayNode failed = mapper.createArrayNode();
+        for (int i = 0; i < items.size(); i++) {
+            if (result.errors().get(i) != null) {
+                failed.add(items.get(i));
+            }
+        }
+        return mapper.writeValueAsString(failed);
     }
 
     private PayloadException unreadable(Job job, Type type, String path, String reason, @Nullable Throwable cause) {

@@ -1,10 +1,14 @@
 package dev.pgworker.task;
 
+import java.util.List;
+
+import org.jspecify.annotations.Nullable;
+
 import dev.pgworker.job.Arguments;
 import dev.pgworker.job.Task;
 
 /**
- * A task that this application can run: its identifier and what runs it. Declare beans of this type to register
+ * A task that this application can run: its identifier, what runs it, and how. Declare beans of this type to register
  * handlers that are functions rather than annotated methods.
  */
 public final class TaskRegistration {
@@ -12,17 +16,19 @@ public final class TaskRegistration {
     private final String identifier;
     private final String source;
     private final Invoker invoker;
+    private final TaskOptions options;
 
-    TaskRegistration(String identifier, String source, Invoker invoker) {
+    TaskRegistration(String identifier, String source, Invoker invoker, TaskOptions options) {
         this.identifier = Arguments.requireIdentifier(identifier);
         this.source = source;
         this.invoker = invoker;
+        this.options = Arguments.requireNonNull("options", options);
     }
 
-    /** Decodes the payload of a context's job and calls the handler. */
+    /** Decodes the payload of a context's job and calls the handler; returns how the items of a batch went. */
     @FunctionalInterface
     interface Invoker {
-        void invoke(JobContext context, PayloadCodec codec) throws Exception;
+        @Nullable BatchResult invoke(JobContext context, PayloadCodec codec) throws Exception;
     }
 
     /** Returns the registration of a function. */
@@ -31,7 +37,29 @@ public final class TaskRegistration {
         return new TaskRegistration(
                 task.identifier(),
                 handler.getClass().getName(),
-                (context, codec) -> handler.handle(codec.decode(context.job(), task), context));
+                (context, codec) -> {
+                    handler.handle(codec.decode(context.job(), task), context);
+                    return null;
+                },
+                TaskOptions.DEFAULT);
+    }
+
+    /** Returns the registration of a function that handles lists of items, of which some may fail. */
+    public static <T> TaskRegistration ofBatch(Task<List<T>> task, BatchTaskHandler<T> handler) {
+        Arguments.requireNonNull("handler", handler);
+        return new TaskRegistration(
+                task.identifier(),
+                handler.getClass().getName(),
+                (context, codec) -> {
+                    codec.requireItems(context.job());
+                    return handler.handle(codec.decode(context.job(), task), context);
+                },
+                TaskOptions.DEFAULT);
+    }
+
+    /** Returns this registration with other options. */
+    public TaskRegistration with(TaskOptions options) {
+        return new TaskRegistration(identifier, source, invoker, options);
     }
 
     /** Returns the task's name. */
@@ -44,13 +72,19 @@ public final class TaskRegistration {
         return source;
     }
 
+    /** Returns how its jobs are run. */
+    public TaskOptions options() {
+        return options;
+    }
+
     /**
      * Runs one attempt on the calling thread.
      *
+     * @return how the items of a batch job went, or null for any other job
      * @throws PayloadException if the payload does not fit the handler's type
      * @throws Exception whatever the handler throws
      */
-    public void run(JobContext context, PayloadCodec codec) throws Exception {
-        invoker.invoke(context, codec);
+    public @Nullable BatchResult run(JobContext context, PayloadCodec codec) throws Exception {
+        return invoker.invoke(context, codec);
     }
 }

@@ -64,4 +64,20 @@ public final class TaskRegistry {
     public boolean isEmpty() {
         return registrations.isEmpty();
     }
+
+    /**
+     * Refuses handlers that run in a transaction.
+     *
+     * @throws HandlerDefinitionException if there is one
+     */
+    public void requireNoneTransactional() {
+        for (TaskRegistration task : registrations.values()) {
+            if (task.options().transactional()) {
+                throw new HandlerDefinitionException(
+                        task.source() + " is transactional, but there is no transaction manager",
+                        "Give the application a PlatformTransactionManager for the worker's data source, or set"
+                                + " transactional to false");
+            }
+        }
+    }
 }

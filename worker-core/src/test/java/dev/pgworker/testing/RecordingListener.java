@@ -11,7 +11,7 @@ import dev.pgworker.event.WorkerEventListener;
 /** Records events and lets a test wait for them. */
 public final class RecordingListener implements WorkerEventListener {
 
-    private static final Duration LIMIT = Duration.ofSeconds(30);
+    private static final Duration LIMIT = Duration.ofSeconds(15);
 
     private final List<WorkerEvent> events = new ArrayList<>();
 
@@ -50,8 +50,9 @@ public final class RecordingListener implements WorkerEventListener {
             }
             long left = deadline - System.nanoTime();
             if (left <= 0) {
-                throw new AssertionError(
-                        "Waited in vain for " + count + " " + type.getSimpleName() + ", got " + events);
+                throw new AssertionError("Waited in vain for " + count + " " + type.getSimpleName() + " after "
+                        + events.size() + " events, the last of them "
+                        + events.subList(Math.max(0, events.size() - 5), events.size()));
             }
             try {
                 java.util.concurrent.TimeUnit.NANOSECONDS.timedWait(this, left);

@@ -169,6 +169,7 @@ create table if not exists "${schema}"._private_workers (
   started_at timestamptz not null default now(),
   metadata jsonb
 );
+create index if not exists _private_workers_last_heartbeat_at_idx on "${schema}"._private_workers (last_heartbeat_at);
 comment on table "${schema}"._private_workers is 'Workers that prove their life with heartbeats.';
 
 create or replace view "${schema}".jobs as
@@ -265,17 +266,23 @@ $$;
 comment on function "${schema}".pgworker_queue_id(text) is 'Id of a queue name, which is created if missing.';
 
 -- Ids of a batch are drawn beforehand because its rows are written in key order but must keep the order of the input.
--- SECURITY DEFINER, since a caller who may insert jobs need not hold a privilege on the sequence behind the column.
+-- SECURITY DEFINER, since a caller who may insert jobs need not hold a privilege on the sequence behind the column; every name in
+-- it is qualified, so the caller's search_path has no say.
 create or replace function "${schema}".pgworker_draw_ids(amount int) returns bigint[]
-language sql volatile security definer set search_path = pg_catalog, pg_temp as $$
-  select array_agg(nextval(s.name))
-  from (select pg_get_serial_sequence('"${schema}"._private_jobs', 'id')::regclass as name) s, generate_series(1, amount)
+language plpgsql volatile security definer as $$
+declare
+  sequence constant regclass := pg_catalog.pg_get_serial_sequence('"${schema}"._private_jobs', 'id');
+begin
+  return (select pg_catalog.array_agg(pg_catalog.nextval(sequence)) from pg_catalog.generate_series(1, amount));
+end
 $$;
 comment on function "${schema}".pgworker_draw_ids(int) is 'Draws ids for jobs, in ascending order.';
 
 create or replace function "${schema}".pgworker_flags(names text[]) returns jsonb
-language sql immutable as $$
-  select jsonb_object_agg(name, true) from unnest(names) name
+language plpgsql immutable as $$
+begin
+  return (select jsonb_object_agg(name, true) from unnest(names) name);
+end
 $$;
 comment on function "${schema}".pgworker_flags(text[]) is 'Stored form of a list of flags; null when there are none.';
 
@@ -299,12 +306,30 @@ language sql immutable as $$
 $$;
 comment on function "${schema}".pgworker_retired(text, int, int, text) is 'Whether a locked job was superseded or removed while running.';
 
+-- Rust workers of ledger 22 keep a table of retired jobs, which they consult before giving an attempt back. It is kept up to date
+-- where it exists.
+create or replace function "${schema}".pgworker_mark_retired(job_id bigint, retired boolean) returns void
+language plpgsql volatile as $$
+begin
+  if to_regclass('"${schema}"._private_job_retirements') is null then
+    return;
+  elsif retired then
+    execute 'insert into "${schema}"._private_job_retirements (id) values ($1) on conflict do nothing' using job_id;
+  else
+    execute 'delete from "${schema}"._private_job_retirements where id = $1' using job_id;
+  end if;
+end
+$$;
+comment on function "${schema}".pgworker_mark_retired(bigint, boolean) is
+  'Tells Rust workers that a job was retired, or may run again after all.';
+
 -- Locks of four hours count as none for administration; a worker that lives keeps such jobs from being touched by heartbeats.
 create or replace function "${schema}".pgworker_locked(locked_at timestamptz) returns boolean
 language sql stable as $$
   select locked_at is not null and locked_at > now() - interval '4 hours'
 $$;
-comment on function "${schema}".pgworker_locked(timestamptz) is 'Whether a lock taken at that time still protects its job from administration.';
+comment on function "${schema}".pgworker_locked(timestamptz) is
+  'Whether a lock taken at that time still protects its job from administration.';
 
 -- Of any task: another worker may know those that this one does not. The first job of a queue usually decides.
 create or replace function "${schema}".pgworker_due_queues(queue_ids int[]) returns bigint
@@ -351,14 +376,18 @@ comment on function "${schema}".pgworker_free_queues(int[], text[]) is
 -- same situations raise 40001.
 create or replace function "${schema}".pgworker_put_keyed(
   new_id bigint, new_task int, new_queue int, new_payload json, new_run_at timestamptz, new_max_attempts int, new_key text,
-  new_priority int, new_flags jsonb, mode text
+  new_priority int, new_flags jsonb, mode text, patient boolean
 ) returns "${schema}"._private_jobs
 language plpgsql volatile as $$
 declare
   job "${schema}"._private_jobs;
 begin
   loop
-    select * into job from "${schema}"._private_jobs j where j.key = new_key for update;
+    if patient then
+      select * into job from "${schema}"._private_jobs j where j.key = new_key for update;
+    else
+      select * into job from "${schema}"._private_jobs j where j.key = new_key for update nowait;
+    end if;
     if found then
       if mode = 'unsafe_dedupe' then
         update "${schema}"._private_jobs j set revision = j.revision + 1, updated_at = now()
@@ -396,6 +425,7 @@ begin
           end,
           updated_at = now()
         where j.id = job.id;
+      perform "${schema}".pgworker_mark_retired(job.id, true);
     end if;
     insert into "${schema}"._private_jobs as j
         (id, job_queue_id, task_id, payload, priority, run_at, max_attempts, key, flags)
@@ -408,8 +438,9 @@ begin
   end loop;
 end
 $$;
-comment on function "${schema}".pgworker_put_keyed(bigint, int, int, json, timestamptz, int, text, int, jsonb, text) is
-  'Adds a job under a key, or updates or replaces the one that has it; the id given is used if a row is inserted.';
+comment on function "${schema}".pgworker_put_keyed(bigint, int, int, json, timestamptz, int, text, int, jsonb, text, boolean) is
+  'Adds a job under a key, or updates or replaces the one that has it; the id given is used if a row is inserted. Raises 55P03 when '
+  'somebody holds that job, unless it may be patient.';
 
 create or replace function "${schema}".add_job(
   identifier text,
@@ -434,7 +465,10 @@ begin
     task := "${schema}".pgworker_task_id(add_job.identifier);
   end if;
   if add_job.queue_name is not null then
-    queue := "${schema}".pgworker_queue_id(add_job.queue_name);
+    select q.id into queue from "${schema}"._private_job_queues q where q.queue_name = add_job.queue_name;
+    if not found then
+      queue := "${schema}".pgworker_queue_id(add_job.queue_name);
+    end if;
   end if;
   if add_job.flags is not null then
     stored_flags := "${schema}".pgworker_flags(add_job.flags);
@@ -445,12 +479,13 @@ begin
         coalesce(add_job.max_attempts, 25), stored_flags)
       returning * into job;
   else
-    if add_job.job_key_mode is null or add_job.job_key_mode not in ('replace', 'preserve_run_at', 'unsafe_dedupe') then
-      raise exception 'Invalid job_key_mode %: expected replace, preserve_run_at or unsafe_dedupe', quote_nullable(add_job.job_key_mode)
+    -- Node.js passes null where the caller names no mode
+    if add_job.job_key_mode not in ('replace', 'preserve_run_at', 'unsafe_dedupe') then
+      raise exception 'Invalid job_key_mode %: expected replace, preserve_run_at or unsafe_dedupe', quote_literal(add_job.job_key_mode)
         using errcode = 'GWBKM';
     end if;
     job := "${schema}".pgworker_put_keyed(null, task, queue, add_job.payload, add_job.run_at, add_job.max_attempts, add_job.job_key,
-      add_job.priority, stored_flags, add_job.job_key_mode);
+      add_job.priority, stored_flags, coalesce(add_job.job_key_mode, 'replace'), true);
   end if;
   perform pg_notify('jobs:insert', '{"r":' || random() || ',"count":1}');
   return job;
@@ -460,16 +495,18 @@ comment on function "${schema}".add_job(text, json, text, timestamptz, int, text
   'Adds a job, or updates the one that has the given key, as job_key_mode says; returns it.';
 
 -- New jobs get ids in the order of the input, so jobs of one queue start in that order. Keyed rows are written in key order
--- (binary collation) all the same: two batches with the same keys then wait for each other, but never in a circle.
+-- (binary collation) all the same: two batches with the same keys then wait for each other, but not in a circle.
 create or replace function "${schema}".add_jobs(specs "${schema}".job_spec[], job_key_preserve_run_at boolean default false)
 returns setof "${schema}"._private_jobs
 language plpgsql volatile
 set plan_cache_mode = force_generic_plan set enable_seqscan = off set enable_bitmapscan = off set jit = off as $$
 declare
   total constant int := cardinality(specs);
+  patience constant int := 40;
   mode constant text := case when job_key_preserve_run_at then 'preserve_run_at' else 'replace' end;
   keyed boolean;
   repeated text;
+  keys text[];
   ids bigint[];
   jobs "${schema}"._private_jobs[];
   left_over record;
@@ -511,52 +548,53 @@ begin
   end if;
 
   ids := "${schema}".pgworker_draw_ids(total);
-  if not exists (
-    select from unnest(specs) s
-    cross join lateral (select from "${schema}"._private_jobs j where j.key = s.job_key offset 0) j
-  ) then
-    -- Usually all keys are free: one statement. A key that somebody commits meanwhile is locked in its turn, even where the
-    -- last condition leaves its row alone, so the loop below waits for none.
-    with put as (
-      insert into "${schema}"._private_jobs as j
-        (id, job_queue_id, task_id, payload, priority, run_at, max_attempts, key, flags)
-      overriding system value
-      select ids[s.place], q.id, t.id, coalesce(s.payload, '{}'), coalesce(s.priority, 0), coalesce(s.run_at, now()),
-        coalesce(s.max_attempts, 25), s.job_key,
-        case when s.flags is not null then "${schema}".pgworker_flags(s.flags) end
-      from unnest(specs) with ordinality s(identifier, payload, queue_name, run_at, max_attempts, job_key, priority, flags, place)
-      left join "${schema}"._private_tasks t on t.identifier = s.identifier
-      left join "${schema}"._private_job_queues q on q.queue_name = s.queue_name
-      where s.job_key is not null
-      order by s.job_key collate "C"
-      on conflict (key) do update set
-        job_queue_id = excluded.job_queue_id,
-        task_id = excluded.task_id,
-        payload = "${schema}".pgworker_merge(j.payload, excluded.payload),
-        priority = excluded.priority,
-        run_at = case when job_key_preserve_run_at and j.attempts = 0 then j.run_at else excluded.run_at end,
-        attempts = 0,
-        max_attempts = excluded.max_attempts,
-        last_error = null,
-        revision = j.revision + 1,
-        flags = excluded.flags,
-        updated_at = now()
-      where j.is_available
-      returning *)
-    select array_agg(put::"${schema}"._private_jobs) into jobs from put;
-  end if;
+  -- Node.js completes batches in any order, holding some rows while it waits for others. Waiting for one of these while holding
+  -- another would close a circle, and cost Node.js the completion. So all rows are locked without waiting, or given back by the
+  -- subtransaction until the next try; only rows that stay locked for long are waited for, in key order.
+  keys := array(select s.job_key from unnest(specs) s where s.job_key is not null);
+  for attempt in 1..patience + 5 loop
+    begin
+      jobs := null;
+      if not exists (select from "${schema}"._private_jobs j where j.key = any(keys)) then
+        -- Usually all keys are free: one statement. Those that somebody takes meanwhile are left over for the loop below.
+        with put as (
+          insert into "${schema}"._private_jobs as j
+            (id, job_queue_id, task_id, payload, priority, run_at, max_attempts, key, flags)
+          overriding system value
+          select ids[s.place], q.id, t.id, coalesce(s.payload, '{}'), coalesce(s.priority, 0), coalesce(s.run_at, now()),
+            coalesce(s.max_attempts, 25), s.job_key,
+            case when s.flags is not null then "${schema}".pgworker_flags(s.flags) end
+          from unnest(specs) with ordinality s(identifier, payload, queue_name, run_at, max_attempts, job_key, priority, flags, place)
+          left join "${schema}"._private_tasks t on t.identifier = s.identifier
+          left join "${schema}"._private_job_queues q on q.queue_name = s.queue_name
+          where s.job_key is not null
+          order by s.job_key collate "C"
+          on conflict (key) do nothing
+          returning *)
+        select array_agg(put::"${schema}"._private_jobs) into jobs from put;
+      end if;
 
-  for left_over in
-    select s.place, t.id as task, q.id as queue, s.payload, s.run_at, s.max_attempts, s.job_key, s.priority,
-      case when s.flags is not null then "${schema}".pgworker_flags(s.flags) end as flags
-    from unnest(specs) with ordinality s(identifier, payload, queue_name, run_at, max_attempts, job_key, priority, flags, place)
-    left join "${schema}"._private_tasks t on t.identifier = s.identifier
-    left join "${schema}"._private_job_queues q on q.queue_name = s.queue_name
-    where s.job_key is not null and s.job_key not in (select j.key from unnest(jobs) j)
-    order by s.job_key collate "C"
-  loop
-    jobs := jobs || "${schema}".pgworker_put_keyed(ids[left_over.place], left_over.task, left_over.queue, left_over.payload,
-      left_over.run_at, left_over.max_attempts, left_over.job_key, left_over.priority, left_over.flags, mode);
+      for left_over in
+        select s.place, t.id as task, q.id as queue, s.payload, s.run_at, s.max_attempts, s.job_key, s.priority,
+          case when s.flags is not null then "${schema}".pgworker_flags(s.flags) end as flags
+        from unnest(specs) with ordinality s(identifier, payload, queue_name, run_at, max_attempts, job_key, priority, flags, place)
+        left join "${schema}"._private_tasks t on t.identifier = s.identifier
+        left join "${schema}"._private_job_queues q on q.queue_name = s.queue_name
+        where s.job_key is not null and s.job_key not in (select j.key from unnest(jobs) j)
+        order by s.job_key collate "C"
+      loop
+        jobs := jobs || "${schema}".pgworker_put_keyed(ids[left_over.place], left_over.task, left_over.queue, left_over.payload,
+          left_over.run_at, left_over.max_attempts, left_over.job_key, left_over.priority, left_over.flags, mode,
+          attempt > patience);
+      end loop;
+      exit;
+    exception
+      when lock_not_available then
+        if attempt > patience then raise; end if;
+        perform pg_sleep(least(attempt, 10) * 0.001);
+      when deadlock_detected then
+        if attempt = patience + 5 then raise; end if;
+    end;
   end loop;
 
   with put as (
@@ -605,6 +643,7 @@ begin
         updated_at = now()
       where j.id = job.id
       returning * into job;
+    perform "${schema}".pgworker_mark_retired(job.id, true);
     return job;
   end if;
   delete from "${schema}"._private_jobs j where j.id = job.id;
@@ -710,7 +749,10 @@ begin
         updated_at = now()
       where j.id = job.id
       returning * into job;
-    ready := ready + job.is_available::int;
+    if job.is_available then
+      ready := ready + 1;
+      perform "${schema}".pgworker_mark_retired(job.id, false);
+    end if;
     return next job;
   end loop;
   perform "${schema}".pgworker_wake(ready + "${schema}".pgworker_free_queues(queues, owners));
@@ -805,11 +847,17 @@ comment on function "${schema}".list_orphan_locked_workers(interval) is
 create or replace function "${schema}".recover_dead_worker_jobs(worker_ids text[], recovery_delay interval default '0') returns int
 language plpgsql volatile as $$
 declare
+  marked bigint[];
   recovered int;
   ready bigint;
 begin
+  if to_regclass('"${schema}"._private_job_retirements') is not null then
+    execute 'select array_agg(r.id) from "${schema}"._private_job_retirements r' into marked;
+  end if;
   with held as materialized (
-    select j.id, "${schema}".pgworker_retired(j.key, j.attempts, j.max_attempts, j.last_error) as retired
+    select j.id,
+      "${schema}".pgworker_retired(j.key, j.attempts, j.max_attempts, j.last_error)
+        or coalesce(j.id = any(marked) and j.attempts >= j.max_attempts, false) as retired
     from "${schema}"._private_jobs j
     where j.locked_by = any(worker_ids)
     order by j.id for update skip locked),
@@ -818,7 +866,7 @@ begin
         attempts = case when h.retired then j.attempts else greatest(0, j.attempts - 1) end,
         run_at = case when h.retired then j.run_at else greatest(now(), j.run_at) + recovery_delay end,
         last_error = case
-          when h.retired then j.last_error || '; its worker died'
+          when h.retired then coalesce(j.last_error, 'Superseded or removed by its key while running') || '; its worker died'
           else 'Job recovered after worker interruption'
         end,
         locked_at = null,
@@ -940,7 +988,7 @@ language plpgsql volatile as $$
 declare
   few constant int := 50;
   depth constant int := 100 + 2 * wanted;
-  breadth constant int := 200 + 2 * wanted;
+  breadth constant int := 200 + wanted + wanted / 2;
   queues int[];
   walked bigint;
   last_queue int;
@@ -959,7 +1007,7 @@ begin
       order by j.priority, j.run_at, j.id limit 1)
     from level l where l.p is not null),
   walk as materialized (
-    select w.job_queue_id, w.mine
+    select w.job_queue_id, w.mine, row_number() over () as place
     from level l
     cross join lateral (
       select j.job_queue_id,
@@ -968,9 +1016,13 @@ begin
       where j.is_available and j.job_queue_id is not null and j.priority = l.p and j.run_at <= now()
       order by j.run_at, j.id limit depth) w
     limit depth)
-  select (select count(*) from walk), array_agg(distinct w.job_queue_id) into walked, queues
-    from walk w
-    where w.mine and exists (select from "${schema}"._private_job_queues q where q.id = w.job_queue_id and q.locked_at is null offset 0);
+  select (select count(*) from walk), array_agg(f.job_queue_id) into walked, queues
+    from (
+      select w.job_queue_id from walk w
+      where w.mine
+        and exists (select from "${schema}"._private_job_queues q where q.id = w.job_queue_id and q.locked_at is null offset 0)
+      group by w.job_queue_id
+      order by min(w.place) limit 8 + wanted + wanted / 2) f;
   if walked < depth or cardinality(queues) >= wanted then return queues; end if;
   select j.job_queue_id into last_queue from "${schema}"._private_jobs j
     where j.is_available and j.job_queue_id is not null
@@ -1020,7 +1072,7 @@ begin
         from "${schema}".pgworker_heads(
           array(select q.id from "${schema}"._private_job_queues q where q.id = any(queues) and q.locked_at is null),
           task_ids, forbidden) h
-        order by h.priority, h.run_at, h.id limit 2 * wanted + 8),
+        order by h.priority, h.run_at, h.id limit 8 + wanted + wanted / 2),
       level(p) as (
         (select j.priority from "${schema}"._private_jobs j
           where exists (select from head) and j.is_available and j.job_queue_id is null
@@ -1207,9 +1259,11 @@ comment on function "${schema}".pgworker_complete(text, bigint[], int[], int, te
   '"claimed"), for at most wanted queues, and frees the other queues, waking workers for what is due there. A job it could not '
   'delete is returned as "busy" (somebody holds the row for a moment: call again) or "lost" (no longer this worker''s).';
 
--- A job whose key is gone was superseded or removed while it ran: whatever the action says, it must not run again.
+-- A job whose key is gone was superseded or removed while it ran: whatever the action says, it must not run again. The exception
+-- is a superseded batch of which some items failed: they are in no other job, so it goes on without its key.
 create or replace function "${schema}".pgworker_release(
-  worker_id text, job_ids bigint[], actions text[], delays float8[], errors text[], keys text[], payloads text[]
+  worker_id text, job_ids bigint[], actions text[], delays float8[], run_ats timestamptz[], errors text[], keys text[],
+  attempts int[], payloads text[]
 ) returns table (id bigint, outcome text)
 language plpgsql volatile rows 1
 set plan_cache_mode = force_generic_plan set enable_seqscan = off set enable_bitmapscan = off set enable_sort = off
@@ -1224,23 +1278,28 @@ begin
     raise exception 'Unknown action in %: expected retry, fail or back', actions using errcode = '22023';
   end if;
   with mine as materialized (
-    select h.ctid as tid, g.action, g.delay, g.error, g.payload,
+    select h.ctid as tid, g.action, g.delay, g.at, g.error, g.payload, coalesce(g.attempts, h.attempts) as attempts,
       "${schema}".pgworker_retired(h.key, h.attempts, h.max_attempts, h.last_error) as told,
-      g.key is not null and h.key is distinct from g.key as key_gone
-    from unnest(job_ids, actions, delays, errors, keys, payloads) g(id, action, delay, error, key, payload)
+      g.key is not null and h.key is distinct from g.key as key_gone,
+      g.payload is not null and h.last_error is distinct from 'Removed by its key while running' as has_rest
+    from unnest(job_ids, actions, delays, run_ats, errors, keys, attempts, payloads)
+      g(id, action, delay, at, error, key, attempts, payload)
     join "${schema}"._private_jobs h on h.id = g.id and h.locked_by = worker_id
     for update of h skip locked),
+  decided as (
+    select m.*, m.action = 'fail' or ((m.told or m.key_gone) and not m.has_rest) as over from mine m),
   put as (
     update "${schema}"._private_jobs j set
       attempts = case
-        when m.told or m.key_gone or m.action = 'fail' then j.max_attempts
-        when m.action = 'back' then greatest(0, j.attempts - 1)
-        else j.attempts
+        when m.over then j.max_attempts
+        when m.action = 'back' then greatest(0, m.attempts - 1)
+        else m.attempts
       end,
       run_at = case
-        when m.told or m.key_gone or m.action = 'fail' then j.run_at
+        when m.over then j.run_at
+        when m.at is not null then m.at
         when m.delay is not null then now() + m.delay * interval '1 second'
-        when m.action = 'retry' then greatest(now(), j.run_at) + exp(least(j.attempts, 10)) * interval '1 second'
+        when m.action = 'retry' then greatest(now(), j.run_at) + exp(least(m.attempts, 10)) * interval '1 second'
         else j.run_at
       end,
       last_error = case
@@ -1252,7 +1311,7 @@ begin
       locked_at = null,
       locked_by = null,
       updated_at = now()
-    from mine m
+    from decided m
     where j.ctid = m.tid
     returning j.id, j.job_queue_id, j.is_available and j.run_at <= now() as due)
   select array_agg(p.id), array_agg(distinct p.job_queue_id) filter (where p.job_queue_id is not null),
@@ -1270,11 +1329,12 @@ begin
   end if;
 end
 $$;
-comment on function "${schema}".pgworker_release(text, bigint[], text[], float8[], text[], text[], text[]) is
+comment on function "${schema}".pgworker_release(
+    text, bigint[], text[], float8[], timestamptz[], text[], text[], int[], text[]) is
   'Unlocks jobs that did not succeed, as far as the worker still holds them, with their queues, and wakes workers for what is due '
-  'then. Actions: "retry" after the delay in seconds or the usual back-off, "fail" for good, "back" without having cost an attempt. '
-  'Keys are those the jobs had when claimed; errors and payloads replace the stored ones where not null. Returns only jobs it did '
-  'not write: "busy" (call again) or "lost" (no longer this worker''s).';
+  'then. Actions: "retry" at the given time, after the delay in seconds or after the usual back-off, "fail" for good, "back" '
+  'without having cost an attempt. Keys and attempts are those the jobs had when claimed; errors and payloads replace the stored '
+  'ones where not null. Returns only jobs it did not write: "busy" (call again) or "lost" (no longer this worker''s).';
 
 -- Reads a bounded number of entries for each priority: if the first future jobs are all of other tasks, it answers with the time of
 -- the last of these, which is early but never late.
@@ -1333,21 +1393,21 @@ comment on function "${schema}".pgworker_next_due(int[], float8) is
 
 -- 10 Ledger -------------------------------------------------------------------------------------------------------------------
 
--- Both peers look at the highest id only, so 20 keeps either from migrating over this schema. Node.js calls 19 breaking, Rust does
--- not: it is breaking, because workers that know nothing of it fetch several jobs of one queue at once. Rust workers that support
--- this schema know 19 and do not mind. Older Node.js workers that are running stop when they are told.
+-- Both peers look at the highest id only, so 20 keeps Node.js from migrating over this schema, and Rust as far as it knows no
+-- higher one. Node.js calls 19 breaking, Rust does not: it is, because workers that know nothing of it fetch several jobs of one
+-- queue at once. Rust workers that support this schema know 19 and do not mind.
+-- Any Node.js worker stops when it is told of a breaking migration, whatever its number. It is told only where 19 was missing:
+-- there, none can be running that knows it.
 do $ledger$
 declare
   newest int;
-  told boolean;
 begin
   select max(m.id) into newest from "${schema}".migrations m;
   insert into "${schema}".migrations (id, breaking)
     select i, i in (1, 3, 11, 13, 14, 16, 19) from generate_series(1, 20) i
     on conflict (id) do nothing;
   update "${schema}".migrations m set breaking = true where m.id = 19 and not m.breaking;
-  told := newest >= 19 and not found;
-  if newest is not null and not told then
+  if newest < 19 then
     perform pg_notify('worker:migrate', '{"migrationNumber":19,"breaking":true}');
   end if;
 end

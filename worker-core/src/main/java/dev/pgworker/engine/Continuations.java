@@ -1,0 +1,51 @@
+package dev.pgworker.engine;
+
+import java.util.List;
+import java.util.Objects;
+import java.util.function.Consumer;
+
+import org.jspecify.annotations.Nullable;
+
+import dev.pgworker.job.Job;
+import dev.pgworker.store.JobStore;
+
+/**
+ * Whether and for which tasks a completion may claim the next job of a queue that it frees, and where such jobs go. Set
+ * by {@code worker-fetch} and the stop, read by whoever completes jobs.
+ */
+public final class Continuations {
+
+    private volatile JobStore.Tasks tasks = JobStore.Tasks.NONE;
+    private volatile @Nullable Consumer<List<Job>> taker;
+    private volatile boolean stopped;
+
+    /** Says who takes the jobs. Call once, before any job runs. */
+    public void connect(Consumer<List<Job>> takesJobs) {
+        taker = takesJobs;
+    }
+
+    /** Allows to claim jobs of these tasks. */
+    public void allow(JobStore.Tasks served) {
+        tasks = served;
+    }
+
+    /** Forbids to claim any more jobs. */
+    public void stop() {
+        stopped = true;
+    }
+
+    JobStore.Tasks tasks() {
+        return tasks;
+    }
+
+    /** Returns for how many of the given number of queues to claim the next job: all or none. */
+    int wanted(int queues) {
+        return stopped ? 0 : queues;
+    }
+
+    void accept(List<Job> jobs) {
+        if (!jobs.isEmpty()) {
+            Objects.requireNonNull(taker).accept(jobs);
+        }
+    }
+}

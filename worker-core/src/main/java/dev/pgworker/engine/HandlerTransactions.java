@@ -1,0 +1,127 @@
+package dev.pgworker.engine;
+
+import java.sql.Connection;
+import java.sql.SQLException;
+import javax.sql.DataSource;
+
+import org.springframework.jdbc.datasource.DataSourceUtils;
+import org.springframework.transaction.PlatformTransactionManager;
+import org.springframework.transaction.TransactionStatus;
+import org.springframework.transaction.support.DefaultTransactionDefinition;
+
+import dev.pgworker.job.Job;
+import dev.pgworker.store.JobStore;
+import dev.pgworker.store.JobStore.Completion;
+
+/**
+ * Runs handlers in transactions that also complete their jobs, so that both happen or neither. The job stays locked by a
+ * committed claim while the handler runs; only its deletion belongs to the handler's transaction.
+ */
+public final class HandlerTransactions {
+
+    private final PlatformTransactionManager transactionManager;
+    private final DataSource dataSource;
+    private final JobStore store;
+    private final ClaimAudit audit;
+    private final Continuations continuations;
+
+    /**
+     * Creates what runs them.
+     *
+     * @param transactionManager manages transactions on the data source
+     */
+    public HandlerTransactions(
+            PlatformTransactionManager transactionManager,
+            DataSource dataSource,
+            JobStore store,
+            ClaimAudit audit,
+            Continuations continuations) {
+        this.transactionManager = transactionManager;
+        this.dataSource = dataSource;
+        this.store = store;
+        this.audit = audit;
+        this.continuations = continuations;
+    }
+
+    /** The work of a handler. */
+    @FunctionalInterface
+    interface Work {
+        JobOutcome run() throws Exception;
+    }
+
+    /**
+     * Runs the work on the calling thread. Rolls back unless it succeeds and the job is still this worker's.
+     *
+     * @throws Exception what the work throws, or a failure to commit
+     */
+    JobOutcome run(Job job, Work work) throws Exception {
+        TransactionStatus status = transactionManager.getTransaction(new DefaultTransactionDefinition());
+        JobOutcome outcome;
+        try {
+            outcome = work.run();
+            if (outcome instanceof JobOutcome.Success && status.isRollbackOnly()) {
+                throw new IllegalStateException("The handler marked its transaction as rollback-only");
+            }
+        } catch (Throwable e) {
+            rollback(status, e);
+            throw e;
+        }
+        if (!(outcome instanceof JobOutcome.Success)) {
+            transactionManager.rollback(status);
+            return withAllItems(outcome);
+        }
+        JobOutcome[] completed = {outcome};
+        audit.during(() -> completed[0] = complete(job, status));
+        return completed[0];
+    }
+
+    /** The items of a batch that succeeded have been rolled back with those that failed. */
+    private static JobOutcome withAllItems(JobOutcome outcome) {
+        if (outcome instanceof JobOutcome.Failure failure) {
+            return new JobOutcome.Failure(failure.error(), failure.permanently(), failure.when(), null);
+        }
+        return outcome instanceof JobOutcome.Returned returned
+                ? new JobOutcome.Returned(returned.started(), null)
+                : outcome;
+    }
+
+    private JobOutcome complete(Job job, TransactionStatus status) throws SQLException {
+        Completion completion;
+        try {
+            Connection connection = DataSourceUtils.getConnection(dataSource);
+            try {
+                if (!DataSourceUtils.isConnectionTransactional(connection, dataSource)) {
+                    throw new IllegalStateException(
+                            "The transaction manager does not manage the worker's data source, so that a transactional"
+                                    + " handler cannot complete its job");
+                }
+                int wanted = continuations.wanted(job.queueName() == null ? 0 : 1);
+                store.awaitRow(connection, job);
+                completion = store.complete(connection, job, continuations.tasks(), wanted);
+            } finally {
+                DataSourceUtils.releaseConnection(connection, dataSource);
+            }
+        } catch (SQLException | RuntimeException e) {
+            rollback(status, e);
+            throw e;
+        }
+        if (!completion.unwritten().lost().isEmpty()) {
+            transactionManager.rollback(status);
+            return JobOutcome.Lost.INSTANCE;
+        }
+        transactionManager.commit(status);
+        continuations.accept(completion.claimed());
+        return JobOutcome.Committed.INSTANCE;
+    }
+
+    private void rollback(TransactionStatus status, Throwable cause) {
+        if (status.isCompleted()) {
+            return;
+        }
+        try {
+            transactionManager.rollback(status);
+        } catch (RuntimeException e) {
+            cause.addSuppressed(e);
+        }
+    }
+}

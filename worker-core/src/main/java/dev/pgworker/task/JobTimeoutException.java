@@ -1,0 +1,20 @@
+package dev.pgworker.task;
+
+import java.time.Duration;
+
+import org.jspecify.annotations.Nullable;
+
+/** An attempt took longer than its handler's timeout allows. */
+public final class JobTimeoutException extends RuntimeException {
+
+    private static final long serialVersionUID = 1L;
+
+    /**
+     * Creates the failure of an attempt.
+     *
+     * @param cause what the handler threw when it was interrupted, or null if it did not react or returned
+     */
+    public JobTimeoutException(Duration timeout, @Nullable Throwable cause) {
+        super("The handler took longer than its timeout of " + timeout, cause);
+    }
+}

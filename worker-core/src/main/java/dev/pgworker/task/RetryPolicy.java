@@ -1,0 +1,44 @@
+package dev.pgworker.task;
+
+import java.time.Duration;
+
+import dev.pgworker.job.Arguments;
+import dev.pgworker.job.Job;
+
+/**
+ * Decides how long a job waits after a failed attempt. Called on the handler's thread. Without a policy, and where one
+ * fails, the wait is {@code exp(min(attempts, 10))} seconds, as in every Graphile Worker.
+ */
+@FunctionalInterface
+public interface RetryPolicy {
+
+    /**
+     * Returns how long the job waits before it may run again.
+     *
+     * @param job the job as it was claimed; {@code attempts} counts the attempt that failed
+     * @param error what the handler threw
+     * @return zero or more
+     */
+    Duration delay(Job job, Throwable error);
+
+    /** Returns a policy that always waits the same time. */
+    static RetryPolicy fixed(Duration delay) {
+        Arguments.requireNotNegative("delay", delay);
+        return (job, error) -> delay;
+    }
+
+    /**
+     * Returns a policy that waits {@code first} after the first attempt and {@code factor} times as long after each
+     * further one, but never longer than {@code longest}.
+     */
+    static RetryPolicy exponential(Duration first, double factor, Duration longest) {
+        Arguments.requireNotNegative("first", first);
+        Arguments.requireNotNegative("longest", longest);
+        if (!(factor >= 1)) {
+            throw new IllegalArgumentException("factor must be at least 1, but is " + factor);
+        }
+        double limit = longest.toNanos();
+        return (job, error) ->
+                Duration.ofNanos((long) Math.min(limit, first.toNanos() * Math.pow(factor, job.attempts() - 1)));
+    }
+}

@@ -1,0 +1,58 @@
+package dev.pgworker.task;
+
+import java.time.Duration;
+
+import org.jspecify.annotations.Nullable;
+
+import dev.pgworker.job.Arguments;
+
+/**
+ * How the jobs of one task are run, whatever the jobs themselves say.
+ *
+ * @param maxAttempts the attempt at which a failing job fails permanently even if it would have more, 1 to 32767; null
+ *     to leave that to the job
+ * @param timeout how long an attempt may take before it is interrupted and fails, positive; null for any time
+ * @param retryPolicy how long a failed job waits; null for the usual back-off
+ * @param transactional whether the handler runs in a transaction that also completes its job
+ */
+public record TaskOptions(
+        @Nullable Integer maxAttempts,
+        @Nullable Duration timeout,
+        @Nullable RetryPolicy retryPolicy,
+        boolean transactional) {
+
+    /** Leaves everything to the job. */
+    public static final TaskOptions DEFAULT = new TaskOptions(null, null, null, false);
+
+    /**
+     * Checks every option.
+     *
+     * @throws IllegalArgumentException if one is out of its range
+     */
+    public TaskOptions {
+        Arguments.requireRange("maxAttempts", maxAttempts, 1, Short.MAX_VALUE);
+        if (timeout != null && (timeout.isNegative() || timeout.isZero())) {
+            throw new IllegalArgumentException("timeout must be positive, but is " + timeout);
+        }
+    }
+
+    /** Returns these options with a limit of attempts. */
+    public TaskOptions withMaxAttempts(@Nullable Integer maxAttempts) {
+        return new TaskOptions(maxAttempts, timeout, retryPolicy, transactional);
+    }
+
+    /** Returns these options with a timeout. */
+    public TaskOptions withTimeout(@Nullable Duration timeout) {
+        return new TaskOptions(maxAttempts, timeout, retryPolicy, transactional);
+    }
+
+    /** Returns these options with a retry policy. */
+    public TaskOptions withRetryPolicy(@Nullable RetryPolicy retryPolicy) {
+        return new TaskOptions(maxAttempts, timeout, retryPolicy, transactional);
+    }
+
+    /** Returns these options with the handler run in a transaction that also completes its job, or not. */
+    public TaskOptions withTransactional(boolean transactional) {
+        return new TaskOptions(maxAttempts, timeout, retryPolicy, transactional);
+    }
+}
