@@ -33,7 +33,7 @@ final class SeparateConnections {
             throw new InvalidConfigurationPropertyValueException(
                     prefix + ".url",
                     null,
-                    "it must be set when " + prefix + ".user or " + prefix
+                    "It must be set when " + prefix + ".user or " + prefix
                             + ".password is, because the application's DataSource does not come from spring.datasource.url.");
         }
         String usedUser = user != null || application == null ? user : application.getUsername();
@@ -43,6 +43,9 @@ final class SeparateConnections {
     }
 
     private static DataSource open(String prefix, String url, @Nullable String user, @Nullable String password) {
+        if (!url.startsWith("jdbc:")) {
+            throw notAUrl(prefix, url);
+        }
         if (!url.startsWith("jdbc:postgresql:")) {
             DriverManagerDataSource dataSource = new DriverManagerDataSource(url);
             dataSource.setUsername(user);
@@ -54,8 +57,7 @@ final class SeparateConnections {
         try {
             dataSource.setUrl(url);
         } catch (IllegalArgumentException e) {
-            throw new InvalidConfigurationPropertyValueException(
-                    prefix + ".url", url, "it must be a JDBC URL such as jdbc:postgresql://host:5432/database.");
+            throw notAUrl(prefix, url);
         }
         if (user != null) {
             dataSource.setUser(user);
@@ -64,5 +66,10 @@ final class SeparateConnections {
             dataSource.setPassword(password);
         }
         return dataSource;
+    }
+
+    private static InvalidConfigurationPropertyValueException notAUrl(String prefix, String url) {
+        return new InvalidConfigurationPropertyValueException(
+                prefix + ".url", url, "It must be a JDBC URL such as jdbc:postgresql://host:5432/database.");
     }
 }
