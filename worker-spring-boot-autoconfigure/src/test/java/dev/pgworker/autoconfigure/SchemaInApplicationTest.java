@@ -6,10 +6,12 @@ import org.flywaydb.core.Flyway;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.extension.RegisterExtension;
+import org.springframework.beans.factory.annotation.Value;
 import org.springframework.boot.autoconfigure.AutoConfigurations;
 import org.springframework.boot.diagnostics.FailureAnalysis;
 import org.springframework.boot.flyway.autoconfigure.FlywayAutoConfiguration;
 import org.springframework.boot.test.context.runner.ApplicationContextRunner;
+import org.springframework.jdbc.core.simple.JdbcClient;
 import org.springframework.jdbc.datasource.DriverManagerDataSource;
 
 import dev.pgworker.event.WorkerEvent.JobCompleted;
@@ -52,6 +54,16 @@ class SchemaInApplicationTest {
         void order() {}
     }
 
+    /** Registered before every auto-configuration: the first bean to need the application's tables. */
+    static class ReadsOrders {
+
+        ReadsOrders(JdbcClient jdbc, @Value("${worker.schema.name}") String schema) {
+            jdbc.sql("select count(*) from " + schema + "_app.orders")
+                    .query(Integer.class)
+                    .single();
+        }
+    }
+
     private ApplicationContextRunner application() {
         return db.runner().withBean(Orders.class).withBean(RecordedEvents.class, () -> events);
     }
@@ -70,6 +82,7 @@ class SchemaInApplicationTest {
     @Test
     void theApplicationsMigrationsRunAfterOursAndMayAddJobs() {
         application()
+                .withUserConfiguration(ReadsOrders.class)
                 .withConfiguration(AutoConfigurations.of(FlywayAutoConfiguration.class))
                 .withPropertyValues(
                         "spring.flyway.locations=classpath:db/apptest",
