@@ -3,6 +3,7 @@ package dev.pgworker;
 import java.util.ArrayList;
 import java.util.Collection;
 import java.util.List;
+import java.util.Set;
 import java.util.concurrent.Executor;
 import javax.sql.DataSource;
 
@@ -81,6 +82,11 @@ public final class Worker implements AutoCloseable {
     /** Returns true between start and stop. */
     public synchronized boolean isRunning() {
         return running != null;
+    }
+
+    /** Returns the identifiers of the tasks that the worker serves, unmodifiable. */
+    public Set<String> tasks() {
+        return parts.tasks().identifiers();
     }
 
     /** Returns the id under which the running worker locks jobs, or null if it does not run. */

@@ -1,0 +1,39 @@
+package dev.pgworker.samples.quickstart;
+
+import java.io.IOException;
+import java.io.UncheckedIOException;
+import java.util.Map;
+
+import io.zonky.test.db.postgres.embedded.EmbeddedPostgres;
+import org.springframework.beans.factory.support.DefaultListableBeanFactory;
+import org.springframework.context.ApplicationContextInitializer;
+import org.springframework.context.support.GenericApplicationContext;
+import org.springframework.core.env.ConfigurableEnvironment;
+import org.springframework.core.env.MapPropertySource;
+
+/** Starts a PostgreSQL for the application unless it has been given one, and stops it as the last of all. */
+final class EmbeddedDatabase implements ApplicationContextInitializer<GenericApplicationContext> {
+
+    @Override
+    public void initialize(GenericApplicationContext context) {
+        ConfigurableEnvironment environment = context.getEnvironment();
+        if (!environment.containsProperty("spring.datasource.url")) {
+            String url = start(context.getDefaultListableBeanFactory());
+            environment
+                    .getPropertySources()
+                    .addLast(new MapPropertySource("embedded database", Map.of("spring.datasource.url", url)));
+        }
+    }
+
+    private static String start(DefaultListableBeanFactory beans) {
+        try {
+            EmbeddedPostgres server =
+                    EmbeddedPostgres.builder().setRegisterShutdownHook(false).start();
+            // Beans are destroyed in reverse order of their registration.
+            beans.registerDisposableBean("embeddedDatabase", server::close);
+            return server.getJdbcUrl("postgres", "postgres");
+        } catch (IOException e) {
+            throw new UncheckedIOException("The embedded PostgreSQL did not start", e);
+        }
+    }
+}

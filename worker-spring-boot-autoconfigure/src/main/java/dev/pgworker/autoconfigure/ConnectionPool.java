@@ -1,0 +1,59 @@
+package dev.pgworker.autoconfigure;
+
+import javax.sql.DataSource;
+
+import com.zaxxer.hikari.HikariConfigMXBean;
+import com.zaxxer.hikari.HikariDataSource;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+import org.springframework.boot.jdbc.DataSourceUnwrapper;
+import org.springframework.util.ClassUtils;
+
+/**
+ * Compares the size of the application's pool with what a worker needs: one connection permanently to listen, one to
+ * fetch and one to complete jobs.
+ */
+final class ConnectionPool {
+
+    private static final Logger log = LoggerFactory.getLogger(ConnectionPool.class);
+
+    private static final boolean HIKARI_PRESENT =
+            ClassUtils.isPresent("com.zaxxer.hikari.HikariDataSource", ConnectionPool.class.getClassLoader());
+
+    private ConnectionPool() {}
+
+    /**
+     * Warns of a pool that is small; does nothing for a pool that is not Hikari.
+     *
+     * @throws PoolTooSmallException if the worker cannot work with the pool
+     */
+    static void check(DataSource dataSource, boolean listensElsewhere) {
+        if (HIKARI_PRESENT) {
+            Hikari.check(dataSource, listensElsewhere);
+        }
+    }
+
+    /** Apart, so that the outer class loads without Hikari. */
+    private static final class Hikari {
+
+        static void check(DataSource dataSource, boolean listensElsewhere) {
+            HikariConfigMXBean pool =
+                    DataSourceUnwrapper.unwrap(dataSource, HikariConfigMXBean.class, HikariDataSource.class);
+            if (pool == null) {
+                return;
+            }
+            int size = pool.getMaximumPoolSize();
+            if (size == 1 && !listensElsewhere) {
+                throw new PoolTooSmallException();
+            }
+            int wanted = listensElsewhere ? 2 : 3;
+            if (size < wanted) {
+                log.warn(
+                        "The connection pool has {} connection(s), but the worker alone wants {}, and handlers need"
+                                + " theirs; raise spring.datasource.hikari.maximum-pool-size",
+                        size,
+                        wanted);
+            }
+        }
+    }
+}

@@ -1,0 +1,107 @@
+package dev.pgworker.autoconfigure;
+
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Set;
+
+import org.jspecify.annotations.Nullable;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+import org.springframework.aop.framework.autoproxy.AutoProxyUtils;
+import org.springframework.aop.scope.ScopedObject;
+import org.springframework.aop.scope.ScopedProxyUtils;
+import org.springframework.beans.factory.config.ConfigurableListableBeanFactory;
+import org.springframework.core.annotation.AnnotationUtils;
+
+import dev.pgworker.task.HandlerDefinitionException;
+import dev.pgworker.task.JobHandler;
+import dev.pgworker.task.JobHandlerMethods;
+import dev.pgworker.task.TaskRegistration;
+
+/**
+ * Finds the {@link JobHandler} methods of all beans without creating one. A bean that exists already is searched by
+ * its class, any other by the type it is declared with.
+ */
+final class HandlerBeans {
+
+    private static final Logger log = LoggerFactory.getLogger(HandlerBeans.class);
+
+    private final ConfigurableListableBeanFactory beanFactory;
+    private boolean searched;
+
+    HandlerBeans(ConfigurableListableBeanFactory beanFactory) {
+        this.beanFactory = beanFactory;
+    }
+
+    /**
+     * Returns the handlers in the order of their beans' registration.
+     *
+     * @throws HandlerDefinitionException if an annotated method cannot be a handler
+     */
+    List<TaskRegistration> find() {
+        searched = true;
+        List<TaskRegistration> found = new ArrayList<>();
+        for (String name : beanFactory.getBeanNamesForType(Object.class, true, false)) {
+            if (!ScopedProxyUtils.isScopedTarget(name)) {
+                found.addAll(handlersOf(name));
+            }
+        }
+        return found;
+    }
+
+    /** Returns true if {@link #find} has been called. */
+    boolean isSearched() {
+        return searched;
+    }
+
+    /**
+     * Searches again and refuses a result that an earlier search did not have: a bean whose method declares an
+     * interface shows its handlers only when it exists.
+     */
+    void requireComplete(Set<String> served) {
+        for (TaskRegistration handler : find()) {
+            if (!served.contains(handler.identifier())) {
+                throw new IllegalStateException("The Worker bean was created before the bean of " + handler.source()
+                        + " and does not serve its task \"" + handler.identifier()
+                        + "\". Inject ObjectProvider<Worker> instead of Worker, or declare the class of the"
+                        + " handler as the return type of its bean method.");
+            }
+        }
+    }
+
+    private List<TaskRegistration> handlersOf(String name) {
+        try {
+            Class<?> type = targetClass(name);
+            if (type == null || !AnnotationUtils.isCandidateClass(type, JobHandler.class)) {
+                return List.of();
+            }
+            List<TaskRegistration> handlers = JobHandlerMethods.find(type, () -> beanFactory.getBean(name));
+            if (!handlers.isEmpty() && isCreated(name)) {
+                // Refuses a proxy that does not offer the methods.
+                JobHandlerMethods.find(beanFactory.getBean(name));
+            }
+            return handlers;
+        } catch (HandlerDefinitionException e) {
+            throw e;
+        } catch (IllegalStateException | LinkageError e) {
+            // A method mentions a class of an optional dependency that is not there.
+            log.debug("The methods of bean {} cannot be read", name, e);
+            return List.of();
+        }
+    }
+
+    private @Nullable Class<?> targetClass(String name) {
+        Class<?> type = AutoProxyUtils.determineTargetClass(beanFactory, name);
+        if (type != null && ScopedObject.class.isAssignableFrom(type)) {
+            Class<?> scoped =
+                    AutoProxyUtils.determineTargetClass(beanFactory, ScopedProxyUtils.getTargetBeanName(name));
+            return scoped == null ? type : scoped;
+        }
+        return type;
+    }
+
+    /** Returns false for what a factory bean makes, even if it has been made. */
+    private boolean isCreated(String name) {
+        return beanFactory.containsSingleton(name) && !beanFactory.isFactoryBean(name);
+    }
+}

@@ -1,0 +1,162 @@
+package dev.pgworker.autoconfigure;
+
+import java.util.ArrayList;
+import java.util.List;
+import javax.sql.DataSource;
+
+import org.jspecify.annotations.Nullable;
+import org.springframework.beans.factory.ObjectProvider;
+import org.springframework.beans.factory.config.ConfigurableListableBeanFactory;
+import org.springframework.boot.autoconfigure.AutoConfiguration;
+import org.springframework.boot.autoconfigure.condition.ConditionalOnMissingBean;
+import org.springframework.boot.autoconfigure.condition.ConditionalOnProperty;
+import org.springframework.boot.autoconfigure.condition.ConditionalOnSingleCandidate;
+import org.springframework.boot.context.properties.EnableConfigurationProperties;
+import org.springframework.boot.jdbc.autoconfigure.JdbcConnectionDetails;
+import org.springframework.boot.sql.init.dependency.DatabaseInitializationDependencyConfigurer;
+import org.springframework.boot.thread.Threading;
+import org.springframework.context.annotation.Bean;
+import org.springframework.context.annotation.Configuration;
+import org.springframework.context.annotation.Import;
+import org.springframework.context.annotation.Lazy;
+import org.springframework.core.env.Environment;
+import org.springframework.core.task.SimpleAsyncTaskExecutor;
+import tools.jackson.databind.json.JsonMapper;
+
+import dev.pgworker.Worker;
+import dev.pgworker.WorkerClient;
+import dev.pgworker.WorkerSettings;
+import dev.pgworker.event.WorkerEventListener;
+import dev.pgworker.job.JobScheduler;
+import dev.pgworker.schema.SchemaMigrator;
+import dev.pgworker.schema.WorkerSchema;
+import dev.pgworker.task.PayloadCodec;
+import dev.pgworker.task.TaskRegistration;
+
+/** Configures PgWorker on the application's data source: adding jobs always, running them unless that is disabled. */
+@AutoConfiguration(
+        afterName = {
+            "org.springframework.boot.jdbc.autoconfigure.DataSourceAutoConfiguration",
+            "org.springframework.boot.jackson.autoconfigure.JacksonAutoConfiguration"
+        })
+@ConditionalOnSingleCandidate(DataSource.class)
+@EnableConfigurationProperties(WorkerProperties.class)
+@Import(DatabaseInitializationDependencyConfigurer.class)
+public final class WorkerAutoConfiguration {
+
+    @Bean
+    @ConditionalOnMissingBean
+    WorkerSchema workerSchema(WorkerProperties properties) {
+        return properties.workerSchema();
+    }
+
+    @Bean
+    @ConditionalOnMissingBean
+    WorkerSettings workerSettings(WorkerProperties properties) {
+        return properties.workerSettings();
+    }
+
+    @Bean
+    @ConditionalOnMissingBean
+    PayloadCodec workerPayloadCodec(ObjectProvider<JsonMapper> mapper) {
+        return new PayloadCodec(mapper.getIfAvailable(JsonMapper::new));
+    }
+
+    @Bean
+    @ConditionalOnMissingBean
+    SchemaMigrator workerSchemaMigrator(
+            DataSource dataSource,
+            WorkerSchema schema,
+            WorkerProperties properties,
+            ObjectProvider<JdbcConnectionDetails> connectionDetails) {
+        WorkerProperties.Schema credentials = properties.schema();
+        DataSource separate = SeparateConnections.create(
+                "worker.schema",
+                credentials.url(),
+                credentials.user(),
+                credentials.password(),
+                connectionDetails.getIfAvailable());
+        return new SchemaMigrator(separate == null ? dataSource : separate, schema);
+    }
+
+    @Bean
+    @ConditionalOnMissingBean
+    WorkerSchemaInitializer workerSchemaInitializer(SchemaMigrator migrator, WorkerProperties properties) {
+        return new WorkerSchemaInitializer(migrator, properties.schema().mode());
+    }
+
+    /** Depends on the initializer alone, so that an application's migrations in Java may add jobs. */
+    @Bean
+    @ConditionalOnMissingBean
+    JobScheduler jobScheduler(
+            DataSource dataSource, WorkerSchema schema, PayloadCodec codec, WorkerSchemaInitializer initializer) {
+        return WorkerClient.jobScheduler(dataSource, schema, codec);
+    }
+
+    /** What an application needs that runs jobs. */
+    @Configuration(proxyBeanMethods = false)
+    @ConditionalOnProperty(name = "worker.enabled", matchIfMissing = true)
+    static class Running {
+
+        private static final String HANDLER_THREADS = "worker-job-";
+
+        @Bean
+        HandlerBeans workerHandlerBeans(ConfigurableListableBeanFactory beanFactory) {
+            return new HandlerBeans(beanFactory);
+        }
+
+        @Bean
+        @Lazy
+        @ConditionalOnMissingBean
+        Worker worker(
+                DataSource dataSource,
+                WorkerSchema schema,
+                WorkerSettings settings,
+                PayloadCodec codec,
+                JobScheduler jobScheduler,
+                WorkerProperties properties,
+                ObjectProvider<JdbcConnectionDetails> connectionDetails,
+                HandlerBeans handlerBeans,
+                ObjectProvider<TaskRegistration> registrations,
+                ObjectProvider<WorkerEventListener> listeners,
+                ObjectProvider<WorkerBuilderCustomizer> customizers,
+                Environment environment) {
+            List<TaskRegistration> tasks = new ArrayList<>(handlerBeans.find());
+            registrations.orderedStream().forEach(tasks::add);
+            Worker.Builder builder = Worker.builder(dataSource)
+                    .schema(schema)
+                    .settings(settings)
+                    .codec(codec)
+                    .jobScheduler(jobScheduler)
+                    .listenDataSource(listenDataSource(properties, connectionDetails.getIfAvailable()))
+                    .tasks(tasks);
+            if (Threading.VIRTUAL.isActive(environment)) {
+                SimpleAsyncTaskExecutor executor = new SimpleAsyncTaskExecutor(HANDLER_THREADS);
+                executor.setVirtualThreads(true);
+                builder.handlerExecutor(executor);
+            }
+            listeners.orderedStream().forEach(builder::listener);
+            customizers.orderedStream().forEach(customizer -> customizer.customize(builder));
+            return builder.build();
+        }
+
+        @Bean
+        WorkerLifecycle workerLifecycle(
+                ObjectProvider<Worker> worker,
+                HandlerBeans handlerBeans,
+                DataSource dataSource,
+                WorkerProperties properties) {
+            return new WorkerLifecycle(
+                    worker,
+                    handlerBeans,
+                    () -> ConnectionPool.check(dataSource, properties.listen().isSeparate()));
+        }
+
+        private static @Nullable DataSource listenDataSource(
+                WorkerProperties properties, @Nullable JdbcConnectionDetails application) {
+            WorkerProperties.Listen listen = properties.listen();
+            return SeparateConnections.create(
+                    "worker.listen", listen.url(), listen.user(), listen.password(), application);
+        }
+    }
+}

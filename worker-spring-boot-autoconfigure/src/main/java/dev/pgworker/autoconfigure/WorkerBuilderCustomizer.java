@@ -1,0 +1,14 @@
+package dev.pgworker.autoconfigure;
+
+import dev.pgworker.Worker;
+
+/**
+ * Changes the auto-configured worker before it is built. Declare beans of this type; they are applied in order, after
+ * properties, handlers and listeners.
+ */
+@FunctionalInterface
+public interface WorkerBuilderCustomizer {
+
+    /** Changes the builder. */
+    void customize(Worker.Builder builder);
+}

@@ -1,0 +1,161 @@
+package dev.pgworker.autoconfigure;
+
+import java.time.Duration;
+import java.util.function.Consumer;
+
+import org.jspecify.annotations.Nullable;
+import org.springframework.boot.context.properties.ConfigurationProperties;
+import org.springframework.boot.context.properties.bind.DefaultValue;
+import org.springframework.boot.context.properties.source.InvalidConfigurationPropertyValueException;
+
+import dev.pgworker.WorkerSettings;
+import dev.pgworker.schema.SchemaMode;
+import dev.pgworker.schema.WorkerSchema;
+
+/**
+ * The properties of PgWorker.
+ *
+ * @param enabled Whether this application runs jobs. If not, it can still add them.
+ * @param concurrency How many jobs run at the same time, 1 to 10000. Unless set, the number of processors, but at
+ *     least 2.
+ * @param pollInterval How often to look for jobs although nothing announced any.
+ * @param shutdown How the worker stops.
+ * @param schema The database schema that holds the jobs.
+ * @param listen The connection that listens for notifications.
+ * @param recovery How dead workers are told from living ones.
+ */
+@ConfigurationProperties("worker")
+public record WorkerProperties(
+        @DefaultValue("true") boolean enabled,
+        @Nullable Integer concurrency,
+        @DefaultValue("2s") Duration pollInterval,
+        @DefaultValue Shutdown shutdown,
+        @DefaultValue Schema schema,
+        @DefaultValue Listen listen,
+        @DefaultValue Recovery recovery) {
+
+    /**
+     * How the worker stops.
+     *
+     * @param gracePeriod How long running jobs may go on when the application stops, before they are interrupted.
+     * @param interruptedJobRetryDelay When a job that was interrupted by a stop runs again.
+     */
+    public record Shutdown(
+            @DefaultValue("5s") Duration gracePeriod,
+            @DefaultValue("30s") Duration interruptedJobRetryDelay) {}
+
+    /**
+     * The database schema that holds the jobs.
+     *
+     * @param name Name of the schema: lower-case letters, digits and underscores.
+     * @param mode What happens to the schema at startup.
+     * @param url JDBC URL for migrating the schema. Unless set, the application's.
+     * @param user User that migrates the schema. Unless set, the application's.
+     * @param password Password of the user that migrates the schema. Unless set, the application's.
+     */
+    public record Schema(
+            @DefaultValue("graphile_worker") String name,
+            @DefaultValue("migrate") SchemaMode mode,
+            @Nullable String url,
+            @Nullable String user,
+            @Nullable String password) {
+
+        /** Leaves the password out. */
+        @Override
+        public String toString() {
+            return "Schema[name=" + name + ", mode=" + mode + ", url=" + url + ", user=" + user + "]";
+        }
+    }
+
+    /**
+     * The connection that listens for notifications. With any of these set, it is opened apart from the application's
+     * pool, for instance past a connection pooler that does not pass notifications on.
+     *
+     * @param url JDBC URL of the listening connection. Unless set, the application's.
+     * @param user User of the listening connection. Unless set, the application's.
+     * @param password Password of the user of the listening connection. Unless set, the application's.
+     */
+    public record Listen(
+            @Nullable String url,
+            @Nullable String user,
+            @Nullable String password) {
+
+        boolean isSeparate() {
+            return url != null || user != null || password != null;
+        }
+
+        /** Leaves the password out. */
+        @Override
+        public String toString() {
+            return "Listen[url=" + url + ", user=" + user + "]";
+        }
+    }
+
+    /**
+     * How dead workers are told from living ones.
+     *
+     * @param heartbeatInterval How often the worker tells the database that it lives.
+     */
+    public record Recovery(@DefaultValue("30s") Duration heartbeatInterval) {}
+
+    /**
+     * Returns the name of the schema.
+     *
+     * @throws InvalidConfigurationPropertyValueException if it is not allowed
+     */
+    WorkerSchema workerSchema() {
+        try {
+            return new WorkerSchema(schema.name());
+        } catch (IllegalArgumentException e) {
+            throw new InvalidConfigurationPropertyValueException(
+                    "worker.schema.name", schema.name(), sentence(e.getMessage()));
+        }
+    }
+
+    /**
+     * Returns the settings of the worker.
+     *
+     * @throws InvalidConfigurationPropertyValueException if one is out of its range
+     */
+    WorkerSettings workerSettings() {
+        WorkerSettings.Builder settings = WorkerSettings.builder();
+        Integer jobs = concurrency;
+        if (jobs != null) {
+            set(settings, "worker.concurrency", jobs, builder -> builder.concurrency(jobs));
+        }
+        set(settings, "worker.poll-interval", pollInterval, builder -> builder.pollInterval(pollInterval));
+        set(
+                settings,
+                "worker.shutdown.grace-period",
+                shutdown.gracePeriod(),
+                builder -> builder.shutdownGracePeriod(shutdown.gracePeriod()));
+        set(
+                settings,
+                "worker.shutdown.interrupted-job-retry-delay",
+                shutdown.interruptedJobRetryDelay(),
+                builder -> builder.interruptedJobRetryDelay(shutdown.interruptedJobRetryDelay()));
+        set(
+                settings,
+                "worker.recovery.heartbeat-interval",
+                recovery.heartbeatInterval(),
+                builder -> builder.heartbeatInterval(recovery.heartbeatInterval()));
+        return settings.build();
+    }
+
+    /** Sets one value after trying it alone, so that a refusal is known to be about this property. */
+    private static void set(
+            WorkerSettings.Builder settings, String property, Object value, Consumer<WorkerSettings.Builder> set) {
+        try {
+            WorkerSettings.Builder alone = WorkerSettings.builder();
+            set.accept(alone);
+            WorkerSettings unused = alone.build();
+        } catch (IllegalArgumentException e) {
+            throw new InvalidConfigurationPropertyValueException(property, value, sentence(e.getMessage()));
+        }
+        set.accept(settings);
+    }
+
+    private static String sentence(@Nullable String message) {
+        return message + ".";
+    }
+}

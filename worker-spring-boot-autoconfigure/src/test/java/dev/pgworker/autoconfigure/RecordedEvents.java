@@ -1,0 +1,32 @@
+package dev.pgworker.autoconfigure;
+
+import java.util.concurrent.BlockingQueue;
+import java.util.concurrent.LinkedBlockingQueue;
+import java.util.concurrent.TimeUnit;
+
+import dev.pgworker.event.WorkerEvent;
+import dev.pgworker.event.WorkerEventListener;
+
+/** Records events and lets a test wait for them. */
+final class RecordedEvents implements WorkerEventListener {
+
+    private final BlockingQueue<WorkerEvent> events = new LinkedBlockingQueue<>();
+
+    @Override
+    public void onEvent(WorkerEvent event) {
+        events.add(event);
+    }
+
+    /** Waits for the next event of a type; what comes before it is forgotten. */
+    <E extends WorkerEvent> E await(Class<E> type) throws InterruptedException {
+        while (true) {
+            WorkerEvent event = events.poll(30, TimeUnit.SECONDS);
+            if (event == null) {
+                throw new AssertionError("Waited in vain for " + type.getSimpleName());
+            }
+            if (type.isInstance(event)) {
+                return type.cast(event);
+            }
+        }
+    }
+}

@@ -1,0 +1,383 @@
+package dev.pgworker.autoconfigure;
+
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.concurrent.CountDownLatch;
+import javax.sql.DataSource;
+
+import com.zaxxer.hikari.HikariDataSource;
+import org.flywaydb.core.Flyway;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.condition.EnabledForJreRange;
+import org.junit.jupiter.api.condition.JRE;
+import org.junit.jupiter.api.extension.RegisterExtension;
+import org.springframework.boot.LazyInitializationBeanFactoryPostProcessor;
+import org.springframework.boot.autoconfigure.AutoConfigurations;
+import org.springframework.boot.diagnostics.FailureAnalysis;
+import org.springframework.boot.test.context.runner.ApplicationContextRunner;
+import org.springframework.context.ApplicationContext;
+import org.springframework.context.SmartLifecycle;
+import org.springframework.context.annotation.Bean;
+import org.springframework.core.annotation.Order;
+import org.springframework.jdbc.datasource.DriverManagerDataSource;
+import tools.jackson.databind.PropertyNamingStrategies;
+import tools.jackson.databind.json.JsonMapper;
+
+import dev.pgworker.Worker;
+import dev.pgworker.WorkerSettings;
+import dev.pgworker.event.WorkerEvent.JobCompleted;
+import dev.pgworker.event.WorkerEvent.WorkerStarted;
+import dev.pgworker.event.WorkerEvent.WorkerStopped;
+import dev.pgworker.job.JobScheduler;
+import dev.pgworker.job.Task;
+import dev.pgworker.schema.SchemaMigrator;
+import dev.pgworker.schema.SchemaMode;
+import dev.pgworker.schema.WorkerSchema;
+import dev.pgworker.task.PayloadCodec;
+import dev.pgworker.task.TaskRegistration;
+import dev.pgworker.testsupport.TestPostgres;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+class WorkerAutoConfigurationTest {
+
+    private static final Task<Greetings.Greeting> HELLO = Task.of("hello", Greetings.Greeting.class);
+
+    @RegisterExtension
+    final TestDatabase db = new TestDatabase();
+
+    private final RecordedEvents events = new RecordedEvents();
+
+    private ApplicationContextRunner application() {
+        return db.runner().withBean(Greetings.class).withBean(RecordedEvents.class, () -> events);
+    }
+
+    @Test
+    void installsTheSchemaAndRunsJobs() {
+        application().run(context -> {
+            assertThat(context)
+                    .hasSingleBean(WorkerSchema.class)
+                    .hasSingleBean(WorkerSettings.class)
+                    .hasSingleBean(PayloadCodec.class)
+                    .hasSingleBean(SchemaMigrator.class)
+                    .hasSingleBean(WorkerSchemaInitializer.class)
+                    .hasSingleBean(JobScheduler.class)
+                    .hasSingleBean(Worker.class)
+                    .doesNotHaveBean(Flyway.class);
+            events.await(WorkerStarted.class);
+
+            context.getBean(JobScheduler.class).addJob(HELLO, new Greetings.Greeting("Ada"));
+
+            events.await(JobCompleted.class);
+            assertThat(context.getBean(Greetings.class).names).containsExactly("Ada");
+        });
+        assertThat(db.jobs()).isZero();
+    }
+
+    @Test
+    void doesNothingWithoutADataSource() {
+        new ApplicationContextRunner()
+                .withConfiguration(AutoConfigurations.of(WorkerAutoConfiguration.class))
+                .withBean(Greetings.class)
+                .run(context -> assertThat(context)
+                        .hasNotFailed()
+                        .doesNotHaveBean(JobScheduler.class)
+                        .doesNotHaveBean(Worker.class)
+                        .doesNotHaveBean(WorkerLifecycle.class));
+    }
+
+    @Test
+    void onlyAddsJobsWhenDisabled() {
+        application().withPropertyValues("worker.enabled=false").run(context -> {
+            assertThat(context).doesNotHaveBean(Worker.class).doesNotHaveBean(WorkerLifecycle.class);
+            context.getBean(JobScheduler.class).addJob("hello");
+            assertThat(db.jobs()).isEqualTo(1);
+        });
+    }
+
+    @Test
+    void startsNoWorkerWithoutHandlers() {
+        db.runner()
+                .withPropertyValues("spring.datasource.hikari.maximum-pool-size=1")
+                .run(context -> {
+                    assertThat(context).hasNotFailed();
+                    assertThat(context.getBean(Worker.class).isRunning()).isFalse();
+                    context.getBean(JobScheduler.class).addJob("hello");
+                });
+        assertThat(db.jobs()).isEqualTo(1);
+    }
+
+    @Test
+    void backsOffForTheApplicationsOwnBeans() {
+        WorkerSchema schema = new WorkerSchema(db.schema());
+        WorkerSettings settings = WorkerSettings.builder().concurrency(3).build();
+        PayloadCodec codec = new PayloadCodec(new JsonMapper());
+        db.runner()
+                .withPropertyValues("worker.schema.name=unused")
+                .withBean("mySchema", WorkerSchema.class, () -> schema)
+                .withBean("mySettings", WorkerSettings.class, () -> settings)
+                .withBean("myCodec", PayloadCodec.class, () -> codec)
+                .run(context -> {
+                    assertThat(context).getBean(WorkerSchema.class).isSameAs(schema);
+                    assertThat(context).getBean(WorkerSettings.class).isSameAs(settings);
+                    assertThat(context).getBean(PayloadCodec.class).isSameAs(codec);
+                    assertThat(db.isInstalled()).isTrue();
+                });
+    }
+
+    @Test
+    void backsOffForTheApplicationsOwnSchedulerAndMigrator() {
+        JobScheduler scheduler = (identifier, payload, spec) -> {
+            throw new UnsupportedOperationException();
+        };
+        db.runner()
+                .withBean("myScheduler", JobScheduler.class, () -> scheduler)
+                .withBean(MigratesNothing.class)
+                .run(context -> {
+                    assertThat(context).getBean(JobScheduler.class).isSameAs(scheduler);
+                    assertThat(context).hasSingleBean(WorkerSchemaInitializer.class);
+                    assertThat(db.isInstalled()).isFalse();
+                });
+    }
+
+    static class MigratesNothing {
+
+        @Bean
+        WorkerSchemaInitializer mine(DataSource dataSource) {
+            return new WorkerSchemaInitializer(new SchemaMigrator(dataSource, WorkerSchema.DEFAULT), SchemaMode.NONE);
+        }
+
+        @Bean
+        SchemaMigrator myMigrator(DataSource dataSource) {
+            return new SchemaMigrator(dataSource, WorkerSchema.DEFAULT);
+        }
+    }
+
+    @Test
+    void startsAndStopsTheApplicationsOwnWorker() {
+        application().withUserConfiguration(OwnWorker.class).run(context -> {
+            Worker worker = context.getBean(Worker.class);
+            assertThat(context.getBeanNamesForType(Worker.class)).containsExactly("myWorker");
+            assertThat(worker.tasks()).containsExactly("mine");
+            assertThat(worker.isRunning()).isTrue();
+        });
+    }
+
+    static class OwnWorker {
+
+        @Bean
+        Worker myWorker(DataSource dataSource, WorkerSchema schema) {
+            return Worker.builder(dataSource)
+                    .schema(schema)
+                    .task(Task.of("mine", Object.class), (payload, context) -> {})
+                    .build();
+        }
+    }
+
+    @Test
+    void usesTheApplicationsJsonMapper() {
+        db.runner()
+                .withBean(
+                        JsonMapper.class,
+                        () -> JsonMapper.builder()
+                                .propertyNamingStrategy(PropertyNamingStrategies.SNAKE_CASE)
+                                .build())
+                .run(context -> {
+                    record Person(String firstName) {}
+                    context.getBean(JobScheduler.class).addJob("hello", new Person("Ada"));
+                    assertThat(db.sql("select payload->>'first_name' from {schema}._private_jobs")
+                                    .query(String.class)
+                                    .single())
+                            .isEqualTo("Ada");
+                });
+    }
+
+    @Test
+    void appliesCustomizersInOrderAndAddsRegistrations() {
+        List<Integer> order = new ArrayList<>();
+        @Order(1)
+        class First implements WorkerBuilderCustomizer {
+            @Override
+            public void customize(Worker.Builder builder) {
+                order.add(1);
+            }
+        }
+        @Order(2)
+        class Second implements WorkerBuilderCustomizer {
+            @Override
+            public void customize(Worker.Builder builder) {
+                order.add(2);
+                builder.task(Task.of("customized", Object.class), (payload, context) -> {});
+            }
+        }
+        application()
+                .withBean("a", WorkerBuilderCustomizer.class, Second::new)
+                .withBean("b", WorkerBuilderCustomizer.class, First::new)
+                .withBean(
+                        TaskRegistration.class,
+                        () -> TaskRegistration.of(Task.of("registered", Object.class), (payload, context) -> {}))
+                .run(context -> {
+                    assertThat(order).containsExactly(1, 2);
+                    assertThat(context.getBean(Worker.class).tasks())
+                            .containsExactly("hello", "registered", "customized");
+                });
+    }
+
+    @Test
+    void startsNoThreadBeforeTheContextIsReady() {
+        application().withBean("late", LateSingleton.class).run(context -> {
+            assertThat(context.getBean(LateSingleton.class).workerThreads).isEmpty();
+            assertThat(workerThreads()).isNotEmpty();
+        });
+        assertThat(workerThreads()).isEmpty();
+    }
+
+    /** Looks at the threads after all singletons exist, and after the worker has been built. */
+    static class LateSingleton implements SmartLifecycle {
+
+        List<String> workerThreads;
+
+        @Override
+        public void start() {
+            workerThreads = workerThreads();
+        }
+
+        @Override
+        public void stop() {}
+
+        @Override
+        public boolean isRunning() {
+            return false;
+        }
+
+        @Override
+        public int getPhase() {
+            return 0;
+        }
+    }
+
+    private static List<String> workerThreads() {
+        return Thread.getAllStackTraces().keySet().stream()
+                .map(Thread::getName)
+                .filter(name -> name.startsWith("worker-"))
+                .toList();
+    }
+
+    @Test
+    void stopsAndStartsAgainWithTheContextsLifecycle() {
+        application().run(context -> {
+            events.await(WorkerStarted.class);
+            context.getSourceApplicationContext().stop();
+            events.await(WorkerStopped.class);
+            assertThat(context.getBean(Worker.class).isRunning()).isFalse();
+
+            context.getSourceApplicationContext().start();
+            events.await(WorkerStarted.class);
+            context.getBean(JobScheduler.class).addJob(HELLO, new Greetings.Greeting("Ada"));
+            events.await(JobCompleted.class);
+        });
+    }
+
+    @Test
+    void runningJobsMayEndBeforeTheContextIsClosed() {
+        CountDownLatch started = new CountDownLatch(1);
+        CountDownLatch closing = new CountDownLatch(1);
+        db.runner()
+                .withBean(RecordedEvents.class, () -> events)
+                .withBean(
+                        TaskRegistration.class,
+                        () -> TaskRegistration.of(Task.of("slow", Object.class), (payload, context) -> {
+                            started.countDown();
+                            closing.await();
+                        }))
+                .run(context -> {
+                    context.getBean(JobScheduler.class).addJob("slow");
+                    started.await();
+                    Thread close = new Thread(context::close);
+                    close.start();
+                    closing.countDown();
+                    close.join(Duration.ofSeconds(30).toMillis());
+                    events.await(JobCompleted.class);
+                });
+        assertThat(db.jobs()).isZero();
+    }
+
+    @Test
+    void refusesAPoolOfOneThatTheListenerWouldHold() {
+        application()
+                .withPropertyValues("spring.datasource.hikari.maximum-pool-size=1")
+                .run(context -> {
+                    FailureAnalysis analysis = FailureAnalyses.of(context.getStartupFailure());
+                    assertThat(analysis.getAction())
+                            .contains("spring.datasource.hikari.maximum-pool-size")
+                            .contains("worker.listen.url");
+                });
+    }
+
+    @Test
+    void worksWithAPoolOfOneWhenItListensElsewhere() {
+        application()
+                .withPropertyValues(
+                        "spring.datasource.hikari.maximum-pool-size=1", "worker.listen.url=" + TestPostgres.jdbcUrl())
+                .run(this::runsAJob);
+    }
+
+    @Test
+    void worksWithAPoolOfTwo() {
+        application()
+                .withPropertyValues("spring.datasource.hikari.maximum-pool-size=2")
+                .run(this::runsAJob);
+    }
+
+    @Test
+    void worksWithAPoolWithoutAutoCommit() {
+        application()
+                .withPropertyValues("spring.datasource.hikari.auto-commit=false")
+                .run(this::runsAJob);
+        assertThat(db.jobs()).isZero();
+    }
+
+    @Test
+    void worksWithADataSourceOfTheApplicationsOwn() {
+        application()
+                .withBean("mine", DataSource.class, () -> new DriverManagerDataSource(TestPostgres.jdbcUrl()))
+                .run(context -> {
+                    assertThat(context).doesNotHaveBean(HikariDataSource.class);
+                    runsAJob(context);
+                });
+    }
+
+    @Test
+    void worksWithLazyInitialization() {
+        application()
+                .withInitializer(context ->
+                        context.addBeanFactoryPostProcessor(new LazyInitializationBeanFactoryPostProcessor()))
+                .run(this::runsAJob);
+    }
+
+    @Test
+    @EnabledForJreRange(min = JRE.JAVA_21)
+    void runsHandlersOnVirtualThreadsWhereTheyAreOn() {
+        application().withPropertyValues("spring.threads.virtual.enabled=true").run(context -> {
+            runsAJob(context);
+            Thread thread = context.getBean(Greetings.class).thread;
+            assertThat(thread.getName()).startsWith("worker-job-");
+            assertThat(Thread.class.getMethod("isVirtual").invoke(thread)).isEqualTo(true);
+        });
+    }
+
+    @Test
+    void runsHandlersOnNamedPlatformThreads() {
+        application().run(context -> {
+            runsAJob(context);
+            assertThat(context.getBean(Greetings.class).thread.getName()).startsWith("worker-job-");
+        });
+    }
+
+    private void runsAJob(ApplicationContext context) throws InterruptedException {
+        context.getBean(JobScheduler.class).addJob(HELLO, new Greetings.Greeting("Ada"));
+        events.await(JobCompleted.class);
+        assertThat(context.getBean(Greetings.class).names).containsExactly("Ada");
+    }
+}

@@ -1,0 +1,105 @@
+package dev.pgworker.autoconfigure;
+
+import java.io.IOException;
+import java.io.InputStream;
+import java.util.Map;
+import java.util.TreeMap;
+
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.extension.RegisterExtension;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
+import org.springframework.boot.context.properties.bind.Binder;
+import org.springframework.boot.diagnostics.FailureAnalysis;
+import org.springframework.mock.env.MockEnvironment;
+import tools.jackson.databind.JsonNode;
+import tools.jackson.databind.json.JsonMapper;
+
+import dev.pgworker.WorkerSettings;
+import dev.pgworker.schema.SchemaMode;
+import dev.pgworker.schema.WorkerSchema;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+class WorkerPropertiesTest {
+
+    @RegisterExtension
+    final TestDatabase db = new TestDatabase();
+
+    @Test
+    void everyPropertyHasADescriptionAndTheseDefaults() throws IOException {
+        Map<String, String> defaults = new TreeMap<>();
+        try (InputStream metadata = getClass().getResourceAsStream("/META-INF/spring-configuration-metadata.json")) {
+            for (JsonNode property : new JsonMapper().readTree(metadata).path("properties")) {
+                String name = property.path("name").asString();
+                assertThat(property.path("description").asString())
+                        .as("description of " + name)
+                        .endsWith(".");
+                defaults.put(name, property.path("defaultValue").asString("unset"));
+            }
+        }
+        assertThat(defaults)
+                .containsExactly(
+                        Map.entry("worker.concurrency", "unset"),
+                        Map.entry("worker.enabled", "true"),
+                        Map.entry("worker.listen.password", "unset"),
+                        Map.entry("worker.listen.url", "unset"),
+                        Map.entry("worker.listen.user", "unset"),
+                        Map.entry("worker.poll-interval", "2s"),
+                        Map.entry("worker.recovery.heartbeat-interval", "30s"),
+                        Map.entry("worker.schema.mode", "migrate"),
+                        Map.entry("worker.schema.name", "graphile_worker"),
+                        Map.entry("worker.schema.password", "unset"),
+                        Map.entry("worker.schema.url", "unset"),
+                        Map.entry("worker.schema.user", "unset"),
+                        Map.entry("worker.shutdown.grace-period", "5s"),
+                        Map.entry("worker.shutdown.interrupted-job-retry-delay", "30s"));
+    }
+
+    @Test
+    void theDefaultsAreThoseOfTheEngine() {
+        WorkerProperties properties = Binder.get(new MockEnvironment()).bindOrCreate("worker", WorkerProperties.class);
+
+        assertThat(properties.workerSettings())
+                .isEqualTo(WorkerSettings.builder().build());
+        assertThat(properties.workerSchema()).isEqualTo(WorkerSchema.DEFAULT);
+        assertThat(properties.schema().mode()).isEqualTo(SchemaMode.MIGRATE);
+        assertThat(properties.enabled()).isTrue();
+    }
+
+    @Test
+    void passwordsAreNotPrinted() {
+        WorkerProperties properties = Binder.get(new MockEnvironment()
+                        .withProperty("worker.schema.password", "secret")
+                        .withProperty("worker.listen.password", "secret"))
+                .bindOrCreate("worker", WorkerProperties.class);
+
+        assertThat(properties.toString()).doesNotContain("secret");
+    }
+
+    @ParameterizedTest
+    @CsvSource(delimiter = '|', textBlock = """
+                    worker.concurrency | 0 | between 1 and 10000
+                    worker.concurrency | 10001 | between 1 and 10000
+                    worker.concurrency | many | java.lang.Integer
+                    worker.poll-interval | 0s | at least 1 ms
+                    worker.poll-interval | often | java.time.Duration
+                    worker.shutdown.grace-period | -1s | between 0 and 365 days
+                    worker.shutdown.interrupted-job-retry-delay | 400d | between 0 and 365 days
+                    worker.recovery.heartbeat-interval | 0s | at least 1 ms
+                    worker.schema.name | Jobs | only lower-case letters, digits and underscores
+                    worker.schema.mode | update | MIGRATE
+                    worker.schema.url | postgres://db | jdbc:postgresql://host:5432/database
+                    """)
+    void aBadValueStopsTheStartWithThePropertyNamed(String property, String value, String allowed) {
+        db.runner()
+                .withBean(Greetings.class)
+                .withPropertyValues(property + "=" + value)
+                .run(context -> {
+                    assertThat(context).hasFailed();
+                    FailureAnalysis analysis = FailureAnalyses.of(context.getStartupFailure());
+                    assertThat(analysis.getDescription()).contains(property);
+                    assertThat(analysis.getDescription() + analysis.getAction()).contains(allowed);
+                });
+    }
+}
