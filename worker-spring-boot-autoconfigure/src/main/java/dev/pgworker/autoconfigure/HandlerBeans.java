@@ -10,12 +10,14 @@ import org.slf4j.LoggerFactory;
 import org.springframework.aop.framework.autoproxy.AutoProxyUtils;
 import org.springframework.aop.scope.ScopedObject;
 import org.springframework.aop.scope.ScopedProxyUtils;
+import org.springframework.beans.BeanUtils;
 import org.springframework.beans.factory.config.ConfigurableListableBeanFactory;
 import org.springframework.core.annotation.AnnotationUtils;
 
 import dev.pgworker.task.HandlerDefinitionException;
 import dev.pgworker.task.JobHandler;
 import dev.pgworker.task.JobHandlerMethods;
+import dev.pgworker.task.RetryPolicy;
 import dev.pgworker.task.TaskRegistration;
 
 /**
@@ -75,7 +77,8 @@ final class HandlerBeans {
             if (type == null || !AnnotationUtils.isCandidateClass(type, JobHandler.class)) {
                 return List.of();
             }
-            List<TaskRegistration> handlers = JobHandlerMethods.find(type, () -> beanFactory.getBean(name));
+            List<TaskRegistration> handlers =
+                    JobHandlerMethods.find(type, () -> beanFactory.getBean(name), this::retryPolicy);
             if (!handlers.isEmpty() && isCreated(name)) {
                 // Refuses a proxy that does not offer the methods.
                 JobHandlerMethods.find(beanFactory.getBean(name));
@@ -88,6 +91,11 @@ final class HandlerBeans {
             log.debug("The methods of bean {} cannot be read", name, e);
             return List.of();
         }
+    }
+
+    private RetryPolicy retryPolicy(Class<? extends RetryPolicy> type) {
+        RetryPolicy bean = beanFactory.getBeanProvider(type).getIfUnique();
+        return bean == null ? BeanUtils.instantiateClass(type) : bean;
     }
 
     private @Nullable Class<?> targetClass(String name) {

@@ -1,7 +1,9 @@
 package dev.pgworker.autoconfigure;
 
 import java.util.ArrayList;
+import java.util.LinkedHashSet;
 import java.util.List;
+import java.util.Set;
 import javax.sql.DataSource;
 
 import org.jspecify.annotations.Nullable;
@@ -21,6 +23,7 @@ import org.springframework.context.annotation.Import;
 import org.springframework.context.annotation.Lazy;
 import org.springframework.core.env.Environment;
 import org.springframework.core.task.SimpleAsyncTaskExecutor;
+import org.springframework.transaction.PlatformTransactionManager;
 import tools.jackson.databind.json.JsonMapper;
 
 import dev.pgworker.Worker;
@@ -30,6 +33,7 @@ import dev.pgworker.event.WorkerEventListener;
 import dev.pgworker.job.JobScheduler;
 import dev.pgworker.schema.SchemaMigrator;
 import dev.pgworker.schema.WorkerSchema;
+import dev.pgworker.task.ForbiddenFlags;
 import dev.pgworker.task.PayloadCodec;
 import dev.pgworker.task.TaskRegistration;
 
@@ -120,6 +124,8 @@ public final class WorkerAutoConfiguration {
                 ObjectProvider<TaskRegistration> registrations,
                 ObjectProvider<WorkerEventListener> listeners,
                 ObjectProvider<WorkerBuilderCustomizer> customizers,
+                ObjectProvider<ForbiddenFlags> forbiddenFlags,
+                ObjectProvider<PlatformTransactionManager> transactionManager,
                 Environment environment) {
             List<TaskRegistration> tasks = new ArrayList<>(handlerBeans.find());
             registrations.orderedStream().forEach(tasks::add);
@@ -129,6 +135,10 @@ public final class WorkerAutoConfiguration {
                     .codec(codec)
                     .jobScheduler(jobScheduler)
                     .listenDataSource(listenDataSource(properties, connectionDetails.getIfAvailable()))
+                    .transactionManager(transactionManager.getIfUnique())
+                    .forbiddenFlags(union(
+                            properties.forbiddenFlags(),
+                            forbiddenFlags.orderedStream().toList()))
                     .tasks(tasks);
             if (Threading.VIRTUAL.isActive(environment)) {
                 SimpleAsyncTaskExecutor executor = new SimpleAsyncTaskExecutor(HANDLER_THREADS);
@@ -150,6 +160,17 @@ public final class WorkerAutoConfiguration {
                     worker,
                     handlerBeans,
                     () -> ConnectionPool.check(dataSource, properties.listen().isSeparate()));
+        }
+
+        private static ForbiddenFlags union(List<String> fixed, List<ForbiddenFlags> suppliers) {
+            if (suppliers.isEmpty()) {
+                return () -> fixed;
+            }
+            return () -> {
+                Set<String> flags = new LinkedHashSet<>(fixed);
+                suppliers.forEach(supplier -> flags.addAll(supplier.current()));
+                return flags;
+            };
         }
 
         private static @Nullable DataSource listenDataSource(

@@ -1,6 +1,7 @@
 package dev.pgworker.autoconfigure;
 
 import java.time.Duration;
+import java.util.List;
 import java.util.function.Consumer;
 
 import org.jspecify.annotations.Nullable;
@@ -19,6 +20,7 @@ import dev.pgworker.schema.WorkerSchema;
  * @param concurrency How many jobs run at the same time, 1 to 10000. Unless set, the number of processors, but at
  *     least 2.
  * @param pollInterval How often to look for jobs although nothing announced any.
+ * @param forbiddenFlags Flags whose jobs are passed over.
  * @param shutdown How the worker stops.
  * @param schema The database schema that holds the jobs.
  * @param listen The connection that listens for notifications.
@@ -29,6 +31,7 @@ public record WorkerProperties(
         @DefaultValue("true") boolean enabled,
         @Nullable Integer concurrency,
         @DefaultValue("2s") Duration pollInterval,
+        @DefaultValue List<String> forbiddenFlags,
         @DefaultValue Shutdown shutdown,
         @DefaultValue Schema schema,
         @DefaultValue Listen listen,

@@ -25,6 +25,7 @@ import tools.jackson.databind.PropertyNamingStrategies;
 import tools.jackson.databind.json.JsonMapper;
 
 import dev.pgworker.Worker;
+import dev.pgworker.WorkerClient;
 import dev.pgworker.WorkerSettings;
 import dev.pgworker.event.WorkerEvent.JobCompleted;
 import dev.pgworker.event.WorkerEvent.WorkerStarted;
@@ -128,9 +129,8 @@ class WorkerAutoConfigurationTest {
 
     @Test
     void backsOffForTheApplicationsOwnSchedulerAndMigrator() {
-        JobScheduler scheduler = (identifier, payload, spec) -> {
-            throw new UnsupportedOperationException();
-        };
+        JobScheduler scheduler = WorkerClient.jobScheduler(
+                new DriverManagerDataSource(), WorkerSchema.DEFAULT, new PayloadCodec(new JsonMapper()));
         db.runner()
                 .withBean("myScheduler", JobScheduler.class, () -> scheduler)
                 .withBean(MigratesNothing.class)

@@ -42,6 +42,7 @@ class WorkerPropertiesTest {
                 .containsExactly(
                         Map.entry("worker.concurrency", "unset"),
                         Map.entry("worker.enabled", "true"),
+                        Map.entry("worker.forbidden-flags", "unset"),
                         Map.entry("worker.listen.password", "unset"),
                         Map.entry("worker.listen.url", "unset"),
                         Map.entry("worker.listen.user", "unset"),
