@@ -1,11 +1,16 @@
 package dev.pgworker.schema;
 
+import java.io.IOException;
+import java.io.InputStream;
+import java.io.UncheckedIOException;
+import java.nio.charset.StandardCharsets;
 import java.sql.Connection;
 import java.sql.PreparedStatement;
 import java.sql.ResultSet;
 import java.sql.SQLException;
 import java.sql.Statement;
 import java.util.Map;
+import java.util.Objects;
 import javax.sql.DataSource;
 
 import org.flywaydb.core.Flyway;
@@ -71,17 +76,18 @@ public final class SchemaMigrator {
             Ledger ledger = readLedger(connection);
             ledger.check(schema);
             Flyway flyway = flyway(connection);
-            if (ledger.ours && isUpToDate(flyway)) {
+            if (isInPlace(connection, ledger, flyway)) {
                 return;
             }
             lock(connection, "pg_advisory_lock");
             try {
                 Ledger locked = readLedger(connection);
                 locked.check(schema);
-                if (!(locked.ours && isUpToDate(flyway))) {
+                if (!isInPlace(connection, locked, flyway)) {
                     checkMayMigrate(connection);
                     flyway.migrate();
                     log.info("Schema {} is {}", schema.name(), locked.describeMigration());
+                    restoreFunctions(connection);
                 }
             } finally {
                 lock(connection, "pg_advisory_unlock");
@@ -104,6 +110,12 @@ public final class SchemaMigrator {
                         "Schema \"" + schema.name()
                                 + "\" is not installed, and worker.schema.mode=validate forbids to.",
                         "Start once with worker.schema.mode=migrate and a user that may create the schema.");
+            }
+            if (areFunctionsReplaced(connection)) {
+                log.warn(
+                        "Another Graphile Worker has replaced functions in schema {}; a start with"
+                                + " worker.schema.mode=migrate restores them",
+                        schema.name());
             }
             if (!isUpToDate(flyway(connection))) {
                 throw new SchemaException(
@@ -131,6 +143,53 @@ public final class SchemaMigrator {
                 .ignoreMigrationPatterns("*:future")
                 .cleanDisabled(true)
                 .load();
+    }
+
+    private boolean isInPlace(Connection connection, Ledger ledger, Flyway flyway) throws SQLException {
+        return ledger.ours && isUpToDate(flyway) && !areFunctionsReplaced(connection);
+    }
+
+    /**
+     * Tells whether another Graphile Worker has put its own bodies in place of ours, as one with a longer ledger does
+     * when it starts.
+     */
+    private boolean areFunctionsReplaced(Connection connection) throws SQLException {
+        String sql = """
+                select 1 from pg_catalog.pg_proc p join pg_catalog.pg_namespace n on n.oid = p.pronamespace
+                where n.nspname = ? and p.proname in ('add_job', 'add_jobs', 'remove_job')
+                  and p.prosrc not like '%pgworker\\_%'
+                """;
+        try (PreparedStatement statement = connection.prepareStatement(sql)) {
+            statement.setString(1, schema.name());
+            try (ResultSet row = statement.executeQuery()) {
+                return row.next();
+            }
+        }
+    }
+
+    /** Runs the baseline once more, which replaces functions and leaves tables and rows as they are. */
+    private void restoreFunctions(Connection connection) throws SQLException {
+        if (!areFunctionsReplaced(connection)) {
+            return;
+        }
+        connection.setAutoCommit(false);
+        try (Statement statement = connection.createStatement()) {
+            statement.execute(baseline().replace("${schema}", schema.name()));
+            connection.commit();
+        } finally {
+            connection.rollback();
+            connection.setAutoCommit(true);
+        }
+        log.info("Functions that another Graphile Worker had replaced in schema {} are restored", schema.name());
+    }
+
+    private static String baseline() {
+        try (InputStream script =
+                Objects.requireNonNull(SchemaMigrator.class.getResourceAsStream("migration/V1__baseline.sql"))) {
+            return new String(script.readAllBytes(), StandardCharsets.UTF_8);
+        } catch (IOException e) {
+            throw new UncheckedIOException(e);
+        }
     }
 
     private static boolean isUpToDate(Flyway flyway) {

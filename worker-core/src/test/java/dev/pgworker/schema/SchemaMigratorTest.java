@@ -198,6 +198,26 @@ class SchemaMigratorTest {
     }
 
     @Test
+    void restoresFunctionsThatAnotherWorkerReplacedAndKeepsTheJobs() {
+        migrator().migrate();
+        sql.sql(schema.in("select {schema}.add_job('kept')")).query().singleRow();
+        sql.sql(schema.in("""
+                        create or replace function {schema}.remove_job(job_key text) returns {schema}._private_jobs
+                        language sql strict as $$ select null::{schema}._private_jobs $$
+                        """)).update();
+        sql.sql(schema.in("insert into {schema}.migrations values (21), (22)")).update();
+
+        migrator().migrate();
+
+        assertThat(value("select count(*) from {schema}._private_jobs")).isEqualTo(1);
+        assertThat(sql.sql(schema.in("select prosrc from pg_proc where oid = '{schema}.remove_job'::regproc"))
+                        .query(String.class)
+                        .single())
+                .contains("pgworker_");
+        assertThat(value("select max(id) from {schema}.migrations")).isEqualTo(22);
+    }
+
+    @Test
     void refusesAnOldServer() {
         assertThatExceptionOfType(SchemaException.class)
                 .isThrownBy(() -> SchemaMigrator.checkServerVersion(110022, "11.22"))
