@@ -8,6 +8,8 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.extension.RegisterExtension;
 import org.springframework.aop.support.AopUtils;
 import org.springframework.beans.factory.FactoryBean;
+import org.springframework.boot.autoconfigure.AutoConfiguration;
+import org.springframework.boot.autoconfigure.AutoConfigurations;
 import org.springframework.boot.diagnostics.FailureAnalysis;
 import org.springframework.boot.test.context.runner.ApplicationContextRunner;
 import org.springframework.context.ApplicationContext;
@@ -78,6 +80,21 @@ class HandlerBeansTest {
     @Test
     void findsHandlersBehindABeanMethodThatDeclaresAnInterface() {
         with(OfInterface.class).run(this::runsOneJob);
+    }
+
+    @Test
+    void findsHandlersOfBeansThatAreCreatedAfterTheWorkersTurn() {
+        with().withConfiguration(AutoConfigurations.of(LaterAutoConfiguration.class))
+                .run(this::runsOneJob);
+    }
+
+    @AutoConfiguration(after = WorkerAutoConfiguration.class)
+    static class LaterAutoConfiguration {
+
+        @Bean
+        Marker counting() {
+            return new MarkedCounting();
+        }
     }
 
     interface Marker {}
