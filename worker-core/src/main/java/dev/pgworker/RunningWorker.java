@@ -153,7 +153,6 @@ final class RunningWorker {
         completer.stop(SERVICE_STOP_LIMIT);
         executor.shutDown();
         heartbeat.stop(SERVICE_STOP_LIMIT);
-        heartbeat.deregister();
         if (ownExecutor != null) {
             ownExecutor.shutdown();
         }

@@ -37,6 +37,9 @@ public abstract class BackgroundService {
 
     @GuardedBy("lock") private @Nullable Thread thread;
 
+    /** Set when no step is under way or will be: what comes then is not to be interrupted. */
+    @GuardedBy("lock") private boolean pastLastStep;
+
     private volatile boolean stopping;
 
     /**
@@ -54,7 +57,7 @@ public abstract class BackgroundService {
     /** Does a piece of work or waits for some. Called again and again on the service's thread. */
     protected abstract void step() throws SQLException, InterruptedException;
 
-    /** Runs on the service's thread before it ends. */
+    /** Runs on the service's thread before it ends, uninterrupted; {@link #stop} waits for it within its limit. */
     protected void afterLastStep() {}
 
     /** Starts the thread, unless the service has been started or stopped already. */
@@ -82,7 +85,6 @@ public abstract class BackgroundService {
         if (running == null || running == Thread.currentThread()) {
             return true;
         }
-        running.interrupt();
         try {
             running.join(Math.max(1, limit.toMillis()));
         } catch (InterruptedException e) {
@@ -100,6 +102,9 @@ public abstract class BackgroundService {
         try {
             stopping = true;
             changed.signalAll();
+            if (thread != null && !pastLastStep && thread != Thread.currentThread()) {
+                thread.interrupt();
+            }
             return thread;
         } finally {
             lock.unlock();
@@ -149,7 +154,22 @@ public abstract class BackgroundService {
             }
         }
         outage.succeeded(name);
-        afterLastStep();
+        leaveSteps();
+        try {
+            afterLastStep();
+        } catch (RuntimeException | Error e) {
+            log.warn("Thread {} did not end cleanly", name, e);
+        }
+    }
+
+    private void leaveSteps() {
+        lock.lock();
+        try {
+            pastLastStep = true;
+            Thread.interrupted();
+        } finally {
+            lock.unlock();
+        }
     }
 
     private void retryLater(Throwable failure) {

@@ -12,7 +12,7 @@ import dev.pgworker.store.WorkerStore;
 
 /**
  * Keeps the worker registered on {@code worker-timer}. A worker that is not registered looks like a dead one to the
- * Rust worker's sweep, which takes its jobs away.
+ * Rust worker's sweep, which takes its jobs away. Stopping the heartbeat deregisters the worker.
  */
 public final class Heartbeat extends BackgroundService {
 
@@ -42,8 +42,8 @@ public final class Heartbeat extends BackgroundService {
         pause(intervalNanos);
     }
 
-    /** Removes the worker from the register, on the calling thread. Call after {@link #stop}; failure is logged. */
-    public void deregister() {
+    @Override
+    protected void afterLastStep() {
         try {
             store.deregister(workerId);
         } catch (SQLException e) {

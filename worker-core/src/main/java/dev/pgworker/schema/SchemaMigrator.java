@@ -364,6 +364,12 @@ public final class SchemaMigrator {
                             + " worker.schema.password).",
                     failure);
         }
+        if (said.contains("No suitable driver")) {
+            return new SchemaException(
+                    "There is no JDBC driver for the URL of the database. " + said,
+                    "Correct spring.datasource.url (or worker.schema.url): it begins with jdbc:postgresql:",
+                    failure);
+        }
         if (state.startsWith("08")) {
             return new SchemaException(
                     "PostgreSQL cannot be reached. " + said,

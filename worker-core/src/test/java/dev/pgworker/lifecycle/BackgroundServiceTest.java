@@ -24,6 +24,7 @@ class BackgroundServiceTest {
     static final class Service extends BackgroundService {
         private final Step step;
         final CountDownLatch ended = new CountDownLatch(1);
+        volatile boolean interruptedAtEnd;
 
         Service(Outage outage, Step step) {
             super("test-service", true, outage);
@@ -37,6 +38,7 @@ class BackgroundServiceTest {
 
         @Override
         protected void afterLastStep() {
+            interruptedAtEnd = Thread.currentThread().isInterrupted();
             ended.countDown();
         }
 
@@ -76,6 +78,16 @@ class BackgroundServiceTest {
 
         assertThat(service.ended.getCount()).isZero();
         assertThat(service.stop(LIMIT)).isTrue();
+    }
+
+    @Test
+    void whatFollowsTheLastStepIsNotInterrupted() throws Exception {
+        for (int i = 0; i < 200; i++) {
+            Service service = new Service(outage, s -> s.pauseFor(Duration.ofHours(1)));
+            service.start();
+            service.stop(LIMIT);
+            assertThat(service.interruptedAtEnd).isFalse();
+        }
     }
 
     @Test
