@@ -4,6 +4,7 @@ import java.sql.SQLException;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.locks.ReentrantReadWriteLock;
 
@@ -28,6 +29,8 @@ public final class ClaimAudit {
 
     private static final List<Duration> CHECKS_AFTER =
             List.of(Duration.ZERO, Duration.ofSeconds(5), Duration.ofSeconds(30));
+
+    private static final long RETRY_NANOS = TimeUnit.MILLISECONDS.toNanos(10);
 
     private final JobStore store;
     private final LocalQueue localQueue;
@@ -77,6 +80,17 @@ public final class ClaimAudit {
                 lock.writeLock().unlock();
             }
         }
+    }
+
+    /** Returns how long to wait for the next check, some milliseconds at least; a very long time if none is to come. */
+    long nanosUntilCheck() {
+        int check = nextCheck.get();
+        if (check >= CHECKS_AFTER.size()) {
+            return Long.MAX_VALUE;
+        }
+        long left = failedAt + CHECKS_AFTER.get(check).toNanos() - System.nanoTime();
+        // A check that is due but was kept out by a claim is tried again shortly.
+        return Math.max(left, RETRY_NANOS);
     }
 
     private void giveBackLost() throws SQLException {

@@ -99,7 +99,7 @@ public final class FetchLoop extends BackgroundService {
             claim(wanted);
         } else {
             long wakeAt = mayHaveDue || dueAt == Long.MAX_VALUE || pollAt - dueAt < 0 ? pollAt : dueAt;
-            pause(Math.max(wakeAt - time, 0));
+            pause(Math.min(Math.max(wakeAt - time, 0), audit.nanosUntilCheck()));
         }
     }
 
