@@ -1,16 +1,30 @@
 package dev.pgworker.autoconfigure;
 
 import java.time.Duration;
+import java.util.List;
+import java.util.Map;
+import java.util.Set;
+import java.util.concurrent.atomic.AtomicBoolean;
+import java.util.stream.Stream;
 
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 import org.springframework.context.annotation.Bean;
+import org.springframework.core.ParameterizedTypeReference;
+import org.springframework.jdbc.core.simple.JdbcClient;
 
+import dev.pgworker.job.Job;
+import dev.pgworker.job.JobKeyMode;
+import dev.pgworker.job.JobRequest;
 import dev.pgworker.job.JobScheduler;
 import dev.pgworker.job.JobSpec;
 import dev.pgworker.job.Task;
+import dev.pgworker.task.BatchResult;
+import dev.pgworker.task.ForbiddenFlags;
 import dev.pgworker.task.JobContext;
+import dev.pgworker.task.JobControlException;
 import dev.pgworker.task.JobHandler;
+import dev.pgworker.task.RetryPolicy;
 import dev.pgworker.task.TaskRegistration;
 
 /** Code that the guide shows and no sample has: it stands here so that it compiles. */
@@ -43,6 +57,116 @@ class DocumentedSnippets {
         @Bean
         TaskRegistration remind() {
             return TaskRegistration.of(REMINDER, (reminder, context) -> log.info("Order {}", reminder.order()));
+        }
+    }
+
+    static final Task<List<Address>> NEWSLETTER =
+            Task.of("newsletter", new ParameterizedTypeReference<List<Address>>() {});
+
+    record Address(String email) {}
+
+    interface Mailer {
+        void send(String email);
+    }
+
+    static class Batches {
+
+        private final Mailer mailer = email -> {};
+
+        @JobHandler("newsletter")
+        BatchResult send(List<Address> addresses) {
+            return BatchResult.forEach(addresses, address -> mailer.send(address.email()));
+        }
+    }
+
+    void addBatches(JobScheduler jobs, List<Address> addresses) {
+        jobs.addBatchJob(NEWSLETTER, addresses);
+
+        jobs.addBatchJob(
+                NEWSLETTER,
+                addresses,
+                JobSpec.builder()
+                        .jobKey("newsletter")
+                        .jobKeyMode(JobKeyMode.PRESERVE_RUN_AT)
+                        .runIn(Duration.ofSeconds(10))
+                        .build());
+    }
+
+    void addMany(JobScheduler jobs, List<Reminder> reminders, Stream<Reminder> allReminders) {
+        jobs.addJobs(REMINDER, reminders);
+
+        jobs.addJobs(List.of(
+                JobRequest.of(REMINDER, new Reminder(1)),
+                JobRequest.of(
+                        "hello",
+                        Map.of("name", "Ada"),
+                        JobSpec.builder().priority(5).build())));
+
+        long added = jobs.addJobs(allReminders.map(reminder -> JobRequest.of(REMINDER, reminder)));
+        log.info("{} jobs added", added);
+    }
+
+    static class Decisions {
+
+        @JobHandler("sync")
+        void sync(Reminder reminder) {
+            if (reminder.order() < 0) {
+                throw JobControlException.failPermanently("There is no order " + reminder.order());
+            }
+            if (isMaintenance()) {
+                throw JobControlException.snoozeFor(Duration.ofMinutes(15));
+            }
+            if (isBusy()) {
+                throw JobControlException.retryIn(Duration.ofSeconds(30), "The partner is busy", null);
+            }
+        }
+
+        private boolean isMaintenance() {
+            return false;
+        }
+
+        private boolean isBusy() {
+            return false;
+        }
+    }
+
+    static class Options {
+
+        @JobHandler(value = "report", maxAttempts = 5, timeout = "2m", retryPolicy = EveryMinute.class)
+        void report(Reminder reminder) {}
+
+        static class EveryMinute implements RetryPolicy {
+
+            @Override
+            public Duration delay(Job job, Throwable error) {
+                return Duration.ofMinutes(1);
+            }
+        }
+    }
+
+    static class Payments {
+
+        private final JdbcClient jdbc;
+
+        Payments(JdbcClient jdbc) {
+            this.jdbc = jdbc;
+        }
+
+        @JobHandler(value = "book", transactional = true)
+        void book(Reminder reminder) {
+            jdbc.sql("insert into booking (order_id) values (?)")
+                    .param(reminder.order())
+                    .update();
+        }
+    }
+
+    static class Flags {
+
+        private final AtomicBoolean partnerDown = new AtomicBoolean();
+
+        @Bean
+        ForbiddenFlags forbiddenFlags() {
+            return () -> partnerDown.get() ? Set.of("partner") : Set.of();
         }
     }
 }
