@@ -48,8 +48,17 @@ public final class JobHandlerMethods {
      *     does not offer it
      */
     public static List<TaskRegistration> find(Object bean) {
+        return find(bean, BeanUtils::instantiateClass);
+    }
+
+    /**
+     * As {@link #find(Object)}, with retry policies that are beans.
+     *
+     * @param policies gives the instance of a class that {@link JobHandler#retryPolicy()} names
+     */
+    public static List<TaskRegistration> find(Object bean, RetryPolicies policies) {
         Arguments.requireNonNull("bean", bean);
-        List<Handler> handlers = handlers(AopUtils.getTargetClass(bean), () -> bean, BeanUtils::instantiateClass);
+        List<Handler> handlers = handlers(AopUtils.getTargetClass(bean), () -> bean, policies);
         handlers.forEach(handler -> handler.invoker().resolve(bean.getClass()));
         return registrations(handlers);
     }

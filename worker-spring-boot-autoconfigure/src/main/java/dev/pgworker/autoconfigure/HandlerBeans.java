@@ -81,7 +81,7 @@ final class HandlerBeans {
                     JobHandlerMethods.find(type, () -> beanFactory.getBean(name), this::retryPolicy);
             if (!handlers.isEmpty() && isCreated(name)) {
                 // Refuses a proxy that does not offer the methods.
-                JobHandlerMethods.find(beanFactory.getBean(name));
+                JobHandlerMethods.find(beanFactory.getBean(name), this::retryPolicy);
             }
             return handlers;
         } catch (HandlerDefinitionException e) {
