@@ -4,6 +4,7 @@ import java.lang.reflect.AnnotatedElement;
 import java.lang.reflect.Method;
 import java.lang.reflect.Modifier;
 import java.lang.reflect.Type;
+import java.time.Duration;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.Comparator;
@@ -48,19 +49,20 @@ public final class JobHandlerMethods {
      *     does not offer it
      */
     public static List<TaskRegistration> find(Object bean) {
-        return find(bean, BeanUtils::instantiateClass);
+        requireCallable(bean);
+        return registrations(handlers(AopUtils.getTargetClass(bean), () -> bean, BeanUtils::instantiateClass));
     }
 
     /**
-     * As {@link #find(Object)}, with retry policies that are beans.
+     * Checks that every handler of a bean can be called on it.
      *
-     * @param policies gives the instance of a class that {@link JobHandler#retryPolicy()} names
+     * @throws HandlerDefinitionException if the bean is a proxy that does not offer one
      */
-    public static List<TaskRegistration> find(Object bean, RetryPolicies policies) {
+    public static void requireCallable(Object bean) {
         Arguments.requireNonNull("bean", bean);
-        List<Handler> handlers = handlers(AopUtils.getTargetClass(bean), () -> bean, policies);
-        handlers.forEach(handler -> handler.invoker().resolve(bean.getClass()));
-        return registrations(handlers);
+        RetryPolicy none = (job, error) -> Duration.ZERO;
+        handlers(AopUtils.getTargetClass(bean), () -> bean, type -> none)
+                .forEach(handler -> handler.invoker().resolve(bean.getClass()));
     }
 
     /**

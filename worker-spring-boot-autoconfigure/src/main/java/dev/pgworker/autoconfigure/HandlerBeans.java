@@ -80,8 +80,7 @@ final class HandlerBeans {
             List<TaskRegistration> handlers =
                     JobHandlerMethods.find(type, () -> beanFactory.getBean(name), this::retryPolicy);
             if (!handlers.isEmpty() && isCreated(name)) {
-                // Refuses a proxy that does not offer the methods.
-                JobHandlerMethods.find(beanFactory.getBean(name), this::retryPolicy);
+                JobHandlerMethods.requireCallable(beanFactory.getBean(name));
             }
             return handlers;
         } catch (HandlerDefinitionException e) {
