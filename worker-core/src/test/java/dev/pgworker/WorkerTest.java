@@ -6,6 +6,8 @@ import java.util.Arrays;
 import java.util.List;
 import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.RejectedExecutionException;
+import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.AtomicLong;
 import java.util.concurrent.atomic.AtomicReference;
 
@@ -408,6 +410,27 @@ class WorkerTest {
                 db.worker().task(HELLO, (greeting, context) -> {}).task(HELLO, (greeting, context) -> {});
 
         assertThatThrownBy(builder::build).hasMessageContaining("hello");
+    }
+
+    @Test
+    void aJobThatTheHandlerExecutorRefusedRunsLater() {
+        AtomicInteger refused = new AtomicInteger();
+        startListening(db.worker()
+                .settings(WorkerSettings.builder()
+                        .pollInterval(Duration.ofMillis(100))
+                        .build())
+                .handlerExecutor(task -> {
+                    if (refused.getAndIncrement() == 0) {
+                        throw new RejectedExecutionException("on purpose");
+                    }
+                    new Thread(task).start();
+                })
+                .task(HELLO, (greeting, context) -> {}));
+
+        add("Ada", JobSpec.builder());
+
+        events.await(JobCompleted.class);
+        assertThat(refused).hasValue(2);
     }
 
     @Test

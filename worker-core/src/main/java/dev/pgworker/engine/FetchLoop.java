@@ -88,6 +88,7 @@ public final class FetchLoop extends BackgroundService {
         long time = System.nanoTime();
         if (tasks == null || time - pollAt >= 0) {
             learnTasks();
+            executor.startMissingRunners();
             mayHaveDue = true;
         }
         if (notified.getAndSet(false) || (dueAt != Long.MAX_VALUE && time - dueAt >= 0)) {

@@ -74,6 +74,15 @@ public final class JobExecutor {
             giveBack(jobs);
             return;
         }
+        startRunners(runners);
+    }
+
+    /** Starts the runners that the handler executor refused before. */
+    void startMissingRunners() {
+        startRunners(localQueue.missingRunners());
+    }
+
+    private void startRunners(int runners) {
         for (int i = 0; i < runners; i++) {
             startRunner();
         }
@@ -83,7 +92,7 @@ public final class JobExecutor {
         try {
             executor.execute(this::runJobs);
         } catch (RejectedExecutionException e) {
-            // The jobs stay queued; a later runner takes them, or the stop gives them back.
+            // The jobs stay queued: the next poll tries again, and a stop gives them back.
             localQueue.signOff();
             log.error("The handler executor refuses work", e);
         }

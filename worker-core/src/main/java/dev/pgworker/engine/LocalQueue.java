@@ -60,9 +60,14 @@ public final class LocalQueue {
             return -1;
         }
         waiting.addAll(jobs);
-        int starting = Math.min(waiting.size(), concurrency - runners);
-        runners += Math.max(0, starting);
-        return Math.max(0, starting);
+        return missingRunners();
+    }
+
+    /** Signs on as many runners as the waiting jobs need and the concurrency allows; returns how many to start. */
+    synchronized int missingRunners() {
+        int missing = Math.max(0, Math.min(waiting.size(), concurrency - runners));
+        runners += missing;
+        return missing;
     }
 
     /** Returns the next job for a runner, or null after having signed the runner off. */
