@@ -44,6 +44,9 @@ public interface JobAdmin {
      * <p>Unused tasks and queues are deleted while nobody else uses the table concerned. That takes a moment in which
      * others wait; where a transaction keeps it from starting or it would take longer than about a second, nothing is
      * deleted and the task reported as skipped. One such transaction is that of the caller, if it has added jobs.
+     *
+     * <p>Not to be used while transactions at isolation level REPEATABLE READ or SERIALIZABLE add jobs: they may still
+     * see a task or queue that was deleted after they began.
      */
     CleanupResult cleanup(Set<CleanupTask> tasks);
 
@@ -54,8 +57,8 @@ public interface JobAdmin {
     JobPage list(JobQuery query);
 
     /**
-     * Counts the jobs that pass the filters, by state, exactly: reads every job once, which takes a tenth of a second
-     * or two for a million.
+     * Counts the jobs that pass the filters, by state, exactly: reads every job once, which takes some tenths of a second
+     * for a million.
      */
     JobCounts count(JobQuery filter);
 
