@@ -2,12 +2,14 @@ package dev.pgworker;
 
 import javax.sql.DataSource;
 
+import dev.pgworker.job.JobAdmin;
 import dev.pgworker.job.JobScheduler;
 import dev.pgworker.schema.WorkerSchema;
+import dev.pgworker.store.JdbcJobAdmin;
 import dev.pgworker.store.JdbcJobScheduler;
 import dev.pgworker.task.PayloadCodec;
 
-/** What an application needs to add jobs without running any. */
+/** What an application needs to add and manage jobs without running any. */
 public final class WorkerClient {
 
     private WorkerClient() {}
@@ -19,5 +21,14 @@ public final class WorkerClient {
      */
     public static JobScheduler jobScheduler(DataSource dataSource, WorkerSchema schema, PayloadCodec codec) {
         return new JdbcJobScheduler(dataSource, schema, codec);
+    }
+
+    /**
+     * Returns the administration of a schema's jobs.
+     *
+     * @param dataSource the data source whose Spring transactions are joined
+     */
+    public static JobAdmin jobAdmin(DataSource dataSource, WorkerSchema schema) {
+        return new JdbcJobAdmin(dataSource, schema);
     }
 }

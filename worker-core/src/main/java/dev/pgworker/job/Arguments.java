@@ -4,6 +4,7 @@ import java.time.Duration;
 import java.time.Instant;
 import java.util.Collection;
 import java.util.HashSet;
+import java.util.LinkedHashSet;
 import java.util.Set;
 
 import org.jspecify.annotations.Nullable;
@@ -44,6 +45,26 @@ public final class Arguments {
         if (jobKey != null) {
             requireText("jobKey", jobKey, MAX_KEY);
         }
+    }
+
+    /** Returns the job key if it has 1 to 512 characters. */
+    public static String requireGivenJobKey(@Nullable String jobKey) {
+        return requireText("jobKey", requireNonNull("jobKey", jobKey), MAX_KEY);
+    }
+
+    /** Returns the text if it is neither null nor empty and PostgreSQL can store it. */
+    public static String requireGivenText(String name, @Nullable String value) {
+        return requireText(name, requireNonNull(name, value), Integer.MAX_VALUE);
+    }
+
+    /** Returns a copy without repetitions, in the same order; neither the collection nor an element may be null. */
+    public static <T> Set<T> requireElements(String name, @Nullable Collection<? extends @Nullable T> values) {
+        Set<T> copy = new LinkedHashSet<>();
+        int index = 0;
+        for (T value : requireNonNull(name, values)) {
+            copy.add(requireNonNull(name + "[" + index++ + "]", value));
+        }
+        return copy;
     }
 
     /** Refuses a number out of its range; null is allowed. */

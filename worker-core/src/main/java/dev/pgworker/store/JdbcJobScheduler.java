@@ -12,11 +12,6 @@ import java.util.stream.Stream;
 import javax.sql.DataSource;
 
 import org.jspecify.annotations.Nullable;
-import org.springframework.dao.DataAccessException;
-import org.springframework.jdbc.UncategorizedSQLException;
-import org.springframework.jdbc.datasource.DataSourceUtils;
-import org.springframework.jdbc.support.SQLExceptionTranslator;
-import org.springframework.jdbc.support.SQLStateSQLExceptionTranslator;
 
 import dev.pgworker.job.Arguments;
 import dev.pgworker.job.Job;
@@ -31,14 +26,13 @@ import dev.pgworker.task.PayloadCodec;
 /** Adds jobs through {@code add_job} and {@code add_jobs} on the connection of the caller's transaction. */
 public final class JdbcJobScheduler implements JobScheduler {
 
-    private final DataSource dataSource;
+    private final ClientConnections connections;
     private final WorkerSchema schema;
     private final PayloadCodec codec;
-    private final SQLExceptionTranslator translator = new SQLStateSQLExceptionTranslator();
 
     /** Creates a scheduler for the jobs of one schema. */
     public JdbcJobScheduler(DataSource dataSource, WorkerSchema schema, PayloadCodec codec) {
-        this.dataSource = dataSource;
+        this.connections = new ClientConnections(dataSource);
         this.schema = schema;
         this.codec = codec;
     }
@@ -63,19 +57,19 @@ public final class JdbcJobScheduler implements JobScheduler {
         if (rows.isEmpty()) {
             return List.of();
         }
-        return onConnection("add jobs", bulk.needsTransaction(rows), connection -> bulk.add(connection, rows));
+        return connections.call("add jobs", bulk.needsTransaction(rows), connection -> bulk.add(connection, rows));
     }
 
     @Override
     public long addJobs(Stream<JobRequest> requests) {
         Arguments.requireNonNull("requests", requests);
         BulkAdd bulk = new BulkAdd(schema, codec);
-        return onConnection("add jobs", true, connection -> bulk.add(connection, requests));
+        return connections.call("add jobs", true, connection -> bulk.add(connection, requests));
     }
 
     private Job add(String identifier, String json, JobSpec spec) {
         Arguments.requireNonNull("spec", spec);
-        return onConnection(
+        return connections.call(
                 "add a job of task \"" + identifier + "\"",
                 false,
                 connection -> addJob(connection, identifier, json, spec));
@@ -132,31 +126,5 @@ public final class JdbcJobScheduler implements JobScheduler {
         return spec.flags().isEmpty()
                 ? null
                 : connection.createArrayOf("text", spec.flags().toArray());
-    }
-
-    /** What is done on the connection of the caller's transaction. */
-    @FunctionalInterface
-    private interface Work<T> {
-        T on(Connection connection) throws SQLException;
-    }
-
-    /**
-     * Joins the caller's transaction; without one the work is committed on return.
-     *
-     * @param manyStatements whether the work needs a transaction for itself, which costs a round trip
-     */
-    private <T> T onConnection(String task, boolean manyStatements, Work<T> work) {
-        Connection connection = DataSourceUtils.getConnection(dataSource);
-        try {
-            boolean joins = DataSourceUtils.isConnectionTransactional(connection, dataSource);
-            return joins || (connection.getAutoCommit() && !manyStatements)
-                    ? work.on(connection)
-                    : Connections.inTransaction(connection, () -> work.on(connection));
-        } catch (SQLException e) {
-            DataAccessException translated = translator.translate(task, null, e);
-            throw translated == null ? new UncategorizedSQLException(task, null, e) : translated;
-        } finally {
-            DataSourceUtils.releaseConnection(connection, dataSource);
-        }
     }
 }

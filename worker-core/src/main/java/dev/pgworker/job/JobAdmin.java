@@ -1,0 +1,67 @@
+package dev.pgworker.job;
+
+import java.util.Collection;
+import java.util.List;
+import java.util.Optional;
+import java.util.Set;
+
+/**
+ * Looks at jobs and changes them by hand.
+ *
+ * <p>Except for {@link #cleanup}, a call joins the caller's Spring transaction on the same {@code DataSource}; without
+ * one it has taken effect when it returns. Whatever makes a job due wakes idle workers when it is committed. Every
+ * argument is checked before any SQL runs.
+ *
+ * <p>Running jobs are passed over; a lock older than four hours counts as none. Methods that take ids return only the
+ * jobs they changed, in the order of the given ids.
+ */
+public interface JobAdmin {
+
+    /** Deletes jobs as if they had succeeded, and returns them as they were. */
+    List<Job> complete(Collection<Long> ids);
+
+    /** Uses up the attempts of jobs, so that they do not run again, and records why. */
+    List<Job> permanentlyFail(Collection<Long> ids, String reason);
+
+    /** Changes when and how often jobs run. */
+    List<Job> reschedule(Collection<Long> ids, Rescheduling rescheduling);
+
+    /**
+     * Deletes the job with this key and returns it. A running job finishes its attempt, loses its key and is not tried
+     * again; it is returned as well, still locked.
+     */
+    Optional<Job> remove(String jobKey);
+
+    /**
+     * Takes all jobs and queues away from workers, which must be known to be dead: their jobs run again at once, as far
+     * as they have attempts left. The interrupted attempts count.
+     */
+    void forceUnlockWorkers(Collection<String> workerIds);
+
+    /**
+     * Removes what is no longer of use, in transactions of its own.
+     *
+     * <p>Unused tasks and queues are deleted while nobody else uses the table concerned. That takes a moment in which
+     * others wait; where a transaction keeps it from starting or it would take longer than about a second, nothing is
+     * deleted and the task reported as skipped. One such transaction is that of the caller, if it has added jobs.
+     *
+     * <p>Not to be used while transactions at isolation level REPEATABLE READ or SERIALIZABLE add jobs: they may still
+     * see a task or queue that was deleted after they began.
+     */
+    CleanupResult cleanup(Set<CleanupTask> tasks);
+
+    /** Returns one job, with its payload. */
+    Optional<Job> find(long id);
+
+    /** Lists jobs, newest first. A page costs the same at any depth; filters that few jobs pass cost a look at all. */
+    JobPage list(JobQuery query);
+
+    /**
+     * Counts the jobs that pass the filters, by state, exactly: reads every job once, which takes some tenths of a second
+     * for a million.
+     */
+    JobCounts count(JobQuery filter);
+
+    /** Returns the registered workers, those that started first at the front, dead ones until they are recovered. */
+    List<ActiveWorker> activeWorkers();
+}

@@ -1,0 +1,18 @@
+package dev.pgworker.job;
+
+/**
+ * How many jobs are in each state.
+ *
+ * @param ready see {@link JobState#READY}
+ * @param scheduled see {@link JobState#SCHEDULED}
+ * @param retrying see {@link JobState#RETRYING}
+ * @param running see {@link JobState#RUNNING}
+ * @param failed see {@link JobState#FAILED}
+ */
+public record JobCounts(long ready, long scheduled, long retrying, long running, long failed) {
+
+    /** Returns the number of jobs in all states. */
+    public long total() {
+        return ready + scheduled + retrying + running + failed;
+    }
+}

@@ -1,0 +1,53 @@
+package dev.pgworker.store;
+
+import java.sql.Connection;
+import java.sql.SQLException;
+import javax.sql.DataSource;
+
+import org.springframework.dao.DataAccessException;
+import org.springframework.jdbc.UncategorizedSQLException;
+import org.springframework.jdbc.datasource.DataSourceUtils;
+import org.springframework.jdbc.support.SQLExceptionTranslator;
+import org.springframework.jdbc.support.SQLStateSQLExceptionTranslator;
+
+/** Runs an application's calls on the connection of its Spring transaction, with Spring's exceptions. */
+final class ClientConnections {
+
+    private final DataSource dataSource;
+    private final SQLExceptionTranslator translator = new SQLStateSQLExceptionTranslator();
+
+    ClientConnections(DataSource dataSource) {
+        this.dataSource = dataSource;
+    }
+
+    /** What is done on the connection of the caller's transaction. */
+    @FunctionalInterface
+    interface Work<T> {
+        T on(Connection connection) throws SQLException;
+    }
+
+    /**
+     * Joins the caller's transaction; without one the work is committed on return.
+     *
+     * @param task what is done, for the message of an exception
+     * @param manyStatements whether the work needs a transaction for itself, which costs a round trip
+     */
+    <T> T call(String task, boolean manyStatements, Work<T> work) {
+        Connection connection = DataSourceUtils.getConnection(dataSource);
+        try {
+            boolean joins = DataSourceUtils.isConnectionTransactional(connection, dataSource);
+            return joins || (connection.getAutoCommit() && !manyStatements)
+                    ? work.on(connection)
+                    : Connections.inTransaction(connection, () -> work.on(connection));
+        } catch (SQLException e) {
+            throw translate(task, e);
+        } finally {
+            DataSourceUtils.releaseConnection(connection, dataSource);
+        }
+    }
+
+    DataAccessException translate(String task, SQLException e) {
+        DataAccessException translated = translator.translate(task, null, e);
+        return translated == null ? new UncategorizedSQLException(task, null, e) : translated;
+    }
+}

@@ -1,0 +1,376 @@
+package dev.pgworker.store;
+
+import java.sql.Connection;
+import java.sql.PreparedStatement;
+import java.sql.ResultSet;
+import java.sql.SQLException;
+import java.sql.Types;
+import java.time.ZoneOffset;
+import java.util.ArrayList;
+import java.util.Collection;
+import java.util.HashMap;
+import java.util.HashSet;
+import java.util.List;
+import java.util.Map;
+import java.util.Optional;
+import java.util.Set;
+import javax.sql.DataSource;
+
+import dev.pgworker.job.ActiveWorker;
+import dev.pgworker.job.Arguments;
+import dev.pgworker.job.CleanupResult;
+import dev.pgworker.job.CleanupTask;
+import dev.pgworker.job.Job;
+import dev.pgworker.job.JobAdmin;
+import dev.pgworker.job.JobCounts;
+import dev.pgworker.job.JobPage;
+import dev.pgworker.job.JobQuery;
+import dev.pgworker.job.JobState;
+import dev.pgworker.job.Rescheduling;
+import dev.pgworker.schema.WorkerSchema;
+
+/** Administers jobs through the functions of the schema on the connection of the caller's transaction. */
+public final class JdbcJobAdmin implements JobAdmin {
+
+    private static final String COLUMNS =
+            "j.id, j.payload, j.priority, j.run_at, j.attempts, j.max_attempts, j.last_error, j.created_at,"
+                    + " j.updated_at, j.key, j.locked_at, j.locked_by, j.revision, j.flags, ";
+
+    private final ClientConnections connections;
+    private final WorkerSchema schema;
+    private final Cleanup cleanup;
+
+    /** Creates the administration of one schema. */
+    public JdbcJobAdmin(DataSource dataSource, WorkerSchema schema) {
+        this.connections = new ClientConnections(dataSource);
+        this.schema = schema;
+        this.cleanup = new Cleanup(dataSource, schema);
+    }
+
+    private static final String COMPLETE = "select " + COLUMNS + """
+            j.task_id, j.job_queue_id from {schema}.complete_jobs(?) j
+            """;
+
+    @Override
+    public List<Job> complete(Collection<Long> ids) {
+        return change("complete jobs", COMPLETE, ids, statement -> {});
+    }
+
+    private static final String FAIL = "select " + COLUMNS + """
+            j.task_id, j.job_queue_id from {schema}.permanently_fail_jobs(?, ?) j
+            """;
+
+    @Override
+    public List<Job> permanentlyFail(Collection<Long> ids, String reason) {
+        Arguments.requireGivenText("reason", reason);
+        return change("fail jobs permanently", FAIL, ids, statement -> statement.setString(2, reason));
+    }
+
+    private static final String RESCHEDULE = "select " + COLUMNS + """
+            j.task_id, j.job_queue_id from {schema}.reschedule_jobs(?, ?, ?, ?, ?) j
+            """;
+
+    @Override
+    public List<Job> reschedule(Collection<Long> ids, Rescheduling rescheduling) {
+        Arguments.requireNonNull("rescheduling", rescheduling);
+        return change("reschedule jobs", RESCHEDULE, ids, statement -> {
+            statement.setObject(
+                    2,
+                    rescheduling.runAt() == null ? null : rescheduling.runAt().atOffset(ZoneOffset.UTC),
+                    Types.TIMESTAMP_WITH_TIMEZONE);
+            statement.setObject(3, rescheduling.priority(), Types.INTEGER);
+            statement.setObject(4, rescheduling.attempts(), Types.INTEGER);
+            statement.setObject(5, rescheduling.maxAttempts(), Types.INTEGER);
+        });
+    }
+
+    /** Sets what follows the ids. */
+    @FunctionalInterface
+    private interface Binding {
+        void to(PreparedStatement statement) throws SQLException;
+    }
+
+    private List<Job> change(String task, String sql, Collection<Long> ids, Binding others) {
+        Set<Long> given = Arguments.requireElements("ids", ids);
+        if (given.isEmpty()) {
+            return List.of();
+        }
+        return connections.call(task, true, connection -> {
+            try (PreparedStatement statement = prepare(connection, sql)) {
+                statement.setArray(1, connection.createArrayOf("int8", given.toArray()));
+                others.to(statement);
+                Map<Long, Job> changed = new HashMap<>();
+                for (Job job : changed(connection, statement)) {
+                    changed.put(job.id(), job);
+                }
+                return given.stream()
+                        .filter(changed::containsKey)
+                        .map(changed::get)
+                        .toList();
+            }
+        });
+    }
+
+    private static final String REMOVE = "select " + COLUMNS + """
+            j.task_id, j.job_queue_id from {schema}.remove_job(?) j where j.id is not null
+            """;
+
+    @Override
+    public Optional<Job> remove(String jobKey) {
+        Arguments.requireGivenJobKey(jobKey);
+        return connections.call("remove the job with key \"" + jobKey + "\"", true, connection -> {
+            try (PreparedStatement statement = prepare(connection, REMOVE)) {
+                statement.setString(1, jobKey);
+                return changed(connection, statement).stream().findFirst();
+            }
+        });
+    }
+
+    private static final String TASK_NAMES = """
+            select id, identifier from {schema}._private_tasks where id = any(?)
+            """;
+
+    private static final String QUEUE_NAMES = """
+            select id, queue_name from {schema}._private_job_queues where id = any(?)
+            """;
+
+    /**
+     * Names are read afterwards: the function may have waited for a transaction that gave a job a new task or queue,
+     * which its own statement does not see.
+     */
+    private List<Job> changed(Connection connection, PreparedStatement change) throws SQLException {
+        try (ResultSet rows = change.executeQuery()) {
+            Set<Integer> taskIds = new HashSet<>();
+            Set<Integer> queueIds = new HashSet<>();
+            while (rows.next()) {
+                taskIds.add(rows.getInt(15));
+                queueIds.add(rows.getInt(16));
+            }
+            if (taskIds.isEmpty()) {
+                return List.of();
+            }
+            Map<Integer, String> tasks = names(connection, TASK_NAMES, taskIds);
+            Map<Integer, String> queues = names(connection, QUEUE_NAMES, queueIds);
+            List<Job> jobs = new ArrayList<>();
+            rows.beforeFirst();
+            while (rows.next()) {
+                String task = tasks.get(rows.getInt(15));
+                jobs.add(JobRows.addedJob(
+                        rows, task == null ? "task " + rows.getInt(15) : task, queues.get(rows.getInt(16))));
+            }
+            return jobs;
+        }
+    }
+
+    private Map<Integer, String> names(Connection connection, String sql, Set<Integer> ids) throws SQLException {
+        try (PreparedStatement statement = connection.prepareStatement(schema.in(sql))) {
+            statement.setArray(1, connection.createArrayOf("int4", ids.toArray()));
+            Map<Integer, String> names = new HashMap<>();
+            try (ResultSet rows = statement.executeQuery()) {
+                while (rows.next()) {
+                    names.put(rows.getInt(1), rows.getString(2));
+                }
+            }
+            return names;
+        }
+    }
+
+    /** Its rows can be read twice. */
+    private PreparedStatement prepare(Connection connection, String sql) throws SQLException {
+        return connection.prepareStatement(
+                schema.in(sql), ResultSet.TYPE_SCROLL_INSENSITIVE, ResultSet.CONCUR_READ_ONLY);
+    }
+
+    private static final String FORCE_UNLOCK = """
+            select {schema}.force_unlock_workers(?)
+            """;
+
+    @Override
+    public void forceUnlockWorkers(Collection<String> workerIds) {
+        Set<String> given = Arguments.requireElements("workerIds", workerIds);
+        if (given.isEmpty()) {
+            return;
+        }
+        connections.call("unlock the jobs of workers", false, connection -> {
+            try (PreparedStatement statement = connection.prepareStatement(schema.in(FORCE_UNLOCK))) {
+                statement.setArray(1, connection.createArrayOf("text", given.toArray()));
+                return statement.execute();
+            }
+        });
+    }
+
+    @Override
+    public CleanupResult cleanup(Set<CleanupTask> tasks) {
+        Set<CleanupTask> given = Arguments.requireElements("tasks", tasks);
+        try {
+            return cleanup.run(given);
+        } catch (SQLException e) {
+            throw connections.translate("clean up", e);
+        }
+    }
+
+    private static final String NAMED = "select " + COLUMNS + """
+            coalesce(t.identifier, 'task ' || j.task_id), q.queue_name
+            from page j
+            left join {schema}._private_tasks t on t.id = j.task_id
+            left join {schema}._private_job_queues q on q.id = j.job_queue_id
+            order by j.id desc
+            """;
+
+    private static final String FIND = """
+            with page as (select * from {schema}._private_jobs where id = ?)
+            """ + NAMED;
+
+    @Override
+    public Optional<Job> find(long id) {
+        return connections.call("find job " + id, false, connection -> {
+            try (PreparedStatement statement = connection.prepareStatement(schema.in(FIND))) {
+                statement.setLong(1, id);
+                return named(statement).stream().findFirst();
+            }
+        });
+    }
+
+    private static List<Job> named(PreparedStatement statement) throws SQLException {
+        List<Job> jobs = new ArrayList<>();
+        try (ResultSet rows = statement.executeQuery()) {
+            while (rows.next()) {
+                jobs.add(JobRows.addedJob(rows, rows.getString(15), rows.getString(16)));
+            }
+        }
+        return jobs;
+    }
+
+    @Override
+    public JobPage list(JobQuery query) {
+        Arguments.requireNonNull("query", query);
+        Filters filters = new Filters(query);
+        if (query.after() != null) {
+            filters.add("j.id < ?", query.after());
+        }
+        String sql = "with page as materialized (select j.* from {schema}._private_jobs j where " + filters
+                + " order by j.id desc limit " + (query.pageSize() + 1) + ") " + NAMED;
+        List<Job> jobs = connections.call("list jobs", false, connection -> {
+            try (PreparedStatement statement = connection.prepareStatement(schema.in(sql))) {
+                filters.bind(statement);
+                return named(statement);
+            }
+        });
+        if (jobs.size() <= query.pageSize()) {
+            return new JobPage(jobs, null);
+        }
+        List<Job> page = jobs.subList(0, query.pageSize());
+        return new JobPage(page, page.get(page.size() - 1).id());
+    }
+
+    private static final String COUNT = """
+            select
+              count(*) filter (where j.is_available and j.run_at <= now()),
+              count(*) filter (where j.is_available and j.run_at > now() and j.attempts = 0),
+              count(*) filter (where j.is_available and j.run_at > now() and j.attempts > 0),
+              count(*) filter (where j.locked_at is not null),
+              count(*) filter (where j.locked_at is null and not j.is_available)
+            from {schema}._private_jobs j where\s""";
+
+    @Override
+    public JobCounts count(JobQuery filter) {
+        Arguments.requireNonNull("filter", filter);
+        Filters filters = new Filters(filter);
+        return connections.call("count jobs", false, connection -> {
+            try (PreparedStatement statement = connection.prepareStatement(schema.in(COUNT + filters))) {
+                filters.bind(statement);
+                try (ResultSet row = statement.executeQuery()) {
+                    row.next();
+                    return new JobCounts(
+                            row.getLong(1), row.getLong(2), row.getLong(3), row.getLong(4), row.getLong(5));
+                }
+            }
+        });
+    }
+
+    /** The conditions of a query with their values. */
+    private static final class Filters {
+
+        private final List<String> conditions = new ArrayList<>(List.of("true"));
+        private final List<Object> values = new ArrayList<>();
+
+        Filters(JobQuery query) {
+            if (query.state() != null) {
+                add(condition(query.state()));
+            }
+            if (query.taskIdentifier() != null) {
+                add(
+                        "j.task_id = (select t.id from {schema}._private_tasks t where t.identifier = ?)",
+                        query.taskIdentifier());
+            }
+            if (query.queueName() != null) {
+                add(
+                        "j.job_queue_id = (select q.id from {schema}._private_job_queues q where q.queue_name = ?)",
+                        query.queueName());
+            }
+            String search = query.search();
+            if (search != null) {
+                add(
+                        "(strpos(j.key, ?) > 0 or strpos(j.last_error, ?) > 0 or strpos(j.payload::text, ?) > 0)",
+                        search,
+                        search,
+                        search);
+            }
+        }
+
+        private static String condition(JobState state) {
+            return switch (state) {
+                case READY -> "j.is_available and j.run_at <= now()";
+                case SCHEDULED -> "j.is_available and j.run_at > now() and j.attempts = 0";
+                case RETRYING -> "j.is_available and j.run_at > now() and j.attempts > 0";
+                case RUNNING -> "j.locked_at is not null";
+                case FAILED -> "j.locked_at is null and not j.is_available";
+            };
+        }
+
+        void add(String condition, Object... itsValues) {
+            conditions.add(condition);
+            values.addAll(List.of(itsValues));
+        }
+
+        void bind(PreparedStatement statement) throws SQLException {
+            for (int i = 0; i < values.size(); i++) {
+                statement.setObject(i + 1, values.get(i));
+            }
+        }
+
+        @Override
+        public String toString() {
+            return String.join(" and ", conditions);
+        }
+    }
+
+    private static final String WORKERS = """
+            select w.id, w.started_at, w.last_heartbeat_at, w.metadata, coalesce(held.jobs, 0)
+            from {schema}._private_workers w
+            left join (
+              select j.locked_by, count(*) as jobs from {schema}._private_jobs j
+              where j.locked_by is not null
+              group by j.locked_by) held on held.locked_by = w.id
+            order by w.started_at, w.id
+            """;
+
+    @Override
+    public List<ActiveWorker> activeWorkers() {
+        return connections.call("list the workers", false, connection -> {
+            try (PreparedStatement statement = connection.prepareStatement(schema.in(WORKERS));
+                    ResultSet rows = statement.executeQuery()) {
+                List<ActiveWorker> workers = new ArrayList<>();
+                while (rows.next()) {
+                    workers.add(new ActiveWorker(
+                            rows.getString(1),
+                            JobRows.instant(rows, 2),
+                            JobRows.instant(rows, 3),
+                            rows.getString(4),
+                            rows.getLong(5)));
+                }
+                return workers;
+            }
+        });
+    }
+}
