@@ -45,8 +45,8 @@ public interface JobAdmin {
      * others wait; where a transaction keeps it from starting or it would take longer than about a second, nothing is
      * deleted and the task reported as skipped. One such transaction is that of the caller, if it has added jobs.
      *
-     * <p>Not to be used while transactions at isolation level REPEATABLE READ or SERIALIZABLE add jobs: they may still
-     * see a task or queue that was deleted after they began.
+     * <p>A transaction at isolation level REPEATABLE READ or SERIALIZABLE that began before and then adds a job under a
+     * name that was deleted fails with SQLSTATE 40001 and is to be run again.
      */
     CleanupResult cleanup(Set<CleanupTask> tasks);
 

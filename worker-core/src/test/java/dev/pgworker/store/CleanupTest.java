@@ -1,6 +1,7 @@
 package dev.pgworker.store;
 
 import java.sql.Connection;
+import java.sql.SQLException;
 import java.sql.Statement;
 import java.time.Duration;
 import java.util.ArrayList;
@@ -40,6 +41,7 @@ import dev.pgworker.testing.TestSchema;
 import dev.pgworker.testsupport.TestPostgres;
 
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 /** Removing what is no longer of use without harming those who use the rest. */
 class CleanupTest {
@@ -187,6 +189,37 @@ class CleanupTest {
             status.setRollbackOnly();
         });
         assertThat(db.jobs()).isZero();
+    }
+
+    @Test
+    void anOlderSnapshotThatStillShowsADeletedNameFailsInsteadOfAddingAJobToNowhere() throws Exception {
+        for (String add : List.of(
+                "select {schema}.add_job('mail', queue_name => 'gone')",
+                "select {schema}.add_jobs(array[('gone', null, null, null, null, null, null, null)::{schema}.job_spec])")) {
+            db.sql("insert into {schema}._private_job_queues (queue_name) values ('gone')")
+                    .update();
+            db.sql("select {schema}.pgworker_task_ids(array['mail', 'gone'])")
+                    .query()
+                    .listOfRows();
+            try (Connection connection = db.dataSource().getConnection()) {
+                connection.setAutoCommit(false);
+                connection.setTransactionIsolation(Connection.TRANSACTION_REPEATABLE_READ);
+                connection.createStatement().execute("select 1");
+                connection.createStatement().execute("select count(*) from pg_class");
+                admin().cleanup(EnumSet.of(CleanupTask.GC_JOB_QUEUES, CleanupTask.GC_TASK_IDENTIFIERS));
+
+                assertThatThrownBy(() ->
+                                connection.createStatement().execute(db.schema().in(add)))
+                        .isInstanceOfSatisfying(
+                                SQLException.class,
+                                e -> assertThat(e.getSQLState()).isEqualTo("40001"));
+                connection.rollback();
+            }
+            assertThat(db.sql("select count(*) from {schema}._private_jobs")
+                            .query(Long.class)
+                            .single())
+                    .isZero();
+        }
     }
 
     @Test

@@ -30,6 +30,7 @@ import dev.pgworker.Worker;
 import dev.pgworker.WorkerClient;
 import dev.pgworker.WorkerSettings;
 import dev.pgworker.event.WorkerEventListener;
+import dev.pgworker.job.JobAdmin;
 import dev.pgworker.job.JobScheduler;
 import dev.pgworker.schema.SchemaMigrator;
 import dev.pgworker.schema.WorkerSchema;
@@ -95,6 +96,12 @@ public final class WorkerAutoConfiguration {
     JobScheduler jobScheduler(
             DataSource dataSource, WorkerSchema schema, PayloadCodec codec, WorkerSchemaInitializer initializer) {
         return WorkerClient.jobScheduler(dataSource, schema, codec);
+    }
+
+    @Bean
+    @ConditionalOnMissingBean
+    JobAdmin jobAdmin(DataSource dataSource, WorkerSchema schema, WorkerSchemaInitializer initializer) {
+        return WorkerClient.jobAdmin(dataSource, schema);
     }
 
     /** What an application needs that runs jobs. */

@@ -278,6 +278,18 @@ end
 $$;
 comment on function "${schema}".pgworker_draw_ids(int) is 'Draws ids for jobs, in ascending order.';
 
+-- The clean-up deletes a name only when no transaction is open that may have looked it up, but a snapshot taken before that
+-- still shows the deleted row. Locking the row makes such a transaction fail with 40001 instead of adding a job to nowhere.
+create or replace function "${schema}".pgworker_hold_names(identifiers text[], queue_names text[]) returns void
+language plpgsql volatile as $$
+begin
+  perform from "${schema}"._private_tasks t where t.identifier = any(identifiers) order by t.id for key share;
+  perform from "${schema}"._private_job_queues q where q.queue_name = any(queue_names) order by q.id for key share;
+end
+$$;
+comment on function "${schema}".pgworker_hold_names(text[], text[]) is
+  'Keeps names from being cleaned up until the transaction ends; for transactions with a snapshot older than their look at them.';
+
 create or replace function "${schema}".pgworker_flags(names text[]) returns jsonb
 language plpgsql immutable as $$
 begin
@@ -470,6 +482,9 @@ begin
       queue := "${schema}".pgworker_queue_id(add_job.queue_name);
     end if;
   end if;
+  if current_setting('transaction_isolation') <> 'read committed' then
+    perform "${schema}".pgworker_hold_names(array[add_job.identifier], array[add_job.queue_name]);
+  end if;
   if add_job.flags is not null then
     stored_flags := "${schema}".pgworker_flags(add_job.flags);
   end if;
@@ -532,6 +547,11 @@ begin
       where s.queue_name is not null
         and not exists (select from "${schema}"._private_job_queues q where q.queue_name = s.queue_name)
       order by 1) missing;
+
+  if current_setting('transaction_isolation') <> 'read committed' then
+    perform "${schema}".pgworker_hold_names(
+      array(select s.identifier from unnest(specs) s), array(select s.queue_name from unnest(specs) s));
+  end if;
 
   if not keyed then
     return query
