@@ -5,8 +5,11 @@ import java.time.Instant;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
+import java.util.concurrent.BlockingQueue;
 import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.LinkedBlockingQueue;
+import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.AtomicReference;
 
@@ -192,7 +195,7 @@ class HandlerControlTest {
     @Test
     void aHandlerThatSwallowsItsTimeoutFailsAllTheSameAndTheNextJobIsNotInterrupted() {
         List<Boolean> interrupted = new CopyOnWriteArrayList<>();
-        start(WORK, TaskOptions.DEFAULT.withTimeout(Duration.ofMillis(50)), (n, context) -> {
+        var registration = TaskRegistration.of(WORK, (n, context) -> {
             interrupted.add(Thread.currentThread().isInterrupted());
             if (n == 1) {
                 while (!context.isInterrupted()) {
@@ -200,12 +203,30 @@ class HandlerControlTest {
                 }
             }
         });
+        // One thread that, unlike a thread pool, does not clear the flag itself.
+        BlockingQueue<Runnable> tasks = new LinkedBlockingQueue<>();
+        AtomicBoolean ended = new AtomicBoolean();
+        Thread handlerThread = new Thread(() -> {
+            while (!ended.get()) {
+                Runnable task = tasks.poll();
+                if (task != null) {
+                    task.run();
+                }
+                Thread.onSpinWait();
+            }
+        });
+        handlerThread.setDaemon(true);
+        handlerThread.start();
+        started(db.worker()
+                .handlerExecutor(tasks::add)
+                .tasks(List.of(registration.with(TaskOptions.DEFAULT.withTimeout(Duration.ofMillis(50))))));
         db.scheduler().addJob(WORK, 1);
         assertThat(events.await(JobFailed.class).error()).isInstanceOf(JobTimeoutException.class);
 
         db.scheduler().addJob(WORK, 2);
         events.await(JobCompleted.class);
         assertThat(interrupted).containsOnly(false);
+        ended.set(true);
     }
 
     @Test

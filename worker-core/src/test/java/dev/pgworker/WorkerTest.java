@@ -59,7 +59,9 @@ class WorkerTest {
     @Test
     void runsAJobAddedBySqlWithoutPolling() {
         List<String> names = new CopyOnWriteArrayList<>();
-        startListening(db.worker().task(HELLO, (greeting, context) -> names.add(greeting.name())));
+        startListening(db.worker()
+                .settings(NEVER_POLL.build())
+                .task(HELLO, (greeting, context) -> names.add(greeting.name())));
 
         db.sql("select {schema}.add_job('hello', json_build_object('name', 'Bobby Tables'))")
                 .query()
@@ -72,7 +74,9 @@ class WorkerTest {
     @Test
     void startsAJobAtItsRunAtWithoutPolling() {
         AtomicReference<Instant> started = new AtomicReference<>();
-        startListening(db.worker().task(HELLO, (greeting, context) -> started.set(Instant.now())));
+        startListening(db.worker()
+                .settings(NEVER_POLL.build())
+                .task(HELLO, (greeting, context) -> started.set(Instant.now())));
 
         Instant runAt = Instant.now().plusMillis(700);
         db.scheduler()

@@ -1,8 +1,10 @@
 package dev.pgworker.autoconfigure;
 
 import java.time.Duration;
+import java.util.EnumSet;
 import java.util.List;
 import java.util.Map;
+import java.util.Optional;
 import java.util.Set;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.stream.Stream;
@@ -13,11 +15,19 @@ import org.springframework.context.annotation.Bean;
 import org.springframework.core.ParameterizedTypeReference;
 import org.springframework.jdbc.core.simple.JdbcClient;
 
+import dev.pgworker.job.ActiveWorker;
+import dev.pgworker.job.CleanupResult;
+import dev.pgworker.job.CleanupTask;
 import dev.pgworker.job.Job;
+import dev.pgworker.job.JobAdmin;
+import dev.pgworker.job.JobCounts;
 import dev.pgworker.job.JobKeyMode;
+import dev.pgworker.job.JobPage;
+import dev.pgworker.job.JobQuery;
 import dev.pgworker.job.JobRequest;
 import dev.pgworker.job.JobScheduler;
 import dev.pgworker.job.JobSpec;
+import dev.pgworker.job.JobState;
 import dev.pgworker.job.Task;
 import dev.pgworker.task.BatchResult;
 import dev.pgworker.task.ForbiddenFlags;
@@ -168,5 +178,21 @@ class DocumentedSnippets {
         ForbiddenFlags forbiddenFlags() {
             return () -> partnerDown.get() ? Set.of("partner") : Set.of();
         }
+    }
+
+    List<Object> administer(JobAdmin admin) {
+        JobQuery failed = JobQuery.builder()
+                .state(JobState.FAILED)
+                .taskIdentifier("send_mail")
+                .search("timeout")
+                .build();
+        JobPage page = admin.list(failed); // newest first, 50 jobs, with payloads
+        JobPage following = admin.list(failed.after(page.next())); // page.next() is null on the last page
+        JobCounts counts = admin.count(JobQuery.ALL); // ready, scheduled, retrying, running, failed
+        Optional<Job> job = admin.find(4711);
+        List<ActiveWorker> workers = admin.activeWorkers();
+
+        CleanupResult result = admin.cleanup(EnumSet.allOf(CleanupTask.class));
+        return List.of(following, counts, job, workers, result);
     }
 }

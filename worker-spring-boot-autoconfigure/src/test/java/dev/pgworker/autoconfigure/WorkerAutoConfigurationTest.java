@@ -30,6 +30,7 @@ import dev.pgworker.WorkerSettings;
 import dev.pgworker.event.WorkerEvent.JobCompleted;
 import dev.pgworker.event.WorkerEvent.WorkerStarted;
 import dev.pgworker.event.WorkerEvent.WorkerStopped;
+import dev.pgworker.job.JobAdmin;
 import dev.pgworker.job.JobScheduler;
 import dev.pgworker.job.Task;
 import dev.pgworker.schema.SchemaMigrator;
@@ -64,6 +65,7 @@ class WorkerAutoConfigurationTest {
                     .hasSingleBean(SchemaMigrator.class)
                     .hasSingleBean(WorkerSchemaInitializer.class)
                     .hasSingleBean(JobScheduler.class)
+                    .hasSingleBean(JobAdmin.class)
                     .hasSingleBean(Worker.class)
                     .doesNotHaveBean(Flyway.class);
             events.await(WorkerStarted.class);
