@@ -13,9 +13,6 @@ import org.awaitility.Awaitility;
 import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.extension.RegisterExtension;
-import org.junit.jupiter.params.ParameterizedTest;
-import org.junit.jupiter.params.provider.CsvSource;
-import org.junit.jupiter.params.provider.ValueSource;
 import org.springframework.core.NestedExceptionUtils;
 import org.springframework.dao.DataAccessException;
 
@@ -161,27 +158,31 @@ class JobKeyTest {
 
     // Unsafe dedupe
 
-    @ParameterizedTest
-    @ValueSource(strings = {"waiting", "tried", "locked", "failed"})
-    void unsafeDedupeTouchesOnlyRevisionAndTime(String state) {
-        Job old = add("old", List.of(1), full(JobKeyMode.REPLACE));
-        bring(old.id(), state);
-        Map<String, @Nullable Object> before = row(old.id());
+    @Test
+    void unsafeDedupeTouchesOnlyRevisionAndTime() {
+        for (String state : List.of("waiting", "tried", "locked", "failed")) {
+            db.sql("delete from {schema}._private_jobs").update();
+            Job old = add("old", List.of(1), full(JobKeyMode.REPLACE));
+            bring(old.id(), state);
+            Map<String, @Nullable Object> before = row(old.id());
 
-        Job job = add(
-                "new", List.of(2), JobSpec.builder().jobKey("k").queueName("q2").jobKeyMode(JobKeyMode.UNSAFE_DEDUPE));
+            Job job = add(
+                    "new",
+                    List.of(2),
+                    JobSpec.builder().jobKey("k").queueName("q2").jobKeyMode(JobKeyMode.UNSAFE_DEDUPE));
 
-        Map<String, @Nullable Object> after = row(old.id());
-        assertThat(job.id()).isEqualTo(old.id());
-        assertThat(job.taskIdentifier()).isEqualTo("old");
-        assertThat(job.queueName()).isEqualTo("q");
-        assertThat(job.updatedAt()).isAfter(old.updatedAt());
-        assertThat(after).containsEntry("revision", 1);
-        assertThat(before).containsEntry("revision", 0);
-        before.remove("revision");
-        after.remove("revision");
-        assertThat(after).isEqualTo(before);
-        assertThat(db.jobs()).isEqualTo(1);
+            Map<String, @Nullable Object> after = row(old.id());
+            assertThat(job.id()).isEqualTo(old.id());
+            assertThat(job.taskIdentifier()).isEqualTo("old");
+            assertThat(job.queueName()).isEqualTo("q");
+            assertThat(job.updatedAt()).isAfter(old.updatedAt());
+            assertThat(after).containsEntry("revision", 1);
+            assertThat(before).containsEntry("revision", 0);
+            before.remove("revision");
+            after.remove("revision");
+            assertThat(after).isEqualTo(before);
+            assertThat(db.jobs()).isEqualTo(1);
+        }
     }
 
     @Test
@@ -235,43 +236,48 @@ class JobKeyTest {
 
     // Locked and failed jobs
 
-    @ParameterizedTest
-    @CsvSource({"REPLACE,0", "REPLACE,5", "PRESERVE_RUN_AT,0", "PRESERVE_RUN_AT,5"})
-    void aLockedJobLosesItsKeyAndItsAttemptsAndANewJobIsAdded(JobKeyMode mode, int hours) {
-        Job old = add("old", 1, full(JobKeyMode.REPLACE));
-        lock(old.id(), hours);
+    @Test
+    void aLockedJobLosesItsKeyAndItsAttemptsAndANewJobIsAdded() {
+        for (int hours : List.of(0, 3, 4, 5)) {
+            db.sql("delete from {schema}._private_jobs").update();
+            JobKeyMode mode = hours % 2 == 0 ? JobKeyMode.REPLACE : JobKeyMode.PRESERVE_RUN_AT;
+            Job old = add("old", 1, full(JobKeyMode.REPLACE));
+            lock(old.id(), hours);
 
-        Job job = add("new", 2, JobSpec.builder().jobKey("k").runAt(LATE).jobKeyMode(mode));
+            Job job = add("new", 2, JobSpec.builder().jobKey("k").runAt(LATE).jobKeyMode(mode));
 
-        assertThat(job.id()).isGreaterThan(old.id());
-        assertThat(job.runAt()).isEqualTo(LATE);
-        assertThat(row(job.id()))
-                .containsEntry("key", "k")
-                .containsEntry("revision", 0)
-                .containsEntry("attempts", 0);
-        assertThat(row(old.id()))
-                .containsEntry("key", null)
-                .containsEntry("attempts", 5)
-                .containsEntry("max_attempts", 5)
-                .containsEntry("locked_by", "w")
-                .containsEntry("payload", "1")
-                .containsEntry("last_error", "Superseded by a newer job with the same key while running");
+            assertThat(job.id()).isGreaterThan(old.id());
+            assertThat(job.runAt()).isEqualTo(LATE);
+            assertThat(row(job.id()))
+                    .containsEntry("key", "k")
+                    .containsEntry("revision", 0)
+                    .containsEntry("attempts", 0);
+            assertThat(row(old.id()))
+                    .containsEntry("key", null)
+                    .containsEntry("attempts", 5)
+                    .containsEntry("max_attempts", 5)
+                    .containsEntry("locked_by", "w")
+                    .containsEntry("payload", "1")
+                    .containsEntry("last_error", "Superseded by a newer job with the same key while running");
+        }
     }
 
-    @ParameterizedTest
-    @ValueSource(strings = {"REPLACE", "PRESERVE_RUN_AT"})
-    void aPermanentlyFailedJobLosesItsKeyAndANewJobIsAdded(JobKeyMode mode) {
-        Job old = add("old", 1, full(JobKeyMode.REPLACE));
-        bring(old.id(), "failed");
+    @Test
+    void aPermanentlyFailedJobLosesItsKeyAndANewJobIsAdded() {
+        for (JobKeyMode mode : List.of(JobKeyMode.REPLACE, JobKeyMode.PRESERVE_RUN_AT)) {
+            db.sql("delete from {schema}._private_jobs").update();
+            Job old = add("old", 1, full(JobKeyMode.REPLACE));
+            bring(old.id(), "failed");
 
-        Job job = add("new", 2, JobSpec.builder().jobKey("k").runAt(LATE).jobKeyMode(mode));
+            Job job = add("new", 2, JobSpec.builder().jobKey("k").runAt(LATE).jobKeyMode(mode));
 
-        assertThat(job.id()).isGreaterThan(old.id());
-        assertThat(row(job.id())).containsEntry("key", "k").containsEntry("revision", 0);
-        assertThat(row(old.id()))
-                .containsEntry("key", null)
-                .containsEntry("attempts", 5)
-                .containsEntry("last_error", "broken");
+            assertThat(job.id()).isGreaterThan(old.id());
+            assertThat(row(job.id())).containsEntry("key", "k").containsEntry("revision", 0);
+            assertThat(row(old.id()))
+                    .containsEntry("key", null)
+                    .containsEntry("attempts", 5)
+                    .containsEntry("last_error", "broken");
+        }
     }
 
     @Test
@@ -329,40 +335,45 @@ class JobKeyTest {
 
     // Removing
 
-    @ParameterizedTest
-    @CsvSource({"waiting,0", "tried,0", "failed,0", "locked,4", "locked,5"})
-    void removeDeletesAJobThatDoesNotRun(String state, int hours) {
-        long id = add("t", 1, full(JobKeyMode.REPLACE)).id();
-        bring(id, state);
-        if (hours > 0) {
-            lock(id, hours);
-            db.sql("update {schema}._private_job_queues set locked_by = 'w', locked_at = now()")
-                    .update();
+    @Test
+    void removeDeletesAJobThatDoesNotRun() {
+        for (String state : List.of("waiting", "tried", "failed", "locked")) {
+            db.sql("delete from {schema}._private_jobs").update();
+            int hours = state.equals("locked") ? 4 : 0;
+            long id = add("t", 1, full(JobKeyMode.REPLACE)).id();
+            bring(id, state);
+            if (hours > 0) {
+                lock(id, hours);
+                db.sql("update {schema}._private_job_queues set locked_by = 'w', locked_at = now()")
+                        .update();
+            }
+
+            assertThat(remove("k")).isEqualTo(id);
+
+            assertThat(db.jobs()).isZero();
+            assertThat(db.sql("select count(*) from {schema}._private_job_queues where locked_by is not null")
+                            .query(Integer.class)
+                            .single())
+                    .isZero();
         }
-
-        assertThat(remove("k")).isEqualTo(id);
-
-        assertThat(db.jobs()).isZero();
-        assertThat(db.sql("select count(*) from {schema}._private_job_queues where locked_by is not null")
-                        .query(Integer.class)
-                        .single())
-                .isZero();
     }
 
-    @ParameterizedTest
-    @ValueSource(ints = {0, 3})
-    void removeOnlyKeepsARunningJobFromRunningAgain(int hours) {
-        long id = add("t", 1, full(JobKeyMode.REPLACE)).id();
-        lock(id, hours);
+    @Test
+    void removeOnlyKeepsARunningJobFromRunningAgain() {
+        for (int hours : List.of(0, 3)) {
+            db.sql("delete from {schema}._private_jobs").update();
+            long id = add("t", 1, full(JobKeyMode.REPLACE)).id();
+            lock(id, hours);
 
-        assertThat(remove("k")).isEqualTo(id);
+            assertThat(remove("k")).isEqualTo(id);
 
-        assertThat(row(id))
-                .containsEntry("key", null)
-                .containsEntry("attempts", 5)
-                .containsEntry("locked_by", "w")
-                .containsEntry("last_error", "Removed by its key while running");
-        assertThat(remove("k")).isNull();
+            assertThat(row(id))
+                    .containsEntry("key", null)
+                    .containsEntry("attempts", 5)
+                    .containsEntry("locked_by", "w")
+                    .containsEntry("last_error", "Removed by its key while running");
+            assertThat(remove("k")).isNull();
+        }
     }
 
     @Test
