@@ -111,7 +111,7 @@ class QueueTest {
                 },
                 builder -> builder.task(better, (n, context) -> mayEnd.await()));
         started.await();
-        Worker other = start(1, (n, context) -> {});
+        Worker other = start(2, (n, context) -> {});
         // The first worker prefers this job to the next one of its queue; the other one cannot run it.
         db.scheduler().addJob(better, 0, JobSpec.builder().priority(-1).build());
         db.scheduler().addJob(WORK, 2, IN_QUEUE);
@@ -136,7 +136,7 @@ class QueueTest {
             mayEnd.await();
         });
         started.await();
-        Worker other = start(1, (n, context) -> {});
+        Worker other = start(2, (n, context) -> {});
         db.scheduler().addJob(WORK, 2, IN_QUEUE);
         awaitThatItLooksInVain();
 
@@ -161,7 +161,7 @@ class QueueTest {
         db.scheduler().addJob(WORK, 1, IN_QUEUE);
         db.scheduler().addJob(WORK, 2, IN_QUEUE);
         claimAs("crashed");
-        start(1, (n, context) -> order.add(n));
+        start(2, (n, context) -> order.add(n));
         db.scheduler().addJob(WORK, 3);
         events.await(JobCompleted.class);
         assertThat(order).as("while the queue is locked").containsExactly(3);
@@ -179,7 +179,7 @@ class QueueTest {
         db.scheduler().addJob(WORK, 2, IN_QUEUE);
         db.sql("update {schema}._private_job_queues set locked_by = 'crashed', locked_at = now()")
                 .update();
-        start(1, (n, context) -> {});
+        start(2, (n, context) -> {});
         db.scheduler().addJob(WORK, 3);
         events.await(JobCompleted.class, e -> payload(e.job()) == 3);
         assertThat(events.all(JobCompleted.class)).hasSize(1);
@@ -233,7 +233,7 @@ class QueueTest {
                 .single();
     }
 
-    /** Lets a worker with a free slot run a job without a queue, after which it knows that the queue is taken. */
+    /** Lets a worker with two free slots run a job without a queue, after which it knows that the queue is taken. */
     private void awaitThatItLooksInVain() {
         db.scheduler().addJob(WORK, 3);
         events.await(JobCompleted.class, e -> payload(e.job()) == 3);
