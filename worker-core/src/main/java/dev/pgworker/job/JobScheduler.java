@@ -85,13 +85,14 @@ public interface JobScheduler {
     }
 
     /**
-     * Adds any number of jobs in one transaction without holding them in memory: they are written in chunks while the
-     * stream is read. What {@link #addJobs(List)} says about keys is checked for each chunk of 5,000.
+     * Adds any number of jobs in one transaction without holding them in memory: those without a job key are written in
+     * chunks while the stream is read. Jobs with a job key are held, and written together after the others; what
+     * {@link #addJobs(List)} says about keys applies to the whole stream.
      *
      * @param requests the jobs; closed by the caller
      * @return how many jobs have been added or replaced
-     * @throws IllegalArgumentException for a request that is not allowed; the transaction is rolled back if it was
-     *     begun here, and marked as rollback-only otherwise
+     * @throws IllegalArgumentException for a request that is not allowed, which it names as {@code requests[index]}; none of
+     *     the jobs is added then, even if the caller's transaction is committed
      */
     long addJobs(Stream<JobRequest> requests);
 
