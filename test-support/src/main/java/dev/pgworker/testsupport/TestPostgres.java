@@ -39,7 +39,8 @@ public final class TestPostgres {
      * @param prefix how its name begins: lower-case letters and underscores
      */
     public static String newDatabase(String prefix) {
-        String name = prefix + "_" + Long.toHexString(ThreadLocalRandom.current().nextLong());
+        String name =
+                prefix + "_" + Long.toHexString(ThreadLocalRandom.current().nextLong());
         Matcher url = SERVER_AND_DATABASE.matcher(jdbcUrl());
         if (!url.matches()) {
             throw new IllegalStateException("The JDBC URL of the tests must be jdbc:postgresql://host/database");
