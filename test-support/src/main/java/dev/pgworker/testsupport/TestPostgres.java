@@ -2,6 +2,13 @@ package dev.pgworker.testsupport;
 
 import java.io.IOException;
 import java.io.UncheckedIOException;
+import java.sql.Connection;
+import java.sql.DriverManager;
+import java.sql.SQLException;
+import java.sql.Statement;
+import java.util.concurrent.ThreadLocalRandom;
+import java.util.regex.Matcher;
+import java.util.regex.Pattern;
 
 import io.zonky.test.db.postgres.embedded.EmbeddedPostgres;
 import org.testcontainers.postgresql.PostgreSQLContainer;
@@ -15,6 +22,9 @@ import org.testcontainers.postgresql.PostgreSQLContainer;
  */
 public final class TestPostgres {
 
+    private static final Pattern SERVER_AND_DATABASE =
+            Pattern.compile("(?<server>jdbc:postgresql://[^/?]*/)[^?]*(?<parameters>.*)");
+
     private TestPostgres() {}
 
     /** Returns the JDBC URL of the server, user and password included; starts the server on the first call. */
@@ -22,14 +32,48 @@ public final class TestPostgres {
         return Holder.URL;
     }
 
+    /**
+     * Creates an empty database on that server, for as long as the JVM lives, and returns its JDBC URL, user and
+     * password included.
+     *
+     * @param prefix how its name begins: lower-case letters and underscores
+     */
+    public static String newDatabase(String prefix) {
+        String name =
+                prefix + "_" + Long.toHexString(ThreadLocalRandom.current().nextLong());
+        Matcher url = SERVER_AND_DATABASE.matcher(jdbcUrl());
+        if (!url.matches()) {
+            throw new IllegalStateException("The JDBC URL of the tests must be jdbc:postgresql://host/database");
+        }
+        execute("create database " + name);
+        if (Holder.GIVEN) {
+            Runtime.getRuntime().addShutdownHook(new Thread(() -> execute("drop database if exists " + name)));
+        }
+        return url.group("server") + name + url.group("parameters");
+    }
+
+    private static void execute(String sql) {
+        try (Connection connection = DriverManager.getConnection(jdbcUrl());
+                Statement statement = connection.createStatement()) {
+            statement.execute(sql);
+        } catch (SQLException e) {
+            throw new IllegalStateException(sql, e);
+        }
+    }
+
     /** Defers the start of the server until somebody needs it. */
     private static final class Holder {
+        static final boolean GIVEN = isGiven();
         static final String URL = start();
 
+        private static boolean isGiven() {
+            String url = System.getenv("PGWORKER_TEST_JDBC_URL");
+            return url != null && !url.isBlank();
+        }
+
         private static String start() {
-            String given = System.getenv("PGWORKER_TEST_JDBC_URL");
-            if (given != null && !given.isBlank()) {
-                return given;
+            if (GIVEN) {
+                return System.getenv("PGWORKER_TEST_JDBC_URL");
             }
             if (Boolean.parseBoolean(System.getenv("PGWORKER_TEST_DOCKER"))) {
                 return startContainer();

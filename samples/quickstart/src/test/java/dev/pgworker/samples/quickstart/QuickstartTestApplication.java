@@ -2,6 +2,8 @@ package dev.pgworker.samples.quickstart;
 
 import org.springframework.boot.SpringApplication;
 
+import dev.pgworker.testsupport.EmbeddedDatabase;
+
 /** Starts the quickstart with an embedded PostgreSQL unless {@code spring.datasource.url} names another. */
 final class QuickstartTestApplication {
 

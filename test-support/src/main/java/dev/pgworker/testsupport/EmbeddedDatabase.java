@@ -1,4 +1,4 @@
-package dev.pgworker.samples.quickstart;
+package dev.pgworker.testsupport;
 
 import java.io.IOException;
 import java.io.UncheckedIOException;
@@ -12,7 +12,7 @@ import org.springframework.core.env.ConfigurableEnvironment;
 import org.springframework.core.env.MapPropertySource;
 
 /** Starts a PostgreSQL for the application unless it has been given one, and stops it as the last of all. */
-final class EmbeddedDatabase implements ApplicationContextInitializer<GenericApplicationContext> {
+public final class EmbeddedDatabase implements ApplicationContextInitializer<GenericApplicationContext> {
 
     @Override
     public void initialize(GenericApplicationContext context) {
