@@ -1193,6 +1193,7 @@ comment on function "${schema}".pgworker_claim(text, int[], int, text[]) is
   'id. Of a queue it takes one job, the first, and only while no worker has it locked. Jobs with a forbidden flag are passed over. '
   'Waits for no lock, so a short answer does not prove that there is no more: ask again after a notification.';
 
+-- A queue that goes on keeps its row as it is, but for a lock that grows old: peers release those of four hours.
 -- Waits only for queue rows, which others lock for the moment of one statement and without waiting while they do.
 create or replace function "${schema}".pgworker_complete(
   worker_id text, job_ids bigint[], task_ids int[], wanted int, forbidden text[] default null
@@ -1208,6 +1209,7 @@ declare
   gone bigint[];
   lanes int[];
   lane int;
+  aging boolean;
   going int[];
   freed int[];
 begin
@@ -1222,8 +1224,8 @@ begin
   select array_agg(d.id), array_agg(distinct d.job_queue_id) filter (where d.job_queue_id is not null) into gone, lanes from done d;
 
   if lanes is not null then
-    select array_agg(q.id) into lanes from (
-      select q.id from "${schema}"._private_job_queues q
+    select array_agg(q.id), bool_or(q.locked_at < now() - interval '10 minutes') into lanes, aging from (
+      select q.id, q.locked_at from "${schema}"._private_job_queues q
       where q.id = any(lanes) and q.locked_by = worker_id
       order by q.id for update) q;
   end if;
@@ -1253,10 +1255,13 @@ begin
         return next;
       end loop;
     end if;
-    update "${schema}"._private_job_queues q set
-        locked_at = case when q.id = any(going) then now() end,
-        locked_by = case when q.id = any(going) then worker_id end
-      where q.id = any(lanes);
+    if aging or going is null or cardinality(going) < cardinality(lanes) then
+      update "${schema}"._private_job_queues q set
+          locked_at = case when q.id = any(going) then now() end,
+          locked_by = case when q.id = any(going) then worker_id end
+        where q.id = any(lanes)
+          and (going is null or q.id <> all(going) or q.locked_at < now() - interval '10 minutes');
+    end if;
     if going is null or cardinality(going) < cardinality(lanes) then
       freed := array(select l.id from unnest(lanes) l(id) where going is null or l.id <> all(going));
       perform "${schema}".pgworker_wake("${schema}".pgworker_due_queues(freed));
