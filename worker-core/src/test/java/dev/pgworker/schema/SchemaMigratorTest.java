@@ -48,7 +48,11 @@ class SchemaMigratorTest {
     @AfterEach
     void dropDatabase() {
         pool.close();
-        admin.sql("drop database " + database + " with (force)").update();
+        admin.sql("select pg_terminate_backend(pid) from pg_stat_activity where datname = ?")
+                .param(database)
+                .query()
+                .listOfRows();
+        admin.sql("drop database " + database).update();
         admin.sql("drop role " + role).update();
     }
 
