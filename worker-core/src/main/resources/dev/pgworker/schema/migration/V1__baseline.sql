@@ -1212,25 +1212,68 @@ declare
   aging boolean;
   going int[];
   freed int[];
+  head tid;
+  mine boolean;
 begin
   if cardinality(forbidden) = 0 then forbidden := null; end if;
-  with done as (
+  -- One job of one queue is what a chain of slow jobs consists of: simple statements start faster than set operations.
+  if cardinality(job_ids) = 1 then
     delete from "${schema}"._private_jobs j
-    where j.ctid = any(array(
-      select h.ctid from "${schema}"._private_jobs h
-      where h.id = any(job_ids) and h.locked_by = worker_id
-      for update skip locked))
-    returning j.id, j.job_queue_id)
-  select array_agg(d.id), array_agg(distinct d.job_queue_id) filter (where d.job_queue_id is not null) into gone, lanes from done d;
-
-  if lanes is not null then
-    select array_agg(q.id), bool_or(q.locked_at < now() - interval '10 minutes') into lanes, aging from (
-      select q.id, q.locked_at from "${schema}"._private_job_queues q
-      where q.id = any(lanes) and q.locked_by = worker_id
-      order by q.id for update) q;
+      where j.ctid = (
+        select h.ctid from "${schema}"._private_jobs h
+        where h.id = job_ids[1] and h.locked_by = worker_id
+        for update skip locked)
+      returning j.job_queue_id into lane;
+    if found then gone := job_ids; end if;
+    if lane is not null then
+      select q.queue_name, q.locked_at < now() - interval '10 minutes' into queue_name, aging
+        from "${schema}"._private_job_queues q
+        where q.id = lane and q.locked_by = worker_id
+        for update;
+      if found then lanes := array[lane]; end if;
+    end if;
+  else
+    with done as (
+      delete from "${schema}"._private_jobs j
+      where j.ctid = any(array(
+        select h.ctid from "${schema}"._private_jobs h
+        where h.id = any(job_ids) and h.locked_by = worker_id
+        for update skip locked))
+      returning j.id, j.job_queue_id)
+    select array_agg(d.id), array_agg(distinct d.job_queue_id) filter (where d.job_queue_id is not null)
+      into gone, lanes from done d;
+    if lanes is not null then
+      select array_agg(q.id), bool_or(q.locked_at < now() - interval '10 minutes') into lanes, aging from (
+        select q.id, q.locked_at from "${schema}"._private_job_queues q
+        where q.id = any(lanes) and q.locked_by = worker_id
+        order by q.id for update) q;
+    end if;
   end if;
   if lanes is not null then
-    if wanted > 0 and cardinality(task_ids) > 0 then
+    if wanted > 0 and cardinality(job_ids) = 1 then
+      -- The first entry of the queue nearly always decides.
+      select j.ctid, j.run_at <= now() and j.task_id = any(task_ids)
+          and (forbidden is null or j.flags is null or not j.flags ?| forbidden)
+        into head, mine
+        from "${schema}"._private_jobs j
+        where j.is_available and j.job_queue_id is not null and j.job_queue_id = lanes[1]
+        order by j.priority, j.run_at, j.id limit 1;
+      if mine then
+        update "${schema}"._private_jobs j set attempts = j.attempts + 1, locked_at = now(), locked_by = worker_id
+          where j.ctid = (
+            select h.ctid from "${schema}"._private_jobs h where h.ctid = head and h.is_available for update skip locked)
+          returning j.job_queue_id, j.id, j.task_id, j.payload, j.priority, j.run_at, j.attempts, j.max_attempts, j.last_error,
+            j.created_at, j.updated_at, j.key, j.revision, j.flags
+          into lane, id, task_id, payload, priority, run_at, attempts, max_attempts, last_error, created_at, updated_at, key,
+            revision, flags;
+        if found then
+          outcome := 'claimed';
+          going := array[lane];
+          return next;
+        end if;
+      end if;
+    end if;
+    if going is null and wanted > 0 and cardinality(task_ids) > 0 and (cardinality(job_ids) > 1 or mine is false) then
       outcome := 'claimed';
       for lane, id, queue_name, task_id, payload, priority, run_at, attempts, max_attempts, last_error, created_at, updated_at, key,
           revision, flags in
