@@ -76,7 +76,8 @@ final class RunningWorker {
         Outage outage = new Outage();
         events = new WorkerEvents(parts.listeners());
         store = new JobStore(parts.dataSource(), parts.schema(), id, parts.forbiddenFlags());
-        localQueue = new LocalQueue(settings.concurrency());
+        localQueue = new LocalQueue(
+                settings.concurrency(), settings.localQueueSize(), settings.localQueueTtl(), settings.queueRunLimit());
         ClaimAudit audit = new ClaimAudit(store, localQueue);
         continuations = new Continuations();
         completer = new JobCompleter(
@@ -103,6 +104,7 @@ final class RunningWorker {
                 outage);
         continuations.connect(executor::submit);
         completer.connect(fetchLoop::capacityFreed);
+        localQueue.connect(fetchLoop::capacityFreed);
         listener = new NotificationListener(
                 id,
                 parts.listenDataSource(),
@@ -122,7 +124,7 @@ final class RunningWorker {
         PlatformTransactionManager manager = parts.transactionManager();
         return manager == null
                 ? null
-                : new HandlerTransactions(manager, parts.dataSource(), store, audit, continuations);
+                : new HandlerTransactions(manager, parts.dataSource(), store, localQueue, audit, continuations);
     }
 
     String id() {

@@ -7,6 +7,12 @@ import java.time.Duration;
  *
  * @param concurrency how many jobs run at the same time, 1 to 10,000; the number of processors, but at least 2, unless
  *     set
+ * @param localQueueSize how many jobs may be claimed ahead of free handlers, 0 to 10,000; 500 unless set. So many are only
+ *     as handlers are measured to start within 50 ms; 0 claims a job when a handler is free for it
+ * @param localQueueTtl how long a claimed job may wait for a handler before it is given back; positive, 1 s unless set
+ * @param queueRunLimit how many jobs of one named queue may be claimed at a time, 1 to 1,000; 100 unless set. So many are
+ *     only as their handler is measured to finish within 50 ms; they run one after the other. 1 claims a job when the one
+ *     before it has ended
  * @param pollInterval how often to look for jobs although nothing announced any; positive, 2 s unless set
  * @param shutdownGracePeriod how long handlers may go on when the worker stops, before they are interrupted; 5 s unless
  *     set
@@ -15,12 +21,17 @@ import java.time.Duration;
  */
 public record WorkerSettings(
         int concurrency,
+        int localQueueSize,
+        Duration localQueueTtl,
+        int queueRunLimit,
         Duration pollInterval,
         Duration shutdownGracePeriod,
         Duration interruptedJobRetryDelay,
         Duration heartbeatInterval) {
 
     private static final int MOST_CONCURRENCY = 10_000;
+    private static final int LARGEST_LOCAL_QUEUE = 10_000;
+    private static final int LONGEST_RUN = 1_000;
     private static final Duration LONGEST = Duration.ofDays(365);
 
     /**
@@ -29,10 +40,10 @@ public record WorkerSettings(
      * @throws IllegalArgumentException if one is out of its range; the message names it and says what is allowed
      */
     public WorkerSettings {
-        if (concurrency < 1 || concurrency > MOST_CONCURRENCY) {
-            throw new IllegalArgumentException(
-                    "concurrency must be between 1 and " + MOST_CONCURRENCY + ", but is " + concurrency);
-        }
+        requireBetween("concurrency", 1, MOST_CONCURRENCY, concurrency);
+        requireBetween("localQueueSize", 0, LARGEST_LOCAL_QUEUE, localQueueSize);
+        requirePositive("localQueueTtl", localQueueTtl);
+        requireBetween("queueRunLimit", 1, LONGEST_RUN, queueRunLimit);
         requirePositive("pollInterval", pollInterval);
         requireNotNegative("shutdownGracePeriod", shutdownGracePeriod);
         requireNotNegative("interruptedJobRetryDelay", interruptedJobRetryDelay);
@@ -42,6 +53,13 @@ public record WorkerSettings(
     /** Returns a builder that has the defaults. */
     public static Builder builder() {
         return new Builder();
+    }
+
+    private static void requireBetween(String name, int least, int most, int value) {
+        if (value < least || value > most) {
+            throw new IllegalArgumentException(
+                    name + " must be between " + least + " and " + most + ", but is " + value);
+        }
     }
 
     private static void requirePositive(String name, Duration value) {
@@ -62,6 +80,9 @@ public record WorkerSettings(
     public static final class Builder {
 
         private int concurrency = Math.max(2, Runtime.getRuntime().availableProcessors());
+        private int localQueueSize = 500;
+        private Duration localQueueTtl = Duration.ofSeconds(1);
+        private int queueRunLimit = 100;
         private Duration pollInterval = Duration.ofSeconds(2);
         private Duration shutdownGracePeriod = Duration.ofSeconds(5);
         private Duration interruptedJobRetryDelay = Duration.ofSeconds(30);
@@ -72,6 +93,24 @@ public record WorkerSettings(
         /** Sets how many jobs run at the same time. */
         public Builder concurrency(int concurrency) {
             this.concurrency = concurrency;
+            return this;
+        }
+
+        /** Sets how many jobs may be claimed ahead of free handlers. */
+        public Builder localQueueSize(int localQueueSize) {
+            this.localQueueSize = localQueueSize;
+            return this;
+        }
+
+        /** Sets how long a claimed job may wait for a handler before it is given back. */
+        public Builder localQueueTtl(Duration localQueueTtl) {
+            this.localQueueTtl = localQueueTtl;
+            return this;
+        }
+
+        /** Sets how many jobs of one named queue may be claimed at a time. */
+        public Builder queueRunLimit(int queueRunLimit) {
+            this.queueRunLimit = queueRunLimit;
             return this;
         }
 
@@ -106,7 +145,14 @@ public record WorkerSettings(
          */
         public WorkerSettings build() {
             return new WorkerSettings(
-                    concurrency, pollInterval, shutdownGracePeriod, interruptedJobRetryDelay, heartbeatInterval);
+                    concurrency,
+                    localQueueSize,
+                    localQueueTtl,
+                    queueRunLimit,
+                    pollInterval,
+                    shutdownGracePeriod,
+                    interruptedJobRetryDelay,
+                    heartbeatInterval);
         }
     }
 }

@@ -20,6 +20,8 @@ final class Attempt implements JobContext {
     /** The thread that runs the handler; null once the attempt has ended. */
     @GuardedBy("this") private @Nullable Thread thread = Thread.currentThread();
 
+    private final long begun = System.nanoTime();
+
     private volatile boolean stopping;
     private volatile boolean timedOut;
 
@@ -48,6 +50,11 @@ final class Attempt implements JobContext {
     @Override
     public boolean isInterrupted() {
         return stopping || timedOut;
+    }
+
+    /** Returns how long ago the attempt began. */
+    long nanos() {
+        return System.nanoTime() - begun;
     }
 
     /** Returns true if the handler was interrupted because the worker stops. */

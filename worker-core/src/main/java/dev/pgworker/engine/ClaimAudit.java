@@ -95,14 +95,18 @@ public final class ClaimAudit {
 
     private void giveBackLost() throws SQLException {
         List<Release> lost = new ArrayList<>();
-        store.held().forEach((id, key) -> {
-            if (!localQueue.contains(id)) {
-                lost.add(new Release(id, key, null, ReleaseAction.BACK, null, null, null));
+        List<Long> goingOn = new ArrayList<>();
+        for (JobStore.Held held : store.held()) {
+            if (!localQueue.contains(held.id())) {
+                lost.add(new Release(held.id(), held.key(), null, ReleaseAction.BACK, null, null, null));
+                if (localQueue.containsQueue(held.queueName())) {
+                    goingOn.add(held.id());
+                }
             }
-        });
+        }
         if (!lost.isEmpty()) {
             log.info("{} jobs were claimed in an answer that never arrived; they are given back", lost.size());
-            store.release(lost);
+            store.release(lost, goingOn);
         }
     }
 }

@@ -10,7 +10,7 @@ import dev.pgworker.job.Job;
 import dev.pgworker.store.JobStore;
 
 /**
- * Whether and for which tasks a completion may claim the next job of a queue that it frees, and where such jobs go. Set
+ * Whether and for which tasks a completion may claim the next jobs of a queue, and where such jobs go. Set
  * by {@code worker-fetch} and the stop, read by whoever completes jobs.
  */
 public final class Continuations {
@@ -38,9 +38,9 @@ public final class Continuations {
         return tasks;
     }
 
-    /** Returns for how many of the given number of queues to claim the next job: all or none. */
-    int wanted(int queues) {
-        return stopped ? 0 : queues;
+    /** Returns what of these lanes is allowed. */
+    JobStore.Lanes allowed(JobStore.Lanes lanes) {
+        return stopped ? lanes.withoutClaims() : lanes;
     }
 
     void accept(List<Job> jobs) {

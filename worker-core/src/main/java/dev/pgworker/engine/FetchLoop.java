@@ -94,13 +94,15 @@ public final class FetchLoop extends BackgroundService {
         if (notified.getAndSet(false) || (dueAt != Long.MAX_VALUE && time - dueAt >= 0)) {
             mayHaveDue = true;
         }
+        executor.giveBackExpired();
         audit.checkIfDue();
         int wanted = localQueue.free();
         if (mayHaveDue && wanted > 0) {
             claim(wanted);
         } else {
             long wakeAt = mayHaveDue || dueAt == Long.MAX_VALUE || pollAt - dueAt < 0 ? pollAt : dueAt;
-            pause(Math.min(Math.max(wakeAt - time, 0), audit.nanosUntilCheck()));
+            long untilCheck = Math.min(audit.nanosUntilCheck(), localQueue.nanosUntilExpired());
+            pause(Math.min(Math.max(wakeAt - time, 0), untilCheck));
         }
     }
 

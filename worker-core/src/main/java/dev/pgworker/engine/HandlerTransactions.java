@@ -2,6 +2,7 @@ package dev.pgworker.engine;
 
 import java.sql.Connection;
 import java.sql.SQLException;
+import java.util.List;
 import javax.sql.DataSource;
 
 import org.springframework.jdbc.datasource.DataSourceUtils;
@@ -12,6 +13,7 @@ import org.springframework.transaction.support.DefaultTransactionDefinition;
 import dev.pgworker.job.Job;
 import dev.pgworker.store.JobStore;
 import dev.pgworker.store.JobStore.Completion;
+import dev.pgworker.store.JobStore.Lanes;
 
 /**
  * Runs handlers in transactions that also complete their jobs, so that both happen or neither. The job stays locked by a
@@ -22,6 +24,7 @@ public final class HandlerTransactions {
     private final PlatformTransactionManager transactionManager;
     private final DataSource dataSource;
     private final JobStore store;
+    private final LocalQueue localQueue;
     private final ClaimAudit audit;
     private final Continuations continuations;
 
@@ -34,11 +37,13 @@ public final class HandlerTransactions {
             PlatformTransactionManager transactionManager,
             DataSource dataSource,
             JobStore store,
+            LocalQueue localQueue,
             ClaimAudit audit,
             Continuations continuations) {
         this.transactionManager = transactionManager;
         this.dataSource = dataSource;
         this.store = store;
+        this.localQueue = localQueue;
         this.audit = audit;
         this.continuations = continuations;
     }
@@ -87,6 +92,7 @@ public final class HandlerTransactions {
 
     private JobOutcome complete(Job job, TransactionStatus status) throws SQLException {
         Completion completion;
+        Lanes lanes = lanes(job);
         try {
             Connection connection = DataSourceUtils.getConnection(dataSource);
             try {
@@ -95,9 +101,8 @@ public final class HandlerTransactions {
                             "The transaction manager does not manage the worker's data source, so that a transactional"
                                     + " handler cannot complete its job");
                 }
-                int wanted = continuations.wanted(job.queueName() == null ? 0 : 1);
                 store.awaitRow(connection, job);
-                completion = store.complete(connection, job, continuations.tasks(), wanted);
+                completion = store.complete(connection, job, continuations.tasks(), lanes);
             } finally {
                 DataSourceUtils.releaseConnection(connection, dataSource);
             }
@@ -111,7 +116,16 @@ public final class HandlerTransactions {
         }
         transactionManager.commit(status);
         continuations.accept(completion.claimed());
-        return JobOutcome.Committed.INSTANCE;
+        return new JobOutcome.Committed(!lanes.goingOn().isEmpty());
+    }
+
+    /**
+     * A queue of which there are more jobs here is left to the completer, which may be writing the outcome of one of them;
+     * one that has no other is this thread's alone.
+     */
+    private Lanes lanes(Job job) {
+        Lanes lanes = continuations.allowed(localQueue.plan(List.of(job)));
+        return lanes.goingOn().isEmpty() ? lanes : lanes.withoutClaims();
     }
 
     private void rollback(TransactionStatus status, Throwable cause) {

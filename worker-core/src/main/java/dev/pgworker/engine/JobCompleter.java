@@ -4,8 +4,11 @@ import java.sql.SQLException;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.HashMap;
+import java.util.HashSet;
 import java.util.List;
 import java.util.Map;
+import java.util.Objects;
+import java.util.Set;
 import java.util.concurrent.BlockingQueue;
 import java.util.concurrent.LinkedBlockingQueue;
 import java.util.concurrent.TimeUnit;
@@ -22,6 +25,7 @@ import dev.pgworker.lifecycle.BackgroundService;
 import dev.pgworker.lifecycle.Outage;
 import dev.pgworker.store.JobStore;
 import dev.pgworker.store.JobStore.Completion;
+import dev.pgworker.store.JobStore.Lanes;
 import dev.pgworker.store.JobStore.Release;
 import dev.pgworker.store.JobStore.ReleaseAction;
 import dev.pgworker.store.JobStore.Unwritten;
@@ -114,38 +118,58 @@ public final class JobCompleter extends BackgroundService {
 
     private void complete() throws SQLException {
         List<Job> done = new ArrayList<>();
-        int queued = 0;
         for (Finished f : group) {
             if (f.outcome instanceof JobOutcome.Success) {
                 done.add(f.job);
-                queued += f.job.queueName() == null ? 0 : 1;
             }
         }
         if (done.isEmpty()) {
             return;
         }
-        int wanted = continuations.wanted(queued);
         audit.during(() -> {
-            Completion completion = store.complete(done, continuations.tasks(), wanted);
+            Lanes lanes = continuations.allowed(localQueue.plan(done));
+            Completion completion = store.complete(done, continuations.tasks(), lanes);
             continuations.accept(completion.claimed());
             settle(done, completion.unwritten());
         });
     }
 
     /** Settles what handlers' transactions have written, or found to be another worker's. */
-    private void settleDecided() {
+    private void settleDecided() throws SQLException {
         List<Job> decided = new ArrayList<>();
+        List<Job> holding = new ArrayList<>();
         List<Long> lost = new ArrayList<>();
         for (Finished f : group) {
-            if (f.outcome instanceof JobOutcome.Committed) {
+            if (f.outcome instanceof JobOutcome.Committed committed) {
                 decided.add(f.job);
+                if (committed.queueHeld()) {
+                    holding.add(f.job);
+                }
             } else if (f.outcome instanceof JobOutcome.Lost) {
                 decided.add(f.job);
                 lost.add(f.job.id());
             }
         }
         if (!decided.isEmpty()) {
+            freeQueues(holding, decided);
             settle(decided, new Unwritten(List.of(), lost));
+        }
+    }
+
+    /** Frees the queues that these jobs left locked although nothing is left of them. */
+    private void freeQueues(List<Job> holding, List<Job> decided) throws SQLException {
+        if (holding.isEmpty()) {
+            return;
+        }
+        List<Long> goingOn = localQueue.plan(decided).goingOn();
+        Set<String> over = new HashSet<>();
+        for (Job job : holding) {
+            if (!goingOn.contains(job.id())) {
+                over.add(Objects.requireNonNull(job.queueName()));
+            }
+        }
+        if (!over.isEmpty()) {
+            store.free(over);
         }
     }
 
@@ -160,21 +184,22 @@ public final class JobCompleter extends BackgroundService {
             }
         }
         if (!releases.isEmpty()) {
-            settle(jobs, write(releases));
+            settle(jobs, write(releases, localQueue.plan(jobs).goingOn()));
         }
     }
 
-    private Unwritten write(List<Release> releases) throws SQLException {
+    private Unwritten write(List<Release> releases, List<Long> goingOn) throws SQLException {
         try {
-            return store.release(releases);
+            return store.release(releases, goingOn);
         } catch (SQLException e) {
             if (e.getSQLState() == null || !e.getSQLState().startsWith("22")) {
                 throw e;
             }
             log.debug("The database cannot hold an error text; it is reduced to ASCII", e);
-            return store.release(releases.stream()
+            List<Release> ascii = releases.stream()
                     .map(r -> r.withError(r.error() == null ? null : ErrorText.ascii(r.error())))
-                    .toList());
+                    .toList();
+            return store.release(ascii, goingOn);
         }
     }
 
@@ -211,7 +236,7 @@ public final class JobCompleter extends BackgroundService {
             }
         }
         group.removeIf(f -> settled.containsKey(f.job.id()));
-        localQueue.settled(settled.keySet());
+        localQueue.settled(settled.values());
         capacityFreed.run();
     }
 

@@ -99,10 +99,13 @@ public final class JobExecutor {
     }
 
     private void runJobs() {
-        for (Job job = localQueue.next(); job != null; job = localQueue.next()) {
+        Job job = localQueue.next(null, 0);
+        while (job != null) {
+            long start = System.nanoTime();
             if (!runJob(job)) {
                 return; // somebody else has signed this runner off
             }
+            job = localQueue.next(job, System.nanoTime() - start);
         }
     }
 
@@ -150,10 +153,19 @@ public final class JobExecutor {
             log.warn(
                     "{} ignores its interruption; the worker goes on without it while its handler still runs", attempt);
             running.remove(attempt);
-            if (localQueue.replaceRunner()) {
+            completer.submit(attempt.job(), outcome);
+            if (localQueue.replaceRunner(attempt.job(), attempt.nanos())) {
                 startRunner();
             }
-            completer.submit(attempt.job(), outcome);
+        }
+    }
+
+    /** Gives the jobs back that have waited too long for a handler. */
+    void giveBackExpired() {
+        List<Job> expired = localQueue.takeExpired();
+        if (!expired.isEmpty()) {
+            log.info("{} jobs have waited too long for a handler of this worker; they are given back", expired.size());
+            giveBack(expired);
         }
     }
 

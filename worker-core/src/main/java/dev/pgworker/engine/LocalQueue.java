@@ -1,11 +1,14 @@
 package dev.pgworker.engine;
 
 import java.time.Duration;
-import java.util.ArrayDeque;
 import java.util.ArrayList;
 import java.util.Collection;
+import java.util.Comparator;
+import java.util.HashMap;
 import java.util.HashSet;
 import java.util.List;
+import java.util.Map;
+import java.util.PriorityQueue;
 import java.util.Set;
 import java.util.concurrent.TimeUnit;
 
@@ -13,9 +16,16 @@ import com.google.errorprone.annotations.concurrent.GuardedBy;
 import org.jspecify.annotations.Nullable;
 
 import dev.pgworker.job.Job;
+import dev.pgworker.store.JobStore.Lanes;
 
 /**
- * The jobs that this worker has claimed, from the claim until their outcome is written, and the slots they occupy.
+ * The jobs that this worker has claimed, from the claim until their outcome is written: those that wait for a handler,
+ * in the order in which they are to start, those that run, and those whose outcome is not written yet.
+ *
+ * <p>Jobs are claimed ahead of free handlers as far as handlers are measured to be fast, so that slow ones leave jobs to
+ * other workers and to more urgent ones. Of a named queue one job at a time is runnable or runs; the others that are here
+ * wait for it. A job that has waited too long is not started but given back, together with those behind it in its queue:
+ * the database may have decided that this worker is dead.
  *
  * <p>It also counts the runners, the tasks on the handler executor that take jobs from here one after the other: a
  * runner signs off in the same step in which it finds nothing, so that a job added next always finds or starts one.
@@ -23,60 +33,245 @@ import dev.pgworker.job.Job;
  */
 public final class LocalQueue {
 
-    private final int concurrency;
+    private static final long NO_JOB = -1;
 
-    @GuardedBy("this") private final ArrayDeque<Job> waiting = new ArrayDeque<>();
+    private static final Comparator<Claimed> START_ORDER = Comparator.<Claimed>comparingInt(c -> c.job.priority())
+            .thenComparing(c -> c.job.runAt())
+            .thenComparingLong(c -> c.job.id());
+
+    private final int concurrency;
+    private final int size;
+    private final int longestRun;
+    private final long timeToLiveNanos;
+
+    /** Called, holding no lock of this, when there is room for more jobs. */
+    private volatile Runnable roomFreed = () -> {};
+
+    @GuardedBy("this") private final PriorityQueue<Claimed> ready = new PriorityQueue<>(START_ORDER);
+
+    @GuardedBy("this") private final Map<String, Lane> lanes = new HashMap<>();
+
+    /** Jobs that have not started, in {@link #ready} or behind another job of their queue. */
+    @GuardedBy("this") private int waiting;
+
+    /** Jobs that have been handed out and have not ended. */
+    @GuardedBy("this") private int running;
 
     @GuardedBy("this") private int runners;
 
-    /** Ids of the jobs that occupy slots. */
+    /** Ids of the jobs whose outcome is not written. */
     @GuardedBy("this") private final Set<Long> unsettled = new HashSet<>();
+
+    /** Jobs that are not to be started, until somebody gives them back. */
+    @GuardedBy("this") private List<Job> expired = new ArrayList<>();
+
+    @GuardedBy("this") private final Pace pace = new Pace();
+
+    @GuardedBy("this") private final Map<String, Pace> paceOfTask = new HashMap<>();
 
     @GuardedBy("this") private long settledInTotal;
 
     @GuardedBy("this") private boolean closed;
 
-    /** Creates an empty queue with this many slots. */
-    public LocalQueue(int concurrency) {
+    /**
+     * Creates an empty queue.
+     *
+     * @param concurrency how many jobs run at the same time
+     * @param size how many jobs may wait for a handler besides
+     * @param timeToLive how long a job may wait
+     * @param longestRun how many jobs of a named queue may be here at the same time
+     */
+    public LocalQueue(int concurrency, int size, Duration timeToLive, int longestRun) {
         this.concurrency = concurrency;
+        this.size = size;
+        this.longestRun = longestRun;
+        timeToLiveNanos = timeToLive.toNanos();
     }
 
-    /** Returns how many jobs may be claimed. */
+    /** A job and the {@link System#nanoTime} of its claim. */
+    private record Claimed(Job job, long at) {}
+
+    /** The jobs of one named queue. */
+    private static final class Lane {
+        private final PriorityQueue<Claimed> behind = new PriorityQueue<>(START_ORDER);
+        /** The one that is ready or runs. */
+        private long current = NO_JOB;
+        /** How many of its jobs are {@link LocalQueue#unsettled}. */
+        private int unsettled;
+        /** Set when jobs of it are being given back: no later one may start before. */
+        private boolean expired;
+    }
+
+    /** Says whom to tell about room. Call before any job arrives. */
+    public void connect(Runnable onRoomFreed) {
+        roomFreed = onRoomFreed;
+    }
+
+    /** Returns how many jobs may be claimed; 0 while enough jobs wait, so that claims are not small. */
     public synchronized int free() {
-        return closed ? 0 : Math.max(0, concurrency - unsettled.size());
+        int ahead = ahead();
+        if (closed || (ahead > 0 && waiting > ahead / 2)) {
+            return 0;
+        }
+        int mayWait = concurrency + ahead - running - waiting;
+        int mayBeUnwritten = 2 * (concurrency + ahead) - unsettled.size();
+        return Math.max(0, Math.min(mayWait, mayBeUnwritten));
+    }
+
+    @GuardedBy("this") private int ahead() {
+        return pace.jobs(concurrency, size);
     }
 
     /**
      * Takes claimed jobs in.
      *
-     * @return how many runners to start, or -1 if the queue is closed and the jobs are to be given back; they occupy
-     *     slots in either case
+     * @return how many runners to start, or -1 if the queue is closed and the jobs are to be given back; they count as
+     *     claimed in either case
      */
     synchronized int add(List<Job> jobs) {
+        long time = System.nanoTime();
         for (Job job : jobs) {
             unsettled.add(job.id());
+            Lane lane = null;
+            if (job.queueName() != null) {
+                lane = lanes.computeIfAbsent(job.queueName(), name -> new Lane());
+                lane.unsettled++;
+            }
+            if (!closed) {
+                put(new Claimed(job, time), lane);
+            }
         }
-        if (closed) {
-            return -1;
-        }
-        waiting.addAll(jobs);
-        return missingRunners();
+        return closed ? -1 : missingRunners();
     }
 
-    /** Signs on as many runners as the waiting jobs need and the concurrency allows; returns how many to start. */
+    @GuardedBy("this") private void put(Claimed claimed, @Nullable Lane lane) {
+        if (lane != null && lane.expired) {
+            expired.add(claimed.job);
+            return;
+        }
+        waiting++;
+        if (lane == null) {
+            ready.add(claimed);
+        } else {
+            lane.behind.add(claimed);
+            if (lane.current == NO_JOB) {
+                promote(lane);
+            }
+        }
+    }
+
+    /** Makes the next job of a queue runnable. */
+    @GuardedBy("this") private void promote(Lane lane) {
+        Claimed next = lane.behind.poll();
+        lane.current = next == null ? NO_JOB : next.job.id();
+        if (next != null) {
+            ready.add(next);
+        }
+    }
+
+    /** Signs on as many runners as the ready jobs need and the concurrency allows; returns how many to start. */
     synchronized int missingRunners() {
-        int missing = Math.max(0, Math.min(waiting.size(), concurrency - runners));
+        int missing = Math.max(0, Math.min(ready.size(), concurrency - runners));
         runners += missing;
         return missing;
     }
 
-    /** Returns the next job for a runner, or null after having signed the runner off. */
-    synchronized @Nullable Job next() {
-        Job job = waiting.poll();
-        if (job == null) {
-            signOff();
+    /**
+     * Returns the next job for a runner, or null after having signed the runner off.
+     *
+     * @param ended the job that the runner has just run, whose outcome is submitted; null if there is none
+     * @param nanos how long it took
+     */
+    @Nullable Job next(@Nullable Job ended, long nanos) {
+        boolean roomForMore;
+        Job next;
+        synchronized (this) {
+            if (ended != null) {
+                end(ended, nanos);
+            }
+            int before = waiting;
+            next = poll();
+            int enough = ahead() / 2;
+            roomForMore = before > enough && waiting <= enough;
         }
-        return job;
+        if (roomForMore) {
+            roomFreed.run();
+        }
+        return next;
+    }
+
+    @GuardedBy("this") private void end(Job job, long nanos) {
+        running--;
+        pace.ran(nanos);
+        if (job.queueName() != null) {
+            paceOfTask.computeIfAbsent(job.taskIdentifier(), task -> new Pace()).ran(nanos);
+            Lane lane = lanes.get(job.queueName());
+            if (lane != null && lane.current == job.id()) {
+                promote(lane);
+            }
+        }
+    }
+
+    @GuardedBy("this") private @Nullable Job poll() {
+        long time = System.nanoTime();
+        for (Claimed claimed = ready.poll(); claimed != null; claimed = ready.poll()) {
+            if (time - claimed.at <= timeToLiveNanos) {
+                waiting--;
+                running++;
+                return claimed.job;
+            }
+            expire(claimed);
+        }
+        signOff();
+        return null;
+    }
+
+    @GuardedBy("this") private void expire(Claimed claimed) {
+        waiting--;
+        expired.add(claimed.job);
+        pace.doubt();
+        String queueName = claimed.job.queueName();
+        Lane lane = queueName == null ? null : lanes.get(queueName);
+        if (lane != null) {
+            lane.expired = true;
+            lane.current = NO_JOB;
+            for (Claimed behind : lane.behind) {
+                waiting--;
+                expired.add(behind.job);
+            }
+            lane.behind.clear();
+        }
+    }
+
+    /** Returns the jobs that have waited too long; the caller gives them back. */
+    synchronized List<Job> takeExpired() {
+        long time = System.nanoTime();
+        List<Claimed> late = new ArrayList<>();
+        for (Claimed claimed : ready) {
+            if (time - claimed.at > timeToLiveNanos) {
+                late.add(claimed);
+            }
+        }
+        if (!late.isEmpty()) {
+            ready.removeAll(new HashSet<>(late));
+            late.forEach(this::expire);
+        }
+        List<Job> taken = expired;
+        expired = new ArrayList<>();
+        return taken;
+    }
+
+    /** Returns how long to wait until a job has waited too long; a very long time if none waits. */
+    synchronized long nanosUntilExpired() {
+        if (!expired.isEmpty()) {
+            return 0;
+        }
+        long time = System.nanoTime();
+        long left = Long.MAX_VALUE;
+        for (Claimed claimed : ready) {
+            left = Math.min(left, Math.max(0, claimed.at + timeToLiveNanos - time + 1));
+        }
+        return left;
     }
 
     /** Signs a runner off that could not be started. */
@@ -87,9 +282,13 @@ public final class LocalQueue {
         }
     }
 
-    /** Signs off a runner that is stuck; returns true if another one has been signed on and is to be started. */
-    synchronized boolean replaceRunner() {
-        if (waiting.isEmpty()) {
+    /**
+     * Signs a runner off that is stuck in a job, whose outcome is submitted; returns true if another one has been signed on
+     * and is to be started.
+     */
+    synchronized boolean replaceRunner(Job stuck, long nanos) {
+        end(stuck, nanos);
+        if (ready.isEmpty()) {
             signOff();
             return false;
         }
@@ -109,25 +308,84 @@ public final class LocalQueue {
         return true;
     }
 
-    /** Returns true if the job occupies a slot. */
+    /** Returns true if the outcome of the job is still to be written. */
     synchronized boolean contains(long id) {
         return unsettled.contains(id);
     }
 
-    /** Frees the slots of jobs whose outcome is written. */
-    synchronized void settled(Collection<Long> ids) {
-        for (Long id : ids) {
-            unsettled.remove(id);
+    /** Returns true if the outcome of a job of this queue is still to be written. */
+    synchronized boolean containsQueue(@Nullable String queueName) {
+        return queueName != null && lanes.containsKey(queueName);
+    }
+
+    /**
+     * Says what a write of these jobs' outcomes does with their queues: a queue goes on if more of its jobs are here, and
+     * as many more are claimed as handlers of that task finish within a moment, but at least one if none is here.
+     */
+    synchronized Lanes plan(List<Job> written) {
+        Map<String, Integer> counts = new HashMap<>();
+        for (Job job : written) {
+            if (job.queueName() != null) {
+                counts.merge(job.queueName(), 1, Integer::sum);
+            }
         }
-        settledInTotal += ids.size();
+        if (counts.isEmpty()) {
+            return Lanes.NONE;
+        }
+        int room = concurrency + size + longestRun - running - waiting;
+        Set<String> planned = new HashSet<>();
+        List<Integer> aheads = new ArrayList<>(written.size());
+        List<Long> goingOn = new ArrayList<>();
+        for (Job job : written) {
+            int ahead = 0;
+            Lane lane = job.queueName() == null ? null : lanes.get(job.queueName());
+            if (lane != null) {
+                int others = lane.unsettled - counts.getOrDefault(job.queueName(), 0);
+                if (others > 0) {
+                    goingOn.add(job.id());
+                }
+                if (!closed && !lane.expired && planned.add(job.queueName())) {
+                    ahead = toClaim(job, others, room);
+                }
+            }
+            aheads.add(ahead);
+            room -= ahead;
+        }
+        return new Lanes(aheads, goingOn);
+    }
+
+    @GuardedBy("this") private int toClaim(Job job, int others, int room) {
+        Pace ofTask = paceOfTask.get(job.taskIdentifier());
+        int run = ofTask == null ? 0 : ofTask.jobs(1, longestRun);
+        int more = Math.min(run - others, room);
+        return Math.max(more, others == 0 ? 1 : 0);
+    }
+
+    /** Forgets jobs whose outcome is written. */
+    synchronized void settled(Collection<Job> jobs) {
+        for (Job job : jobs) {
+            unsettled.remove(job.id());
+            Lane lane = job.queueName() == null ? null : lanes.get(job.queueName());
+            if (lane != null && --lane.unsettled == 0) {
+                lanes.remove(job.queueName());
+            }
+        }
+        settledInTotal += jobs.size();
         notifyAll();
     }
 
     /** Lets no further job start and returns those that have not started. */
     synchronized List<Job> close() {
         closed = true;
-        List<Job> unstarted = new ArrayList<>(waiting);
-        waiting.clear();
+        List<Job> unstarted = expired;
+        expired = new ArrayList<>();
+        ready.forEach(claimed -> unstarted.add(claimed.job));
+        ready.clear();
+        for (Lane lane : lanes.values()) {
+            lane.behind.forEach(claimed -> unstarted.add(claimed.job));
+            lane.behind.clear();
+        }
+        waiting = 0;
         return unstarted;
     }
 

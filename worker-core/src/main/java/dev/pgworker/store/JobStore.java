@@ -9,6 +9,7 @@ import java.time.Duration;
 import java.time.Instant;
 import java.util.ArrayList;
 import java.util.Collection;
+import java.util.Collections;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
@@ -112,20 +113,41 @@ public final class JobStore {
 
     private static final String COMPLETE = "select outcome, " + JOB_COLUMNS
             + " from {schema}.pgworker_complete(worker_id => ?, job_ids => ?, task_ids => ?,"
-            + " wanted => ?, forbidden => ?)";
+            + " wanted => ?, forbidden => ?, aheads => ?, going_on => ?)";
 
     /**
-     * Deletes the jobs that this worker still holds, frees their queues, and claims the next job of up to
-     * {@code wanted} of those queues.
+     * Deletes the jobs that this worker still holds, claims the next jobs of their queues as the lanes say, and frees the
+     * queues that do not go on.
      */
-    public Completion complete(List<Job> done, Tasks tasks, int wanted) throws SQLException {
-        return call(COMPLETE, (connection, statement) -> complete(connection, statement, done, tasks, wanted));
+    public Completion complete(List<Job> done, Tasks tasks, Lanes lanes) throws SQLException {
+        return call(COMPLETE, (connection, statement) -> complete(connection, statement, done, tasks, lanes));
     }
 
-    /** As {@link #complete(List, Tasks, int)}, in the transaction of the given connection and without ending it. */
-    public Completion complete(Connection connection, Job done, Tasks tasks, int wanted) throws SQLException {
+    /** As {@link #complete(List, Tasks, Lanes)}, in the transaction of the given connection and without ending it. */
+    public Completion complete(Connection connection, Job done, Tasks tasks, Lanes lanes) throws SQLException {
         try (PreparedStatement statement = connection.prepareStatement(schema.in(COMPLETE))) {
-            return complete(connection, statement, List.of(done), tasks, wanted);
+            return complete(connection, statement, List.of(done), tasks, lanes);
+        }
+    }
+
+    /**
+     * What a write of outcomes does with the queues of the jobs.
+     *
+     * @param aheads how many jobs to claim of the queue of each job, in the order of the jobs; empty for none at all
+     * @param goingOn ids of the jobs whose queue stays locked because this worker has more jobs of it
+     */
+    public record Lanes(List<Integer> aheads, List<Long> goingOn) {
+
+        /** For jobs without queues. */
+        public static final Lanes NONE = new Lanes(List.of(), List.of());
+
+        /** Returns these lanes without any claims. */
+        public Lanes withoutClaims() {
+            return new Lanes(Collections.nCopies(aheads.size(), 0), goingOn);
+        }
+
+        private int wanted() {
+            return aheads.stream().mapToInt(Integer::intValue).sum();
         }
     }
 
@@ -142,13 +164,16 @@ public final class JobStore {
     }
 
     private Completion complete(
-            Connection connection, PreparedStatement statement, List<Job> done, Tasks tasks, int wanted)
+            Connection connection, PreparedStatement statement, List<Job> done, Tasks tasks, Lanes lanes)
             throws SQLException {
+        int wanted = lanes.wanted();
         statement.setString(1, workerId);
         statement.setArray(2, ids(connection, done.stream().map(Job::id)));
         statement.setArray(3, connection.createArrayOf("int4", tasks.ids()));
         statement.setInt(4, wanted);
         statement.setArray(5, wanted == 0 ? null : forbidden(connection));
+        statement.setArray(6, lanes.aheads.isEmpty() ? null : connection.createArrayOf("int4", lanes.aheads.toArray()));
+        statement.setArray(7, goingOn(connection, lanes));
         List<Job> claimed = new ArrayList<>();
         Unwritten unwritten = new Unwritten(new ArrayList<>(), new ArrayList<>());
         try (ResultSet rows = statement.executeQuery()) {
@@ -167,11 +192,14 @@ public final class JobStore {
 
     private static final String RELEASE = """
             select id, outcome from {schema}.pgworker_release(worker_id => ?, job_ids => ?, actions => ?, delays => ?,
-              run_ats => ?, errors => ?, keys => ?, attempts => ?, payloads => ?)
+              run_ats => ?, errors => ?, keys => ?, attempts => ?, payloads => ?, going_on => ?)
             """;
 
-    /** Gives jobs up that did not succeed, as each release says, where this worker still holds them. */
-    public Unwritten release(List<Release> releases) throws SQLException {
+    /**
+     * Gives jobs up that did not succeed, as each release says, where this worker still holds them, and frees the queues
+     * that do not go on.
+     */
+    public Unwritten release(List<Release> releases, List<Long> goingOn) throws SQLException {
         return call(RELEASE, (connection, statement) -> {
             statement.setString(1, workerId);
             statement.setArray(2, ids(connection, releases.stream().map(Release::jobId)));
@@ -182,6 +210,7 @@ public final class JobStore {
             statement.setArray(7, array(connection, "text", releases, Release::key));
             statement.setArray(8, array(connection, "int4", releases, Release::attempts));
             statement.setArray(9, array(connection, "text", releases, Release::payload));
+            statement.setArray(10, goingOn.isEmpty() ? null : ids(connection, goingOn.stream()));
             Unwritten unwritten = new Unwritten(new ArrayList<>(), new ArrayList<>());
             try (ResultSet rows = statement.executeQuery()) {
                 while (rows.next()) {
@@ -192,21 +221,41 @@ public final class JobStore {
         });
     }
 
-    private static final String HELD = """
-            select id, key from {schema}._private_jobs where locked_by = ?
+    private static final String FREE = """
+            select {schema}.pgworker_free(worker_id => ?, queue_names => ?)
             """;
 
-    /** Reads the ids of all jobs that this worker holds, with their keys. Scans the table: for rare occasions. */
-    public Map<Long, @Nullable String> held() throws SQLException {
+    /** Frees queues of which this worker has no job. */
+    public void free(Collection<String> queueNames) throws SQLException {
+        call(FREE, (connection, statement) -> {
+            statement.setString(1, workerId);
+            statement.setArray(2, connection.createArrayOf("text", queueNames.toArray()));
+            return statement.execute();
+        });
+    }
+
+    private static final String HELD = """
+            select j.id, j.key, q.queue_name
+            from {schema}._private_jobs j
+            left join {schema}._private_job_queues q on q.id = j.job_queue_id
+            where j.locked_by = ?
+            """;
+
+    /** A job that the database says this worker holds. */
+    public record Held(
+            long id, @Nullable String key, @Nullable String queueName) {}
+
+    /** Reads which jobs this worker holds. Scans the table: for rare occasions. */
+    public List<Held> held() throws SQLException {
         return call(HELD, (connection, statement) -> {
             statement.setString(1, workerId);
-            Map<Long, @Nullable String> keys = new HashMap<>();
+            List<Held> held = new ArrayList<>();
             try (ResultSet rows = statement.executeQuery()) {
                 while (rows.next()) {
-                    keys.put(rows.getLong(1), rows.getString(2));
+                    held.add(new Held(rows.getLong(1), rows.getString(2), rows.getString(3)));
                 }
             }
-            return keys;
+            return held;
         });
     }
 
@@ -351,6 +400,10 @@ public final class JobStore {
     private @Nullable Array forbidden(Connection connection) throws SQLException {
         Collection<String> flags = forbiddenFlags.current();
         return flags.isEmpty() ? null : connection.createArrayOf("text", flags.toArray());
+    }
+
+    private static @Nullable Array goingOn(Connection connection, Lanes lanes) throws SQLException {
+        return lanes.goingOn.isEmpty() ? null : ids(connection, lanes.goingOn.stream());
     }
 
     private static Array ids(Connection connection, Stream<Long> ids) throws SQLException {

@@ -958,22 +958,22 @@ comment on function "${schema}".pgworker_busy_queues(int, int) is
 
 -- The first entry of a queue nearly always decides. Otherwise priorities are stepped over, because jobs of a better priority may
 -- lie in the future in any number.
-create or replace function "${schema}".pgworker_heads(queue_ids int[], task_ids int[], forbidden text[])
-returns table (queue_id int, tid tid, priority smallint, run_at timestamptz, id bigint)
+create or replace function "${schema}".pgworker_heads(queue_ids int[], amounts int[], task_ids int[], forbidden text[])
+returns table (queue_id int, place bigint, tid tid, priority smallint, run_at timestamptz, id bigint)
 language plpgsql stable rows 100 as $$
 #variable_conflict use_column
 begin
   return query
-    select queue.id, head.tid, head.priority, head.run_at, head.id
-    from unnest(queue_ids) queue(id)
+    select queue.id, head.place, head.tid, head.priority, head.run_at, head.id
+    from unnest(queue_ids, amounts) queue(id, amount)
     cross join lateral (
-      (select first.tid, first.priority, first.run_at, first.id
+      (select 1::bigint as place, first.tid, first.priority, first.run_at, first.id
         from (
           select j.ctid as tid, j.priority, j.run_at, j.id, j.task_id, j.flags
           from "${schema}"._private_jobs j
           where j.is_available and j.job_queue_id is not null and j.job_queue_id = queue.id
           order by j.priority, j.run_at, j.id limit 1) first
-        where first.run_at <= now() and first.task_id = any(task_ids)
+        where coalesce(queue.amount, 1) = 1 and first.run_at <= now() and first.task_id = any(task_ids)
           and (forbidden is null or first.flags is null or not first.flags ?| forbidden))
       union all
       (with recursive level(p) as (
@@ -986,20 +986,21 @@ begin
             where j.is_available and j.job_queue_id is not null and j.job_queue_id = queue.id and j.priority > l.p
             order by j.priority, j.run_at, j.id limit 1)
           from level l where l.p is not null)
-        select f.tid, f.priority, f.run_at, f.id
+        select row_number() over () as place, f.tid, f.priority, f.run_at, f.id
         from level l
         cross join lateral (
           select j.ctid as tid, j.priority, j.run_at, j.id from "${schema}"._private_jobs j
           where j.is_available and j.job_queue_id is not null and j.job_queue_id = queue.id and j.priority = l.p
             and j.run_at <= now() and j.task_id = any(task_ids)
             and (forbidden is null or j.flags is null or not j.flags ?| forbidden)
-          order by j.run_at, j.id limit 1) f
-        limit 1)
-      limit 1) head;
+          order by j.run_at, j.id limit coalesce(queue.amount, 1)) f
+        limit coalesce(queue.amount, 1))
+      limit coalesce(queue.amount, 1)) head;
 end
 $$;
-comment on function "${schema}".pgworker_heads(int[], int[], text[]) is
-  'The first due job of each given queue that a worker with these tasks and forbidden flags may run; locks nothing.';
+comment on function "${schema}".pgworker_heads(int[], int[], int[], text[]) is
+  'The first due jobs of each given queue, one or so many as its amount says, that a worker with these tasks and forbidden flags may '
+  'run; locks nothing.';
 
 -- Finds queues worth looking at. Few of them: all. Many: those of the first due jobs, read in order; if running queues fill the
 -- front of that list, also a window of queues that begins at a random place, so that no queue can be passed over for ever.
@@ -1091,7 +1092,7 @@ begin
         select h.queue_id, h.tid, h.priority, h.run_at, h.id
         from "${schema}".pgworker_heads(
           array(select q.id from "${schema}"._private_job_queues q where q.id = any(queues) and q.locked_at is null),
-          task_ids, forbidden) h
+          null, task_ids, forbidden) h
         order by h.priority, h.run_at, h.id limit 8 + wanted + wanted / 2),
       level(p) as (
         (select j.priority from "${schema}"._private_jobs j
@@ -1195,8 +1196,10 @@ comment on function "${schema}".pgworker_claim(text, int[], int, text[]) is
 
 -- A queue that goes on keeps its row as it is, but for a lock that grows old: peers release those of four hours.
 -- Waits only for queue rows, which others lock for the moment of one statement and without waiting while they do.
+-- The next jobs of a queue are taken without a gap: one that somebody holds for the moment ends the run before it.
 create or replace function "${schema}".pgworker_complete(
-  worker_id text, job_ids bigint[], task_ids int[], wanted int, forbidden text[] default null
+  worker_id text, job_ids bigint[], task_ids int[], wanted int, forbidden text[] default null, aheads int[] default null,
+  going_on bigint[] default null
 ) returns table (
   outcome text, id bigint, queue_name text, task_id int, payload json, priority smallint, run_at timestamptz, attempts smallint,
   max_attempts smallint, last_error text, created_at timestamptz, updated_at timestamptz, key text, revision int, flags jsonb
@@ -1208,6 +1211,8 @@ set enable_hashjoin = off set enable_mergejoin = off set jit = off as $$
 declare
   gone bigint[];
   lanes int[];
+  amounts int[];
+  kept int[];
   lane int;
   aging boolean;
   going int[];
@@ -1216,6 +1221,7 @@ declare
   mine boolean;
 begin
   if cardinality(forbidden) = 0 then forbidden := null; end if;
+  if coalesce(wanted, 0) < 1 or coalesce(cardinality(task_ids), 0) = 0 then wanted := 0; end if;
   -- One job of one queue is what a chain of slow jobs consists of: simple statements start faster than set operations.
   if cardinality(job_ids) = 1 then
     delete from "${schema}"._private_jobs j
@@ -1225,32 +1231,50 @@ begin
         for update skip locked)
       returning j.job_queue_id into lane;
     if found then gone := job_ids; end if;
-    if lane is not null then
+    if job_ids[1] = any(going_on) then kept := array[lane]; end if;
+    if lane is not null and (kept is null or wanted > 0 and aheads[1] is distinct from 0) then
       select q.queue_name, q.locked_at < now() - interval '10 minutes' into queue_name, aging
         from "${schema}"._private_job_queues q
         where q.id = lane and q.locked_by = worker_id
         for update;
-      if found then lanes := array[lane]; end if;
+      if found then
+        lanes := array[lane];
+        amounts := array[coalesce(aheads[1], 1)];
+      end if;
     end if;
   else
-    with done as (
-      delete from "${schema}"._private_jobs j
-      where j.ctid = any(array(
-        select h.ctid from "${schema}"._private_jobs h
-        where h.id = any(job_ids) and h.locked_by = worker_id
-        for update skip locked))
-      returning j.id, j.job_queue_id)
-    select array_agg(d.id), array_agg(distinct d.job_queue_id) filter (where d.job_queue_id is not null)
-      into gone, lanes from done d;
+    with held as materialized (
+      select h.ctid as tid, h.id, h.job_queue_id, coalesce(g.ahead, 1) as ahead
+      from unnest(job_ids, aheads) g(id, ahead)
+      join "${schema}"._private_jobs h on h.id = g.id and h.locked_by = worker_id
+      for update of h skip locked),
+    done as (
+      delete from "${schema}"._private_jobs j where j.ctid = any(array(select h.tid from held h)) returning j.id),
+    lane as (
+      select h.job_queue_id as id, max(h.ahead) as amount, coalesce(bool_or(h.id = any(going_on)), false) as keep
+      from held h
+      where h.job_queue_id is not null
+      group by h.job_queue_id)
+    select array(select d.id from done d), array_agg(l.id), array_agg(l.amount), array_agg(l.id) filter (where l.keep)
+      into gone, lanes, amounts, kept
+      from lane l
+      where not l.keep or wanted > 0 and l.amount > 0;
     if lanes is not null then
-      select array_agg(q.id), bool_or(q.locked_at < now() - interval '10 minutes') into lanes, aging from (
-        select q.id, q.locked_at from "${schema}"._private_job_queues q
-        where q.id = any(lanes) and q.locked_by = worker_id
-        order by q.id for update) q;
+      -- A queue of which a job could not be deleted waits for that job.
+      select array_agg(q.id), array_agg(q.amount), bool_or(q.locked_at < now() - interval '10 minutes')
+        into lanes, amounts, aging
+        from (
+          select q.id, q.locked_at, l.amount
+          from unnest(lanes, amounts) l(id, amount)
+          join "${schema}"._private_job_queues q on q.id = l.id and q.locked_by = worker_id
+          where cardinality(gone) = cardinality(job_ids) or q.id <> all(array(
+            select h.job_queue_id from "${schema}"._private_jobs h
+            where h.id = any(job_ids) and h.locked_by = worker_id and h.job_queue_id is not null))
+          order by q.id for update of q) q;
     end if;
   end if;
   if lanes is not null then
-    if wanted > 0 and cardinality(job_ids) = 1 then
+    if wanted > 0 and cardinality(job_ids) = 1 and amounts[1] = 1 then
       -- The first entry of the queue nearly always decides.
       select j.ctid, j.run_at <= now() and j.task_id = any(task_ids)
           and (forbidden is null or j.flags is null or not j.flags ?| forbidden)
@@ -1273,19 +1297,26 @@ begin
         end if;
       end if;
     end if;
-    if going is null and wanted > 0 and cardinality(task_ids) > 0 and (cardinality(job_ids) > 1 or mine is false) then
+    if going is null and wanted > 0 and (cardinality(job_ids) > 1 or amounts[1] > 1 or mine is false) then
       outcome := 'claimed';
       for lane, id, queue_name, task_id, payload, priority, run_at, attempts, max_attempts, last_error, created_at, updated_at, key,
           revision, flags in
-        with claimed as (
+        with head as materialized (
+          select f.tid, f.queue_id, f.place
+          from "${schema}".pgworker_heads(lanes, amounts, task_ids, forbidden) f
+          order by f.priority, f.run_at, f.id limit wanted),
+        locked as materialized (
+          select h.ctid as tid, f.queue_id, f.place
+          from head f
+          join "${schema}"._private_jobs h on h.ctid = f.tid and h.is_available
+          for update of h skip locked),
+        gapless as (
+          select l.tid from (
+            select l.tid, l.place, row_number() over (partition by l.queue_id order by l.place) as number from locked l) l
+          where l.place = l.number),
+        claimed as (
           update "${schema}"._private_jobs j set attempts = j.attempts + 1, locked_at = now(), locked_by = worker_id
-          where j.ctid = any(array(
-            select h.ctid
-            from (
-              select f.tid from "${schema}".pgworker_heads(lanes, task_ids, forbidden) f
-              order by f.priority, f.run_at, f.id limit wanted) f
-            join "${schema}"._private_jobs h on h.ctid = f.tid and h.is_available
-            for update of h skip locked))
+          where j.ctid = any(array(select g.tid from gapless g))
           returning j.id, j.job_queue_id, j.task_id, j.payload, j.priority, j.run_at, j.attempts, j.max_attempts,
             j.last_error, j.created_at, j.updated_at, j.key, j.revision, j.flags)
         select c.job_queue_id, c.id, (select q.queue_name from "${schema}"._private_job_queues q where q.id = c.job_queue_id),
@@ -1298,16 +1329,17 @@ begin
         return next;
       end loop;
     end if;
-    if aging or going is null or cardinality(going) < cardinality(lanes) then
+    going := going || kept;
+    if aging or cardinality(lanes) > 1 or coalesce(lanes[1] <> all(going), true) then
       update "${schema}"._private_job_queues q set
           locked_at = case when q.id = any(going) then now() end,
           locked_by = case when q.id = any(going) then worker_id end
         where q.id = any(lanes)
           and (going is null or q.id <> all(going) or q.locked_at < now() - interval '10 minutes');
-    end if;
-    if going is null or cardinality(going) < cardinality(lanes) then
       freed := array(select l.id from unnest(lanes) l(id) where going is null or l.id <> all(going));
-      perform "${schema}".pgworker_wake("${schema}".pgworker_due_queues(freed));
+      if freed <> '{}' then
+        perform "${schema}".pgworker_wake("${schema}".pgworker_due_queues(freed));
+      end if;
     end if;
   end if;
 
@@ -1322,16 +1354,17 @@ begin
   end if;
 end
 $$;
-comment on function "${schema}".pgworker_complete(text, bigint[], int[], int, text[]) is
-  'Deletes the given jobs as far as the worker still holds them. For a queue whose job has ended it claims the next due job (outcome '
-  '"claimed"), for at most wanted queues, and frees the other queues, waking workers for what is due there. A job it could not '
-  'delete is returned as "busy" (somebody holds the row for a moment: call again) or "lost" (no longer this worker''s).';
+comment on function "${schema}".pgworker_complete(text, bigint[], int[], int, text[], int[], bigint[]) is
+  'Deletes the given jobs as far as the worker still holds them. For a queue whose job has ended it claims the next due jobs (outcome '
+  '"claimed"): as many as aheads says at the place of that job, one unless given, and at most wanted in all. It frees queues that do '
+  'not go on, waking workers for what is due there; those of the jobs in going_on do, because the worker has more of their jobs. A job '
+  'it could not delete is returned as "busy" (somebody holds the row for a moment: call again) or "lost" (no longer this worker''s).';
 
 -- A job whose key is gone was superseded or removed while it ran: whatever the action says, it must not run again. The exception
 -- is a superseded batch of which some items failed: they are in no other job, so it goes on without its key.
 create or replace function "${schema}".pgworker_release(
   worker_id text, job_ids bigint[], actions text[], delays float8[], run_ats timestamptz[], errors text[], keys text[],
-  attempts int[], payloads text[]
+  attempts int[], payloads text[], going_on bigint[] default null
 ) returns table (id bigint, outcome text)
 language plpgsql volatile rows 1
 set plan_cache_mode = force_generic_plan set enable_seqscan = off set enable_bitmapscan = off set enable_sort = off
@@ -1340,6 +1373,7 @@ set enable_hashjoin = off set enable_mergejoin = off set jit = off as $$
 declare
   written bigint[];
   lanes int[];
+  kept int[];
   ready bigint;
 begin
   if exists (select from unnest(actions) a where a is null or a not in ('retry', 'fail', 'back')) then
@@ -1383,9 +1417,15 @@ begin
     where j.ctid = m.tid
     returning j.id, j.job_queue_id, j.is_available and j.run_at <= now() as due)
   select array_agg(p.id), array_agg(distinct p.job_queue_id) filter (where p.job_queue_id is not null),
-      count(*) filter (where p.due and p.job_queue_id is null)
-    into written, lanes, ready
+      array_agg(p.job_queue_id) filter (where p.id = any(going_on)), count(*) filter (where p.due and p.job_queue_id is null)
+    into written, lanes, kept, ready
     from put p;
+  if cardinality(written) < cardinality(job_ids) then
+    kept := kept || array(select h.job_queue_id from "${schema}"._private_jobs h where h.id = any(job_ids) and h.locked_by = worker_id);
+  end if;
+  if kept is not null then
+    lanes := array(select l.id from unnest(lanes) l(id) where l.id <> all(kept));
+  end if;
   perform "${schema}".pgworker_wake(ready + "${schema}".pgworker_free_queues(lanes, array[worker_id]));
 
   if coalesce(cardinality(written), 0) < cardinality(job_ids) then
@@ -1398,11 +1438,22 @@ begin
 end
 $$;
 comment on function "${schema}".pgworker_release(
-    text, bigint[], text[], float8[], timestamptz[], text[], text[], int[], text[]) is
-  'Unlocks jobs that did not succeed, as far as the worker still holds them, with their queues, and wakes workers for what is due '
-  'then. Actions: "retry" at the given time, after the delay in seconds or after the usual back-off, "fail" for good, "back" '
+    text, bigint[], text[], float8[], timestamptz[], text[], text[], int[], text[], bigint[]) is
+  'Unlocks jobs that did not succeed, as far as the worker still holds them, with their queues but for those of the jobs in going_on, '
+  'and wakes workers for what is due then. Actions: "retry" at the given time, after the delay in seconds or after the usual '
+  'back-off, "fail" for good, "back" '
   'without having cost an attempt. Keys and attempts are those the jobs had when claimed; errors and payloads replace the stored '
   'ones where not null. Returns only jobs it did not write: "busy" (call again) or "lost" (no longer this worker''s).';
+
+create or replace function "${schema}".pgworker_free(worker_id text, queue_names text[]) returns void
+language plpgsql volatile as $$
+begin
+  perform "${schema}".pgworker_wake("${schema}".pgworker_free_queues(
+    array(select q.id from "${schema}"._private_job_queues q where q.queue_name = any(queue_names)), array[worker_id]));
+end
+$$;
+comment on function "${schema}".pgworker_free(text, text[]) is
+  'Unlocks queues that the worker holds without a job of them, and wakes workers for what is due there.';
 
 -- Reads a bounded number of entries for each priority: if the first future jobs are all of other tasks, it answers with the time of
 -- the last of these, which is early but never late.
