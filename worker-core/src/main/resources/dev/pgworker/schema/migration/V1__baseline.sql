@@ -1212,6 +1212,7 @@ declare
   gone bigint[];
   lanes int[];
   amounts int[];
+  held_lanes int[];
   kept int[];
   lane int;
   aging boolean;
@@ -1255,22 +1256,25 @@ begin
       from held h
       where h.job_queue_id is not null
       group by h.job_queue_id)
-    select array(select d.id from done d), array_agg(l.id), array_agg(l.amount), array_agg(l.id) filter (where l.keep)
+    select array(select d.id from done d), array_agg(l.id order by l.id), array_agg(l.amount order by l.id),
+        array_agg(l.id) filter (where l.keep)
       into gone, lanes, amounts, kept
       from lane l
       where not l.keep or wanted > 0 and l.amount > 0;
     if lanes is not null then
       -- A queue of which a job could not be deleted waits for that job.
-      select array_agg(q.id), array_agg(q.amount), bool_or(q.locked_at < now() - interval '10 minutes')
-        into lanes, amounts, aging
+      select array_agg(q.id), bool_or(q.locked_at < now() - interval '10 minutes') into held_lanes, aging
         from (
-          select q.id, q.locked_at, l.amount
-          from unnest(lanes, amounts) l(id, amount)
-          join "${schema}"._private_job_queues q on q.id = l.id and q.locked_by = worker_id
-          where cardinality(gone) = cardinality(job_ids) or q.id <> all(array(
-            select h.job_queue_id from "${schema}"._private_jobs h
-            where h.id = any(job_ids) and h.locked_by = worker_id and h.job_queue_id is not null))
+          select q.id, q.locked_at from "${schema}"._private_job_queues q
+          where q.id = any(lanes) and q.locked_by = worker_id
+            and (cardinality(gone) = cardinality(job_ids) or q.id <> all(array(
+              select h.job_queue_id from "${schema}"._private_jobs h
+              where h.id = any(job_ids) and h.locked_by = worker_id and h.job_queue_id is not null)))
           order by q.id for update of q) q;
+      if held_lanes is null or cardinality(held_lanes) < cardinality(lanes) then
+        amounts := array(select l.amount from unnest(lanes, amounts) l(id, amount) where l.id = any(held_lanes) order by l.id);
+      end if;
+      lanes := held_lanes;
     end if;
   end if;
   if lanes is not null then
