@@ -19,6 +19,9 @@ import dev.pgworker.schema.WorkerSchema;
  * @param enabled Whether this application runs jobs. If not, it can still add them.
  * @param concurrency How many jobs run at the same time, 1 to 10000. Unless set, the number of processors, but at
  *     least 2.
+ * @param localQueue Jobs that are claimed before a handler is free for them.
+ * @param queueRunLimit How many jobs of one named queue may be claimed at a time, 1 to 1000, if their handler is fast; they
+ *     run one after the other.
  * @param pollInterval How often to look for jobs although nothing announced any.
  * @param forbiddenFlags Flags whose jobs are passed over.
  * @param shutdown How the worker stops.
@@ -30,12 +33,23 @@ import dev.pgworker.schema.WorkerSchema;
 public record WorkerProperties(
         @DefaultValue("true") boolean enabled,
         @Nullable Integer concurrency,
+        @DefaultValue LocalQueue localQueue,
+        @DefaultValue("100") int queueRunLimit,
         @DefaultValue("2s") Duration pollInterval,
         @DefaultValue List<String> forbiddenFlags,
         @DefaultValue Shutdown shutdown,
         @DefaultValue Schema schema,
         @DefaultValue Listen listen,
         @DefaultValue Recovery recovery) {
+
+    /**
+     * Jobs that are claimed before a handler is free for them.
+     *
+     * @param size How many jobs may be claimed before a handler is free for them, 0 to 10000, if handlers are fast.
+     * @param ttl How long a claimed job may wait for a handler before it is given back.
+     */
+    public record LocalQueue(
+            @DefaultValue("500") int size, @DefaultValue("1s") Duration ttl) {}
 
     /**
      * How the worker stops.
@@ -126,6 +140,21 @@ public record WorkerProperties(
         if (jobs != null) {
             set(settings, "worker.concurrency", jobs, builder -> builder.concurrency(jobs));
         }
+        set(
+                settings,
+                "worker.local-queue.size",
+                localQueue.size(),
+                builder -> builder.localQueueSize(localQueue.size()));
+        set(
+                settings,
+                "worker.local-queue.ttl",
+                localQueue.ttl(),
+                builder -> builder.localQueueTtl(localQueue.ttl()));
+        set(
+                settings,
+                "worker.queue-run-limit",
+                queueRunLimit,
+                builder -> builder.queueRunLimit(queueRunLimit));
         set(settings, "worker.poll-interval", pollInterval, builder -> builder.pollInterval(pollInterval));
         set(
                 settings,

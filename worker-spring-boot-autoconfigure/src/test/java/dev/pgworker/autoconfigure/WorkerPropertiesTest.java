@@ -46,7 +46,10 @@ class WorkerPropertiesTest {
                         Map.entry("worker.listen.password", "unset"),
                         Map.entry("worker.listen.url", "unset"),
                         Map.entry("worker.listen.user", "unset"),
+                        Map.entry("worker.local-queue.size", "500"),
+                        Map.entry("worker.local-queue.ttl", "1s"),
                         Map.entry("worker.poll-interval", "2s"),
+                        Map.entry("worker.queue-run-limit", "100"),
                         Map.entry("worker.recovery.heartbeat-interval", "30s"),
                         Map.entry("worker.schema.mode", "migrate"),
                         Map.entry("worker.schema.name", "graphile_worker"),
@@ -83,6 +86,11 @@ class WorkerPropertiesTest {
                     worker.concurrency | 0 | between 1 and 10000
                     worker.concurrency | 10001 | between 1 and 10000
                     worker.concurrency | many | java.lang.Integer
+                    worker.local-queue.size | -1 | between 0 and 10000
+                    worker.local-queue.size | 10001 | between 0 and 10000
+                    worker.local-queue.ttl | 0s | at least 1 ms
+                    worker.queue-run-limit | 0 | between 1 and 1000
+                    worker.queue-run-limit | 1001 | between 1 and 1000
                     worker.poll-interval | 0s | at least 1 ms
                     worker.poll-interval | often | java.time.Duration
                     worker.shutdown.grace-period | -1s | between 0 and 365 days

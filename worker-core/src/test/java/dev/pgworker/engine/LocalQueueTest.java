@@ -1,0 +1,200 @@
+package dev.pgworker.engine;
+
+import java.time.Duration;
+import java.time.Instant;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Objects;
+import java.util.Set;
+import java.util.concurrent.TimeUnit;
+
+import org.jspecify.annotations.Nullable;
+import org.junit.jupiter.api.Test;
+
+import dev.pgworker.job.Job;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+class LocalQueueTest {
+
+    private static final Instant PAST = Instant.parse("2026-01-01T00:00:00Z");
+    private static final long FAST = 1_000;
+    private static final long SLOW = TimeUnit.SECONDS.toNanos(1);
+    private static final Duration LONG = Duration.ofMinutes(1);
+
+    private final LocalQueue queue = new LocalQueue(2, 100, LONG, 10);
+    private long ids = 1_000_000;
+
+    @Test
+    void claimsNothingAheadOfSlowHandlers() {
+        run(100, SLOW, null);
+
+        assertThat(queue.free()).isEqualTo(2);
+    }
+
+    @Test
+    void claimsMoreTheMoreFastRunsAreMeasuredUpToItsSize() {
+        assertThat(queue.free()).isEqualTo(2);
+        run(40, FAST, null);
+        assertThat(queue.free()).isEqualTo(2 + 10);
+        run(1000, FAST, null);
+        assertThat(queue.free()).isEqualTo(2 + 100);
+    }
+
+    @Test
+    void claimsNothingMoreWhileEnoughJobsWait() {
+        run(1000, FAST, null);
+        add(plainJobs(51));
+
+        assertThat(queue.free()).isZero();
+        Job first = Objects.requireNonNull(queue.next(null, 0));
+        assertThat(queue.free()).isEqualTo(2 + 100 - 51);
+        assertThat(first.id()).isPositive();
+    }
+
+    @Test
+    void tellsOnceThatThereIsRoom() {
+        run(1000, FAST, null);
+        int[] told = {0};
+        queue.connect(() -> told[0]++);
+        add(plainJobs(100));
+        for (int i = 0; i < 99; i++) {
+            queue.next(null, 0);
+        }
+
+        assertThat(told[0]).isEqualTo(1);
+    }
+
+    @Test
+    void startsJobsByPriorityAndOneOfAQueueAtATime() {
+        Job first = job(1, "q", 0);
+        Job second = job(2, "q", 0);
+        Job plain = job(3, null, 1);
+        add(List.of(first, second, plain));
+
+        assertThat(queue.next(null, 0)).isEqualTo(first);
+        assertThat(queue.next(null, 0)).isEqualTo(plain);
+        assertThat(queue.next(null, 0)).isNull();
+        assertThat(queue.next(first, FAST)).isEqualTo(second);
+        settle(first);
+        assertThat(queue.next(second, FAST)).isNull();
+    }
+
+    @Test
+    void aLaterClaimOfBetterPriorityOvertakesThoseBehindInItsQueue() {
+        Job running = job(1, "q", 0);
+        add(List.of(running, job(2, "q", 0)));
+        assertThat(queue.next(null, 0)).isEqualTo(running);
+        Job urgent = job(3, "q", -1);
+        add(List.of(urgent));
+
+        assertThat(queue.next(running, FAST)).isEqualTo(urgent);
+    }
+
+    @Test
+    void aJobWhoseSuccessorArrivesBeforeItsRunnerReturnsDoesNotOverlapIt() {
+        Job first = job(1, "q", 0);
+        add(List.of(first));
+        assertThat(queue.next(null, 0)).isEqualTo(first);
+        settle(first);
+        Job second = job(2, "q", 0);
+        add(List.of(second, job(3, "q", 0)));
+        assertThat(queue.next(null, 0)).isEqualTo(second);
+
+        assertThat(queue.next(first, FAST)).isNull();
+    }
+
+    @Test
+    void aJobThatWaitedTooLongIsNotStartedAndNeitherAreThoseBehindIt() throws Exception {
+        LocalQueue impatient = new LocalQueue(2, 100, Duration.ofNanos(1), 10);
+        Job first = job(1, "q", 0);
+        Job second = job(2, "q", 0);
+        Job plain = job(3, null, 0);
+        impatient.add(List.of(first, second, plain));
+
+        assertThat(impatient.next(null, 0)).isNull();
+        assertThat(impatient.nanosUntilExpired()).isZero();
+        assertThat(impatient.takeExpired()).containsExactlyInAnyOrder(first, second, plain);
+        // Until they are given back, a later job of their queue must not start.
+        Job third = job(4, "q", 0);
+        impatient.add(List.of(third));
+        assertThat(impatient.takeExpired()).containsExactly(third);
+        assertThat(impatient.plan(List.of(first)).aheads()).containsExactly(0);
+        assertThat(impatient.isIdle()).isFalse();
+    }
+
+    @Test
+    void aQueueGoesOnWhileMoreOfItsJobsAreHere() {
+        Job first = job(1, "q", 0);
+        Job second = job(2, "q", 0);
+        Job other = job(3, "r", 0);
+        Job plain = job(4, null, 0);
+        add(List.of(first, second, other, plain));
+
+        assertThat(queue.plan(List.of(first)).goingOn()).containsExactly(1L);
+        assertThat(queue.plan(List.of(first)).aheads()).containsExactly(0);
+        assertThat(queue.plan(List.of(plain, first, other, second)).goingOn()).isEmpty();
+        assertThat(queue.plan(List.of(plain, first, other, second)).aheads()).containsExactly(0, 1, 1, 0);
+        assertThat(queue.plan(List.of(plain)).aheads()).isEmpty();
+    }
+
+    @Test
+    void claimsAsManyOfAQueueAsItsHandlerIsMeasuredToFinishUpToTheLimit() {
+        run(12, FAST, "other");
+        Job job = job(1, "q", 0);
+        add(List.of(job));
+        assertThat(queue.next(null, 0)).isEqualTo(job);
+        assertThat(queue.plan(List.of(job)).aheads()).containsExactly(3);
+        run(200, FAST, "other");
+        assertThat(queue.plan(List.of(job)).aheads()).containsExactly(10);
+        run(200, SLOW, "other");
+        assertThat(queue.plan(List.of(job)).aheads()).containsExactly(1);
+    }
+
+    @Test
+    void aClosedQueueStartsAndClaimsNothing() {
+        Job first = job(1, "q", 0);
+        Job second = job(2, "q", 0);
+        Job plain = job(3, null, 1);
+        add(List.of(first, second, plain));
+        assertThat(queue.next(null, 0)).isEqualTo(first);
+
+        assertThat(queue.close()).containsExactlyInAnyOrder(second, plain);
+
+        assertThat(queue.free()).isZero();
+        assertThat(queue.plan(List.of(first, second)).aheads()).containsExactly(0, 0);
+        assertThat(queue.next(first, FAST)).isNull();
+        assertThat(queue.add(List.of(job(4, null, 0)))).isNegative();
+    }
+
+    private void run(int jobs, long nanos, @Nullable String queueName) {
+        for (int i = 0; i < jobs; i++) {
+            Job job = job(ids++, queueName, 0);
+            add(List.of(job));
+            assertThat(queue.next(null, 0)).isEqualTo(job);
+            queue.next(job, nanos);
+            settle(job);
+        }
+    }
+
+    private void add(List<Job> jobs) {
+        assertThat(queue.add(jobs)).isNotNegative();
+    }
+
+    private void settle(Job job) {
+        queue.settled(List.of(job));
+    }
+
+    private List<Job> plainJobs(int amount) {
+        List<Job> jobs = new ArrayList<>();
+        for (int i = 0; i < amount; i++) {
+            jobs.add(job(ids++, null, 0));
+        }
+        return jobs;
+    }
+
+    private static Job job(long id, @Nullable String queueName, int priority) {
+        return new Job(
+                id, "task", "{}", queueName, priority, PAST, 1, 25, null, PAST, PAST, null, PAST, "w", 0, Set.of());
+    }
+}
