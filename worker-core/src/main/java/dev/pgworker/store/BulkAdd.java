@@ -1,14 +1,22 @@
 package dev.pgworker.store;
 
+import java.sql.Array;
 import java.sql.Connection;
 import java.sql.PreparedStatement;
 import java.sql.ResultSet;
 import java.sql.SQLException;
 import java.sql.Savepoint;
+import java.time.Instant;
+import java.time.ZoneOffset;
+import java.time.format.DateTimeFormatter;
+import java.time.format.DateTimeFormatterBuilder;
+import java.time.format.SignStyle;
+import java.time.temporal.ChronoField;
 import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.Iterator;
 import java.util.List;
+import java.util.Locale;
 import java.util.Map;
 import java.util.function.Function;
 import java.util.stream.Stream;
@@ -25,7 +33,7 @@ import dev.pgworker.task.PayloadCodec;
 /**
  * One bulk add, all or nothing within the caller's transaction.
  *
- * <p>Jobs without keys are written in chunks. Those with keys go into one statement, which locks them in key order: two
+ * <p>Jobs without keys are written in chunks, and only their ids come back. Those with keys go into one statement, which locks them in key order: two
  * such adds then wait for each other, but never in a circle. Used by one thread for one add.
  */
 final class BulkAdd {
@@ -129,12 +137,12 @@ final class BulkAdd {
                 (row.keyed() ? keyed : chunk).add(row);
                 total[0]++;
                 if (chunk.size() == CHUNK) {
-                    count(connection, chunk);
+                    writePlain(connection, chunk);
                     chunk.clear();
                 }
             }
-            count(connection, chunk);
-            count(connection, keyed);
+            writePlain(connection, chunk);
+            countKeyed(connection, keyed);
             analyzeAfter(connection, total[0]);
         });
         return total[0];
@@ -161,25 +169,64 @@ final class BulkAdd {
         connection.releaseSavepoint(savepoint);
     }
 
+    private List<Job> write(Connection connection, List<Row> rows) throws SQLException {
+        if (!keys.isEmpty()) {
+            return writeKeyed(connection, rows);
+        }
+        Added added = writePlain(connection, rows);
+        List<Job> jobs = new ArrayList<>(rows.size());
+        for (Row row : rows) {
+            long id = added.ids.get(jobs.size());
+            jobs.add(JobRows.freshJob(id, row.identifier, row.json, row.spec, added.at));
+        }
+        return jobs;
+    }
+
+    /** What the database decided about jobs without keys, in their order. */
+    private record Added(List<Long> ids, Instant at) {}
+
+    private static final String ADD_PLAIN = """
+            select job_ids, added_at from {schema}.pgworker_add_jobs(?, ?, ?, ?, ?, ?, ?)
+            """;
+
+    private Added writePlain(Connection connection, List<Row> rows) throws SQLException {
+        if (rows.isEmpty()) {
+            return new Added(List.of(), Instant.EPOCH);
+        }
+        try (PreparedStatement statement = connection.prepareStatement(schema.in(ADD_PLAIN))) {
+            statement.setArray(1, texts(connection, rows, Row::identifier));
+            statement.setArray(2, texts(connection, rows, Row::json));
+            statement.setArray(3, texts(connection, rows, r -> r.spec.queueName()));
+            statement.setArray(4, runAts(connection, rows));
+            statement.setArray(5, numbers(connection, rows, r -> r.spec.maxAttempts()));
+            statement.setArray(6, numbers(connection, rows, r -> r.spec.priority()));
+            statement.setArray(7, flags(connection, rows));
+            try (ResultSet result = statement.executeQuery()) {
+                result.next();
+                return new Added(List.of((Long[]) result.getArray(1).getArray()), JobRows.instant(result, 2));
+            }
+        }
+    }
+
     private static final String SPECS = """
             from {schema}.add_jobs(
               array(
                 select (s.identifier, s.payload::json, s.queue_name, s.run_at, s.max_attempts, s.job_key, s.priority,
                         s.flags::text[])::{schema}.job_spec
-                from unnest(?::text[], ?::text[], ?::text[], ?::timestamptz[], ?::int2[], ?::text[], ?::int2[], ?::text[])
+                from unnest(?::text[], ?::text[], ?::text[], ?::timestamptz[], ?::int[], ?::text[], ?::int[], ?::text[])
                   with ordinality s(identifier, payload, queue_name, run_at, max_attempts, job_key, priority, flags, place)
                 order by s.place),
               job_key_preserve_run_at => ?)
             """;
 
-    private static final String ADD_JOBS = """
+    private static final String ADD_KEYED = """
             select id, payload, priority, run_at, attempts, max_attempts, last_error, created_at, updated_at, key,
                    locked_at, locked_by, revision, flags
             """ + SPECS;
 
-    private List<Job> write(Connection connection, List<Row> rows) throws SQLException {
-        try (PreparedStatement statement = connection.prepareStatement(schema.in(ADD_JOBS))) {
-            bind(connection, statement, rows);
+    private List<Job> writeKeyed(Connection connection, List<Row> rows) throws SQLException {
+        try (PreparedStatement statement = connection.prepareStatement(schema.in(ADD_KEYED))) {
+            bindKeyed(connection, statement, rows);
             List<Job> jobs = new ArrayList<>(rows.size());
             try (ResultSet result = statement.executeQuery()) {
                 while (result.next()) {
@@ -191,67 +238,90 @@ final class BulkAdd {
         }
     }
 
-    private static final String COUNT_JOBS = "select count(*) " + SPECS;
+    private static final String COUNT_KEYED = "select count(*) " + SPECS;
 
-    private void count(Connection connection, List<Row> rows) throws SQLException {
+    private void countKeyed(Connection connection, List<Row> rows) throws SQLException {
         if (rows.isEmpty()) {
             return;
         }
-        try (PreparedStatement statement = connection.prepareStatement(schema.in(COUNT_JOBS))) {
-            bind(connection, statement, rows);
+        try (PreparedStatement statement = connection.prepareStatement(schema.in(COUNT_KEYED))) {
+            bindKeyed(connection, statement, rows);
             statement.executeQuery().close();
         }
     }
 
-    private void bind(Connection connection, PreparedStatement statement, List<Row> rows) throws SQLException {
-        bind(connection, statement, 1, "text", rows, Row::identifier);
-        bind(connection, statement, 2, "text", rows, Row::json);
-        bind(connection, statement, 3, "text", rows, r -> r.spec.queueName());
-        bind(connection, statement, 4, "timestamptz", rows, r -> text(r.spec.runAt()));
-        bind(connection, statement, 5, "int2", rows, r -> r.spec.maxAttempts());
-        bind(connection, statement, 6, "text", rows, r -> r.spec.jobKey());
-        bind(connection, statement, 7, "int2", rows, r -> r.spec.priority());
-        for (Row row : rows) {
-            if (!row.spec.flags().isEmpty()) {
-                bindFlags(connection, statement, rows);
-                statement.setBoolean(9, mode == JobKeyMode.PRESERVE_RUN_AT);
-                return;
-            }
-        }
-        bind(connection, statement, 8, "text", rows, r -> null);
+    private void bindKeyed(Connection connection, PreparedStatement statement, List<Row> rows) throws SQLException {
+        statement.setArray(1, texts(connection, rows, Row::identifier));
+        statement.setArray(2, texts(connection, rows, Row::json));
+        statement.setArray(3, texts(connection, rows, r -> r.spec.queueName()));
+        statement.setArray(4, runAts(connection, rows));
+        statement.setArray(5, numbers(connection, rows, r -> r.spec.maxAttempts()));
+        statement.setArray(6, texts(connection, rows, r -> r.spec.jobKey()));
+        statement.setArray(7, numbers(connection, rows, r -> r.spec.priority()));
+        statement.setArray(8, flags(connection, rows));
         statement.setBoolean(9, mode == JobKeyMode.PRESERVE_RUN_AT);
     }
 
-    /** Arrays of arrays must be rectangular, so each job's flags travel as the text of an array. */
-    private static void bindFlags(Connection connection, PreparedStatement statement, List<Row> rows)
+    // An array of the exact element type travels in binary; one that holds only nulls does not travel at all.
+
+    private static @Nullable Array texts(Connection connection, List<Row> rows, Function<Row, @Nullable String> value)
             throws SQLException {
-        @Nullable Object[] texts = new @Nullable Object[rows.size()];
+        return array(connection, "text", rows, new @Nullable String[rows.size()], value);
+    }
+
+    private static @Nullable Array numbers(
+            Connection connection, List<Row> rows, Function<Row, @Nullable Integer> value) throws SQLException {
+        return array(connection, "int4", rows, new @Nullable Integer[rows.size()], value);
+    }
+
+    private static @Nullable Array runAts(Connection connection, List<Row> rows) throws SQLException {
+        Function<Row, @Nullable String> value = r -> text(r.spec.runAt());
+        return array(connection, "timestamptz", rows, new @Nullable String[rows.size()], value);
+    }
+
+    /** Arrays of arrays must be rectangular, so each job's flags travel as the text of an array. */
+    private static @Nullable Array flags(Connection connection, List<Row> rows) throws SQLException {
+        @Nullable String[] texts = new @Nullable String[rows.size()];
+        boolean any = false;
         for (int i = 0; i < texts.length; i++) {
             List<String> flags = rows.get(i).spec.flags();
-            texts[i] = flags.isEmpty()
-                    ? null
-                    : connection.createArrayOf("text", flags.toArray()).toString();
+            if (!flags.isEmpty()) {
+                any = true;
+                texts[i] = connection.createArrayOf("text", flags.toArray()).toString();
+            }
         }
-        statement.setArray(8, connection.createArrayOf("text", texts));
+        return any ? connection.createArrayOf("text", texts) : null;
     }
 
-    private static void bind(
+    /** Fills the given array, whose element type is that of the values. */
+    private static @Nullable Array array(
             Connection connection,
-            PreparedStatement statement,
-            int parameter,
             String type,
             List<Row> rows,
-            Function<Row, @Nullable Object> value)
+            @Nullable Object[] values,
+            Function<Row, ? extends @Nullable Object> value)
             throws SQLException {
-        @Nullable Object[] values = new @Nullable Object[rows.size()];
+        boolean any = false;
         for (int i = 0; i < values.length; i++) {
             values[i] = value.apply(rows.get(i));
+            any |= values[i] != null;
         }
-        statement.setArray(parameter, connection.createArrayOf(type, values));
+        return any ? connection.createArrayOf(type, values) : null;
     }
 
-    private static @Nullable String text(@Nullable Object value) {
-        return value == null ? null : value.toString();
+    /** Years beyond 9999 have no sign in PostgreSQL, and those before 1 are counted from Christ's birth. */
+    private static final DateTimeFormatter TIMESTAMP = new DateTimeFormatterBuilder()
+            .appendValue(ChronoField.YEAR_OF_ERA, 4, 6, SignStyle.NEVER)
+            .appendPattern("-MM-dd HH:mm:ss.SSSSSS'Z'")
+            .toFormatter(Locale.ROOT)
+            .withZone(ZoneOffset.UTC);
+
+    private static @Nullable String text(@Nullable Instant runAt) {
+        if (runAt == null) {
+            return null;
+        }
+        Instant stored = JobRows.stored(runAt);
+        return TIMESTAMP.format(stored) + (stored.atOffset(ZoneOffset.UTC).getYear() < 1 ? " BC" : "");
     }
 
     private static final String ANALYZE = "analyze (skip_locked) {schema}._private_jobs";

@@ -6,6 +6,7 @@ import java.sql.PreparedStatement;
 import java.sql.ResultSet;
 import java.sql.SQLException;
 import java.sql.Types;
+import java.time.OffsetDateTime;
 import java.time.ZoneOffset;
 import java.util.List;
 import java.util.stream.Stream;
@@ -23,18 +24,25 @@ import dev.pgworker.job.Task;
 import dev.pgworker.schema.WorkerSchema;
 import dev.pgworker.task.PayloadCodec;
 
-/** Adds jobs through {@code add_job} and {@code add_jobs} on the connection of the caller's transaction. */
+/**
+ * Adds jobs on the connection of the caller's transaction: those with a key through {@code add_job} and {@code add_jobs},
+ * those without through functions that do the same but return no rows.
+ */
 public final class JdbcJobScheduler implements JobScheduler {
 
     private final ClientConnections connections;
     private final WorkerSchema schema;
     private final PayloadCodec codec;
+    private final String addPlain;
+    private final String addKeyed;
 
     /** Creates a scheduler for the jobs of one schema. */
     public JdbcJobScheduler(DataSource dataSource, WorkerSchema schema, PayloadCodec codec) {
         this.connections = new ClientConnections(dataSource);
         this.schema = schema;
         this.codec = codec;
+        this.addPlain = schema.in(ADD_PLAIN);
+        this.addKeyed = schema.in(ADD_KEYED);
     }
 
     @Override
@@ -72,10 +80,32 @@ public final class JdbcJobScheduler implements JobScheduler {
         return connections.call(
                 "add a job of task \"" + identifier + "\"",
                 false,
-                connection -> addJob(connection, identifier, json, spec));
+                connection -> spec.jobKey() == null
+                        ? addPlain(connection, identifier, json, spec)
+                        : addKeyed(connection, identifier, json, spec));
     }
 
-    private static final String ADD_JOB = """
+    private static final String ADD_PLAIN = """
+            select job_id, added_at from {schema}.pgworker_add_job(?, ?::json, ?, ?, ?, ?, ?)
+            """;
+
+    private Job addPlain(Connection connection, String identifier, String payload, JobSpec spec) throws SQLException {
+        try (PreparedStatement statement = connection.prepareStatement(addPlain)) {
+            statement.setString(1, identifier);
+            statement.setString(2, payload);
+            statement.setString(3, spec.queueName());
+            statement.setObject(4, runAt(spec), Types.TIMESTAMP_WITH_TIMEZONE);
+            statement.setObject(5, spec.maxAttempts(), Types.INTEGER);
+            statement.setObject(6, spec.priority(), Types.INTEGER);
+            statement.setArray(7, flags(connection, spec));
+            try (ResultSet added = statement.executeQuery()) {
+                added.next();
+                return JobRows.freshJob(added.getLong(1), identifier, payload, spec, JobRows.instant(added, 2));
+            }
+        }
+    }
+
+    private static final String ADD_KEYED = """
             select id, payload, priority, run_at, attempts, max_attempts, last_error, created_at, updated_at, key,
                    locked_at, locked_by, revision, flags
             from {schema}.add_job(
@@ -83,16 +113,13 @@ public final class JdbcJobScheduler implements JobScheduler {
               job_key => ?, priority => ?, flags => ?, job_key_mode => ?)
             """;
 
-    private Job addJob(Connection connection, String identifier, String payload, JobSpec spec) throws SQLException {
+    private Job addKeyed(Connection connection, String identifier, String payload, JobSpec spec) throws SQLException {
         JobKeyMode mode = spec.jobKeyMode() == null ? JobKeyMode.REPLACE : spec.jobKeyMode();
-        try (PreparedStatement statement = connection.prepareStatement(schema.in(ADD_JOB))) {
+        try (PreparedStatement statement = connection.prepareStatement(addKeyed)) {
             statement.setString(1, identifier);
             statement.setString(2, payload);
             statement.setString(3, spec.queueName());
-            statement.setObject(
-                    4,
-                    spec.runAt() == null ? null : spec.runAt().atOffset(ZoneOffset.UTC),
-                    Types.TIMESTAMP_WITH_TIMEZONE);
+            statement.setObject(4, runAt(spec), Types.TIMESTAMP_WITH_TIMEZONE);
             statement.setObject(5, spec.maxAttempts(), Types.INTEGER);
             statement.setString(6, spec.jobKey());
             statement.setObject(7, spec.priority(), Types.INTEGER);
@@ -120,6 +147,10 @@ public final class JdbcJobScheduler implements JobScheduler {
                 return JobRows.addedJob(job, names.getString(1), names.getString(2));
             }
         }
+    }
+
+    private static @Nullable OffsetDateTime runAt(JobSpec spec) {
+        return spec.runAt() == null ? null : spec.runAt().atOffset(ZoneOffset.UTC);
     }
 
     private static @Nullable Array flags(Connection connection, JobSpec spec) throws SQLException {

@@ -12,6 +12,7 @@ import org.jspecify.annotations.Nullable;
 import tools.jackson.databind.json.JsonMapper;
 
 import dev.pgworker.job.Job;
+import dev.pgworker.job.JobSpec;
 
 /** Reads the column types that jobs have. */
 final class JobRows {
@@ -39,6 +40,33 @@ final class JobRows {
                 row.getString(12),
                 row.getInt(13),
                 flags(row, 14));
+    }
+
+    /** A job without a key that was just added with these values: nobody else can have changed it yet. */
+    static Job freshJob(long id, String task, String payload, JobSpec spec, Instant addedAt) {
+        return new Job(
+                id,
+                task,
+                payload,
+                spec.queueName(),
+                spec.priority() == null ? 0 : spec.priority(),
+                spec.runAt() == null ? addedAt : stored(spec.runAt()),
+                0,
+                spec.maxAttempts() == null ? 25 : spec.maxAttempts(),
+                null,
+                addedAt,
+                addedAt,
+                null,
+                null,
+                null,
+                0,
+                spec.flags().isEmpty() ? Set.of() : new LinkedHashSet<>(spec.flags()));
+    }
+
+    /** Returns the instant to the microsecond, which is all that PostgreSQL keeps; the driver rounds in the same way. */
+    static Instant stored(Instant instant) {
+        long micros = (instant.getNano() + 500L) / 1_000;
+        return Instant.ofEpochSecond(instant.getEpochSecond(), micros * 1_000);
     }
 
     static Instant instant(ResultSet row, int column) throws SQLException {

@@ -290,6 +290,28 @@ $$;
 comment on function "${schema}".pgworker_hold_names(text[], text[]) is
   'Keeps names from being cleaned up until the transaction ends; for transactions with a snapshot older than their look at them.';
 
+-- Only missing names are written, by everybody in name order (binary collation), so that two batches cannot wait in a circle.
+create or replace function "${schema}".pgworker_know_names(identifiers text[], queue_names text[]) returns void
+language plpgsql volatile as $$
+begin
+  perform "${schema}".pgworker_task_id(missing.name)
+    from (
+      select name collate "C" as name from unnest(identifiers) name
+      except select t.identifier from "${schema}"._private_tasks t where t.identifier = any(identifiers)
+      order by 1) missing;
+  perform "${schema}".pgworker_queue_id(missing.name)
+    from (
+      select name collate "C" as name from unnest(queue_names) name where name is not null
+      except select q.queue_name from "${schema}"._private_job_queues q where q.queue_name = any(queue_names)
+      order by 1) missing;
+  if current_setting('transaction_isolation') <> 'read committed' then
+    perform "${schema}".pgworker_hold_names(identifiers, queue_names);
+  end if;
+end
+$$;
+comment on function "${schema}".pgworker_know_names(text[], text[]) is
+  'Creates those of the tasks and queues of a batch that are missing; null queue names are passed over.';
+
 create or replace function "${schema}".pgworker_flags(names text[]) returns jsonb
 language plpgsql immutable as $$
 begin
@@ -523,6 +545,7 @@ declare
   repeated text;
   keys text[];
   ids bigint[];
+  waiting text[];
   jobs "${schema}"._private_jobs[];
   left_over record;
 begin
@@ -535,23 +558,8 @@ begin
   end if;
   keyed := exists (select from unnest(specs) s where s.job_key is not null);
 
-  -- names: only missing ones are written, by everybody in name order
-  perform "${schema}".pgworker_task_id(missing.identifier)
-    from (
-      select distinct s.identifier collate "C" as identifier from unnest(specs) s
-      where not exists (select from "${schema}"._private_tasks t where t.identifier = s.identifier)
-      order by 1) missing;
-  perform "${schema}".pgworker_queue_id(missing.queue_name)
-    from (
-      select distinct s.queue_name collate "C" as queue_name from unnest(specs) s
-      where s.queue_name is not null
-        and not exists (select from "${schema}"._private_job_queues q where q.queue_name = s.queue_name)
-      order by 1) missing;
-
-  if current_setting('transaction_isolation') <> 'read committed' then
-    perform "${schema}".pgworker_hold_names(
-      array(select s.identifier from unnest(specs) s), array(select s.queue_name from unnest(specs) s));
-  end if;
+  perform "${schema}".pgworker_know_names(
+    array(select s.identifier from unnest(specs) s), array(select s.queue_name from unnest(specs) s));
 
   if not keyed then
     return query
@@ -575,8 +583,9 @@ begin
   for attempt in 1..patience + 5 loop
     begin
       jobs := null;
-      if not exists (select from "${schema}"._private_jobs j where j.key = any(keys)) then
-        -- Usually all keys are free: one statement. Those that somebody takes meanwhile are left over for the loop below.
+      -- Keys that look free: one statement. Those that somebody takes meanwhile are left over. A patient try may wait below while it
+      -- holds rows, so it must not have taken keys out of order.
+      if attempt <= patience or not exists (select from "${schema}"._private_jobs j where j.key = any(keys)) then
         with put as (
           insert into "${schema}"._private_jobs as j
             (id, job_queue_id, task_id, payload, priority, run_at, max_attempts, key, flags)
@@ -588,10 +597,43 @@ begin
           left join "${schema}"._private_tasks t on t.identifier = s.identifier
           left join "${schema}"._private_job_queues q on q.queue_name = s.queue_name
           where s.job_key is not null
+            and not exists (select from "${schema}"._private_jobs taken where taken.key = s.job_key)
           order by s.job_key collate "C"
           on conflict (key) do nothing
           returning *)
         select array_agg(put::"${schema}"._private_jobs) into jobs from put;
+      end if;
+      -- The jobs that wait under the other keys: one statement that locks them and one that updates them as pgworker_put_keyed does.
+      if attempt <= patience and coalesce(cardinality(jobs), 0) < cardinality(keys) then
+        with held as materialized (
+          select j.key, j.is_available from "${schema}"._private_jobs j
+          where j.key = any(array(select unnest(keys) except select n.key from unnest(jobs) n))
+          order by j.key collate "C"
+          for update nowait)
+        select array_agg(held.key) into waiting from held where held.is_available;
+        with put as (
+          update "${schema}"._private_jobs j set
+              job_queue_id = q.id,
+              task_id = t.id,
+              payload = "${schema}".pgworker_merge(j.payload, coalesce(s.payload, '{}')),
+              priority = coalesce(s.priority, 0),
+              run_at = case
+                when mode = 'preserve_run_at' and j.attempts = 0 then j.run_at
+                else coalesce(s.run_at, now())
+              end,
+              attempts = 0,
+              max_attempts = coalesce(s.max_attempts, 25),
+              last_error = null,
+              revision = j.revision + 1,
+              flags = case when s.flags is not null then "${schema}".pgworker_flags(s.flags) end,
+              updated_at = now()
+            from unnest(specs) s
+            join "${schema}"._private_tasks t on t.identifier = s.identifier
+            left join "${schema}"._private_job_queues q on q.queue_name = s.queue_name
+            -- "is true" keeps this a hashed lookup, which a semi join with two arrays of unknown length might not be
+            where j.key = s.job_key and (s.job_key in (select unnest(waiting))) is true
+            returning j.*)
+        select jobs || array_agg(put::"${schema}"._private_jobs) into jobs from put;
       end if;
 
       for left_over in
@@ -641,6 +683,76 @@ end
 $$;
 comment on function "${schema}".add_jobs("${schema}".job_spec[], boolean) is
   'Adds a batch of jobs, or updates those whose keys exist; returns them in the order of the input.';
+
+-- The two functions below write the rows that add_job and add_jobs write for jobs without a key, and return only what the caller
+-- cannot know: a Java caller has the rest, and a row of 17 columns costs more than half as much to return as to insert.
+create or replace function "${schema}".pgworker_add_job(
+  identifier text, payload json, queue_name text, run_at timestamptz, max_attempts int, priority int, flags text[],
+  out job_id bigint, out added_at timestamptz
+) language plpgsql volatile as $$
+declare
+  task int;
+  queue int;
+  stored_flags jsonb;
+begin
+  select t.id into task from "${schema}"._private_tasks t where t.identifier = pgworker_add_job.identifier;
+  if not found then
+    task := "${schema}".pgworker_task_id(pgworker_add_job.identifier);
+  end if;
+  if pgworker_add_job.queue_name is not null then
+    select q.id into queue from "${schema}"._private_job_queues q where q.queue_name = pgworker_add_job.queue_name;
+    if not found then
+      queue := "${schema}".pgworker_queue_id(pgworker_add_job.queue_name);
+    end if;
+  end if;
+  if current_setting('transaction_isolation') <> 'read committed' then
+    perform "${schema}".pgworker_hold_names(array[pgworker_add_job.identifier], array[pgworker_add_job.queue_name]);
+  end if;
+  if pgworker_add_job.flags is not null then
+    stored_flags := "${schema}".pgworker_flags(pgworker_add_job.flags);
+  end if;
+  insert into "${schema}"._private_jobs as j (job_queue_id, task_id, payload, priority, run_at, max_attempts, flags)
+    values (queue, task, coalesce(pgworker_add_job.payload, '{}'), coalesce(pgworker_add_job.priority, 0),
+      coalesce(pgworker_add_job.run_at, now()), coalesce(pgworker_add_job.max_attempts, 25), stored_flags)
+    returning j.id, j.created_at into job_id, added_at;
+  perform pg_notify('jobs:insert', '{"r":' || random() || ',"count":1}');
+end
+$$;
+comment on function "${schema}".pgworker_add_job(text, json, text, timestamptz, int, int, text[]) is
+  'Adds a job without a key as add_job does; returns its id and the time of its creation.';
+
+-- Element i of every array belongs to job i; an array that is null or too short stands for nulls. Each element of flags is the text
+-- of an array, because arrays of arrays must be rectangular. Joins are hashed: names repeat, so a lookup for each row costs more.
+create or replace function "${schema}".pgworker_add_jobs(
+  identifiers text[], payloads text[], queue_names text[], run_ats timestamptz[], max_attempts int[], priorities int[], flags text[],
+  out job_ids bigint[], out added_at timestamptz
+) language plpgsql volatile
+set plan_cache_mode = force_generic_plan set enable_seqscan = off set enable_nestloop = off set enable_mergejoin = off
+set jit = off as $$
+declare
+  tasks constant text[] := array(select distinct name from unnest(identifiers) name);
+  queues constant text[] := array(select distinct name from unnest(queue_names) name where name is not null);
+begin
+  perform "${schema}".pgworker_know_names(tasks, queues);
+  with put as (
+    insert into "${schema}"._private_jobs as j (job_queue_id, task_id, payload, priority, run_at, max_attempts, flags)
+    select q.id, t.id, coalesce(s.payload::json, '{}'), coalesce(s.priority, 0), coalesce(s.run_at, now()),
+      coalesce(s.attempts, 25), case when s.flags is not null then "${schema}".pgworker_flags(s.flags::text[]) end
+    from unnest(identifiers, payloads, queue_names, run_ats, pgworker_add_jobs.max_attempts, priorities, pgworker_add_jobs.flags)
+      with ordinality s(identifier, payload, queue_name, run_at, attempts, priority, flags, place)
+    left join (select n.id, n.identifier from "${schema}"._private_tasks n where n.identifier = any(tasks)) t
+      on t.identifier = s.identifier
+    left join (select n.id, n.queue_name from "${schema}"._private_job_queues n where n.queue_name = any(queues)) q
+      on q.queue_name = s.queue_name
+    order by s.place
+    returning j.id)
+  select array_agg(put.id) into job_ids from put;
+  added_at := now();
+  perform "${schema}".pgworker_wake(cardinality(job_ids));
+end
+$$;
+comment on function "${schema}".pgworker_add_jobs(text[], text[], text[], timestamptz[], int[], int[], text[]) is
+  'Adds jobs without keys as add_jobs does; returns their ids in the order of the input, and the time of their creation.';
 
 -- Looks again when it found nothing after waiting: the key may have moved to another job.
 create or replace function "${schema}".remove_job(job_key text) returns "${schema}"._private_jobs
