@@ -1,0 +1,48 @@
+package dev.pgworker.benchmarks;
+
+/** How fast ready jobs that do nothing are run, and what that costs. */
+final class Drain implements Scenario {
+
+    private static final int BULK = 5_000;
+
+    @Override
+    public String title(Options options) {
+        return "drain: " + options.jobs() + " ready jobs that do nothing";
+    }
+
+    @Override
+    public boolean suits(Contender contender) {
+        return true;
+    }
+
+    @Override
+    public void run(Contender contender, Options options, Server server, Report report) throws Exception {
+        int jobs = Math.max(1, options.jobs() / contender.divisor());
+        try (Trial trial = new Trial(contender, options, server)) {
+            drain(trial, Math.max(1, jobs / 5));
+            Trial.Drained drained = drain(trial, jobs);
+            report.add(contender.name(), "jobs", jobs);
+            report.add(contender.name(), "jobs/s", drained.rate());
+            report.add(contender.name(), "worker CPU s per 1,000", drained.workerCpu() / jobs * 1_000);
+            report.add(contender.name(), "server CPU s per 1,000", drained.serverCpu() / jobs * 1_000);
+            report.add(contender.name(), "worker RSS MB", drained.residentMegabytes());
+            if (drained.jobs() < jobs) {
+                report.note(contender.name() + " was cut off after " + options.timeoutSeconds() + " s.");
+            }
+        }
+    }
+
+    /** Drains jobs that the contender itself has added. */
+    static Trial.Drained drain(Trial trial, int jobs) throws Exception {
+        trial.vacuum();
+        long mark = trial.mark();
+        trial.first().ask("bulk " + jobs + " " + BULK);
+        trial.settle();
+        return trial.drain(mark, jobs);
+    }
+
+    @Override
+    public void finish(Report report) {
+        report.compare("jobs/s", "bare-2");
+    }
+}
