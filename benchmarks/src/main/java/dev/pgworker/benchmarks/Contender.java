@@ -25,6 +25,11 @@ interface Contender {
         return true;
     }
 
+    /** Returns whether it starts with the next poll, so that its clock starts with its first job. */
+    default boolean polls() {
+        return false;
+    }
+
     /** Returns whether it works on the tables of {@link GraphileTables}, which scenarios can fill with SQL. */
     default boolean onGraphileTables() {
         return false;

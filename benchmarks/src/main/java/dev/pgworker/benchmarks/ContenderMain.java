@@ -40,7 +40,8 @@ final class ContenderMain {
                 BufferedReader commands =
                         new BufferedReader(new InputStreamReader(System.in, StandardCharsets.UTF_8))) {
             dataSource.setJdbcUrl(arguments[1]);
-            dataSource.setMaximumPoolSize(20);
+            dataSource.setMaximumPoolSize(60); // more than any contender has threads
+            dataSource.setMinimumIdle(3);
             JvmQueue queue =
                     Contenders.named(arguments[0]).jvmQueue().orElseThrow().open(dataSource, probe);
             ContenderMain main = new ContenderMain(queue, probe);

@@ -19,8 +19,7 @@ final class Drain implements Scenario {
     public void run(Contender contender, Options options, Server server, Report report) throws Exception {
         int jobs = Math.max(1, options.jobs() / contender.divisor());
         try (Trial trial = new Trial(contender, options, server)) {
-            drain(trial, Math.max(1, jobs / 5));
-            Trial.Drained drained = drain(trial, jobs);
+            Trial.Drained drained = trial.drainWarm(Drain::bulk, jobs);
             report.add(contender.name(), "jobs", jobs);
             report.add(contender.name(), "jobs/s", drained.rate());
             report.add(contender.name(), "worker CPU s per 1,000", drained.workerCpu() / jobs * 1_000);
@@ -32,13 +31,9 @@ final class Drain implements Scenario {
         }
     }
 
-    /** Drains jobs that the contender itself has added. */
-    static Trial.Drained drain(Trial trial, int jobs) throws Exception {
-        trial.vacuum();
-        long mark = trial.mark();
+    /** Adds jobs with the contender's own call. */
+    static void bulk(Trial trial, int jobs) throws Exception {
         trial.first().ask("bulk " + jobs + " " + BULK);
-        trial.settle();
-        return trial.drain(mark, jobs);
     }
 
     @Override

@@ -1,6 +1,5 @@
 package dev.pgworker.benchmarks;
 
-import java.sql.Connection;
 import java.sql.SQLException;
 import java.util.LinkedHashMap;
 import java.util.Map;
@@ -11,11 +10,6 @@ final class Growth implements Scenario {
     private static final int FUTURE = 1_000_000;
     private static final int FAILED = 100_000;
 
-    /** Puts rows into the tables. */
-    private interface Filling {
-        void fill(Connection connection, int jobs) throws SQLException;
-    }
-
     /**
      * One table to drain.
      *
@@ -23,9 +17,9 @@ final class Growth implements Scenario {
      * @param ready the jobs to drain
      * @param queued whether they have queues
      */
-    private record Case(Filling lying, Filling ready, boolean queued) {}
+    private record Case(Trial.Filling lying, Trial.Filling ready, boolean queued) {}
 
-    private static final Filling NOTHING = (connection, jobs) -> {};
+    private static final Trial.Filling NOTHING = (trial, jobs) -> {};
 
     private static final Map<String, Case> CASES = cases();
 
@@ -33,12 +27,10 @@ final class Growth implements Scenario {
         Map<String, Case> cases = new LinkedHashMap<>();
         cases.put(
                 "1,000,000 future",
-                new Case(
-                        (connection, jobs) -> GraphileTables.future(connection, FUTURE), GraphileTables::ready, false));
+                new Case((trial, jobs) -> GraphileTables.future(trial.connection(), FUTURE), Growth::ready, false));
         cases.put(
                 "100,000 failed",
-                new Case(
-                        (connection, jobs) -> GraphileTables.failed(connection, FAILED), GraphileTables::ready, false));
+                new Case((trial, jobs) -> GraphileTables.failed(trial.connection(), FAILED), Growth::ready, false));
         cases.put("1,000 queues", queues(1_000, 1));
         cases.put("20,000 queues", queues(20_000, 1));
         cases.put("1,000 queues, 20 in a row", queues(1_000, 20));
@@ -48,7 +40,7 @@ final class Growth implements Scenario {
     private static Case queues(int queues, int consecutive) {
         return new Case(
                 NOTHING,
-                (connection, jobs) -> GraphileTables.queued(connection, jobs, queues, consecutive, Payload.NOTHING),
+                (trial, jobs) -> GraphileTables.queued(trial.connection(), jobs, queues, consecutive, Payload.NOTHING),
                 true);
     }
 
@@ -65,7 +57,7 @@ final class Growth implements Scenario {
 
     @Override
     public void run(Contender contender, Options options, Server server, Report report) throws Exception {
-        double empty = measure(contender, options, server, new Case(NOTHING, GraphileTables::ready, false));
+        double empty = measure(contender, options, server, new Case(NOTHING, Growth::ready, false));
         report.add(contender.name(), "empty, jobs/s", empty);
         for (Map.Entry<String, Case> named : CASES.entrySet()) {
             if (!named.getValue().queued() || contender.hasQueues()) {
@@ -77,17 +69,12 @@ final class Growth implements Scenario {
 
     private static double measure(Contender contender, Options options, Server server, Case table) throws Exception {
         try (Trial trial = new Trial(contender, options, server)) {
-            table.lying().fill(trial.connection(), options.jobs());
-            fillAndDrain(trial, table, Math.max(1, options.jobs() / 5));
-            return fillAndDrain(trial, table, options.jobs());
+            table.lying().fill(trial, options.jobs());
+            return trial.drainWarm(table.ready(), options.jobs()).rate();
         }
     }
 
-    private static double fillAndDrain(Trial trial, Case table, int jobs) throws Exception {
-        trial.vacuum();
-        long mark = trial.mark();
-        table.ready().fill(trial.connection(), jobs);
-        trial.settle();
-        return trial.drain(mark, jobs).rate();
+    private static void ready(Trial trial, int jobs) throws SQLException {
+        GraphileTables.ready(trial.connection(), jobs);
     }
 }

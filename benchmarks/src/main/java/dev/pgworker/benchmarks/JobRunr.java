@@ -33,6 +33,11 @@ final class JobRunr implements Contender {
     }
 
     @Override
+    public boolean polls() {
+        return true;
+    }
+
+    @Override
     public String unfinished() {
         return """
                 select ?::bigint = 0
@@ -50,8 +55,8 @@ final class JobRunr implements Contender {
         return Optional.of(Queue::new);
     }
 
-    /** A job as JobRunr stores it. */
-    record Request(long stamp, int millis) implements JobRequest {
+    /** A job as JobRunr stores it; public because JobRunr calls it by reflection, as it does the handler. */
+    public record Request(long stamp, int millis) implements JobRequest {
         @Override
         public Class<Handler> getJobRequestHandler() {
             return Handler.class;
@@ -59,7 +64,7 @@ final class JobRunr implements Contender {
     }
 
     /** What runs it. */
-    record Handler(Probe probe) implements JobRequestHandler<Request> {
+    public record Handler(Probe probe) implements JobRequestHandler<Request> {
         @Override
         public void run(Request request) throws InterruptedException {
             probe.run(new Payload(request.stamp(), request.millis()));

@@ -28,20 +28,23 @@ final class Latency implements Scenario {
         int jobs = Math.max(1, options.jobs() / contender.divisor());
         try (Trial trial = new Trial(contender, options, server);
                 ContenderProcess adder = trial.process()) {
-            long mark = trial.mark();
-            adder.ask("add 100");
-            double adding = adder.ask("bulk " + jobs + " " + BULK).asDouble();
-            trial.settle();
-            double draining = trial.drain(mark, jobs + 100).seconds();
-            trial.vacuum();
+            double[] adding = {0};
+            Trial.Drained drained = trial.drainWarm(
+                    (same, count) ->
+                            adding[0] = adder.ask("bulk " + count + " " + BULK).asDouble(),
+                    jobs);
+            long ranBefore = trial.ran();
             trial.start();
-            long ran = trial.ran();
+            // The adding process is warm for bulks only.
+            adder.ask("ping 200 4 0");
+            await(trial, ranBefore + 200, options);
             trial.takeWaits();
+            long ran = trial.ran();
             ran += ping(trial, adder, options, 0, ran);
             put(report, contender, "idle", trial.takeWaits());
             ran += ping(trial, adder, options, LEAD_MILLIS, ran);
             put(report, contender, "run_at", trial.takeWaits());
-            int rate = (int) (jobs / (adding + draining) / 2);
+            int rate = (int) (jobs / (adding[0] + drained.seconds()) / 2);
             adder.ask("load " + rate);
             Thread.sleep(2_000);
             adder.ask(pings(options, 0));

@@ -20,17 +20,15 @@ final class OneQueue implements Scenario {
     public void run(Contender contender, Options options, Server server, Report report) throws Exception {
         int jobs = Math.max(1, options.jobs() / 10 / contender.divisor());
         try (Trial trial = new Trial(contender, options, server)) {
-            drain(trial, Math.max(1, jobs / 5), Payload.NOTHING);
-            report.add(contender.name(), "jobs of 20 ms", drain(trial, Math.min(SLOW_JOBS, options.jobs()), SLOW));
-            report.add(contender.name(), "jobs that do nothing", drain(trial, jobs, Payload.NOTHING));
+            double idle = trial.drainWarm(queued(Payload.NOTHING), jobs).rate();
+            double slow = trial.drain(queued(SLOW), Math.min(SLOW_JOBS, options.jobs()))
+                    .rate();
+            report.add(contender.name(), "jobs of 20 ms", slow);
+            report.add(contender.name(), "jobs that do nothing", idle);
         }
     }
 
-    private static double drain(Trial trial, int jobs, Payload payload) throws Exception {
-        trial.vacuum();
-        long mark = trial.mark();
-        GraphileTables.queued(trial.connection(), jobs, 1, 1, payload);
-        trial.settle();
-        return trial.drain(mark, jobs).rate();
+    private static Trial.Filling queued(Payload payload) {
+        return (trial, jobs) -> GraphileTables.queued(trial.connection(), jobs, 1, 1, payload);
     }
 }

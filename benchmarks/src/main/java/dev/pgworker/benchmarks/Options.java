@@ -19,6 +19,7 @@ import org.jspecify.annotations.Nullable;
  * @param pings how many jobs measure a latency
  * @param rate jobs a second of a soak
  * @param minutes how long a soak lasts
+ * @param warmUpSeconds how long a worker drains jobs before it is measured
  * @param timeoutSeconds when a drain that is not done is cut off
  */
 record Options(
@@ -31,10 +32,12 @@ record Options(
         int pings,
         int rate,
         int minutes,
+        int warmUpSeconds,
         int timeoutSeconds) {
 
-    private static final Map<String, String> DEFAULTS =
-            Map.of("jobs", "100000", "runs", "3", "pings", "200", "rate", "30000", "minutes", "10", "timeout", "120");
+    private static final Map<String, String> DEFAULTS = Map.of(
+            "jobs", "100000", "runs", "3", "pings", "200", "rate", "30000", "minutes", "10", "warm-up", "3", "timeout",
+            "120");
     private static final List<String> WITHOUT_DEFAULT = List.of("contenders", "jdbc-url", "node-dir", "json");
 
     /**
@@ -57,32 +60,34 @@ record Options(
         }
         String contenders = given.get("contenders");
         return new Options(
-                positive(given, "jobs"),
-                positive(given, "runs"),
+                atLeast(1, given, "jobs"),
+                atLeast(1, given, "runs"),
                 contenders == null ? List.of() : List.of(contenders.split(",")),
                 given.get("jdbc-url"),
                 path(given.get("node-dir")),
                 path(given.get("json")),
-                positive(given, "pings"),
-                positive(given, "rate"),
-                positive(given, "minutes"),
-                positive(given, "timeout"));
+                atLeast(1, given, "pings"),
+                atLeast(1, given, "rate"),
+                atLeast(1, given, "minutes"),
+                atLeast(0, given, "warm-up"),
+                atLeast(1, given, "timeout"));
     }
 
     private static @Nullable Path path(@Nullable String value) {
         return value == null ? null : Path.of(value).toAbsolutePath();
     }
 
-    private static int positive(Map<String, String> given, String name) {
+    private static int atLeast(int least, Map<String, String> given, String name) {
         String value = given.get(name);
         try {
             int number = Integer.parseInt(String.valueOf(value));
-            if (number > 0) {
+            if (number >= least) {
                 return number;
             }
         } catch (NumberFormatException e) {
             // the same message as for a number that is too small
         }
-        throw new IllegalArgumentException("--" + name + " must be a positive integer, but is " + value);
+        throw new IllegalArgumentException(
+                "--" + name + " must be an integer of at least " + least + ", but is " + value);
     }
 }

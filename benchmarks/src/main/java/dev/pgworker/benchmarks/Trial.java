@@ -81,18 +81,12 @@ final class Trial implements AutoCloseable {
         return first().ask("heap").asLong();
     }
 
-    /** Returns the number after which the jobs that are added next are unfinished. */
-    long mark() throws SQLException {
+    private long mark() throws SQLException {
         try (Statement statement = connection.createStatement();
                 ResultSet row = statement.executeQuery(contender.mark())) {
             row.next();
             return row.getLong(1);
         }
-    }
-
-    /** Removes what earlier jobs have left behind. */
-    void vacuum() throws SQLException {
-        execute("vacuum");
     }
 
     /** Makes the planner know the rows, and lets no run pay for the pages that an earlier one wrote. */
@@ -111,11 +105,38 @@ final class Trial implements AutoCloseable {
         }
     }
 
+    /** Puts ready jobs into the database. */
+    interface Filling {
+        void fill(Trial trial, int jobs) throws Exception;
+    }
+
+    /**
+     * Drains a number of jobs by workers that are warm: before, they have drained fifths of that number for a while, the
+     * same while for all contenders.
+     */
+    Drained drainWarm(Filling filling, int jobs) throws Exception {
+        double warm = 0;
+        while (warm < options.warmUpSeconds()) {
+            warm += drain(filling, Math.max(1, jobs / 5)).seconds();
+        }
+        return drain(filling, jobs);
+    }
+
+    /** Drains a number of jobs that are added before. */
+    Drained drain(Filling filling, int jobs) throws Exception {
+        // What earlier jobs have left behind.
+        execute("vacuum");
+        long mark = mark();
+        filling.fill(this, jobs);
+        settle();
+        return drain(mark, jobs);
+    }
+
     /**
      * What a drain took.
      *
      * @param jobs how many jobs were done, fewer than there were if the time was up
-     * @param seconds from the word to go until no job was left in the database
+     * @param seconds from the word to go until no job was left in the database; from the first job for contenders that poll
      * @param workerCpu CPU seconds of all worker processes
      * @param serverCpu CPU seconds of the server
      * @param residentMegabytes memory of all worker processes at the end
@@ -131,7 +152,7 @@ final class Trial implements AutoCloseable {
      *
      * @throws IllegalStateException if the handlers did not run exactly as often as there were jobs
      */
-    Drained drain(long mark, long jobs) throws SQLException, InterruptedException {
+    private Drained drain(long mark, long jobs) throws SQLException, InterruptedException {
         OptionalLong postmaster = Usage.postmaster(connection);
         long ranBefore = ran();
         double workerCpu = Usage.cpuOf(workers);
@@ -139,6 +160,10 @@ final class Trial implements AutoCloseable {
         long start = System.nanoTime();
         long deadline = start + options.timeoutSeconds() * 1_000_000_000L;
         start();
+        while (contender.polls() && ran() == ranBefore && System.nanoTime() < deadline) {
+            Thread.sleep(1);
+            start = System.nanoTime();
+        }
         // Handlers count for nothing until the database shows the result; they only say when to begin to look.
         while (ran() - ranBefore < jobs && System.nanoTime() < deadline) {
             Thread.sleep(5);
