@@ -32,6 +32,11 @@ record Bare(String name, int connections) implements Contender {
     }
 
     @Override
+    public boolean addsItsOwnWay() {
+        return connections == 1;
+    }
+
+    @Override
     public boolean onGraphileTables() {
         return true;
     }

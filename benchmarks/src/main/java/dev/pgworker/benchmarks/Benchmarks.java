@@ -33,15 +33,16 @@ public final class Benchmarks {
                 throw new IllegalArgumentException(
                         "the first argument must be one of " + new TreeSet<>(SCENARIOS.keySet()));
             }
-            run(words.get(0), Options.parse(words.subList(1, words.size())));
+            Report report = run(words.get(0), Options.parse(words.subList(1, words.size())));
+            System.exit(report.failed() ? 1 : 0);
         } catch (IllegalArgumentException e) {
             System.err.println(e.getMessage());
             System.exit(2);
         }
     }
 
-    /** Runs the named scenario and returns the table. */
-    static String run(String name, Options options) throws Exception {
+    /** Runs the named scenario and returns its figures. */
+    static Report run(String name, Options options) throws Exception {
         Scenario scenario = Objects.requireNonNull(SCENARIOS.get(name));
         Report report = new Report(scenario.title(options));
         List<Contender> contenders = contenders(scenario, options, report);
@@ -50,14 +51,27 @@ public final class Benchmarks {
             for (int run = 1; run <= options.runs(); run++) {
                 for (Contender contender : contenders) {
                     System.err.println("run " + run + ": " + contender.name());
-                    scenario.run(contender, options, server, report);
+                    run(scenario, contender, options, server, report);
                 }
             }
         }
         scenario.finish(report);
         System.out.println(report.markdown());
         write(report, options.json() == null ? Path.of("target", "benchmarks", name + ".json") : options.json());
-        return report.markdown();
+        return report;
+    }
+
+    /** A run that fails costs its own values, not those of hours before it. */
+    private static void run(Scenario scenario, Contender contender, Options options, Server server, Report report)
+            throws InterruptedException {
+        try {
+            scenario.run(contender, options, server, report);
+        } catch (InterruptedException e) {
+            throw e;
+        } catch (Exception e) {
+            e.printStackTrace();
+            report.fail(contender.name(), e);
+        }
     }
 
     private static List<Contender> contenders(Scenario scenario, Options options, Report report) {

@@ -25,6 +25,11 @@ interface Contender {
         return true;
     }
 
+    /** Returns whether it adds jobs differently from those before it in {@link Contenders#ALL}. */
+    default boolean addsItsOwnWay() {
+        return true;
+    }
+
     /** Returns whether it starts with the next poll, so that its clock starts with its first job. */
     default boolean polls() {
         return false;

@@ -22,10 +22,13 @@ final class Drain implements Scenario {
             Trial.Drained drained = trial.drainWarm(Drain::bulk, jobs);
             report.add(contender.name(), "jobs", jobs);
             report.add(contender.name(), "jobs/s", drained.rate());
-            report.add(contender.name(), "worker CPU s per 1,000", drained.workerCpu() / jobs * 1_000);
-            report.add(contender.name(), "server CPU s per 1,000", drained.serverCpu() / jobs * 1_000);
+            report.add(contender.name(), "worker CPU s per 1,000", drained.workerCpu() / drained.jobs() * 1_000);
+            report.add(contender.name(), "server CPU s per 1,000", drained.serverCpu() / drained.jobs() * 1_000);
             report.add(contender.name(), "worker RSS MB", drained.residentMegabytes());
-            if (drained.jobs() < jobs) {
+            if (Double.isNaN(drained.serverCpu())) {
+                report.note("CPU and memory are known on Linux only, those of the server if it runs on this machine.");
+            }
+            if (drained.cutOff()) {
                 report.note(contender.name() + " was cut off after " + options.timeoutSeconds() + " s.");
             }
         }

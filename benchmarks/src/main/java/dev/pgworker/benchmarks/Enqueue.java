@@ -12,10 +12,7 @@ final class Enqueue implements Scenario {
 
     @Override
     public boolean suits(Contender contender) {
-        return contender.processes() == 1
-                && !contender.name().equals("bare-2")
-                && !contender.name().equals("ours-tuned")
-                && !contender.name().equals("node-unbatched");
+        return contender.addsItsOwnWay();
     }
 
     @Override

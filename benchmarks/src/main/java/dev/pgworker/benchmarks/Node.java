@@ -24,6 +24,11 @@ record Node(String name, boolean batched, int processes) implements Contender {
     }
 
     @Override
+    public boolean addsItsOwnWay() {
+        return batched && processes == 1;
+    }
+
+    @Override
     public boolean onGraphileTables() {
         return true;
     }

@@ -23,13 +23,19 @@ import dev.pgworker.task.PayloadCodec;
 record Ours(String name, WorkerSettings settings) implements Contender {
 
     /** How many jobs the tuned worker fetches at most; the plain loop does the same. */
-    static final int BATCH = 500;
+    static final int BATCH = 1_000;
 
     static final Contender DEFAULT = new Ours("ours", WorkerSettings.builder().build());
-    static final Contender TUNED =
-            new Ours("ours-tuned", WorkerSettings.builder().concurrency(BATCH).build());
+    static final Contender TUNED = new Ours(
+            "ours-tuned",
+            WorkerSettings.builder().concurrency(10).localQueueSize(BATCH).build());
 
     private static final Task<Payload> TASK = Task.of(GraphileTables.TASK, Payload.class);
+
+    @Override
+    public boolean addsItsOwnWay() {
+        return this == DEFAULT;
+    }
 
     @Override
     public boolean onGraphileTables() {

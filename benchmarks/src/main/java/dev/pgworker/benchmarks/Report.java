@@ -17,6 +17,7 @@ final class Report {
     private final String title;
     private final Map<String, Map<String, List<Double>>> figures = new LinkedHashMap<>();
     private final List<String> notes = new ArrayList<>();
+    private boolean failed;
 
     Report(String title) {
         this.title = title;
@@ -36,6 +37,16 @@ final class Report {
         if (!notes.contains(line)) {
             notes.add(line);
         }
+    }
+
+    /** Notes that a run has no values. */
+    void fail(String contender, Exception reason) {
+        failed = true;
+        note("A run of " + contender + " failed: " + reason);
+    }
+
+    boolean failed() {
+        return failed;
     }
 
     /** Adds a column that holds the median of another one as a multiple of a contender's. */

@@ -27,10 +27,15 @@ final class Trial implements AutoCloseable {
         this.server = server;
         url = server.createDatabase();
         connection = DriverManager.getConnection(url);
-        for (int i = 0; i < contender.processes(); i++) {
-            workers.add(process());
+        try {
+            for (int i = 0; i < contender.processes(); i++) {
+                workers.add(process());
+            }
+            first().ask("create");
+        } catch (IllegalStateException e) {
+            close();
+            throw e;
         }
-        first().ask("create");
     }
 
     /** Starts one more process, which the caller closes. */
@@ -112,12 +117,16 @@ final class Trial implements AutoCloseable {
 
     /**
      * Drains a number of jobs by workers that are warm: before, they have drained fifths of that number for a while, the
-     * same while for all contenders.
+     * same while for all contenders. If not even a fifth was done in time, that is the result.
      */
     Drained drainWarm(Filling filling, int jobs) throws Exception {
         double warm = 0;
         while (warm < options.warmUpSeconds()) {
-            warm += drain(filling, Math.max(1, jobs / 5)).seconds();
+            Drained drained = drain(filling, Math.max(1, jobs / 5));
+            if (drained.cutOff()) {
+                return drained;
+            }
+            warm += drained.seconds();
         }
         return drain(filling, jobs);
     }
@@ -135,13 +144,15 @@ final class Trial implements AutoCloseable {
     /**
      * What a drain took.
      *
-     * @param jobs how many jobs were done, fewer than there were if the time was up
+     * @param jobs how many jobs were done
+     * @param cutOff whether these were not all, because the time was up
      * @param seconds from the word to go until no job was left in the database; from the first job for contenders that poll
      * @param workerCpu CPU seconds of all worker processes
      * @param serverCpu CPU seconds of the server
      * @param residentMegabytes memory of all worker processes at the end
      */
-    record Drained(long jobs, double seconds, double workerCpu, double serverCpu, double residentMegabytes) {
+    record Drained(
+            long jobs, boolean cutOff, double seconds, double workerCpu, double serverCpu, double residentMegabytes) {
         double rate() {
             return jobs / seconds;
         }
@@ -175,6 +186,7 @@ final class Trial implements AutoCloseable {
         boolean cutOff = end >= deadline;
         Drained drained = new Drained(
                 cutOff ? ran() - ranBefore : jobs,
+                cutOff,
                 (end - start) / 1e9,
                 Usage.cpuOf(workers) - workerCpu,
                 Usage.cpuOfTree(postmaster) - serverCpu,

@@ -23,7 +23,7 @@ class BenchmarksTest {
     @Test
     void aDrainHasAFigureOfEveryContenderRunAndColumn() throws Exception {
         Path json = directory.resolve("drain.json");
-        String table = Benchmarks.run(
+        Report report = Benchmarks.run(
                 "drain",
                 Options.parse(List.of(
                         "--jobs", "500",
@@ -33,7 +33,10 @@ class BenchmarksTest {
                         "--json", json.toString(),
                         "--jdbc-url", TestPostgres.jdbcUrl())));
 
-        assertThat(table).contains("| ours |", "| bare |", "fsync").contains("Skipped node: no --node-dir.");
+        assertThat(report.failed()).isFalse();
+        assertThat(report.markdown())
+                .contains("| ours |", "| bare |", "fsync")
+                .contains("Skipped node: no --node-dir.");
         JsonNode figures = new JsonMapper().readTree(Files.readString(json)).get("figures");
         assertThat(figures.propertyNames()).containsExactly("ours", "bare");
         for (JsonNode contender : figures) {
