@@ -1,0 +1,31 @@
+package dev.pgworker.benchmarks;
+
+import java.util.List;
+
+/** Who takes part. */
+final class Contenders {
+
+    /** All of them, in the order of the tables. */
+    static final List<Contender> ALL = List.of(
+            Ours.DEFAULT,
+            Ours.TUNED,
+            new DbScheduler(),
+            new JobRunr(),
+            new Node("node", true, 1),
+            new Node("node-2", true, 2),
+            new Node("node-unbatched", false, 1),
+            new Node("node-unbatched-2", false, 2),
+            new Bare("bare", 1),
+            new Bare("bare-2", 2));
+
+    /** Returns the contender of that name. */
+    static Contender named(String name) {
+        return ALL.stream()
+                .filter(contender -> contender.name().equals(name))
+                .findFirst()
+                .orElseThrow(() -> new IllegalArgumentException("--contenders must name some of "
+                        + ALL.stream().map(Contender::name).toList() + ", but has " + name));
+    }
+
+    private Contenders() {}
+}

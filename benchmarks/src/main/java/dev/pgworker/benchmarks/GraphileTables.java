@@ -1,0 +1,92 @@
+package dev.pgworker.benchmarks;
+
+import java.sql.Connection;
+import java.sql.SQLException;
+import java.sql.Statement;
+
+/** Fills the tables that PgWorker, the Node.js worker and the plain loop have in common; all of them get the same rows. */
+final class GraphileTables {
+
+    static final String TASK = "noop";
+    static final String MARK = "select coalesce(max(id), 0) from graphile_worker._private_jobs";
+    static final String UNFINISHED = "select exists (select from graphile_worker._private_jobs where id > ?)";
+
+    private GraphileTables() {}
+
+    private static final String ENSURE_TASK = """
+            insert into graphile_worker._private_tasks (identifier) values ('noop') on conflict do nothing
+            """;
+
+    private static final String READY = """
+            insert into graphile_worker._private_jobs (task_id, payload)
+            select t.id, '%s'
+            from graphile_worker._private_tasks t, generate_series(1, %d)
+            where t.identifier = 'noop'
+            """;
+
+    /** Adds ready jobs without a queue. */
+    static void ready(Connection connection, int jobs) throws SQLException {
+        execute(connection, ENSURE_TASK, READY.formatted(Payload.NOTHING.json(), jobs));
+    }
+
+    private static final String FUTURE = """
+            insert into graphile_worker._private_jobs (task_id, payload, run_at)
+            select t.id, '%s', now() + interval '1 day' + n * interval '1 millisecond'
+            from graphile_worker._private_tasks t, generate_series(1, %d) n
+            where t.identifier = 'noop'
+            """;
+
+    /** Adds jobs that are not due for a day. */
+    static void future(Connection connection, int jobs) throws SQLException {
+        execute(connection, ENSURE_TASK, FUTURE.formatted(Payload.NOTHING.json(), jobs));
+    }
+
+    private static final String FAILED = """
+            insert into graphile_worker._private_jobs (task_id, payload, attempts, last_error)
+            select t.id, '%s', 25, 'Error: it never works'
+            from graphile_worker._private_tasks t, generate_series(1, %d)
+            where t.identifier = 'noop'
+            """;
+
+    /** Adds jobs that have no attempts left. */
+    static void failed(Connection connection, int jobs) throws SQLException {
+        execute(connection, ENSURE_TASK, FAILED.formatted(Payload.NOTHING.json(), jobs));
+    }
+
+    private static final String ENSURE_QUEUES = """
+            insert into graphile_worker._private_job_queues (queue_name)
+            select 'queue ' || n from generate_series(0, %d - 1) n
+            on conflict do nothing
+            """;
+
+    private static final String QUEUED = """
+            insert into graphile_worker._private_jobs (task_id, payload, job_queue_id)
+            select t.id, '%s', q.id
+            from generate_series(0, %d - 1) n
+            join graphile_worker._private_tasks t on t.identifier = 'noop'
+            join graphile_worker._private_job_queues q on q.queue_name = 'queue ' || n / %d %% %d
+            order by n
+            """;
+
+    /**
+     * Adds ready jobs with queues that take turns.
+     *
+     * @param consecutive how many jobs of one queue follow each other
+     */
+    static void queued(Connection connection, int jobs, int queues, int consecutive, Payload payload)
+            throws SQLException {
+        execute(
+                connection,
+                ENSURE_TASK,
+                ENSURE_QUEUES.formatted(queues),
+                QUEUED.formatted(payload.json(), jobs, consecutive, queues));
+    }
+
+    private static void execute(Connection connection, String... statements) throws SQLException {
+        try (Statement statement = connection.createStatement()) {
+            for (String sql : statements) {
+                statement.execute(sql);
+            }
+        }
+    }
+}

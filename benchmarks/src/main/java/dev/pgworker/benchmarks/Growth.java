@@ -1,0 +1,80 @@
+package dev.pgworker.benchmarks;
+
+import java.sql.SQLException;
+import java.util.LinkedHashMap;
+import java.util.Map;
+
+/** How much slower a drain is when other jobs lie around, or when the jobs have queues. */
+final class Growth implements Scenario {
+
+    private static final int FUTURE = 1_000_000;
+    private static final int FAILED = 100_000;
+
+    /**
+     * One table to drain.
+     *
+     * @param lying what lies around
+     * @param ready the jobs to drain
+     * @param queued whether they have queues
+     */
+    private record Case(Trial.Filling lying, Trial.Filling ready, boolean queued) {}
+
+    private static final Trial.Filling NOTHING = (trial, jobs) -> {};
+
+    private static final Map<String, Case> CASES = cases();
+
+    private static Map<String, Case> cases() {
+        Map<String, Case> cases = new LinkedHashMap<>();
+        cases.put(
+                "1,000,000 future",
+                new Case((trial, jobs) -> GraphileTables.future(trial.connection(), FUTURE), Growth::ready, false));
+        cases.put(
+                "100,000 failed",
+                new Case((trial, jobs) -> GraphileTables.failed(trial.connection(), FAILED), Growth::ready, false));
+        cases.put("1,000 queues", queues(1_000, 1));
+        cases.put("20,000 queues", queues(20_000, 1));
+        cases.put("1,000 queues, 20 in a row", queues(1_000, 20));
+        return cases;
+    }
+
+    private static Case queues(int queues, int consecutive) {
+        return new Case(
+                NOTHING,
+                (trial, jobs) -> GraphileTables.queued(trial.connection(), jobs, queues, consecutive, Payload.NOTHING),
+                true);
+    }
+
+    @Override
+    public String title(Options options) {
+        return "growth: drain of " + options.jobs()
+                + " jobs beside others and with queues, as a part of the rate without";
+    }
+
+    @Override
+    public boolean suits(Contender contender) {
+        return contender.onGraphileTables() && contender.divisor() == 1;
+    }
+
+    @Override
+    public void run(Contender contender, Options options, Server server, Report report) throws Exception {
+        double empty = measure(contender, options, server, new Case(NOTHING, Growth::ready, false));
+        report.add(contender.name(), "empty, jobs/s", empty);
+        for (Map.Entry<String, Case> named : CASES.entrySet()) {
+            if (!named.getValue().queued() || contender.hasQueues()) {
+                double rate = measure(contender, options, server, named.getValue());
+                report.add(contender.name(), named.getKey(), rate / empty);
+            }
+        }
+    }
+
+    private static double measure(Contender contender, Options options, Server server, Case table) throws Exception {
+        try (Trial trial = new Trial(contender, options, server)) {
+            table.lying().fill(trial, options.jobs());
+            return trial.drainWarm(table.ready(), options.jobs()).rate();
+        }
+    }
+
+    private static void ready(Trial trial, int jobs) throws SQLException {
+        GraphileTables.ready(trial.connection(), jobs);
+    }
+}

@@ -1,0 +1,117 @@
+package dev.pgworker.benchmarks;
+
+import java.time.Instant;
+import java.time.temporal.ChronoUnit;
+import java.util.List;
+import java.util.Optional;
+import javax.sql.DataSource;
+
+import org.jspecify.annotations.Nullable;
+import tools.jackson.databind.json.JsonMapper;
+
+import dev.pgworker.Worker;
+import dev.pgworker.WorkerClient;
+import dev.pgworker.WorkerSettings;
+import dev.pgworker.job.JobScheduler;
+import dev.pgworker.job.JobSpec;
+import dev.pgworker.job.Task;
+import dev.pgworker.schema.SchemaMigrator;
+import dev.pgworker.schema.WorkerSchema;
+import dev.pgworker.task.PayloadCodec;
+
+/** PgWorker. */
+record Ours(String name, WorkerSettings settings) implements Contender {
+
+    /** How many jobs the tuned worker fetches at most; the plain loop does the same. */
+    static final int BATCH = 1_000;
+
+    static final Contender DEFAULT = new Ours("ours", WorkerSettings.builder().build());
+    static final Contender TUNED = new Ours(
+            "ours-tuned",
+            WorkerSettings.builder().concurrency(10).localQueueSize(BATCH).build());
+
+    private static final Task<Payload> TASK = Task.of(GraphileTables.TASK, Payload.class);
+
+    @Override
+    public boolean addsItsOwnWay() {
+        return this == DEFAULT;
+    }
+
+    @Override
+    public boolean onGraphileTables() {
+        return true;
+    }
+
+    @Override
+    public boolean hasQueues() {
+        return true;
+    }
+
+    @Override
+    public String mark() {
+        return GraphileTables.MARK;
+    }
+
+    @Override
+    public String unfinished() {
+        return GraphileTables.UNFINISHED;
+    }
+
+    @Override
+    public List<String> command(Options options, String jdbcUrl) {
+        return JvmQueue.command(this, jdbcUrl);
+    }
+
+    @Override
+    public Optional<JvmQueue.Factory> jvmQueue() {
+        return Optional.of((dataSource, probe) -> new Queue(settings, dataSource, probe));
+    }
+
+    private static final class Queue implements JvmQueue {
+
+        private final DataSource dataSource;
+        private final Worker worker;
+        private final JobScheduler scheduler;
+
+        Queue(WorkerSettings settings, DataSource dataSource, Probe probe) {
+            this.dataSource = dataSource;
+            worker = Worker.builder(dataSource)
+                    .settings(settings)
+                    .task(TASK, (payload, context) -> probe.run(payload))
+                    .build();
+            scheduler = WorkerClient.jobScheduler(dataSource, WorkerSchema.DEFAULT, new PayloadCodec(new JsonMapper()));
+        }
+
+        @Override
+        public void createTables() {
+            new SchemaMigrator(dataSource, WorkerSchema.DEFAULT).migrate();
+        }
+
+        @Override
+        public void start() {
+            worker.start();
+        }
+
+        @Override
+        public void stop() {
+            worker.stop();
+        }
+
+        @Override
+        public void add(Payload payload, @Nullable Long runAtMicros) {
+            scheduler.addJob(
+                    TASK,
+                    payload,
+                    runAtMicros == null
+                            ? JobSpec.DEFAULT
+                            : JobSpec.builder()
+                                    .runAt(Instant.EPOCH.plus(runAtMicros, ChronoUnit.MICROS))
+                                    .build());
+        }
+
+        @Override
+        public void addAll(List<Payload> payloads) {
+            scheduler.addJobs(TASK, payloads);
+        }
+    }
+}

@@ -1,0 +1,78 @@
+package dev.pgworker.benchmarks;
+
+import java.sql.ResultSet;
+import java.sql.Statement;
+import java.util.Locale;
+
+/** Whether rate, backlog, waits, table size and memory stay flat under a constant load; a line every ten seconds. */
+final class Soak implements Scenario {
+
+    private static final int LINE_SECONDS = 10;
+    private static final int GAP_MILLIS = 20;
+
+    @Override
+    public String title(Options options) {
+        return "soak: " + options.rate() + " jobs/s for " + options.minutes() + " min, a value every " + LINE_SECONDS
+                + " s";
+    }
+
+    @Override
+    public boolean suits(Contender contender) {
+        return contender.onGraphileTables() && contender.wakes();
+    }
+
+    @Override
+    public void run(Contender contender, Options options, Server server, Report report) throws Exception {
+        try (Trial trial = new Trial(contender, options, server);
+                ContenderProcess loader = trial.process();
+                ContenderProcess pinger = trial.process()) {
+            trial.start();
+            loader.ask("load " + options.rate());
+            long pinged = 0;
+            long ranBefore = 0;
+            long lineStart = System.nanoTime();
+            long end = lineStart + options.minutes() * 60_000_000_000L;
+            for (int line = 1; lineStart < end; line++) {
+                pinged += pinger.ask("ping " + LINE_SECONDS * 1_000 / GAP_MILLIS + " " + GAP_MILLIS + " 0")
+                        .asLong();
+                long added = loader.ask("added").asLong() + pinged;
+                long ran = trial.ran();
+                long now = System.nanoTime();
+                double rate = (ran - ranBefore) / ((now - lineStart) / 1e9);
+                lineStart = now;
+                ranBefore = ran;
+                double[] waits = trial.takeWaits();
+                double[] values = {
+                    rate,
+                    added - ran,
+                    Report.percentile(waits, 50),
+                    Report.percentile(waits, 99),
+                    tableMegabytes(trial),
+                    trial.heapBytes() / 1048576.0
+                };
+                put(contender, report, line, values);
+            }
+            loader.ask("unload");
+        }
+    }
+
+    private static void put(Contender contender, Report report, int line, double[] values) {
+        String[] columns = {"jobs/s", "backlog", "wait p50 ms", "wait p99 ms", "table MB", "heap MB"};
+        StringBuilder text =
+                new StringBuilder(String.format(Locale.ROOT, "%s %5d s", contender.name(), line * LINE_SECONDS));
+        for (int i = 0; i < columns.length; i++) {
+            report.add(contender.name(), columns[i], values[i]);
+            text.append(String.format(Locale.ROOT, "  %s %.1f", columns[i], values[i]));
+        }
+        System.err.println(text);
+    }
+
+    private static double tableMegabytes(Trial trial) throws Exception {
+        try (Statement statement = trial.connection().createStatement();
+                ResultSet row = statement.executeQuery(
+                        "select pg_total_relation_size('graphile_worker._private_jobs') / 1048576.0")) {
+            row.next();
+            return row.getDouble(1);
+        }
+    }
+}

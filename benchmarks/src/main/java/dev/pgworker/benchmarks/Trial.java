@@ -1,0 +1,218 @@
+package dev.pgworker.benchmarks;
+
+import java.io.IOException;
+import java.sql.Connection;
+import java.sql.DriverManager;
+import java.sql.PreparedStatement;
+import java.sql.ResultSet;
+import java.sql.SQLException;
+import java.sql.Statement;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.OptionalLong;
+
+/** One contender in a fresh database, with its processes. */
+final class Trial implements AutoCloseable {
+
+    private final Contender contender;
+    private final Options options;
+    private final Server server;
+    private final String url;
+    private final Connection connection;
+    private final List<ContenderProcess> workers = new ArrayList<>();
+
+    Trial(Contender contender, Options options, Server server) throws SQLException, IOException, InterruptedException {
+        this.contender = contender;
+        this.options = options;
+        this.server = server;
+        url = server.createDatabase();
+        connection = DriverManager.getConnection(url);
+        try {
+            for (int i = 0; i < contender.processes(); i++) {
+                workers.add(process());
+            }
+            first().ask("create");
+        } catch (IllegalStateException e) {
+            close();
+            throw e;
+        }
+    }
+
+    /** Starts one more process, which the caller closes. */
+    ContenderProcess process() throws IOException {
+        return new ContenderProcess(contender.name(), contender.command(options, url));
+    }
+
+    /** Returns the process that adds jobs while nobody works. */
+    ContenderProcess first() {
+        return workers.get(0);
+    }
+
+    Connection connection() {
+        return connection;
+    }
+
+    void start() throws InterruptedException {
+        for (ContenderProcess worker : workers) {
+            worker.ask("start");
+        }
+    }
+
+    void stop() throws InterruptedException {
+        for (ContenderProcess worker : workers) {
+            worker.ask("stop");
+        }
+    }
+
+    /** Returns how many jobs have run. */
+    long ran() throws InterruptedException {
+        long ran = 0;
+        for (ContenderProcess worker : workers) {
+            ran += worker.ask("ran").asLong();
+        }
+        return ran;
+    }
+
+    /** Takes the waits of stamped jobs, in milliseconds. */
+    double[] takeWaits() throws InterruptedException {
+        List<Double> waits = new ArrayList<>();
+        for (ContenderProcess worker : workers) {
+            worker.ask("waits").forEach(wait -> waits.add(wait.asDouble() / 1000));
+        }
+        return waits.stream().mapToDouble(Double::doubleValue).toArray();
+    }
+
+    long heapBytes() throws InterruptedException {
+        return first().ask("heap").asLong();
+    }
+
+    private long mark() throws SQLException {
+        try (Statement statement = connection.createStatement();
+                ResultSet row = statement.executeQuery(contender.mark())) {
+            row.next();
+            return row.getLong(1);
+        }
+    }
+
+    /** Makes the planner know the rows, and lets no run pay for the pages that an earlier one wrote. */
+    void settle() throws SQLException {
+        execute("analyze");
+        try {
+            execute("checkpoint");
+        } catch (SQLException e) {
+            System.err.println("No checkpoint before the run: " + e.getMessage());
+        }
+    }
+
+    private void execute(String sql) throws SQLException {
+        try (Statement statement = connection.createStatement()) {
+            statement.execute(sql);
+        }
+    }
+
+    /** Puts ready jobs into the database. */
+    interface Filling {
+        void fill(Trial trial, int jobs) throws Exception;
+    }
+
+    /**
+     * Drains a number of jobs by workers that are warm: before, they have drained fifths of that number for a while, the
+     * same while for all contenders. If not even a fifth was done in time, that is the result.
+     */
+    Drained drainWarm(Filling filling, int jobs) throws Exception {
+        double warm = 0;
+        while (warm < options.warmUpSeconds()) {
+            Drained drained = drain(filling, Math.max(1, jobs / 5));
+            if (drained.cutOff()) {
+                return drained;
+            }
+            warm += drained.seconds();
+        }
+        return drain(filling, jobs);
+    }
+
+    /** Drains a number of jobs that are added before. */
+    Drained drain(Filling filling, int jobs) throws Exception {
+        // What earlier jobs have left behind.
+        execute("vacuum");
+        long mark = mark();
+        filling.fill(this, jobs);
+        settle();
+        return drain(mark, jobs);
+    }
+
+    /**
+     * What a drain took.
+     *
+     * @param jobs how many jobs were done
+     * @param cutOff whether these were not all, because the time was up
+     * @param seconds from the word to go until no job was left in the database; from the first job for contenders that poll
+     * @param workerCpu CPU seconds of all worker processes
+     * @param serverCpu CPU seconds of the server
+     * @param residentMegabytes memory of all worker processes at the end
+     */
+    record Drained(
+            long jobs, boolean cutOff, double seconds, double workerCpu, double serverCpu, double residentMegabytes) {
+        double rate() {
+            return jobs / seconds;
+        }
+    }
+
+    /**
+     * Starts the workers, which are idle, waits until the jobs after the mark are done, and stops the workers.
+     *
+     * @throws IllegalStateException if the handlers did not run exactly as often as there were jobs
+     */
+    private Drained drain(long mark, long jobs) throws SQLException, InterruptedException {
+        OptionalLong postmaster = Usage.postmaster(connection);
+        long ranBefore = ran();
+        double workerCpu = Usage.cpuOf(workers);
+        double serverCpu = Usage.cpuOfTree(postmaster);
+        long start = System.nanoTime();
+        long deadline = start + options.timeoutSeconds() * 1_000_000_000L;
+        start();
+        while (contender.polls() && ran() == ranBefore && System.nanoTime() < deadline) {
+            Thread.sleep(1);
+            start = System.nanoTime();
+        }
+        // Handlers count for nothing until the database shows the result; they only say when to begin to look.
+        while (ran() - ranBefore < jobs && System.nanoTime() < deadline) {
+            Thread.sleep(5);
+        }
+        while (unfinished(mark) && System.nanoTime() < deadline) {
+            Thread.sleep(1);
+        }
+        long end = System.nanoTime();
+        boolean cutOff = end >= deadline;
+        Drained drained = new Drained(
+                cutOff ? ran() - ranBefore : jobs,
+                cutOff,
+                (end - start) / 1e9,
+                Usage.cpuOf(workers) - workerCpu,
+                Usage.cpuOfTree(postmaster) - serverCpu,
+                Usage.residentMegabytes(workers));
+        stop();
+        if (!cutOff && ran() - ranBefore != jobs) {
+            throw new IllegalStateException(
+                    contender.name() + " ran " + (ran() - ranBefore) + " times for " + jobs + " jobs");
+        }
+        return drained;
+    }
+
+    private boolean unfinished(long mark) throws SQLException {
+        try (PreparedStatement statement = connection.prepareStatement(contender.unfinished())) {
+            statement.setLong(1, mark);
+            try (ResultSet row = statement.executeQuery()) {
+                row.next();
+                return row.getBoolean(1);
+            }
+        }
+    }
+
+    @Override
+    public void close() throws SQLException {
+        workers.forEach(ContenderProcess::close);
+        connection.close();
+        server.dropDatabase(url);
+    }
+}
