@@ -49,7 +49,8 @@ public record WorkerProperties(
      * @param ttl How long a claimed job may wait for a handler before it is given back.
      */
     public record LocalQueue(
-            @DefaultValue("500") int size, @DefaultValue("1s") Duration ttl) {}
+            @DefaultValue("500") int size,
+            @DefaultValue("1s") Duration ttl) {}
 
     /**
      * How the worker stops.
@@ -145,16 +146,8 @@ public record WorkerProperties(
                 "worker.local-queue.size",
                 localQueue.size(),
                 builder -> builder.localQueueSize(localQueue.size()));
-        set(
-                settings,
-                "worker.local-queue.ttl",
-                localQueue.ttl(),
-                builder -> builder.localQueueTtl(localQueue.ttl()));
-        set(
-                settings,
-                "worker.queue-run-limit",
-                queueRunLimit,
-                builder -> builder.queueRunLimit(queueRunLimit));
+        set(settings, "worker.local-queue.ttl", localQueue.ttl(), builder -> builder.localQueueTtl(localQueue.ttl()));
+        set(settings, "worker.queue-run-limit", queueRunLimit, builder -> builder.queueRunLimit(queueRunLimit));
         set(settings, "worker.poll-interval", pollInterval, builder -> builder.pollInterval(pollInterval));
         set(
                 settings,
