@@ -86,7 +86,11 @@ class ArchitectureTest {
                 .should()
                 .onlyHaveDependentClassesThat()
                 .resideInAnyPackage(
-                        "dev.pgworker", "dev.pgworker.store", "dev.pgworker.engine", "dev.pgworker.recovery")
+                        "dev.pgworker",
+                        "dev.pgworker.store",
+                        "dev.pgworker.engine",
+                        "dev.pgworker.recovery",
+                        "dev.pgworker.crontab")
                 .check(production);
         classes()
                 .that()

@@ -35,6 +35,11 @@ record CronPattern(long minutes, long hours, long days, long months, long weekda
                 && matchesDay(time);
     }
 
+    /** Tells whether the pattern leaves the hour open. */
+    boolean isOpenInHours() {
+        return Long.bitCount(hours) == 24;
+    }
+
     private boolean matchesDay(LocalDateTime time) {
         boolean day = has(days, time.getDayOfMonth());
         boolean weekday = has(weekdays, time.getDayOfWeek().getValue() % 7);
