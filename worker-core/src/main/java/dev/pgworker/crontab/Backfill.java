@@ -28,9 +28,6 @@ final class Backfill {
 
     private record Part(CronItem item, Instant from) {}
 
-    /** One execution that was missed. */
-    record Missed(CronItem item, Instant tick) {}
-
     private Backfill(List<Part> parts) {
         this.parts = parts;
         this.next = parts.stream().map(Part::from).min(Instant::compareTo).orElse(Instant.MAX);
@@ -90,12 +87,12 @@ final class Backfill {
     }
 
     /** Returns the next missed executions before the given minute, in order, and moves on past them. */
-    List<Missed> take(Instant until) {
-        List<Missed> missed = new ArrayList<>();
+    List<CronJobs.Due> take(Instant until) {
+        List<CronJobs.Due> missed = new ArrayList<>();
         for (int i = 0; i < MINUTES && missed.size() < CHUNK && next.isBefore(until); i++) {
             for (Part part : parts) {
                 if (!next.isBefore(part.from()) && part.item().isDueAt(next)) {
-                    missed.add(new Missed(part.item(), next));
+                    missed.add(new CronJobs.Due(part.item(), next));
                 }
             }
             next = next.plus(1, ChronoUnit.MINUTES);

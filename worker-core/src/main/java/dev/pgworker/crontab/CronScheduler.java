@@ -3,7 +3,6 @@ package dev.pgworker.crontab;
 import java.sql.SQLException;
 import java.time.Duration;
 import java.time.Instant;
-import java.time.ZoneId;
 import java.time.temporal.ChronoUnit;
 import java.util.List;
 import java.util.Map;
@@ -20,7 +19,6 @@ import dev.pgworker.lifecycle.BackgroundService;
 import dev.pgworker.lifecycle.Outage;
 import dev.pgworker.store.CrontabStore;
 import dev.pgworker.store.CrontabStore.Known;
-import dev.pgworker.task.PayloadCodec;
 
 /**
  * Adds the jobs of a crontab on {@code worker-cron}, minute after minute.
@@ -59,38 +57,23 @@ public final class CronScheduler extends BackgroundService {
     private List<CronItem> current = List.of();
     private boolean late;
 
-    /**
-     * Creates a scheduler for one worker.
-     *
-     * @param zone whose local time the patterns mean that name no zone
-     * @throws IllegalArgumentException if a payload is not a JSON object
-     */
-    public CronScheduler(
-            String workerId,
-            Crontab crontab,
-            ZoneId zone,
-            PayloadCodec codec,
-            CrontabStore store,
-            WorkerEvents events,
-            Outage outage) {
-        this(workerId, crontab, zone, codec, store, store::now, events, outage);
+    /** Creates a scheduler for one worker. */
+    public CronScheduler(String workerId, CronPlan plan, CrontabStore store, WorkerEvents events, Outage outage) {
+        this(workerId, plan, store, store::now, events, outage);
     }
 
     CronScheduler(
             String workerId,
-            Crontab crontab,
-            ZoneId zone,
-            PayloadCodec codec,
+            CronPlan plan,
             CrontabStore store,
             DatabaseClock clock,
             WorkerEvents events,
             Outage outage) {
         super("worker-cron", true, outage);
         this.workerId = workerId;
-        this.items =
-                crontab.items().stream().map(item -> item.withDefaultZone(zone)).toList();
+        this.items = plan.items();
         this.store = store;
-        this.jobs = new CronJobs(workerId, items, codec, store, events);
+        this.jobs = new CronJobs(workerId, plan, store, events);
         this.clock = clock;
         this.events = events;
     }
@@ -165,10 +148,10 @@ public final class CronScheduler extends BackgroundService {
         });
     }
 
-    private List<Backfill.Missed> due(Instant tick) {
+    private List<CronJobs.Due> due(Instant tick) {
         return current.stream()
                 .filter(item -> item.isDueAt(tick))
-                .map(item -> new Backfill.Missed(item, tick))
+                .map(item -> new CronJobs.Due(item, tick))
                 .toList();
     }
 

@@ -113,7 +113,7 @@ final class CrontabParser {
             problems.add(command.start("task"), task, "task must have at most 128 characters");
         }
         String identifier = options.identifier() == null ? task : options.identifier();
-        return new CronItem(identifier, task, pattern, options.zone(), options.fill(), options.spec(), payload);
+        return new CronItem(identifier, task, pattern, options.zone(), options.fill(), options.spec(), payload, null);
     }
 
     private static int indent(String line) {

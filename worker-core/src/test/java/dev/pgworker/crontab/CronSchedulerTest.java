@@ -251,8 +251,7 @@ class CronSchedulerTest {
 
     @Test
     void aPayloadThatIsNoObjectIsRefused() {
-        CronItem item = Crontab.parse("t", "* * * * * a").items().get(0);
-        CronItem list = new CronItem("a", "a", item.pattern(), null, Duration.ZERO, item.spec(), List.of(1));
+        CronItem list = CronItem.of("a").everyMinute().payload(List.of(1)).build();
 
         assertThatThrownBy(() -> scheduler(Crontab.of(List.of(list)), ZoneOffset.UTC))
                 .hasMessageContaining("payload of cron item \"a\" must be written as a JSON object");
@@ -265,9 +264,7 @@ class CronSchedulerTest {
     private CronScheduler scheduler(Crontab crontab, ZoneId zone) {
         return new CronScheduler(
                 "w",
-                crontab,
-                zone,
-                db.codec(),
+                CronPlan.of(crontab, zone, db.codec()),
                 new CrontabStore(db.dataSource(), db.schema()),
                 this::now,
                 new WorkerEvents(List.of(events)),
