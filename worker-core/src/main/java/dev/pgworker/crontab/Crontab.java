@@ -4,6 +4,7 @@ import java.util.ArrayList;
 import java.util.Collection;
 import java.util.HashSet;
 import java.util.List;
+import java.util.Map;
 import java.util.Set;
 
 /** Recurring jobs, each under an identifier of its own. Immutable. */
@@ -46,6 +47,30 @@ public final class Crontab {
      */
     public static Crontab parse(String source, String text) {
         return new Crontab(new CrontabParser(false).parse(source, text));
+    }
+
+    /**
+     * Reads several texts as one crontab.
+     *
+     * @param texts by what messages call them
+     * @throws CrontabException if anything in them is wrong; it tells the mistakes of all texts
+     * @throws IllegalArgumentException as {@link #of}, if texts repeat each other's identifiers
+     */
+    public static Crontab parse(Map<String, String> texts) {
+        CrontabParser parser = new CrontabParser(false);
+        List<CronItem> items = new ArrayList<>();
+        List<CrontabProblem> problems = new ArrayList<>();
+        texts.forEach((source, text) -> {
+            try {
+                items.addAll(parser.parse(source, text));
+            } catch (CrontabException e) {
+                problems.addAll(e.problems());
+            }
+        });
+        if (!problems.isEmpty()) {
+            throw new CrontabException(problems);
+        }
+        return of(items);
     }
 
     /** Returns the items, in their order, unmodifiable. */
