@@ -25,6 +25,7 @@ import org.springframework.transaction.PlatformTransactionManager;
 import tools.jackson.databind.JsonNode;
 import tools.jackson.databind.json.JsonMapper;
 
+import dev.pgworker.crontab.CronScheduler;
 import dev.pgworker.engine.ClaimAudit;
 import dev.pgworker.engine.Continuations;
 import dev.pgworker.engine.FetchLoop;
@@ -39,6 +40,7 @@ import dev.pgworker.event.WorkerEvents;
 import dev.pgworker.job.Job;
 import dev.pgworker.lifecycle.Outage;
 import dev.pgworker.recovery.Heartbeat;
+import dev.pgworker.store.CrontabStore;
 import dev.pgworker.store.JobStore;
 import dev.pgworker.store.WorkerStore;
 
@@ -68,6 +70,7 @@ final class RunningWorker {
     private final FetchLoop fetchLoop;
     private final NotificationListener listener;
     private final Heartbeat heartbeat;
+    private final @Nullable CronScheduler cron;
 
     /** Wires a run. {@code onBreakingMigration} is called when this worker cannot go on with the schema. */
     RunningWorker(WorkerParts parts, Runnable onBreakingMigration) {
@@ -118,6 +121,10 @@ final class RunningWorker {
                 metadata(),
                 settings.heartbeatInterval(),
                 outage);
+        cron = parts.cron().isEmpty()
+                ? null
+                : new CronScheduler(
+                        id, parts.cron(), new CrontabStore(parts.dataSource(), parts.schema()), events, outage);
     }
 
     private @Nullable HandlerTransactions transactions(ClaimAudit audit) {
@@ -142,11 +149,17 @@ final class RunningWorker {
         completer.start();
         listener.start();
         fetchLoop.start();
+        if (cron != null) {
+            cron.start();
+        }
     }
 
     /** Stops everything in the order that loses nothing; each step is bounded in time. */
     void stop() {
         log.info("Worker {} stops", id);
+        if (cron != null) {
+            cron.stop(SERVICE_STOP_LIMIT);
+        }
         listener.stop(SERVICE_STOP_LIMIT);
         fetchLoop.stop(SERVICE_STOP_LIMIT);
         continuations.stop();

@@ -1,5 +1,7 @@
 package dev.pgworker;
 
+import java.time.ZoneId;
+import java.time.ZoneOffset;
 import java.util.ArrayList;
 import java.util.Collection;
 import java.util.List;
@@ -14,6 +16,9 @@ import org.slf4j.LoggerFactory;
 import org.springframework.transaction.PlatformTransactionManager;
 import tools.jackson.databind.json.JsonMapper;
 
+import dev.pgworker.crontab.CronItem;
+import dev.pgworker.crontab.CronPlan;
+import dev.pgworker.crontab.Crontab;
 import dev.pgworker.event.WorkerEventListener;
 import dev.pgworker.job.JobScheduler;
 import dev.pgworker.job.Task;
@@ -127,6 +132,8 @@ public final class Worker implements AutoCloseable {
         private ForbiddenFlags forbiddenFlags = List::of;
         private final List<TaskRegistration> tasks = new ArrayList<>();
         private final List<WorkerEventListener> listeners = new ArrayList<>();
+        private final List<CronItem> cronItems = new ArrayList<>();
+        private ZoneId crontabZone = ZoneOffset.UTC;
 
         private Builder(DataSource dataSource) {
             this.dataSource = dataSource;
@@ -207,11 +214,31 @@ public final class Worker implements AutoCloseable {
             return this;
         }
 
+        /** Adds recurring jobs. Their tasks may be served by other workers. */
+        public Builder crontab(Crontab crontab) {
+            cronItems.addAll(crontab.items());
+            return this;
+        }
+
+        /** Adds a recurring job. */
+        public Builder cronItem(CronItem item) {
+            cronItems.add(item);
+            return this;
+        }
+
+        /** Sets whose local time the patterns mean of recurring jobs without a zone of their own; UTC unless set. */
+        public Builder crontabZone(ZoneId crontabZone) {
+            this.crontabZone = crontabZone;
+            return this;
+        }
+
         /**
          * Returns the worker, not started.
          *
          * @throws dev.pgworker.task.HandlerDefinitionException if two tasks have the same identifier, or if a handler is
          *     transactional and there is no transaction manager
+         * @throws IllegalArgumentException if two recurring jobs have the same identifier, or if the payload of one is
+         *     not written as a JSON object
          */
         public Worker build() {
             TaskRegistry registry = TaskRegistry.of(tasks);
@@ -219,6 +246,7 @@ public final class Worker implements AutoCloseable {
                 registry.requireNoneTransactional();
             }
             PayloadCodec usedCodec = codec == null ? new PayloadCodec(new JsonMapper()) : codec;
+            warnOfUnservedTasks(registry);
             JobScheduler usedScheduler =
                     jobScheduler == null ? WorkerClient.jobScheduler(dataSource, schema, usedCodec) : jobScheduler;
             return new Worker(new WorkerParts(
@@ -232,7 +260,19 @@ public final class Worker implements AutoCloseable {
                     handlerExecutor,
                     transactionManager,
                     forbiddenFlags,
-                    List.copyOf(listeners)));
+                    List.copyOf(listeners),
+                    CronPlan.of(Crontab.of(cronItems), crontabZone, usedCodec)));
+        }
+
+        private void warnOfUnservedTasks(TaskRegistry registry) {
+            for (CronItem item : cronItems) {
+                if (!registry.identifiers().contains(item.task())) {
+                    log.warn(
+                            "Cron item {} is of task {}, which this worker does not serve: its jobs wait for another",
+                            item.identifier(),
+                            item.task());
+                }
+            }
         }
     }
 }

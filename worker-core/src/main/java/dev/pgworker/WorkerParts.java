@@ -7,6 +7,7 @@ import javax.sql.DataSource;
 import org.jspecify.annotations.Nullable;
 import org.springframework.transaction.PlatformTransactionManager;
 
+import dev.pgworker.crontab.CronPlan;
 import dev.pgworker.event.WorkerEventListener;
 import dev.pgworker.job.JobScheduler;
 import dev.pgworker.schema.WorkerSchema;
@@ -26,4 +27,5 @@ record WorkerParts(
         @Nullable Executor handlerExecutor,
         @Nullable PlatformTransactionManager transactionManager,
         ForbiddenFlags forbiddenFlags,
-        List<WorkerEventListener> listeners) {}
+        List<WorkerEventListener> listeners,
+        CronPlan cron) {}

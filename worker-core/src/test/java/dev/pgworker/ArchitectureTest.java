@@ -53,6 +53,8 @@ class ArchitectureTest {
                 .definedBy("dev.pgworker.engine")
                 .layer("recovery")
                 .definedBy("dev.pgworker.recovery")
+                .layer("crontab")
+                .definedBy("dev.pgworker.crontab")
                 .layer("root")
                 .definedBy("dev.pgworker")
                 .whereLayer("job")
@@ -69,6 +71,8 @@ class ArchitectureTest {
                 .mayNotAccessAnyLayer()
                 .whereLayer("engine")
                 .mayOnlyAccessLayers("job", "task", "event", "store", "lifecycle")
+                .whereLayer("crontab")
+                .mayOnlyAccessLayers("job", "schema", "task", "event", "store", "lifecycle")
                 .whereLayer("recovery")
                 .mayOnlyAccessLayers("job", "task", "event", "store", "lifecycle")
                 .check(production);
@@ -82,7 +86,11 @@ class ArchitectureTest {
                 .should()
                 .onlyHaveDependentClassesThat()
                 .resideInAnyPackage(
-                        "dev.pgworker", "dev.pgworker.store", "dev.pgworker.engine", "dev.pgworker.recovery")
+                        "dev.pgworker",
+                        "dev.pgworker.store",
+                        "dev.pgworker.engine",
+                        "dev.pgworker.recovery",
+                        "dev.pgworker.crontab")
                 .check(production);
         classes()
                 .that()

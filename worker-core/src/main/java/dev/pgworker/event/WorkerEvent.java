@@ -1,5 +1,6 @@
 package dev.pgworker.event;
 
+import java.time.Instant;
 import java.util.Set;
 
 import dev.pgworker.job.Job;
@@ -55,4 +56,30 @@ public sealed interface WorkerEvent {
      * {@code worker-complete}.
      */
     record JobLost(String workerId, Job job) implements WorkerEvent {}
+
+    /**
+     * The worker has registered its recurring jobs and begins to schedule them. Published on {@code worker-cron}.
+     *
+     * @param identifiers of its items
+     */
+    record CronStarted(String workerId, Set<String> identifiers) implements WorkerEvent {}
+
+    /**
+     * This worker, and no other, has added the job of a recurring item. Published on {@code worker-cron}.
+     *
+     * @param identifier of the item
+     * @param timestamp the minute for which the job was due
+     * @param backfilled whether it was added to make up for a time in which no worker ran
+     */
+    record CronJobAdded(String workerId, String identifier, Instant timestamp, long jobId, boolean backfilled)
+            implements WorkerEvent {}
+
+    /**
+     * A recurring item's job could not be added; other items are not affected. Published on {@code worker-cron}.
+     *
+     * @param identifier of the item
+     * @param timestamp the latest minute for which a job is missing
+     */
+    record CronJobFailed(String workerId, String identifier, Instant timestamp, Exception error)
+            implements WorkerEvent {}
 }

@@ -29,6 +29,7 @@ import tools.jackson.databind.json.JsonMapper;
 import dev.pgworker.Worker;
 import dev.pgworker.WorkerClient;
 import dev.pgworker.WorkerSettings;
+import dev.pgworker.crontab.CronItem;
 import dev.pgworker.event.WorkerEventListener;
 import dev.pgworker.job.JobAdmin;
 import dev.pgworker.job.JobScheduler;
@@ -129,6 +130,7 @@ public final class WorkerAutoConfiguration {
                 ObjectProvider<JdbcConnectionDetails> connectionDetails,
                 HandlerBeans handlerBeans,
                 ObjectProvider<TaskRegistration> registrations,
+                ObjectProvider<CronItem> cronItems,
                 ObjectProvider<WorkerEventListener> listeners,
                 ObjectProvider<WorkerBuilderCustomizer> customizers,
                 ObjectProvider<ForbiddenFlags> forbiddenFlags,
@@ -146,7 +148,10 @@ public final class WorkerAutoConfiguration {
                     .forbiddenFlags(union(
                             properties.forbiddenFlags(),
                             forbiddenFlags.orderedStream().toList()))
+                    .crontab(CrontabSources.read(properties.crontab(), properties.crontabFile()))
+                    .crontabZone(properties.crontabZone())
                     .tasks(tasks);
+            cronItems.orderedStream().forEach(builder::cronItem);
             if (Threading.VIRTUAL.isActive(environment)) {
                 SimpleAsyncTaskExecutor executor = new SimpleAsyncTaskExecutor(HANDLER_THREADS);
                 executor.setVirtualThreads(true);

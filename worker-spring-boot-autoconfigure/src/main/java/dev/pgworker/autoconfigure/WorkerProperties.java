@@ -1,6 +1,7 @@
 package dev.pgworker.autoconfigure;
 
 import java.time.Duration;
+import java.time.ZoneId;
 import java.util.List;
 import java.util.function.Consumer;
 
@@ -8,6 +9,7 @@ import org.jspecify.annotations.Nullable;
 import org.springframework.boot.context.properties.ConfigurationProperties;
 import org.springframework.boot.context.properties.bind.DefaultValue;
 import org.springframework.boot.context.properties.source.InvalidConfigurationPropertyValueException;
+import org.springframework.core.io.Resource;
 
 import dev.pgworker.WorkerSettings;
 import dev.pgworker.schema.SchemaMode;
@@ -24,6 +26,9 @@ import dev.pgworker.schema.WorkerSchema;
  *     run one after the other.
  * @param pollInterval How often to look for jobs although nothing announced any.
  * @param forbiddenFlags Flags whose jobs are passed over.
+ * @param crontab Recurring jobs, one a line, in the format of a Graphile Worker crontab.
+ * @param crontabFile Resource with more recurring jobs in the same format.
+ * @param crontabZone Time zone of recurring jobs that name none.
  * @param shutdown How the worker stops.
  * @param schema The database schema that holds the jobs.
  * @param listen The connection that listens for notifications.
@@ -37,6 +42,9 @@ public record WorkerProperties(
         @DefaultValue("100") int queueRunLimit,
         @DefaultValue("2s") Duration pollInterval,
         @DefaultValue List<String> forbiddenFlags,
+        @Nullable String crontab,
+        @Nullable Resource crontabFile,
+        @DefaultValue("UTC") ZoneId crontabZone,
         @DefaultValue Shutdown shutdown,
         @DefaultValue Schema schema,
         @DefaultValue Listen listen,

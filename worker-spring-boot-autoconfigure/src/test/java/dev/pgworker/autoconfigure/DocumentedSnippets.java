@@ -1,6 +1,7 @@
 package dev.pgworker.autoconfigure;
 
 import java.time.Duration;
+import java.time.ZoneId;
 import java.util.EnumSet;
 import java.util.List;
 import java.util.Map;
@@ -15,6 +16,7 @@ import org.springframework.context.annotation.Bean;
 import org.springframework.core.ParameterizedTypeReference;
 import org.springframework.jdbc.core.simple.JdbcClient;
 
+import dev.pgworker.crontab.CronItem;
 import dev.pgworker.job.ActiveWorker;
 import dev.pgworker.job.CleanupResult;
 import dev.pgworker.job.CleanupTask;
@@ -177,6 +179,19 @@ class DocumentedSnippets {
         @Bean
         ForbiddenFlags forbiddenFlags() {
             return () -> partnerDown.get() ? Set.of("partner") : Set.of();
+        }
+    }
+
+    static class Recurring {
+
+        @Bean
+        CronItem dailyReminder() {
+            return CronItem.of(REMINDER)
+                    .dailyAt(8, 30)
+                    .zone(ZoneId.of("Europe/Berlin"))
+                    .fill(Duration.ofDays(2))
+                    .payload(new Reminder(4711))
+                    .build();
         }
     }
 

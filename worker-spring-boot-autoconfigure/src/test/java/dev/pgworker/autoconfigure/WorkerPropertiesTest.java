@@ -41,6 +41,9 @@ class WorkerPropertiesTest {
         assertThat(defaults)
                 .containsExactly(
                         Map.entry("worker.concurrency", "unset"),
+                        Map.entry("worker.crontab", "unset"),
+                        Map.entry("worker.crontab-file", "unset"),
+                        Map.entry("worker.crontab-zone", "UTC"),
                         Map.entry("worker.enabled", "true"),
                         Map.entry("worker.forbidden-flags", "unset"),
                         Map.entry("worker.listen.password", "unset"),
@@ -91,6 +94,9 @@ class WorkerPropertiesTest {
                     worker.local-queue.ttl | 0s | at least 1 ms
                     worker.queue-run-limit | 0 | between 1 and 1000
                     worker.queue-run-limit | 1001 | between 1 and 1000
+                    worker.crontab | 60 * * * * a | minute must be 0 to 59
+                    worker.crontab-file | classpath:none.txt | cannot be read
+                    worker.crontab-zone | Berlin | java.time.ZoneId
                     worker.poll-interval | 0s | at least 1 ms
                     worker.poll-interval | often | java.time.Duration
                     worker.shutdown.grace-period | -1s | between 0 and 365 days

@@ -1,0 +1,61 @@
+package dev.pgworker.crontab;
+
+import java.sql.SQLException;
+import java.time.Instant;
+import java.util.ArrayList;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+import dev.pgworker.event.WorkerEvent;
+import dev.pgworker.event.WorkerEvents;
+import dev.pgworker.store.CrontabStore;
+import dev.pgworker.store.CrontabStore.Execution;
+
+/** Adds the jobs of due items, and tells what became of them. */
+final class CronJobs {
+
+    private static final Logger log = LoggerFactory.getLogger(CronJobs.class);
+
+    private final String workerId;
+    private final CronPlan plan;
+    private final CrontabStore store;
+    private final WorkerEvents events;
+
+    CronJobs(String workerId, CronPlan plan, CrontabStore store, WorkerEvents events) {
+        this.workerId = workerId;
+        this.plan = plan;
+        this.store = store;
+        this.events = events;
+    }
+
+    /** An item and a minute for which it is due. */
+    record Due(CronItem item, Instant tick) {}
+
+    /** Adds the jobs that no worker has added yet. */
+    void add(List<Due> due, boolean backfilled) throws SQLException {
+        if (due.isEmpty()) {
+            return;
+        }
+        Map<String, Instant> latest = new HashMap<>();
+        List<Execution> executions = new ArrayList<>();
+        for (Due one : due) {
+            latest.put(one.item().identifier(), one.tick());
+            executions.add(plan.execution(one.item(), one.tick(), backfilled));
+        }
+        CrontabStore.Result result = store.execute(executions);
+        result.failed().forEach((identifier, error) -> {
+            Instant tick = latest.getOrDefault(identifier, Instant.EPOCH);
+            log.error("Cron item {} could not be executed for {}", identifier, tick, error);
+            events.publish(new WorkerEvent.CronJobFailed(workerId, identifier, tick, error));
+        });
+        if (events.isWatched()) {
+            result.added()
+                    .forEach((execution, id) -> events.publish(new WorkerEvent.CronJobAdded(
+                            workerId, execution.identifier(), execution.tick(), id, backfilled)));
+        }
+    }
+}

@@ -1,0 +1,85 @@
+package dev.pgworker.crontab;
+
+import java.lang.reflect.Type;
+import java.time.Instant;
+import java.time.ZoneId;
+import java.time.ZoneOffset;
+import java.time.format.DateTimeFormatter;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Locale;
+import java.util.Map;
+import java.util.Objects;
+
+import tools.jackson.databind.DeserializationFeature;
+import tools.jackson.databind.JsonNode;
+import tools.jackson.databind.json.JsonMapper;
+import tools.jackson.databind.node.ObjectNode;
+
+import dev.pgworker.store.CrontabStore.Execution;
+import dev.pgworker.task.PayloadCodec;
+
+/** A crontab ready to be executed: every item with its zone and its written payload. Immutable. */
+public final class CronPlan {
+
+    private static final DateTimeFormatter TIMESTAMP =
+            DateTimeFormatter.ofPattern("uuuu-MM-dd'T'HH:mm:ss.SSS'Z'").withZone(ZoneOffset.UTC);
+
+    /** Keeps every digit of a number. */
+    private static final JsonMapper exact = JsonMapper.builder()
+            .enable(DeserializationFeature.USE_BIG_DECIMAL_FOR_FLOATS)
+            .build();
+
+    private final List<CronItem> items;
+    private final Map<String, ObjectNode> payloads;
+
+    private CronPlan(List<CronItem> items, Map<String, ObjectNode> payloads) {
+        this.items = items;
+        this.payloads = payloads;
+    }
+
+    /**
+     * Prepares a crontab.
+     *
+     * @param zone whose local time the patterns mean that name no zone
+     * @throws IllegalArgumentException if a payload is not written as a JSON object
+     */
+    public static CronPlan of(Crontab crontab, ZoneId zone, PayloadCodec codec) {
+        Map<String, ObjectNode> payloads = new HashMap<>();
+        crontab.items().forEach(item -> payloads.put(item.identifier(), payload(item, codec)));
+        List<CronItem> items =
+                crontab.items().stream().map(item -> item.withDefaultZone(zone)).toList();
+        return new CronPlan(items, payloads);
+    }
+
+    private static ObjectNode payload(CronItem item, PayloadCodec codec) {
+        String name = "payload of cron item \"" + item.identifier() + "\"";
+        Type type = item.payloadType();
+        JsonNode payload = exact.readTree(
+                type == null || item.payload() == null
+                        ? codec.encode(name, item.payload())
+                        : codec.encode(name, item.payload(), type));
+        if (payload instanceof ObjectNode object) {
+            return object;
+        }
+        throw new IllegalArgumentException(name + " must be written as a JSON object, which _cron is added to, but is "
+                + payload.getNodeType().name().toLowerCase(Locale.ROOT));
+    }
+
+    /** Returns true if there is nothing to execute. */
+    public boolean isEmpty() {
+        return items.isEmpty();
+    }
+
+    List<CronItem> items() {
+        return items;
+    }
+
+    /** Returns the execution of an item for a minute. */
+    Execution execution(CronItem item, Instant tick, boolean backfilled) {
+        ObjectNode payload =
+                Objects.requireNonNull(payloads.get(item.identifier())).deepCopy();
+        payload.putObject("_cron").put("ts", TIMESTAMP.format(tick)).put("backfilled", backfilled);
+        return new Execution(item.identifier(), tick, item.task(), payload.toString(), item.spec());
+    }
+}

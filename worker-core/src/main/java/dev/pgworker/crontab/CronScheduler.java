@@ -1,0 +1,173 @@
+package dev.pgworker.crontab;
+
+import java.sql.SQLException;
+import java.time.Duration;
+import java.time.Instant;
+import java.time.temporal.ChronoUnit;
+import java.util.List;
+import java.util.Map;
+import java.util.Set;
+import java.util.stream.Collectors;
+
+import org.jspecify.annotations.Nullable;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+import dev.pgworker.event.WorkerEvent;
+import dev.pgworker.event.WorkerEvents;
+import dev.pgworker.lifecycle.BackgroundService;
+import dev.pgworker.lifecycle.Outage;
+import dev.pgworker.store.CrontabStore;
+import dev.pgworker.store.CrontabStore.Known;
+
+/**
+ * Adds the jobs of a crontab on {@code worker-cron}, minute after minute.
+ *
+ * <p>The database's clock decides what time it is; this JVM's clock is never read, so workers whose clocks differ agree.
+ * The time is asked for again after every wait: a wait that ended early is repeated, and after one that ended late every
+ * minute since is executed, up to {@link #CATCH_UP}. Beyond that, the scheduler begins again as if it had just been
+ * started, and only items with a fill make up for what they missed. A clock set back executes nothing twice.
+ */
+public final class CronScheduler extends BackgroundService {
+
+    private static final Logger log = LoggerFactory.getLogger(CronScheduler.class);
+
+    /** For how late a minute is still executed, whatever delayed it. */
+    static final Duration CATCH_UP = Duration.ofHours(1);
+
+    /** After which the time is asked for in any case, so that a jump of the clock is noticed. */
+    private static final Duration LONGEST_WAIT = Duration.ofMinutes(1);
+
+    /** Tells what time it is. */
+    @FunctionalInterface
+    interface DatabaseClock {
+        Instant now() throws SQLException;
+    }
+
+    private final String workerId;
+    private final List<CronItem> items;
+    private final CrontabStore store;
+    private final CronJobs jobs;
+    private final DatabaseClock clock;
+    private final WorkerEvents events;
+
+    // Owned by the thread.
+    private @Nullable Instant next;
+    private @Nullable Backfill backfill;
+    private List<CronItem> current = List.of();
+    private boolean late;
+
+    /** Creates a scheduler for one worker. */
+    public CronScheduler(String workerId, CronPlan plan, CrontabStore store, WorkerEvents events, Outage outage) {
+        this(workerId, plan, store, store::now, events, outage);
+    }
+
+    CronScheduler(
+            String workerId,
+            CronPlan plan,
+            CrontabStore store,
+            DatabaseClock clock,
+            WorkerEvents events,
+            Outage outage) {
+        super("worker-cron", true, outage);
+        this.workerId = workerId;
+        this.items = plan.items();
+        this.store = store;
+        this.jobs = new CronJobs(workerId, plan, store, events);
+        this.clock = clock;
+        this.events = events;
+    }
+
+    @Override
+    protected void step() throws SQLException, InterruptedException {
+        Duration wait = work();
+        if (wait.compareTo(Duration.ZERO) > 0) {
+            pause((wait.compareTo(LONGEST_WAIT) > 0 ? LONGEST_WAIT : wait).toNanos());
+        }
+    }
+
+    /** Does one piece of work and returns how long there is none. */
+    Duration work() throws SQLException {
+        try {
+            return workInTime();
+        } catch (SQLException | RuntimeException e) {
+            late = true;
+            throw e;
+        }
+    }
+
+    private Duration workInTime() throws SQLException {
+        Instant now = clock.now();
+        Instant tick = next;
+        if (tick == null || Duration.between(tick, now).compareTo(CATCH_UP) > 0) {
+            begin(tick, now);
+            return Duration.ZERO;
+        }
+        if (!tick.isAfter(now)) {
+            jobs.add(due(tick), late);
+            next = tick.plus(1, ChronoUnit.MINUTES);
+            return Duration.ZERO;
+        }
+        if (backfill != null) {
+            fill(backfill, tick);
+            return Duration.ZERO;
+        }
+        late = false;
+        return Duration.between(now, tick);
+    }
+
+    private void begin(@Nullable Instant tick, Instant now) throws SQLException {
+        if (tick != null) {
+            log.warn(
+                    "Recurring jobs were not scheduled from {} to {}: only items with a fill make up for it",
+                    tick,
+                    now);
+        }
+        Set<String> identifiers = items.stream().map(CronItem::identifier).collect(Collectors.toUnmodifiableSet());
+        Map<String, Known> known = store.register(identifiers, now);
+        warnOfFuture(known, now);
+        Instant start = Backfill.ceil(now);
+        Backfill missed = Backfill.of(items, known, start);
+        List<CronItem> behind = missed.items();
+        current = items.stream().filter(item -> !behind.contains(item)).toList();
+        backfill = behind.isEmpty() ? null : missed;
+        late = false;
+        next = start;
+        events.publish(new WorkerEvent.CronStarted(workerId, identifiers));
+    }
+
+    private static void warnOfFuture(Map<String, Known> known, Instant now) {
+        known.forEach((identifier, entry) -> {
+            Instant last = entry.lastExecution();
+            if (last != null && last.isAfter(now.plus(CATCH_UP))) {
+                log.warn(
+                        "Cron item {} has been executed for {}, which is in the future: nothing is added until then",
+                        identifier,
+                        last);
+            }
+        });
+    }
+
+    private List<CronJobs.Due> due(Instant tick) {
+        return current.stream()
+                .filter(item -> item.isDueAt(tick))
+                .map(item -> new CronJobs.Due(item, tick))
+                .toList();
+    }
+
+    /** Makes up for a number of executions; an item that has caught up goes on with the others. */
+    private void fill(Backfill missed, Instant until) throws SQLException {
+        Instant from = missed.position();
+        try {
+            jobs.add(missed.take(until), true);
+        } catch (SQLException | RuntimeException e) {
+            missed.moveTo(from);
+            throw e;
+        }
+        if (missed.isDone(until)) {
+            log.info("Recurring jobs missed before {} have been added", until);
+            backfill = null;
+            current = items;
+        }
+    }
+}

@@ -1,0 +1,22 @@
+package dev.pgworker.crontab;
+
+import java.util.List;
+import java.util.stream.Collectors;
+
+/** A crontab that cannot be used. It tells all mistakes at once. */
+public final class CrontabException extends IllegalArgumentException {
+
+    private static final long serialVersionUID = 1L;
+
+    private final transient List<CrontabProblem> problems;
+
+    CrontabException(List<CrontabProblem> problems) {
+        super(problems.stream().map(CrontabProblem::toString).collect(Collectors.joining("\n")));
+        this.problems = List.copyOf(problems);
+    }
+
+    /** Returns every mistake, in the order of the text; never empty. */
+    public List<CrontabProblem> problems() {
+        return problems;
+    }
+}

@@ -1,0 +1,134 @@
+package dev.pgworker.crontab;
+
+import java.util.ArrayList;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.function.Consumer;
+import java.util.regex.Matcher;
+import java.util.regex.Pattern;
+
+import tools.jackson.databind.node.ObjectNode;
+
+/** Reads the text of a crontab. It goes on after a mistake, so that one exception tells them all. */
+final class CrontabParser {
+
+    private static final String SPACE = "[\\s\\x0b\\p{Zs}\\ufeff\\u2028\\u2029]";
+    private static final Pattern LINE = Pattern.compile(
+            "([0-9*/,-]+)S+([0-9*/,-]+)S+([0-9*/,-]+)S+([0-9*/,-]+)S+([0-9*/,-]+)S+(.*)".replace("S", SPACE));
+    private static final Pattern COMMAND =
+            Pattern.compile("(?<task>[_a-zA-Z][_a-zA-Z0-9:/_-]*)(?:S+\\?(?<options>[^s]+))?(?:S+(?<payload>\\{.*\\}))?"
+                    .replace("[^s]", "[^" + SPACE.substring(1))
+                    .replace("S+", SPACE + "+"));
+
+    private final boolean strict;
+
+    /**
+     * Creates a parser.
+     *
+     * @param strict whether to refuse what other Graphile Workers do not understand
+     */
+    CrontabParser(boolean strict) {
+        this.strict = strict;
+    }
+
+    /**
+     * Reads a crontab.
+     *
+     * @param source the name of the text in messages
+     * @throws CrontabException if anything in it is wrong
+     */
+    List<CronItem> parse(String source, String text) {
+        List<CronItem> items = new ArrayList<>();
+        List<CrontabProblem> problems = new ArrayList<>();
+        Map<String, Integer> lineOf = new HashMap<>();
+        String[] lines = text.split("\r?\n", -1);
+        for (int i = 0; i < lines.length; i++) {
+            int number = i + 1;
+            int start = indent(lines[i]);
+            String line = lines[i].substring(start, contentEnd(lines[i], start));
+            if (line.isEmpty() || line.startsWith("#")) {
+                continue;
+            }
+            int before = problems.size();
+            ProblemSink sink = (column, offending, message) ->
+                    problems.add(new CrontabProblem(source, number, start + column + 1, offending, message));
+            parseLine(line, sink, item -> {
+                Integer earlier = lineOf.putIfAbsent(item.identifier(), number);
+                if (earlier != null) {
+                    sink.add(
+                            0, item.identifier(), "identifier is taken by line " + earlier + "; set another with ?id=");
+                } else if (problems.size() == before) {
+                    items.add(item);
+                }
+            });
+        }
+        if (!problems.isEmpty()) {
+            throw new CrontabException(problems);
+        }
+        return List.copyOf(items);
+    }
+
+    private void parseLine(String line, ProblemSink problems, Consumer<CronItem> items) {
+        Matcher matcher = LINE.matcher(line);
+        if (!matcher.matches()) {
+            problems.add(0, line, "must be minute, hour, day of month, month, day of week, then the task");
+            return;
+        }
+        List<String> fields = new ArrayList<>();
+        int[] columns = new int[5];
+        for (int i = 0; i < 5; i++) {
+            fields.add(matcher.group(i + 1));
+            columns[i] = matcher.start(i + 1);
+        }
+        CronPattern pattern = CronPattern.parse(fields, columns, problems);
+        Matcher command = COMMAND.matcher(line).region(matcher.start(6), line.length());
+        if (!command.matches()) {
+            problems.add(
+                    matcher.start(6),
+                    matcher.group(6),
+                    "must be a task of letters, digits and _ : / -,"
+                            + " then optionally ?options, then optionally a payload { }");
+            return;
+        }
+        items.accept(item(pattern, command, problems));
+    }
+
+    private CronItem item(CronPattern pattern, Matcher command, ProblemSink problems) {
+        CrontabOptions options = new CrontabOptions(strict, problems);
+        if (command.group("options") != null) {
+            options.read(command.group("options"), command.start("options"));
+        }
+        ObjectNode payload = null;
+        if (command.group("payload") != null) {
+            try {
+                payload = (ObjectNode) Json5.parse(command.group("payload"));
+            } catch (Json5.InvalidJson5Exception e) {
+                String rest = command.group("payload").substring(e.offset());
+                problems.add(command.start("payload") + e.offset(), rest, "payload " + e.getMessage());
+            }
+        }
+        String task = command.group("task");
+        if (task.length() > 128) {
+            problems.add(command.start("task"), task, "task must have at most 128 characters");
+        }
+        String identifier = options.identifier() == null ? task : options.identifier();
+        return new CronItem(identifier, task, pattern, options.zone(), options.fill(), options.spec(), payload, null);
+    }
+
+    private static int indent(String line) {
+        int at = 0;
+        while (at < line.length() && Json5.isSpace(line.charAt(at))) {
+            at++;
+        }
+        return at;
+    }
+
+    private static int contentEnd(String line, int start) {
+        int end = line.length();
+        while (end > start && Json5.isSpace(line.charAt(end - 1))) {
+            end--;
+        }
+        return end;
+    }
+}

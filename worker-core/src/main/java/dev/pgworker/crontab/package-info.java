@@ -1,0 +1,5 @@
+/** Recurring jobs: what a crontab is and how its text reads. */
+@NullMarked
+package dev.pgworker.crontab;
+
+import org.jspecify.annotations.NullMarked;

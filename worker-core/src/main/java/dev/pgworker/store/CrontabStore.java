@@ -1,0 +1,279 @@
+package dev.pgworker.store;
+
+import java.sql.Connection;
+import java.sql.PreparedStatement;
+import java.sql.ResultSet;
+import java.sql.SQLException;
+import java.sql.Timestamp;
+import java.time.Instant;
+import java.time.OffsetDateTime;
+import java.util.ArrayList;
+import java.util.Collection;
+import java.util.HashMap;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.function.Function;
+import javax.sql.DataSource;
+
+import org.jspecify.annotations.Nullable;
+
+import dev.pgworker.job.JobKeyMode;
+import dev.pgworker.job.JobSpec;
+import dev.pgworker.schema.WorkerSchema;
+
+/**
+ * The register of recurring jobs, shared with all workers of the schema, in which an item's last execution advances in
+ * the transaction that adds its jobs. Each method takes a connection of its own and commits before it returns.
+ */
+public final class CrontabStore {
+
+    private final DataSource dataSource;
+    private final WorkerSchema schema;
+
+    /** Creates a store for one schema. */
+    public CrontabStore(DataSource dataSource, WorkerSchema schema) {
+        this.dataSource = dataSource;
+        this.schema = schema;
+    }
+
+    /**
+     * What the database knows of an item.
+     *
+     * @param since when the item was first seen
+     * @param lastExecution the last minute for which it was executed; null for none
+     */
+    public record Known(Instant since, @Nullable Instant lastExecution) {}
+
+    /**
+     * One execution of an item.
+     *
+     * @param identifier the item's identifier
+     * @param tick the minute for which it is due
+     * @param task the task to run
+     * @param payload the job's payload, JSON
+     * @param spec how to schedule the job; its {@code runAt} is not used
+     */
+    public record Execution(String identifier, Instant tick, String task, String payload, JobSpec spec) {}
+
+    /**
+     * What became of some executions. Those in neither part had been executed before, by this or another worker.
+     *
+     * @param added the id of the job of each execution, in the order of the ids
+     * @param failed why items could not be executed, by identifier; none of their executions is recorded
+     */
+    public record Result(Map<Execution, Long> added, Map<String, SQLException> failed) {}
+
+    private static final String NOW = """
+            select clock_timestamp()
+            """;
+
+    /** Returns the database's time. */
+    public Instant now() throws SQLException {
+        return Connections.call(dataSource, NOW, (connection, statement) -> {
+            try (ResultSet row = statement.executeQuery()) {
+                row.next();
+                return row.getObject(1, OffsetDateTime.class).toInstant();
+            }
+        });
+    }
+
+    private static final String REMEMBER = """
+            insert into {schema}._private_known_crontabs (identifier, known_since)
+            select i.identifier, ? from unnest(?) i(identifier)
+            order by i.identifier
+            on conflict (identifier) do nothing
+            """;
+
+    private static final String KNOWN = """
+            select identifier, known_since, last_execution from {schema}._private_known_crontabs
+            where identifier = any(?)
+            """;
+
+    /** Registers the items that are unknown as known since the given time, and returns what was known before. */
+    public Map<String, Known> register(Collection<String> identifiers, Instant since) throws SQLException {
+        Map<String, Known> known = Connections.call(dataSource, schema.in(KNOWN), (connection, statement) -> {
+            statement.setArray(1, connection.createArrayOf("text", identifiers.toArray()));
+            return known(statement);
+        });
+        Connections.call(dataSource, schema.in(REMEMBER), (connection, statement) -> {
+            statement.setTimestamp(1, Timestamp.from(since));
+            statement.setArray(2, connection.createArrayOf("text", identifiers.toArray()));
+            return statement.executeUpdate();
+        });
+        return known;
+    }
+
+    /**
+     * Adds the jobs of those executions whose minute lies after the item's last one, which becomes the latest minute
+     * given. An item that fails keeps none of its executions and does not stop the others.
+     *
+     * @param executions in the order in which to add the jobs, no item twice in a minute
+     * @throws SQLException if the database cannot be used; none, some or all of the items may have been executed
+     */
+    public Result execute(List<Execution> executions) throws SQLException {
+        try {
+            return new Result(executeTogether(executions), Map.of());
+        } catch (SQLException e) {
+            if (isOutage(e)) {
+                throw e;
+            }
+            return executeOneByOne(executions);
+        }
+    }
+
+    private Result executeOneByOne(List<Execution> executions) throws SQLException {
+        Map<String, List<Execution>> items = new LinkedHashMap<>();
+        executions.forEach(execution -> items.computeIfAbsent(execution.identifier(), i -> new ArrayList<>())
+                .add(execution));
+        Map<Execution, Long> added = new LinkedHashMap<>();
+        Map<String, SQLException> failed = new LinkedHashMap<>();
+        for (Map.Entry<String, List<Execution>> item : items.entrySet()) {
+            try {
+                added.putAll(executeTogether(item.getValue()));
+            } catch (SQLException e) {
+                if (isOutage(e) || isConflict(e)) {
+                    throw e;
+                }
+                failed.put(item.getKey(), e);
+            }
+        }
+        return new Result(added, failed);
+    }
+
+    private static boolean isOutage(SQLException e) {
+        String state = e.getSQLState();
+        return state == null
+                || state.startsWith("08")
+                || state.startsWith("53")
+                || state.startsWith("57")
+                || state.startsWith("58");
+    }
+
+    private static boolean isConflict(SQLException e) {
+        String state = e.getSQLState();
+        return state != null && (state.startsWith("40") || state.startsWith("55"));
+    }
+
+    private Map<Execution, Long> executeTogether(List<Execution> executions) throws SQLException {
+        try (Connection connection = dataSource.getConnection()) {
+            return Connections.inTransaction(connection, () -> {
+                Map<String, Known> known = lock(connection, executions);
+                List<Execution> due = executions.stream()
+                        .filter(execution -> isAfterLast(execution, known.get(execution.identifier())))
+                        .toList();
+                return due.isEmpty() ? Map.of() : add(connection, due);
+            });
+        }
+    }
+
+    private static boolean isAfterLast(Execution execution, @Nullable Known known) {
+        return known != null
+                && (known.lastExecution() == null || execution.tick().isAfter(known.lastExecution()));
+    }
+
+    private static final String LOCK = """
+            select identifier, known_since, last_execution from {schema}._private_known_crontabs
+            where identifier = any(?)
+            order by identifier for update
+            """;
+
+    private Map<String, Known> lock(Connection connection, List<Execution> executions) throws SQLException {
+        Object[] identifiers =
+                executions.stream().map(Execution::identifier).distinct().toArray();
+        try (PreparedStatement remember = connection.prepareStatement(schema.in(REMEMBER));
+                PreparedStatement lock = connection.prepareStatement(schema.in(LOCK))) {
+            remember.setTimestamp(1, Timestamp.from(executions.get(0).tick()));
+            remember.setArray(2, connection.createArrayOf("text", identifiers));
+            remember.executeUpdate();
+            lock.setArray(1, connection.createArrayOf("text", identifiers));
+            return known(lock);
+        }
+    }
+
+    private static final String ADD = """
+            with due as (
+              select * from unnest(?, ?, ?, ?, ?, ?, ?, ?, ?, ?) with ordinality
+                d(identifier, tick, task, payload, queue_name, max_attempts, job_key, priority, flags, mode, place)),
+            advanced as (
+              update {schema}._private_known_crontabs k set last_execution = l.tick
+              from (select d.identifier, max(d.tick) as tick from due d group by d.identifier) l
+              where k.identifier = l.identifier)
+            select d.place, j.id
+            from (select * from due order by place) d
+            cross join lateral {schema}.add_job(
+              identifier => d.task, payload => d.payload::json, queue_name => d.queue_name, run_at => d.tick,
+              max_attempts => d.max_attempts, job_key => d.job_key, priority => d.priority,
+              flags => d.flags::text[], job_key_mode => d.mode) j
+            """;
+
+    private Map<Execution, Long> add(Connection connection, List<Execution> due) throws SQLException {
+        try (PreparedStatement statement = connection.prepareStatement(schema.in(ADD))) {
+            setColumn(statement, 1, "text", due, Execution::identifier);
+            setColumn(statement, 2, "timestamptz", due, execution -> Timestamp.from(execution.tick()));
+            setColumn(statement, 3, "text", due, Execution::task);
+            setColumn(statement, 4, "text", due, Execution::payload);
+            setColumn(statement, 5, "text", due, execution -> execution.spec().queueName());
+            setColumn(statement, 6, "int4", due, execution -> execution.spec().maxAttempts());
+            setColumn(statement, 7, "text", due, execution -> execution.spec().jobKey());
+            setColumn(statement, 8, "int4", due, execution -> execution.spec().priority());
+            setColumn(statement, 9, "text", due, execution -> flags(execution.spec()));
+            setColumn(statement, 10, "text", due, execution -> mode(execution.spec()));
+            Map<Execution, Long> added = new LinkedHashMap<>();
+            try (ResultSet rows = statement.executeQuery()) {
+                while (rows.next()) {
+                    added.put(due.get(rows.getInt(1) - 1), rows.getLong(2));
+                }
+            }
+            return added;
+        }
+    }
+
+    private static void setColumn(
+            PreparedStatement statement,
+            int index,
+            String type,
+            List<Execution> due,
+            Function<Execution, @Nullable Object> value)
+            throws SQLException {
+        statement.setArray(
+                index,
+                statement
+                        .getConnection()
+                        .createArrayOf(type, due.stream().map(value).toArray()));
+    }
+
+    /** Returns the flags as an array in PostgreSQL's own notation: arrays of arrays must be rectangular. */
+    private static @Nullable String flags(JobSpec spec) {
+        if (spec.flags().isEmpty()) {
+            return null;
+        }
+        StringBuilder text = new StringBuilder("{");
+        for (String flag : spec.flags()) {
+            text.append(text.length() > 1 ? "," : "")
+                    .append('"')
+                    .append(flag.replace("\\", "\\\\").replace("\"", "\\\""))
+                    .append('"');
+        }
+        return text.append('}').toString();
+    }
+
+    private static String mode(JobSpec spec) {
+        return (spec.jobKeyMode() == null ? JobKeyMode.REPLACE : spec.jobKeyMode()).sqlName();
+    }
+
+    private static Map<String, Known> known(PreparedStatement statement) throws SQLException {
+        Map<String, Known> known = new HashMap<>();
+        try (ResultSet rows = statement.executeQuery()) {
+            while (rows.next()) {
+                OffsetDateTime last = rows.getObject(3, OffsetDateTime.class);
+                known.put(
+                        rows.getString(1),
+                        new Known(
+                                rows.getObject(2, OffsetDateTime.class).toInstant(),
+                                last == null ? null : last.toInstant()));
+            }
+        }
+        return known;
+    }
+}

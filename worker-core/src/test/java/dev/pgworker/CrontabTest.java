@@ -1,0 +1,92 @@
+package dev.pgworker;
+
+import java.sql.Timestamp;
+import java.time.Duration;
+import java.time.Instant;
+import java.util.stream.Stream;
+
+import org.awaitility.Awaitility;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.extension.RegisterExtension;
+import tools.jackson.databind.JsonNode;
+
+import dev.pgworker.crontab.CronItem;
+import dev.pgworker.crontab.Crontab;
+import dev.pgworker.event.WorkerEvent.CronJobAdded;
+import dev.pgworker.event.WorkerEvent.CronStarted;
+import dev.pgworker.event.WorkerEvent.JobCompleted;
+import dev.pgworker.job.Task;
+import dev.pgworker.testing.RecordingListener;
+import dev.pgworker.testing.TestSchema;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+
+/** Recurring jobs in a worker, from the schedule to the handler. */
+class CrontabTest {
+
+    private static final Task<JsonNode> REPORT = Task.of("report", JsonNode.class);
+
+    @RegisterExtension
+    final TestSchema db = new TestSchema(10);
+
+    private final RecordingListener events = new RecordingListener();
+
+    @Test
+    void aWorkerSchedulesAndRunsItsRecurringJobs() {
+        db.start(worker());
+        events.await(CronStarted.class);
+        db.sql("update {schema}._private_known_crontabs set last_execution = ?, known_since = ?")
+                .param(Timestamp.from(Instant.now().minus(Duration.ofMinutes(3))))
+                .param(Timestamp.from(Instant.now().minus(Duration.ofMinutes(3))))
+                .update();
+
+        RecordingListener later = new RecordingListener();
+        db.start(worker().listener(later));
+
+        CronJobAdded added = later.await(CronJobAdded.class);
+        assertThat(added.identifier()).isEqualTo("often");
+        assertThat(added.backfilled()).isTrue();
+        Awaitility.await()
+                .until(() -> Stream.of(events, later)
+                        .flatMap(listener -> listener.all(JobCompleted.class).stream())
+                        .anyMatch(completed -> completed.job().id() == added.jobId()));
+    }
+
+    @Test
+    void stoppingEndsTheSchedule() {
+        Worker worker = db.start(worker());
+        events.await(CronStarted.class);
+
+        worker.stop();
+
+        assertThat(Thread.getAllStackTraces().keySet())
+                .extracting(Thread::getName)
+                .doesNotContain("worker-cron");
+    }
+
+    @Test
+    void aWorkerWithoutACrontabRegistersNothing() {
+        db.start(db.worker().task(REPORT, (report, context) -> {}));
+
+        assertThat(Thread.getAllStackTraces().keySet())
+                .extracting(Thread::getName)
+                .doesNotContain("worker-cron");
+    }
+
+    @Test
+    void identifiersMustDifferAcrossAllSources() {
+        Worker.Builder builder =
+                worker().cronItem(CronItem.of("other").everyMinute().id("often").build());
+
+        assertThatThrownBy(builder::build).hasMessageContaining("\"often\" (task other)");
+    }
+
+    private Worker.Builder worker() {
+        return db.worker()
+                .task(REPORT, (report, context) -> {})
+                .listener(events)
+                .crontab(Crontab.parse("test", "* * * * * report ?id=often&fill=1h"))
+                .cronItem(CronItem.of(REPORT).dailyAt(3, 0).build());
+    }
+}
