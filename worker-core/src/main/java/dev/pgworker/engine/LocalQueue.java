@@ -44,7 +44,7 @@ public final class LocalQueue {
     private final int longestRun;
     private final long timeToLiveNanos;
 
-    /** Called, holding no lock of this, when there is room for more jobs. */
+    /** Called, holding no lock of this, when the end or the start of a job makes room. */
     private volatile Runnable roomFreed = () -> {};
 
     @GuardedBy("this") private final PriorityQueue<Claimed> ready = new PriorityQueue<>(START_ORDER);
@@ -186,13 +186,12 @@ public final class LocalQueue {
         boolean roomForMore;
         Job next;
         synchronized (this) {
+            boolean noRoom = free() == 0;
             if (ended != null) {
                 end(ended, nanos);
             }
-            int before = waiting;
             next = poll();
-            int enough = ahead() / 2;
-            roomForMore = before > enough && waiting <= enough;
+            roomForMore = noRoom && free() > 0;
         }
         if (roomForMore) {
             roomFreed.run();
@@ -286,13 +285,17 @@ public final class LocalQueue {
      * Signs a runner off that is stuck in a job, whose outcome is submitted; returns true if another one has been signed on
      * and is to be started.
      */
-    synchronized boolean replaceRunner(Job stuck, long nanos) {
-        end(stuck, nanos);
-        if (ready.isEmpty()) {
-            signOff();
-            return false;
+    boolean replaceRunner(Job stuck, long nanos) {
+        boolean replaced;
+        synchronized (this) {
+            end(stuck, nanos);
+            replaced = !ready.isEmpty();
+            if (!replaced) {
+                signOff();
+            }
         }
-        return true;
+        roomFreed.run();
+        return replaced;
     }
 
     /** Waits until no handler runs; returns whether that is so. Meaningful once the queue is closed. */

@@ -66,6 +66,23 @@ class LocalQueueTest {
     }
 
     @Test
+    void tellsThatThereIsRoomWhenAJobEndsAfterItsOutcomeIsWritten() {
+        List<Job> jobs = plainJobs(2);
+        add(jobs);
+        queue.next(null, 0);
+        queue.next(null, 0);
+        int[] told = {0};
+        queue.connect(() -> told[0]++);
+        settle(jobs.get(0));
+        assertThat(queue.free()).isZero();
+
+        queue.next(jobs.get(0), SLOW);
+
+        assertThat(queue.free()).isEqualTo(1);
+        assertThat(told[0]).isEqualTo(1);
+    }
+
+    @Test
     void startsJobsByPriorityAndOneOfAQueueAtATime() {
         Job first = job(1, "q", 0);
         Job second = job(2, "q", 0);
