@@ -56,6 +56,7 @@ public final class JobCompleter extends BackgroundService {
     private final List<Finished> group = new ArrayList<>();
 
     private volatile Runnable capacityFreed = () -> {};
+    private volatile Runnable jobsReleased = () -> {};
 
     /** Creates a completer for one worker. */
     public JobCompleter(
@@ -79,9 +80,10 @@ public final class JobCompleter extends BackgroundService {
 
     private record Finished(Job job, JobOutcome outcome) {}
 
-    /** Says whom to tell about free slots. Call before the start. */
-    public void connect(Runnable onCapacityFreed) {
+    /** Says whom to tell about free slots, and about jobs that run again at a later time. Call before the start. */
+    public void connect(Runnable onCapacityFreed, Runnable onJobsReleased) {
         capacityFreed = onCapacityFreed;
+        jobsReleased = onJobsReleased;
     }
 
     /** Takes an outcome; returns before it is written. May be called from any thread. */
@@ -185,6 +187,7 @@ public final class JobCompleter extends BackgroundService {
         }
         if (!releases.isEmpty()) {
             settle(jobs, write(releases, localQueue.plan(jobs).goingOn()));
+            jobsReleased.run();
         }
     }
 

@@ -33,8 +33,6 @@ import dev.pgworker.store.JobStore.Lanes;
  */
 public final class LocalQueue {
 
-    private static final long NO_JOB = -1;
-
     private static final Comparator<Claimed> START_ORDER = Comparator.<Claimed>comparingInt(c -> c.job.priority())
             .thenComparing(c -> c.job.runAt())
             .thenComparingLong(c -> c.job.id());
@@ -59,8 +57,11 @@ public final class LocalQueue {
 
     @GuardedBy("this") private int runners;
 
-    /** Ids of the jobs whose outcome is not written. */
-    @GuardedBy("this") private final Set<Long> unsettled = new HashSet<>();
+    /**
+     * Ids of the jobs whose outcome is not known to be written, and how often they are here: a job given up may be claimed
+     * again before that is known.
+     */
+    @GuardedBy("this") private final Map<Long, Integer> unsettled = new HashMap<>();
 
     /** Jobs that are not to be started, until somebody gives them back. */
     @GuardedBy("this") private List<Job> expired = new ArrayList<>();
@@ -94,8 +95,8 @@ public final class LocalQueue {
     /** The jobs of one named queue. */
     private static final class Lane {
         private final PriorityQueue<Claimed> behind = new PriorityQueue<>(START_ORDER);
-        /** The one that is ready or runs. */
-        private long current = NO_JOB;
+        /** The one that is ready or runs; compared by identity, because a job that is tried again has the same id. */
+        private @Nullable Job current;
         /** How many of its jobs are {@link LocalQueue#unsettled}. */
         private int unsettled;
         /** Set when jobs of it are being given back: no later one may start before. */
@@ -131,7 +132,7 @@ public final class LocalQueue {
     synchronized int add(List<Job> jobs) {
         long time = System.nanoTime();
         for (Job job : jobs) {
-            unsettled.add(job.id());
+            unsettled.merge(job.id(), 1, Integer::sum);
             Lane lane = null;
             if (job.queueName() != null) {
                 lane = lanes.computeIfAbsent(job.queueName(), name -> new Lane());
@@ -154,7 +155,7 @@ public final class LocalQueue {
             ready.add(claimed);
         } else {
             lane.behind.add(claimed);
-            if (lane.current == NO_JOB) {
+            if (lane.current == null) {
                 promote(lane);
             }
         }
@@ -163,7 +164,7 @@ public final class LocalQueue {
     /** Makes the next job of a queue runnable. */
     @GuardedBy("this") private void promote(Lane lane) {
         Claimed next = lane.behind.poll();
-        lane.current = next == null ? NO_JOB : next.job.id();
+        lane.current = next == null ? null : next.job;
         if (next != null) {
             ready.add(next);
         }
@@ -199,13 +200,14 @@ public final class LocalQueue {
         return next;
     }
 
+    @SuppressWarnings("ReferenceEquality") // a job that is claimed again is another one
     @GuardedBy("this") private void end(Job job, long nanos) {
         running--;
         pace.ran(nanos);
         if (job.queueName() != null) {
             paceOfTask.computeIfAbsent(job.taskIdentifier(), task -> new Pace()).ran(nanos);
             Lane lane = lanes.get(job.queueName());
-            if (lane != null && lane.current == job.id()) {
+            if (lane != null && lane.current == job) {
                 promote(lane);
             }
         }
@@ -233,7 +235,7 @@ public final class LocalQueue {
         Lane lane = queueName == null ? null : lanes.get(queueName);
         if (lane != null) {
             lane.expired = true;
-            lane.current = NO_JOB;
+            lane.current = null;
             for (Claimed behind : lane.behind) {
                 waiting--;
                 expired.add(behind.job);
@@ -313,7 +315,7 @@ public final class LocalQueue {
 
     /** Returns true if the outcome of the job is still to be written. */
     synchronized boolean contains(long id) {
-        return unsettled.contains(id);
+        return unsettled.containsKey(id);
     }
 
     /** Returns true if the outcome of a job of this queue is still to be written. */
@@ -367,7 +369,7 @@ public final class LocalQueue {
     /** Forgets jobs whose outcome is written. */
     synchronized void settled(Collection<Job> jobs) {
         for (Job job : jobs) {
-            unsettled.remove(job.id());
+            unsettled.computeIfPresent(job.id(), (id, times) -> times == 1 ? null : times - 1);
             Lane lane = job.queueName() == null ? null : lanes.get(job.queueName());
             if (lane != null && --lane.unsettled == 0) {
                 lanes.remove(job.queueName());

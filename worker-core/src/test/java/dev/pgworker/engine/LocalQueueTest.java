@@ -122,6 +122,22 @@ class LocalQueueTest {
     }
 
     @Test
+    void aJobClaimedAgainBeforeItsRunnerReturnsKeepsItsQueue() {
+        Job first = job(1, "q", 0);
+        add(List.of(first));
+        assertThat(queue.next(null, 0)).isEqualTo(first);
+        Job again = job(1, "q", 0);
+        add(List.of(again));
+        settle(first);
+        assertThat(queue.contains(1)).isTrue();
+        assertThat(queue.containsQueue("q")).isTrue();
+
+        assertThat(queue.next(first, FAST)).isSameAs(again);
+        add(List.of(job(2, "q", 0)));
+        assertThat(queue.next(first, FAST)).isNull();
+    }
+
+    @Test
     void aJobThatWaitedTooLongIsNotStartedAndNeitherAreThoseBehindIt() throws Exception {
         LocalQueue impatient = new LocalQueue(2, 100, Duration.ofNanos(1), 10);
         Job first = job(1, "q", 0);
