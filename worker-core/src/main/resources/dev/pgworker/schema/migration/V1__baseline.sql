@@ -1537,7 +1537,9 @@ begin
     into written, lanes, kept, ready
     from put p;
   if cardinality(written) < cardinality(job_ids) then
-    kept := kept || array(select h.job_queue_id from "${schema}"._private_jobs h where h.id = any(job_ids) and h.locked_by = worker_id);
+    kept := kept || array(
+      select h.job_queue_id from "${schema}"._private_jobs h
+      where h.id = any(job_ids) and h.locked_by = worker_id and h.job_queue_id is not null);
   end if;
   if kept is not null then
     lanes := array(select l.id from unnest(lanes) l(id) where l.id <> all(kept));
