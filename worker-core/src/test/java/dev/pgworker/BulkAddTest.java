@@ -9,6 +9,7 @@ import java.util.Arrays;
 import java.util.List;
 import java.util.Map;
 import java.util.concurrent.CopyOnWriteArrayList;
+import java.util.stream.Collectors;
 import java.util.stream.IntStream;
 import java.util.stream.Stream;
 import javax.sql.DataSource;
@@ -272,6 +273,53 @@ class BulkAddTest {
                                 .mapToObj(i -> request("t", i, JobSpec.builder().jobKey("l" + i % 6_000)))))
                 .withMessageContaining("requests[6000].jobKey");
         assertThat(db.jobs()).isEqualTo(11_000);
+    }
+
+    @Test
+    void jobsThatWaitRunOrAreMissingUnderTheirKeysAreTreatedOneByOneWithinALargeBatch() {
+        int total = 6_000;
+        JobRequest[] first = IntStream.range(0, total)
+                .filter(i -> i % 3 != 0)
+                .mapToObj(i -> request("t", List.of(i), JobSpec.builder().jobKey("k" + i)))
+                .toArray(JobRequest[]::new);
+        List<Job> before = db.scheduler().addJobs(List.of(first));
+        db.sql("update {schema}._private_jobs set locked_at = now(), locked_by = 'w', attempts = 1 where id % 300 = 0")
+                .update();
+        Map<String, Long> idsBefore = before.stream().collect(Collectors.toMap(Job::key, Job::id));
+
+        List<Job> after = db.scheduler()
+                .addJobs(IntStream.range(0, total)
+                        .map(i -> total - 1 - i)
+                        .mapToObj(i -> request(
+                                "u" + i % 2,
+                                List.of("new"),
+                                JobSpec.builder().jobKey("k" + i).queueName("q" + i % 5)))
+                        .toList());
+
+        assertThat(after)
+                .extracting(Job::key)
+                .containsExactlyElementsOf(IntStream.range(0, total)
+                        .mapToObj(i -> "k" + (total - 1 - i))
+                        .toList());
+        for (Job job : after) {
+            int i = Integer.parseInt(job.key().substring(1));
+            Long idBefore = idsBefore.get(job.key());
+            boolean updated = idBefore != null && idBefore % 300 != 0;
+            assertThat(job.id() == (idBefore == null ? -1 : idBefore))
+                    .as(job.key())
+                    .isEqualTo(updated);
+            assertThat(job.revision()).isEqualTo(updated ? 1 : 0);
+            assertThat(job.payload().replace(" ", "")).isEqualTo(updated ? "[" + i + ",\"new\"]" : "[\"new\"]");
+            assertThat(job.taskIdentifier()).isEqualTo("u" + i % 2);
+            assertThat(job.queueName()).isEqualTo("q" + i % 5);
+        }
+        assertThat(db.sql("select count(*) from {schema}._private_jobs where key is null and locked_by = 'w' and"
+                                + " attempts = max_attempts and id % 300 = 0")
+                        .query(Long.class)
+                        .single())
+                .as("retired")
+                .isEqualTo(
+                        idsBefore.values().stream().filter(id -> id % 300 == 0).count());
     }
 
     private static JobRequest request(String task, Object payload, JobSpec.Builder spec) {

@@ -86,7 +86,7 @@ public final class JdbcJobScheduler implements JobScheduler {
     }
 
     private static final String ADD_PLAIN = """
-            select job_id, added_at from {schema}.pgworker_add_job(?, ?::json, ?, ?, ?, ?, ?)
+            select {schema}.pgworker_add_job(?, ?::json, ?, ?, ?, ?, ?), now()
             """;
 
     private Job addPlain(Connection connection, String identifier, String payload, JobSpec spec) throws SQLException {

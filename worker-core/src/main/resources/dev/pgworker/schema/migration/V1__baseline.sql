@@ -687,13 +687,14 @@ comment on function "${schema}".add_jobs("${schema}".job_spec[], boolean) is
 -- The two functions below write the rows that add_job and add_jobs write for jobs without a key, and return only what the caller
 -- cannot know: a Java caller has the rest, and a row of 17 columns costs more than half as much to return as to insert.
 create or replace function "${schema}".pgworker_add_job(
-  identifier text, payload json, queue_name text, run_at timestamptz, max_attempts int, priority int, flags text[],
-  out job_id bigint, out added_at timestamptz
-) language plpgsql volatile as $$
+  identifier text, payload json, queue_name text, run_at timestamptz, max_attempts int, priority int, flags text[]
+) returns bigint
+language plpgsql volatile as $$
 declare
   task int;
   queue int;
   stored_flags jsonb;
+  job_id bigint;
 begin
   select t.id into task from "${schema}"._private_tasks t where t.identifier = pgworker_add_job.identifier;
   if not found then
@@ -714,12 +715,13 @@ begin
   insert into "${schema}"._private_jobs as j (job_queue_id, task_id, payload, priority, run_at, max_attempts, flags)
     values (queue, task, coalesce(pgworker_add_job.payload, '{}'), coalesce(pgworker_add_job.priority, 0),
       coalesce(pgworker_add_job.run_at, now()), coalesce(pgworker_add_job.max_attempts, 25), stored_flags)
-    returning j.id, j.created_at into job_id, added_at;
+    returning j.id into job_id;
   perform pg_notify('jobs:insert', '{"r":' || random() || ',"count":1}');
+  return job_id;
 end
 $$;
 comment on function "${schema}".pgworker_add_job(text, json, text, timestamptz, int, int, text[]) is
-  'Adds a job without a key as add_job does; returns its id and the time of its creation.';
+  'Adds a job without a key as add_job does; returns its id. It was created now().';
 
 -- Element i of every array belongs to job i; an array that is null or too short stands for nulls. Each element of flags is the text
 -- of an array, because arrays of arrays must be rectangular. Joins are hashed: names repeat, so a lookup for each row costs more.
