@@ -545,6 +545,7 @@ declare
   repeated text;
   keys text[];
   ids bigint[];
+  taken text[];
   waiting text[];
   jobs "${schema}"._private_jobs[];
   left_over record;
@@ -585,7 +586,8 @@ begin
       jobs := null;
       -- Keys that look free: one statement. Those that somebody takes meanwhile are left over. A patient try may wait below while it
       -- holds rows, so it must not have taken keys out of order.
-      if attempt <= patience or not exists (select from "${schema}"._private_jobs j where j.key = any(keys)) then
+      taken := array(select j.key from "${schema}"._private_jobs j where j.key = any(keys));
+      if attempt <= patience or cardinality(taken) = 0 then
         with put as (
           insert into "${schema}"._private_jobs as j
             (id, job_queue_id, task_id, payload, priority, run_at, max_attempts, key, flags)
@@ -596,8 +598,7 @@ begin
           from unnest(specs) with ordinality s(identifier, payload, queue_name, run_at, max_attempts, job_key, priority, flags, place)
           left join "${schema}"._private_tasks t on t.identifier = s.identifier
           left join "${schema}"._private_job_queues q on q.queue_name = s.queue_name
-          where s.job_key is not null
-            and not exists (select from "${schema}"._private_jobs taken where taken.key = s.job_key)
+          where s.job_key is not null and s.job_key not in (select unnest(taken))
           order by s.job_key collate "C"
           on conflict (key) do nothing
           returning *)
@@ -627,11 +628,13 @@ begin
               revision = j.revision + 1,
               flags = case when s.flags is not null then "${schema}".pgworker_flags(s.flags) end,
               updated_at = now()
+            -- "offset 0", "is true" and the ctid leave one plan only, which fits any number of jobs: hash the keys, look up each.
             from unnest(specs) s
+            cross join lateral (
+              select n.ctid as place from "${schema}"._private_jobs n where n.key = s.job_key offset 0) found
             join "${schema}"._private_tasks t on t.identifier = s.identifier
             left join "${schema}"._private_job_queues q on q.queue_name = s.queue_name
-            -- "is true" keeps this a hashed lookup, which a semi join with two arrays of unknown length might not be
-            where j.key = s.job_key and (s.job_key in (select unnest(waiting))) is true
+            where j.ctid = found.place and (s.job_key in (select unnest(waiting))) is true
             returning j.*)
         select jobs || array_agg(put::"${schema}"._private_jobs) into jobs from put;
       end if;
