@@ -106,6 +106,7 @@ final class RunningWorker {
                 events,
                 outage);
         continuations.connect(executor::submit);
+        audit.connect(fetchLoop::capacityFreed);
         completer.connect(fetchLoop::capacityFreed, fetchLoop::jobsMayBeDue);
         localQueue.connect(fetchLoop::capacityFreed);
         listener = new NotificationListener(

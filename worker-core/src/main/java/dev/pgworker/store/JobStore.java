@@ -259,6 +259,24 @@ public final class JobStore {
         });
     }
 
+    private static final String HELD_QUEUES = """
+            select queue_name from {schema}._private_job_queues where locked_by = ?
+            """;
+
+    /** Reads the names of the queues that this worker has locked. Scans the table: for rare occasions. */
+    public List<String> heldQueues() throws SQLException {
+        return call(HELD_QUEUES, (connection, statement) -> {
+            statement.setString(1, workerId);
+            List<String> names = new ArrayList<>();
+            try (ResultSet rows = statement.executeQuery()) {
+                while (rows.next()) {
+                    names.add(rows.getString(1));
+                }
+            }
+            return names;
+        });
+    }
+
     private static final String NEXT_DUE = """
             select {schema}.pgworker_next_due(task_ids => ?, elapsed => ?)
             """;
