@@ -42,8 +42,8 @@ public final class LocalQueue {
     private final int longestRun;
     private final long timeToLiveNanos;
 
-    /** Called, holding no lock of this, when the end or the start of a job makes room. */
-    private volatile Runnable roomFreed = () -> {};
+    /** Called, holding no lock of this, when there is room again or jobs are to be given back. */
+    private volatile Runnable changed = () -> {};
 
     @GuardedBy("this") private final PriorityQueue<Claimed> ready = new PriorityQueue<>(START_ORDER);
 
@@ -103,9 +103,9 @@ public final class LocalQueue {
         private boolean expired;
     }
 
-    /** Says whom to tell about room. Call before any job arrives. */
-    public void connect(Runnable onRoomFreed) {
-        roomFreed = onRoomFreed;
+    /** Says whom to tell about room and about jobs to give back. Call before any job arrives. */
+    public void connect(Runnable onChange) {
+        changed = onChange;
     }
 
     /** Returns how many jobs may be claimed; 0 while enough jobs wait, so that claims are not small. */
@@ -129,7 +129,22 @@ public final class LocalQueue {
      * @return how many runners to start, or -1 if the queue is closed and the jobs are to be given back; they count as
      *     claimed in either case
      */
-    synchronized int add(List<Job> jobs) {
+    int add(List<Job> jobs) {
+        boolean newlyExpired;
+        int runnersToStart;
+        synchronized (this) {
+            boolean noneExpired = expired.isEmpty();
+            takeIn(jobs);
+            newlyExpired = noneExpired && !expired.isEmpty();
+            runnersToStart = closed ? -1 : missingRunners();
+        }
+        if (newlyExpired) {
+            changed.run();
+        }
+        return runnersToStart;
+    }
+
+    @GuardedBy("this") private void takeIn(List<Job> jobs) {
         long time = System.nanoTime();
         for (Job job : jobs) {
             unsettled.merge(job.id(), 1, Integer::sum);
@@ -142,7 +157,6 @@ public final class LocalQueue {
                 put(new Claimed(job, time), lane);
             }
         }
-        return closed ? -1 : missingRunners();
     }
 
     @GuardedBy("this") private void put(Claimed claimed, @Nullable Lane lane) {
@@ -184,18 +198,19 @@ public final class LocalQueue {
      * @param nanos how long it took
      */
     @Nullable Job next(@Nullable Job ended, long nanos) {
-        boolean roomForMore;
+        boolean worthALook;
         Job next;
         synchronized (this) {
             boolean noRoom = free() == 0;
             if (ended != null) {
                 end(ended, nanos);
             }
+            boolean noneExpired = expired.isEmpty();
             next = poll();
-            roomForMore = noRoom && free() > 0;
+            worthALook = (noRoom && free() > 0) || (noneExpired && !expired.isEmpty());
         }
-        if (roomForMore) {
-            roomFreed.run();
+        if (worthALook) {
+            changed.run();
         }
         return next;
     }
@@ -296,7 +311,7 @@ public final class LocalQueue {
                 signOff();
             }
         }
-        roomFreed.run();
+        changed.run();
         return replaced;
     }
 

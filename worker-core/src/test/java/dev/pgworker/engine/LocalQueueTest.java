@@ -143,14 +143,18 @@ class LocalQueueTest {
         Job first = job(1, "q", 0);
         Job second = job(2, "q", 0);
         Job plain = job(3, null, 0);
+        int[] told = new int[1];
+        impatient.connect(() -> told[0]++);
         impatient.add(List.of(first, second, plain));
 
         assertThat(impatient.next(null, 0)).isNull();
+        assertThat(told[0]).isEqualTo(1);
         assertThat(impatient.nanosUntilExpired()).isZero();
         assertThat(impatient.takeExpired()).containsExactlyInAnyOrder(first, second, plain);
         // Until they are given back, a later job of their queue must not start.
         Job third = job(4, "q", 0);
         impatient.add(List.of(third));
+        assertThat(told[0]).isEqualTo(2);
         assertThat(impatient.takeExpired()).containsExactly(third);
         assertThat(impatient.plan(List.of(first)).aheads()).containsExactly(0);
         assertThat(impatient.isIdle()).isFalse();
