@@ -37,9 +37,13 @@ public final class LocalQueue {
             .thenComparing(c -> c.job.runAt())
             .thenComparingLong(c -> c.job.id());
 
+    /** After so many jobs of a queue in a row other due jobs get their turn, unless runs are longer. */
+    private static final int LEAST_TENURE = 100;
+
     private final int concurrency;
     private final int size;
     private final int longestRun;
+    private final int longestTenure;
     private final long timeToLiveNanos;
 
     /** Called, holding no lock of this, when there is room again or jobs are to be given back. */
@@ -70,6 +74,9 @@ public final class LocalQueue {
 
     @GuardedBy("this") private final Map<String, Pace> paceOfTask = new HashMap<>();
 
+    /** Whether the database holds due jobs for which there is no room. */
+    @GuardedBy("this") private boolean othersWait;
+
     @GuardedBy("this") private long settledInTotal;
 
     @GuardedBy("this") private boolean closed;
@@ -86,6 +93,7 @@ public final class LocalQueue {
         this.concurrency = concurrency;
         this.size = size;
         this.longestRun = longestRun;
+        longestTenure = Math.max(longestRun, LEAST_TENURE);
         timeToLiveNanos = timeToLive.toNanos();
     }
 
@@ -99,6 +107,8 @@ public final class LocalQueue {
         private @Nullable Job current;
         /** How many of its jobs are {@link LocalQueue#unsettled}. */
         private int unsettled;
+        /** How many of its jobs have been claimed since this worker locked it. */
+        private int tenure;
         /** Set when jobs of it are being given back: no later one may start before. */
         private boolean expired;
     }
@@ -152,6 +162,7 @@ public final class LocalQueue {
             if (job.queueName() != null) {
                 lane = lanes.computeIfAbsent(job.queueName(), name -> new Lane());
                 lane.unsettled++;
+                lane.tenure++;
             }
             if (!closed) {
                 put(new Claimed(job, time), lane);
@@ -340,7 +351,8 @@ public final class LocalQueue {
 
     /**
      * Says what a write of these jobs' outcomes does with their queues: a queue goes on if more of its jobs are here, and
-     * as many more are claimed as handlers of that task finish within a moment, but at least one if none is here.
+     * as many more are claimed as handlers of that task finish within a moment, but at least one if none is here. A queue
+     * that has had many jobs in a row ends if others wait.
      */
     synchronized Lanes plan(List<Job> written) {
         Map<String, Integer> counts = new HashMap<>();
@@ -365,7 +377,7 @@ public final class LocalQueue {
                     goingOn.add(job.id());
                 }
                 if (!closed && !lane.expired && planned.add(job.queueName())) {
-                    ahead = toClaim(job, others, room);
+                    ahead = toClaim(lane, job, others, room);
                 }
             }
             aheads.add(ahead);
@@ -374,11 +386,21 @@ public final class LocalQueue {
         return new Lanes(aheads, goingOn);
     }
 
-    @GuardedBy("this") private int toClaim(Job job, int others, int room) {
-        Pace ofTask = paceOfTask.get(job.taskIdentifier());
-        int run = ofTask == null ? 0 : ofTask.jobs(1, longestRun);
-        int more = Math.min(run - others, room);
-        return Math.max(more, others == 0 ? 1 : 0);
+    @GuardedBy("this") private int toClaim(Lane lane, Job job, int others, int room) {
+        int more = Math.min(runOf(job.taskIdentifier()) - others, room);
+        int most = othersWait ? longestTenure - lane.tenure : Integer.MAX_VALUE;
+        return Math.max(0, Math.min(Math.max(more, others == 0 ? 1 : 0), most));
+    }
+
+    /** Returns how many jobs of a queue to claim together if the first is of this task. */
+    public synchronized int runOf(String taskIdentifier) {
+        Pace ofTask = paceOfTask.get(taskIdentifier);
+        return ofTask == null ? 1 : Math.max(1, ofTask.jobs(1, longestRun));
+    }
+
+    /** Says whether the database holds due jobs for which there is no room: queues then end after a while. */
+    synchronized void othersWait(boolean wait) {
+        othersWait = wait;
     }
 
     /** Forgets jobs whose outcome is written. */
