@@ -189,6 +189,25 @@ class LocalQueueTest {
     }
 
     @Test
+    void aQueueThatHasHadManyJobsInARowEndsIfOthersWait() {
+        Job before = job(ids++, "q", 0);
+        add(List.of(before));
+        for (int i = 1; i < 100; i++) {
+            assertThat(queue.plan(List.of(before)).aheads()).containsExactly(1);
+            Job next = job(ids++, "q", 0);
+            add(List.of(next));
+            settle(before);
+            before = next;
+            queue.othersWait(true);
+        }
+        assertThat(queue.plan(List.of(before)).aheads()).containsExactly(0);
+        assertThat(queue.plan(List.of(before)).goingOn()).isEmpty();
+
+        queue.othersWait(false);
+        assertThat(queue.plan(List.of(before)).aheads()).containsExactly(1);
+    }
+
+    @Test
     void aClosedQueueStartsAndClaimsNothing() {
         Job first = job(1, "q", 0);
         Job second = job(2, "q", 0);
