@@ -1189,8 +1189,8 @@ set enable_hashjoin = off set enable_mergejoin = off set jit = off as $$
 #variable_conflict use_column
 declare
   few constant int := 50;
-  spare constant int := 8 + wanted + wanted / 2;
   long constant boolean := coalesce(1 < any(runs), false);
+  spare constant int := 8 + wanted + case when long then wanted / 8 else wanted / 2 end;
   -- A few queues with many jobs each are the usual case of fast jobs.
   shallow boolean := long;
   queues int[];
@@ -1211,7 +1211,7 @@ begin
     run_queues := null;
     share := 0;
     if shallow then
-      queues := "${schema}".pgworker_lanes(task_ids, few + wanted / 8, forbidden, few + wanted / 8);
+      queues := "${schema}".pgworker_lanes(task_ids, 8 + wanted / 16, forbidden, few + wanted / 4);
     else
       queues := "${schema}".pgworker_lanes(task_ids, wanted, forbidden, 100 + 2 * wanted);
     end if;
