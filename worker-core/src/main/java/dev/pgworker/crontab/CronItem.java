@@ -3,6 +3,7 @@ package dev.pgworker.crontab;
 import java.lang.reflect.Type;
 import java.time.Duration;
 import java.time.Instant;
+import java.time.LocalDate;
 import java.time.LocalDateTime;
 import java.time.ZoneId;
 import java.time.ZoneOffset;
@@ -24,6 +25,8 @@ import dev.pgworker.job.Task;
  * the elapsed time instead.
  */
 public final class CronItem {
+
+    private static final Duration YEARS_TO_LOOK_AHEAD = Duration.ofDays(9 * 366);
 
     private final String identifier;
     private final String task;
@@ -91,6 +94,11 @@ public final class CronItem {
         return zone;
     }
 
+    /** Returns when the item is due: minute, hour, day of month, month and day of week, one space between. */
+    public String schedule() {
+        return pattern.text();
+    }
+
     CronPattern pattern() {
         return pattern;
     }
@@ -137,6 +145,30 @@ public final class CronItem {
         }
         ZoneOffsetTransition change = rules.nextTransition(tick.minus(1, ChronoUnit.MINUTES));
         return change != null && !change.getInstant().isAfter(tick) && change.isGap() && isDueWithin(change);
+    }
+
+    /**
+     * Returns the first minute after the given instant in which the item is due, or null if there is none in the next
+     * nine years, which have a 29 February whatever the century.
+     */
+    @Nullable Instant nextDue(Instant after) {
+        ZoneId local = zone == null ? ZoneOffset.UTC : zone;
+        Instant hour = after.truncatedTo(ChronoUnit.HOURS);
+        Instant end = hour.plus(YEARS_TO_LOOK_AHEAD);
+        while (hour.isBefore(end)) {
+            LocalDate first = LocalDate.ofInstant(hour.minus(1, ChronoUnit.MINUTES), local);
+            Instant next = hour.plus(1, ChronoUnit.HOURS);
+            LocalDate last = LocalDate.ofInstant(next, local);
+            if (first.datesUntil(last.plusDays(1)).anyMatch(pattern::matchesDate)) {
+                for (Instant minute = hour; minute.isBefore(next); minute = minute.plus(1, ChronoUnit.MINUTES)) {
+                    if (minute.isAfter(after) && isDueAt(minute)) {
+                        return minute;
+                    }
+                }
+            }
+            hour = next;
+        }
+        return null;
     }
 
     private boolean isDueWithin(ZoneOffsetTransition gap) {
