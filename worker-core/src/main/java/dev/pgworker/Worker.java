@@ -251,8 +251,8 @@ public final class Worker implements AutoCloseable {
          *
          * @throws dev.pgworker.task.HandlerDefinitionException if two tasks have the same identifier, or if a handler is
          *     transactional and there is no transaction manager
-         * @throws IllegalArgumentException if two recurring jobs have the same identifier, or if the payload of one is
-         *     not written as a JSON object
+         * @throws dev.pgworker.crontab.CrontabException if two recurring jobs have the same identifier
+         * @throws IllegalArgumentException if the payload of a recurring job is not written as a JSON object
          */
         public Worker build() {
             TaskRegistry registry = TaskRegistry.of(tasks);

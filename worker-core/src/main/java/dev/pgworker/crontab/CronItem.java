@@ -28,6 +28,7 @@ public final class CronItem {
 
     private static final Duration YEARS_TO_LOOK_AHEAD = Duration.ofDays(9 * 366);
 
+    private final Place place;
     private final String identifier;
     private final String task;
     private final CronPattern pattern;
@@ -40,12 +41,14 @@ public final class CronItem {
     /**
      * Makes an item whose parts have been checked.
      *
+     * @param place where it is declared, for messages
      * @param zone whose local time the pattern means; null for the crontab's own
      * @param spec how each job is scheduled; its {@code runAt} is null
      * @param payload what each job's payload holds besides {@code _cron}; null for nothing
      * @param payloadType as what the payload is written; null for its run-time type
      */
     CronItem(
+            Place place,
             String identifier,
             String task,
             CronPattern pattern,
@@ -54,6 +57,7 @@ public final class CronItem {
             JobSpec spec,
             @Nullable Object payload,
             @Nullable Type payloadType) {
+        this.place = place;
         this.identifier = identifier;
         this.task = task;
         this.pattern = pattern;
@@ -94,6 +98,10 @@ public final class CronItem {
         return zone;
     }
 
+    Place place() {
+        return place;
+    }
+
     /** Returns when the item is due: minute, hour, day of month, month and day of week, one space between. */
     public String schedule() {
         return pattern.text();
@@ -122,7 +130,9 @@ public final class CronItem {
 
     /** Returns this item with the given zone, unless it has one of its own. */
     CronItem withDefaultZone(ZoneId other) {
-        return zone == null ? new CronItem(identifier, task, pattern, other, fill, spec, payload, payloadType) : this;
+        return zone == null
+                ? new CronItem(place, identifier, task, pattern, other, fill, spec, payload, payloadType)
+                : this;
     }
 
     /**

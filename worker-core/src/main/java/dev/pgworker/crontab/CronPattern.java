@@ -3,6 +3,7 @@ package dev.pgworker.crontab;
 import java.time.LocalDate;
 import java.time.LocalDateTime;
 import java.util.List;
+import java.util.regex.MatchResult;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 
@@ -20,6 +21,21 @@ record CronPattern(String text, long minutes, long hours, long days, long months
             new Field("day of month", 1, 31),
             new Field("month", 1, 12),
             new Field("day of week", 0, 6));
+
+    private static final Pattern WORD = Pattern.compile("\\S+");
+
+    /** Reads a pattern: five fields with space between; what is wrong goes to the sink. */
+    static CronPattern parse(String text, ProblemSink problems) {
+        List<MatchResult> fields = WORD.matcher(text).results().toList();
+        if (fields.size() != FIELDS.size()) {
+            problems.add(0, text, "must be minute, hour, day of month, month, day of week");
+            return new CronPattern(text, 0, 0, 0, 0, 0);
+        }
+        return parse(
+                fields.stream().map(MatchResult::group).toList(),
+                fields.stream().mapToInt(MatchResult::start).toArray(),
+                problems);
+    }
 
     /** Reads five fields, of which each starts at the given column; what is wrong goes to the sink. */
     static CronPattern parse(List<String> fields, int[] columns, ProblemSink problems) {
