@@ -51,9 +51,13 @@ final class HandlerBeans {
     Set<Class<?>> classes() {
         Set<Class<?>> classes = new LinkedHashSet<>();
         beanNames().forEach(name -> {
-            Class<?> type = targetClass(name);
-            if (type != null) {
-                classes.add(type);
+            try {
+                Class<?> type = targetClass(name);
+                if (type != null) {
+                    classes.add(type);
+                }
+            } catch (IllegalStateException | LinkageError e) {
+                log.debug("The class of bean {} cannot be read", name, e);
             }
         });
         return classes;

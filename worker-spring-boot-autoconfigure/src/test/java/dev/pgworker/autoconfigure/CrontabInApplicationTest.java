@@ -148,14 +148,19 @@ class CrontabInApplicationTest {
 
     @Test
     void theAdministrationIsABeanThatMayBeInjectedAnywhere() {
-        db.runner().withBean(Operator.class).withBean(Jobs.class).run(context -> {
-            CronAdmin crons = context.getBean(Operator.class).crons;
-            assertThat(crons.list()).extracting(CronItemStatus::identifier).containsExactly("early", "late");
-            assertThat(crons.pause("late")).isTrue();
-            assertThat(crons.find("late")).get().matches(CronItemStatus::isPaused);
-            assertThat(crons.resume("late")).isTrue();
-            assertThat(crons.trigger("early").taskIdentifier()).isEqualTo("annotated");
-        });
+        db.runner()
+                .withBean(Operator.class)
+                .withBean("onlySeenWhenItExists", Object.class, Jobs::new)
+                .run(context -> {
+                    CronAdmin crons = context.getBean(Operator.class).crons;
+                    assertThat(crons.list())
+                            .extracting(CronItemStatus::identifier)
+                            .containsExactly("early", "late");
+                    assertThat(crons.pause("late")).isTrue();
+                    assertThat(crons.find("late")).get().matches(CronItemStatus::isPaused);
+                    assertThat(crons.resume("late")).isTrue();
+                    assertThat(crons.trigger("early").taskIdentifier()).isEqualTo("annotated");
+                });
     }
 
     @Test
