@@ -35,6 +35,7 @@ import dev.pgworker.engine.JobExecutor;
 import dev.pgworker.engine.JobRunner;
 import dev.pgworker.engine.LocalQueue;
 import dev.pgworker.engine.NotificationListener;
+import dev.pgworker.engine.Vacuum;
 import dev.pgworker.event.WorkerEvent;
 import dev.pgworker.event.WorkerEvents;
 import dev.pgworker.job.Job;
@@ -42,6 +43,7 @@ import dev.pgworker.lifecycle.Outage;
 import dev.pgworker.recovery.Heartbeat;
 import dev.pgworker.store.CrontabStore;
 import dev.pgworker.store.JobStore;
+import dev.pgworker.store.JobsTable;
 import dev.pgworker.store.WorkerStore;
 
 /** One run of a worker, from start to stop, under one id: wires the services and stops them in order. */
@@ -70,6 +72,7 @@ final class RunningWorker {
     private final FetchLoop fetchLoop;
     private final NotificationListener listener;
     private final Heartbeat heartbeat;
+    private final @Nullable Vacuum vacuum;
     private final @Nullable CronScheduler cron;
 
     /** Wires a run. {@code onBreakingMigration} is called when this worker cannot go on with the schema. */
@@ -122,6 +125,9 @@ final class RunningWorker {
                 metadata(),
                 settings.heartbeatInterval(),
                 outage);
+        vacuum = settings.vacuum()
+                ? new Vacuum(new JobsTable(parts.dataSource(), parts.schema()), localQueue, outage)
+                : null;
         cron = parts.cron().isEmpty()
                 ? null
                 : new CronScheduler(
@@ -150,6 +156,9 @@ final class RunningWorker {
         completer.start();
         listener.start();
         fetchLoop.start();
+        if (vacuum != null) {
+            vacuum.start();
+        }
         if (cron != null) {
             cron.start();
         }
@@ -160,6 +169,10 @@ final class RunningWorker {
         log.info("Worker {} stops", id);
         if (cron != null) {
             cron.stop(SERVICE_STOP_LIMIT);
+        }
+        if (vacuum != null) {
+            vacuum.cancel();
+            vacuum.stop(SERVICE_STOP_LIMIT);
         }
         listener.stop(SERVICE_STOP_LIMIT);
         fetchLoop.stop(SERVICE_STOP_LIMIT);
