@@ -163,6 +163,13 @@ create table if not exists "${schema}"._private_known_crontabs (
 );
 comment on table "${schema}"._private_known_crontabs is 'Crontab entries that a worker has registered, with their last execution.';
 
+create table if not exists "${schema}".pgworker_paused_crontabs (
+  identifier text constraint pgworker_paused_crontabs_pkey primary key,
+  paused_at timestamptz not null default clock_timestamp()
+);
+comment on table "${schema}".pgworker_paused_crontabs is
+  'Crontab entries that PgWorkers do not execute, known or not yet; other Graphile Workers do not look here.';
+
 create table if not exists "${schema}"._private_workers (
   id text constraint _private_workers_pkey primary key,
   last_heartbeat_at timestamptz not null,
