@@ -2,6 +2,8 @@ package dev.pgworker;
 
 import java.time.Duration;
 
+import dev.pgworker.recovery.RecoverySettings;
+
 /**
  * How a worker works.
  *
@@ -17,7 +19,7 @@ import java.time.Duration;
  * @param shutdownGracePeriod how long handlers may go on when the worker stops, before they are interrupted; 5 s unless
  *     set
  * @param interruptedJobRetryDelay when a job that was interrupted by a stop runs again; 30 s unless set
- * @param heartbeatInterval how often the worker tells the database that it lives; positive, 30 s unless set
+ * @param recovery how dead workers are told from living ones, and what becomes of their jobs
  */
 public record WorkerSettings(
         int concurrency,
@@ -27,7 +29,7 @@ public record WorkerSettings(
         Duration pollInterval,
         Duration shutdownGracePeriod,
         Duration interruptedJobRetryDelay,
-        Duration heartbeatInterval) {
+        RecoverySettings recovery) {
 
     private static final int MOST_CONCURRENCY = 10_000;
     private static final int LARGEST_LOCAL_QUEUE = 10_000;
@@ -47,7 +49,6 @@ public record WorkerSettings(
         requirePositive("pollInterval", pollInterval);
         requireNotNegative("shutdownGracePeriod", shutdownGracePeriod);
         requireNotNegative("interruptedJobRetryDelay", interruptedJobRetryDelay);
-        requirePositive("heartbeatInterval", heartbeatInterval);
     }
 
     /** Returns a builder that has the defaults. */
@@ -86,7 +87,7 @@ public record WorkerSettings(
         private Duration pollInterval = Duration.ofSeconds(2);
         private Duration shutdownGracePeriod = Duration.ofSeconds(5);
         private Duration interruptedJobRetryDelay = Duration.ofSeconds(30);
-        private Duration heartbeatInterval = Duration.ofSeconds(30);
+        private RecoverySettings recovery = RecoverySettings.DEFAULT;
 
         private Builder() {}
 
@@ -132,9 +133,9 @@ public record WorkerSettings(
             return this;
         }
 
-        /** Sets how often the worker tells the database that it lives. */
-        public Builder heartbeatInterval(Duration heartbeatInterval) {
-            this.heartbeatInterval = heartbeatInterval;
+        /** Sets how dead workers are told from living ones, and what becomes of their jobs. */
+        public Builder recovery(RecoverySettings recovery) {
+            this.recovery = recovery;
             return this;
         }
 
@@ -152,7 +153,7 @@ public record WorkerSettings(
                     pollInterval,
                     shutdownGracePeriod,
                     interruptedJobRetryDelay,
-                    heartbeatInterval);
+                    recovery);
         }
     }
 }

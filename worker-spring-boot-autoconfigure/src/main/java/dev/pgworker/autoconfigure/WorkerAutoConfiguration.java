@@ -36,7 +36,9 @@ import dev.pgworker.job.JobScheduler;
 import dev.pgworker.schema.SchemaMigrator;
 import dev.pgworker.schema.WorkerSchema;
 import dev.pgworker.task.ForbiddenFlags;
+import dev.pgworker.task.JobRecoveryHandler;
 import dev.pgworker.task.PayloadCodec;
+import dev.pgworker.task.RecoveryDecision;
 import dev.pgworker.task.TaskRegistration;
 
 /** Configures PgWorker on the application's data source: adding jobs always, running them unless that is disabled. */
@@ -101,8 +103,20 @@ public final class WorkerAutoConfiguration {
 
     @Bean
     @ConditionalOnMissingBean
-    JobAdmin jobAdmin(DataSource dataSource, WorkerSchema schema, WorkerSchemaInitializer initializer) {
-        return WorkerClient.jobAdmin(dataSource, schema);
+    JobAdmin jobAdmin(
+            DataSource dataSource,
+            WorkerSchema schema,
+            WorkerSettings settings,
+            ObjectProvider<JobRecoveryHandler> recoveryHandlers,
+            WorkerSchemaInitializer initializer) {
+        // Looked up when asked: a handler may well use the administration.
+        JobRecoveryHandler handlers = (job, deadWorkerId) -> recoveryHandlers
+                .orderedStream()
+                .map(handler -> handler.decide(job, deadWorkerId))
+                .filter(decision -> decision.kind() != RecoveryDecision.Kind.DEFAULT)
+                .findFirst()
+                .orElse(RecoveryDecision.useDefault());
+        return WorkerClient.jobAdmin(dataSource, schema, settings.recovery(), List.of(handlers));
     }
 
     /** What an application needs that runs jobs. */
@@ -134,6 +148,7 @@ public final class WorkerAutoConfiguration {
                 ObjectProvider<WorkerEventListener> listeners,
                 ObjectProvider<WorkerBuilderCustomizer> customizers,
                 ObjectProvider<ForbiddenFlags> forbiddenFlags,
+                ObjectProvider<JobRecoveryHandler> recoveryHandlers,
                 ObjectProvider<PlatformTransactionManager> transactionManager,
                 Environment environment) {
             List<TaskRegistration> tasks = new ArrayList<>(handlerBeans.find());
@@ -158,6 +173,7 @@ public final class WorkerAutoConfiguration {
                 builder.handlerExecutor(executor);
             }
             listeners.orderedStream().forEach(builder::listener);
+            recoveryHandlers.orderedStream().forEach(builder::recoveryHandler);
             customizers.orderedStream().forEach(customizer -> customizer.customize(builder));
             return builder.build();
         }
