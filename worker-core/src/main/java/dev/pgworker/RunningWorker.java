@@ -227,6 +227,7 @@ final class RunningWorker {
                 ? "others have declared it dead"
                 : "it could not prove its life for " + Duration.ofNanos(lease.nanosSinceRenewal());
         log.warn("Worker {} gives up its jobs and starts over under another id, because {}", id, reason);
+        executor.close();
         executor.interruptAll();
         events.publish(new WorkerEvent.WorkerLost(id, reason));
         stopClaiming();

@@ -78,8 +78,9 @@ public final class Worker implements AutoCloseable {
     }
 
     private void replaceInBackground(RunningWorker lost) {
+        // Not a daemon: between two runs it is what keeps an application alive that does nothing but work.
         Thread thread = new Thread(() -> replace(lost), "worker-restart");
-        thread.setDaemon(true);
+        thread.setDaemon(false);
         thread.start();
     }
 
