@@ -135,6 +135,7 @@ final class RunningWorker {
                 events,
                 outage);
         continuations.connect(executor::submit);
+        audit.connect(fetchLoop::capacityFreed);
         completer.connect(fetchLoop::capacityFreed, fetchLoop::jobsMayBeDue);
         localQueue.connect(fetchLoop::capacityFreed);
         lease.whenChanged(fetchLoop::capacityFreed);
@@ -296,7 +297,7 @@ final class RunningWorker {
                 long settled = localQueue.settledInTotal();
                 boolean idle = localQueue.isIdle();
                 int free = localQueue.free();
-                List<Job> jobs = free == 0 ? List.of() : store.claim(tasks, free);
+                List<Job> jobs = free == 0 ? List.of() : store.claim(tasks, free, localQueue::runOf);
                 if (!jobs.isEmpty()) {
                     executor.submit(jobs);
                 } else if (idle) {

@@ -103,6 +103,7 @@ public final class FetchLoop extends BackgroundService {
         if (mayHaveDue && wanted > 0 && ownership.mayClaim()) {
             claim(wanted);
         } else {
+            localQueue.othersWait(mayHaveDue);
             long wakeAt = mayHaveDue || dueAt == Long.MAX_VALUE || pollAt - dueAt < 0 ? pollAt : dueAt;
             long untilCheck = Math.min(audit.nanosUntilCheck(), localQueue.nanosUntilExpired());
             pause(Math.min(Math.max(wakeAt - time, 0), untilCheck));
@@ -133,7 +134,7 @@ public final class FetchLoop extends BackgroundService {
         List<Job> jobs = new ArrayList<>();
         // If this throws, whether something is due is still unknown.
         audit.during(() -> {
-            jobs.addAll(store.claim(served, wanted));
+            jobs.addAll(store.claim(served, wanted, localQueue::runOf));
             executor.submit(jobs);
         });
         if (jobs.size() < wanted) {
@@ -143,5 +144,6 @@ public final class FetchLoop extends BackgroundService {
                     : System.nanoTime() + untilDue.toNanos();
             mayHaveDue = false;
         }
+        localQueue.othersWait(mayHaveDue);
     }
 }

@@ -1264,16 +1264,17 @@ comment on function "${schema}".pgworker_busy_queues(int, int) is
 
 -- The first entry of a queue nearly always decides. Otherwise priorities are stepped over, because jobs of a better priority may
 -- lie in the future in any number.
-create or replace function "${schema}".pgworker_heads(queue_ids int[], amounts int[], task_ids int[], forbidden text[])
-returns table (queue_id int, place bigint, tid tid, priority smallint, run_at timestamptz, id bigint)
+create or replace function "${schema}".pgworker_heads(
+  queue_ids int[], amounts int[], task_ids int[], forbidden text[], most int default null
+) returns table (queue_id int, place bigint, tid tid, task_id int, priority smallint, run_at timestamptz, id bigint)
 language plpgsql stable rows 100 as $$
 #variable_conflict use_column
 begin
   return query
-    select queue.id, head.place, head.tid, head.priority, head.run_at, head.id
+    select queue.id, head.place, head.tid, head.task_id, head.priority, head.run_at, head.id
     from unnest(queue_ids, amounts) queue(id, amount)
     cross join lateral (
-      (select 1::bigint as place, first.tid, first.priority, first.run_at, first.id
+      (select 1::bigint as place, first.tid, first.task_id, first.priority, first.run_at, first.id
         from (
           select j.ctid as tid, j.priority, j.run_at, j.id, j.task_id, j.flags
           from "${schema}"._private_jobs j
@@ -1292,21 +1293,22 @@ begin
             where j.is_available and j.job_queue_id is not null and j.job_queue_id = queue.id and j.priority > l.p
             order by j.priority, j.run_at, j.id limit 1)
           from level l where l.p is not null)
-        select row_number() over () as place, f.tid, f.priority, f.run_at, f.id
+        select row_number() over () as place, f.tid, f.task_id, f.priority, f.run_at, f.id
         from level l
         cross join lateral (
-          select j.ctid as tid, j.priority, j.run_at, j.id from "${schema}"._private_jobs j
+          select j.ctid as tid, j.task_id, j.priority, j.run_at, j.id from "${schema}"._private_jobs j
           where j.is_available and j.job_queue_id is not null and j.job_queue_id = queue.id and j.priority = l.p
             and j.run_at <= now() and j.task_id = any(task_ids)
             and (forbidden is null or j.flags is null or not j.flags ?| forbidden)
           order by j.run_at, j.id limit coalesce(queue.amount, 1)) f
         limit coalesce(queue.amount, 1))
-      limit coalesce(queue.amount, 1)) head;
+      limit coalesce(queue.amount, 1)) head
+    limit most;
 end
 $$;
-comment on function "${schema}".pgworker_heads(int[], int[], int[], text[]) is
+comment on function "${schema}".pgworker_heads(int[], int[], int[], text[], int) is
   'The first due jobs of each given queue, one or so many as its amount says, that a worker with these tasks and forbidden flags may '
-  'run; locks nothing.';
+  'run, queue by queue and at most so many in all; locks nothing.';
 
 -- Finds queues worth looking at. Few of them: all. Many: those of the first due jobs, read in order; if running queues fill the
 -- front of that list, also a window of queues that begins at a random place, so that no queue can be passed over for ever.
@@ -1364,13 +1366,14 @@ $$;
 comment on function "${schema}".pgworker_lanes(int[], int, text[]) is
   'Queues in which a claim should look for a job; their number, and what is read to find them, is bounded.';
 
--- 1. Without locks: the first due job of each promising queue, cut where jobs without a queue come first.
--- 2. Lock queue rows, passing over held ones, then exactly those jobs: taking the second job of a queue because the first is held
---    would break the order. A queue whose job was lost meanwhile stays free.
+-- 1. Without locks: the first due job, or run of jobs, of each promising queue, cut where jobs without a queue come first.
+-- 2. Lock queue rows, passing over held ones, then exactly those jobs, each queue's without a gap: taking the second job of a queue
+--    because the first is held would break the order. A queue whose first job was lost meanwhile stays free.
 -- 3. Fill up with jobs without a queue, then write.
 -- If every promising queue was held, by a peer's statement that locks all of them for a moment for instance, look again shortly.
-create or replace function "${schema}".pgworker_claim(worker_id text, task_ids int[], wanted int, forbidden text[] default null)
-returns table (
+create or replace function "${schema}".pgworker_claim(
+  worker_id text, task_ids int[], wanted int, forbidden text[] default null, runs int[] default null
+) returns table (
   id bigint, queue_name text, task_id int, payload json, priority smallint, run_at timestamptz, attempts smallint,
   max_attempts smallint, last_error text, created_at timestamptz, updated_at timestamptz, key text, revision int, flags jsonb
 )
@@ -1380,8 +1383,11 @@ set enable_hashjoin = off set enable_mergejoin = off set jit = off as $$
 #variable_conflict use_column
 declare
   queues int[];
-  head_queues int[];
-  head_tids tid[];
+  long constant boolean := coalesce(1 < any(runs), false);
+  spare constant int := 8 + wanted + wanted / 2;
+  run_queues int[];
+  run_tids tid[];
+  run_places bigint[];
   share int;
   taken tid[];
   lanes int[];
@@ -1391,15 +1397,25 @@ begin
   for attempt in 1..4 loop
     taken := '{}';
     lanes := null;
-    head_queues := null;
+    run_queues := null;
+    share := null;
     queues := "${schema}".pgworker_lanes(task_ids, wanted, forbidden);
     if queues is not null then
       with recursive head as materialized (
-        select h.queue_id, h.tid, h.priority, h.run_at, h.id
+        select h.queue_id, h.tid, h.task_id, h.priority, h.run_at, h.id
         from "${schema}".pgworker_heads(
           array(select q.id from "${schema}"._private_job_queues q where q.id = any(queues) and q.locked_at is null),
           null, task_ids, forbidden) h
-        order by h.priority, h.run_at, h.id limit 8 + wanted + wanted / 2),
+        order by h.priority, h.run_at, h.id limit spare),
+      run as materialized (
+        select h.queue_id, 1::bigint as place, h.tid, h.priority, h.run_at, h.id from head h where not long
+        union all
+        select h.queue_id, h.place, h.tid, h.priority, h.run_at, h.id
+        from "${schema}".pgworker_heads(
+          array(select f.queue_id from head f order by f.priority, f.run_at, f.id),
+          array(select runs[array_position(task_ids, f.task_id)] from head f order by f.priority, f.run_at, f.id),
+          task_ids, forbidden, spare) h
+        where long),
       level(p) as (
         (select j.priority from "${schema}"._private_jobs j
           where exists (select from head) and j.is_available and j.job_queue_id is null
@@ -1422,31 +1438,42 @@ begin
       merged as (
         select m.queued, row_number() over (order by m.priority, m.run_at, m.id) as place
         from (
-          select true as queued, h.priority, h.run_at, h.id from head h
+          select true as queued, r.priority, r.run_at, r.id from run r
           union all
           select false, p.priority, p.run_at, p.id from plain p) m)
-      select array_agg(h.queue_id order by h.priority, h.run_at, h.id), array_agg(h.tid order by h.priority, h.run_at, h.id),
+      select array_agg(r.queue_id order by r.priority, r.run_at, r.id), array_agg(r.tid order by r.priority, r.run_at, r.id),
+          array_agg(r.place order by r.priority, r.run_at, r.id),
           (select count(*) from merged m where m.queued and m.place <= wanted)
-        into head_queues, head_tids, share
-        from head h;
+        into run_queues, run_tids, run_places, share
+        from run r;
     end if;
 
     if share > 0 then
-      with held as materialized (
-        select h.queue_id, h.tid
-        from unnest(head_queues, head_tids) with ordinality h(queue_id, tid, place)
-        join "${schema}"._private_job_queues q on q.id = h.queue_id and q.locked_at is null
-        order by h.place limit share
+      with first as (
+        select r.queue_id, r.number
+        from unnest(run_queues, run_places) with ordinality r(queue_id, place, number)
+        where r.place = 1),
+      held as materialized (
+        select f.queue_id
+        from first f
+        join "${schema}"._private_job_queues q on q.id = f.queue_id and q.locked_at is null
+        order by f.number limit (select count(*) from first f where f.number <= share)
         for update of q skip locked)
-      select array_agg(h.queue_id), array_agg(h.tid) into head_queues, head_tids from held h;
-      select coalesce(array_agg(t.tid), '{}'), array_agg(t.queue_id) into taken, lanes
-        from (
-          select j.ctid as tid, h.queue_id
-          from unnest(head_queues, head_tids) h(queue_id, tid)
-          join "${schema}"._private_jobs j on j.ctid = h.tid and j.job_queue_id = h.queue_id
-            and j.is_available and j.run_at <= now() and j.task_id = any(task_ids)
-            and (forbidden is null or j.flags is null or not j.flags ?| forbidden)
-          for update of j skip locked) t;
+      select array_agg(h.queue_id) into lanes from held h;
+      with mine as materialized (
+        select j.ctid as tid, r.queue_id, r.place, r.number
+        from unnest(run_queues, run_tids, run_places) with ordinality r(queue_id, tid, place, number)
+        join "${schema}"._private_jobs j on j.ctid = r.tid and j.job_queue_id = r.queue_id
+          and j.is_available and j.run_at <= now() and j.task_id = any(task_ids)
+          and (forbidden is null or j.flags is null or not j.flags ?| forbidden)
+        where r.queue_id = any(lanes)
+        for update of j skip locked),
+      gapless as (
+        select m.tid, m.queue_id, m.number
+        from (select m.*, row_number() over (partition by m.queue_id order by m.place) as nth from mine m) m
+        where m.nth = m.place
+        order by m.number limit share)
+      select coalesce(array_agg(g.tid), '{}'), array_agg(distinct g.queue_id) into taken, lanes from gapless g;
       if lanes is not null then
         update "${schema}"._private_job_queues q set locked_at = now(), locked_by = worker_id where q.id = any(lanes);
       end if;
@@ -1495,9 +1522,10 @@ begin
       order by c.priority, c.run_at, c.id;
 end
 $$;
-comment on function "${schema}".pgworker_claim(text, int[], int, text[]) is
+comment on function "${schema}".pgworker_claim(text, int[], int, text[], int[]) is
   'Locks at most wanted due jobs of these tasks for the worker, counts the attempt and returns them in the order priority, run_at, '
-  'id. Of a queue it takes one job, the first, and only while no worker has it locked. Jobs with a forbidden flag are passed over. '
+  'id. Of a queue it takes the first job, or as many of the first as runs says at the place of that job''s task, and only while no '
+  'worker has it locked. Jobs with a forbidden flag are passed over. '
   'Waits for no lock, so a short answer does not prove that there is no more: ask again after a notification.';
 
 -- A queue that goes on keeps its row as it is, but for a lock that grows old: peers release those of four hours.
