@@ -153,6 +153,7 @@ final class RunningWorker {
         sweep = new Sweep(
                 id,
                 recovery,
+                Sweep.firstRelease(),
                 new SweepStore(parts.dataSource(), parts.schema(), parts.recoveryHandlers()),
                 workers,
                 lease,

@@ -34,6 +34,12 @@ public final class Sweep extends BackgroundService {
     /** Looking for orphans reads all jobs; this keeps it from taking more than a hundredth of the time. */
     private static final int ORPHANS_SHARE = 100;
 
+    /** Old locks are released every 8 to 10 minutes, as by Node.js. */
+    private static final Duration RELEASE = Duration.ofMinutes(8);
+
+    private static final Duration RELEASE_SPREAD = Duration.ofMinutes(2);
+    private static final Duration FIRST_RELEASE = Duration.ofMinutes(1);
+
     private static final Duration LONG_RUN = Duration.ofHours(1);
 
     private final String workerId;
@@ -47,16 +53,18 @@ public final class Sweep extends BackgroundService {
     // Owned by the thread.
     private long sweepAt = System.nanoTime();
     private long orphansAt = sweepAt;
-    private long releaseAt = sweepAt + random(Duration.ZERO, Duration.ofMinutes(1));
+    private long releaseAt;
 
     /**
      * Creates the sweep of one worker.
      *
+     * @param firstRelease after how long to release old locks for the first time
      * @param longRunning returns the ids of the jobs that this worker has been running for an hour or more
      */
     public Sweep(
             String workerId,
             RecoverySettings settings,
+            Duration firstRelease,
             SweepStore sweeps,
             WorkerStore workers,
             Lease lease,
@@ -66,11 +74,17 @@ public final class Sweep extends BackgroundService {
         super("worker-sweep", true, outage);
         this.workerId = workerId;
         this.settings = settings;
+        this.releaseAt = sweepAt + firstRelease.toNanos();
         this.sweeps = sweeps;
         this.workers = workers;
         this.lease = lease;
         this.longRunning = longRunning;
         this.events = events;
+    }
+
+    /** Returns when a worker that starts is to release old locks for the first time: soon, but not all workers at once. */
+    public static Duration firstRelease() {
+        return random(FIRST_RELEASE);
     }
 
     /** Returns for how long a job has to run to be one of the long ones. */
@@ -100,7 +114,8 @@ public final class Sweep extends BackgroundService {
         if (released > 0) {
             log.warn("Released {} jobs that were locked for more than four hours by workers that are gone", released);
         }
-        releaseAt = System.nanoTime() + random(Duration.ofMinutes(8), Duration.ofMinutes(10));
+        releaseAt =
+                System.nanoTime() + RELEASE.toNanos() + random(RELEASE_SPREAD).toNanos();
     }
 
     /** Returns false if this is not the moment: another sweep is at work, or this worker's own life is in doubt. */
@@ -156,7 +171,7 @@ public final class Sweep extends BackgroundService {
         return a.compareTo(b) < 0 ? a : b;
     }
 
-    private static long random(Duration least, Duration most) {
-        return ThreadLocalRandom.current().nextLong(least.toNanos(), most.toNanos() + 1);
+    private static Duration random(Duration most) {
+        return Duration.ofNanos(ThreadLocalRandom.current().nextLong(most.toNanos()));
     }
 }
