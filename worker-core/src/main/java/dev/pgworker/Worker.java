@@ -47,6 +47,8 @@ public final class Worker implements AutoCloseable {
 
     @GuardedBy("this") private @Nullable RunningWorker running;
 
+    @GuardedBy("this") private boolean advised;
+
     private Worker(WorkerParts parts) {
         this.parts = parts;
     }
@@ -62,7 +64,8 @@ public final class Worker implements AutoCloseable {
     /** Starts the worker and returns at once; does nothing if it runs. The database need not be reachable. */
     public synchronized void start() {
         if (running == null) {
-            if (!parts.settings().recovery().enabled()) {
+            if (!parts.settings().recovery().enabled() && !advised) {
+                advised = true;
                 log.info("worker.recovery.enabled is false: jobs of a worker that is killed stay locked for four hours,"
                         + " or until somebody recovers them");
             }
@@ -86,14 +89,27 @@ public final class Worker implements AutoCloseable {
 
     /** Waits without the lock for the lost run to end, which may take as long as an outage. */
     private void replace(RunningWorker lost) {
-        if (lost.abandon()) {
-            synchronized (this) {
-                if (running == lost) {
-                    RunningWorker fresh = startRun();
-                    running = fresh;
-                    fresh.publish(new WorkerEvent.WorkerReplaced(fresh.id(), lost.id()));
-                }
+        try {
+            if (lost.abandon()) {
+                startOver(lost);
             }
+        } catch (RuntimeException | Error e) {
+            log.error("The worker could not start over; it runs no longer", e);
+            forget(lost);
+        }
+    }
+
+    private synchronized void startOver(RunningWorker lost) {
+        if (running == lost) {
+            RunningWorker fresh = startRun();
+            running = fresh;
+            fresh.publish(new WorkerEvent.WorkerReplaced(fresh.id(), lost.id()));
+        }
+    }
+
+    private synchronized void forget(RunningWorker lost) {
+        if (running == lost) {
+            running = null;
         }
     }
 

@@ -5,6 +5,7 @@ import java.time.Instant;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
+import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.concurrent.CountDownLatch;
 
 import org.junit.jupiter.api.Test;
@@ -227,12 +228,15 @@ class SweepTest {
         claimAs("dead");
         db.scheduler().addJob(WORK, 2, spec);
         register("dead", "6 minutes");
+        List<Job> asked = new CopyOnWriteArrayList<>();
         start(recovery(), List.of((job, dead) -> {
-            throw new AssertionError("must not be asked");
+            asked.add(job);
+            return RecoveryDecision.useDefault();
         }));
 
         assertThat(events.await(SupersededJobEnded.class).job().id()).isEqualTo(old.id());
         events.await(WorkersRecovered.class);
+        assertThat(asked).isEmpty();
         assertThat(events.all(JobRecovered.class)).isEmpty();
         assertThat(row(old))
                 .containsEntry("attempts", 25)

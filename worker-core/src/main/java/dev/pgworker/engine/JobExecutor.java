@@ -134,6 +134,8 @@ public final class JobExecutor {
         running.remove(attempt);
         if (mine) {
             completer.submit(job, outcome);
+        } else {
+            log.info("The handler of {} has ended {} s after it began", attempt, attempt.nanos() / 1_000_000_000);
         }
         return mine;
     }

@@ -31,8 +31,8 @@ public final class Fence extends BackgroundService {
         if (told) {
             pause(Long.MAX_VALUE);
         } else if (lease.isLost()) {
-            told = true;
             onLost.run();
+            told = true;
         } else {
             pause(lease.nanosUntilCheck());
         }

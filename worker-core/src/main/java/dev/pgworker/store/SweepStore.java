@@ -197,7 +197,7 @@ public final class SweepStore {
                 if (decision.kind() != RecoveryDecision.Kind.DEFAULT) {
                     return decision;
                 }
-            } catch (RuntimeException | LinkageError e) {
+            } catch (RuntimeException | Error e) {
                 log.warn(
                         "Recovery handler {} failed on {}, which is recovered as usual",
                         handler.getClass().getName(),

@@ -183,11 +183,13 @@ public final class WorkerAutoConfiguration {
                 ObjectProvider<Worker> worker,
                 HandlerBeans handlerBeans,
                 DataSource dataSource,
-                WorkerProperties properties) {
-            return new WorkerLifecycle(
-                    worker,
-                    handlerBeans,
-                    () -> ConnectionPool.check(dataSource, properties.listen().isSeparate()));
+                WorkerSettings settings,
+                WorkerProperties properties,
+                Environment environment) {
+            return new WorkerLifecycle(worker, handlerBeans, () -> {
+                ConnectionPool.check(dataSource, properties.listen().isSeparate());
+                ShutdownTime.check(settings, environment);
+            });
         }
 
         private static ForbiddenFlags union(List<String> fixed, List<ForbiddenFlags> suppliers) {
