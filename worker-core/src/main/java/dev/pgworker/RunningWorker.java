@@ -38,6 +38,7 @@ import dev.pgworker.engine.JobRunner;
 import dev.pgworker.engine.LocalQueue;
 import dev.pgworker.engine.NotificationListener;
 import dev.pgworker.engine.Ownership;
+import dev.pgworker.engine.Vacuum;
 import dev.pgworker.event.WorkerEvent;
 import dev.pgworker.event.WorkerEvents;
 import dev.pgworker.job.Job;
@@ -49,6 +50,7 @@ import dev.pgworker.recovery.RecoverySettings;
 import dev.pgworker.recovery.Sweep;
 import dev.pgworker.store.CrontabStore;
 import dev.pgworker.store.JobStore;
+import dev.pgworker.store.JobsTable;
 import dev.pgworker.store.SweepStore;
 import dev.pgworker.store.WorkerStore;
 
@@ -83,6 +85,7 @@ final class RunningWorker {
     private final Heartbeat heartbeat;
     private final Fence fence;
     private final Sweep sweep;
+    private final @Nullable Vacuum vacuum;
     private final @Nullable CronScheduler cron;
     private final Lease lease;
     private final Outage outage = new Outage();
@@ -160,6 +163,9 @@ final class RunningWorker {
                 () -> executor.runningFor(Sweep.longRun()),
                 events,
                 outage);
+        vacuum = settings.vacuum()
+                ? new Vacuum(new JobsTable(parts.dataSource(), parts.schema()), localQueue, outage)
+                : null;
         cron = parts.cron().isEmpty()
                 ? null
                 : new CronScheduler(
@@ -194,6 +200,9 @@ final class RunningWorker {
         listener.start();
         fetchLoop.start();
         sweep.start();
+        if (vacuum != null) {
+            vacuum.start();
+        }
         if (cron != null) {
             cron.start();
         }
@@ -243,6 +252,10 @@ final class RunningWorker {
             cron.stop(SERVICE_STOP_LIMIT);
         }
         sweep.stop(SERVICE_STOP_LIMIT);
+        if (vacuum != null) {
+            vacuum.cancel();
+            vacuum.stop(SERVICE_STOP_LIMIT);
+        }
         listener.stop(SERVICE_STOP_LIMIT);
         fetchLoop.stop(SERVICE_STOP_LIMIT);
         continuations.stop();

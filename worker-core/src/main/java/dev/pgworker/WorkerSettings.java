@@ -20,6 +20,7 @@ import dev.pgworker.recovery.RecoverySettings;
  *     set
  * @param interruptedJobRetryDelay when a job that was interrupted by a stop runs again; 30 s unless set
  * @param recovery how dead workers are told from living ones, and what becomes of their jobs
+ * @param vacuum whether the worker vacuums the table of jobs every few seconds while it finishes many; true unless set
  */
 public record WorkerSettings(
         int concurrency,
@@ -29,7 +30,8 @@ public record WorkerSettings(
         Duration pollInterval,
         Duration shutdownGracePeriod,
         Duration interruptedJobRetryDelay,
-        RecoverySettings recovery) {
+        RecoverySettings recovery,
+        boolean vacuum) {
 
     private static final int MOST_CONCURRENCY = 10_000;
     private static final int LARGEST_LOCAL_QUEUE = 10_000;
@@ -88,6 +90,7 @@ public record WorkerSettings(
         private Duration shutdownGracePeriod = Duration.ofSeconds(5);
         private Duration interruptedJobRetryDelay = Duration.ofSeconds(30);
         private RecoverySettings recovery = RecoverySettings.DEFAULT;
+        private boolean vacuum = true;
 
         private Builder() {}
 
@@ -139,6 +142,12 @@ public record WorkerSettings(
             return this;
         }
 
+        /** Sets whether the worker vacuums the table of jobs while it finishes many. */
+        public Builder vacuum(boolean vacuum) {
+            this.vacuum = vacuum;
+            return this;
+        }
+
         /**
          * Returns the settings.
          *
@@ -153,7 +162,8 @@ public record WorkerSettings(
                     pollInterval,
                     shutdownGracePeriod,
                     interruptedJobRetryDelay,
-                    recovery);
+                    recovery,
+                    vacuum);
         }
     }
 }

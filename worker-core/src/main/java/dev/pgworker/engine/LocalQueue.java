@@ -37,13 +37,12 @@ public final class LocalQueue {
             .thenComparing(c -> c.job.runAt())
             .thenComparingLong(c -> c.job.id());
 
-    /** After so many jobs of a queue in a row other due jobs get their turn, unless runs are longer. */
-    private static final int LEAST_TENURE = 100;
+    /** After so many slow jobs of a queue in a row, or a run of fast ones, other due jobs get their turn. */
+    private static final int LONGEST_TENURE = 100;
 
     private final int concurrency;
     private final int size;
     private final int longestRun;
-    private final int longestTenure;
     private final long timeToLiveNanos;
 
     /** Called, holding no lock of this, when there is room again or jobs are to be given back. */
@@ -93,7 +92,6 @@ public final class LocalQueue {
         this.concurrency = concurrency;
         this.size = size;
         this.longestRun = longestRun;
-        longestTenure = Math.max(longestRun, LEAST_TENURE);
         timeToLiveNanos = timeToLive.toNanos();
     }
 
@@ -387,9 +385,11 @@ public final class LocalQueue {
     }
 
     @GuardedBy("this") private int toClaim(Lane lane, Job job, int others, int room) {
-        int more = Math.min(runOf(job.taskIdentifier()) - others, room);
-        int most = othersWait ? longestTenure - lane.tenure : Integer.MAX_VALUE;
-        return Math.max(0, Math.min(Math.max(more, others == 0 ? 1 : 0), most));
+        int run = runOf(job.taskIdentifier());
+        if (othersWait && (run > 1 || lane.tenure >= LONGEST_TENURE)) {
+            return 0;
+        }
+        return Math.max(Math.min(run - others, room), others == 0 ? 1 : 0);
     }
 
     /** Returns how many jobs of a queue to claim together if the first is of this task. */

@@ -208,6 +208,18 @@ class LocalQueueTest {
     }
 
     @Test
+    void aQueueEndsAfterARunOfFastJobsIfOthersWait() {
+        run(12, FAST, "other");
+        assertThat(queue.runOf("task")).isEqualTo(3);
+        Job job = job(ids++, "q", 0);
+        add(List.of(job));
+        queue.othersWait(true);
+        assertThat(queue.plan(List.of(job)).aheads()).containsExactly(0);
+        queue.othersWait(false);
+        assertThat(queue.plan(List.of(job)).aheads()).containsExactly(3);
+    }
+
+    @Test
     void aClosedQueueStartsAndClaimsNothing() {
         Job first = job(1, "q", 0);
         Job second = job(2, "q", 0);

@@ -67,7 +67,8 @@ class WorkerPropertiesTest {
                         Map.entry("worker.schema.url", "unset"),
                         Map.entry("worker.schema.user", "unset"),
                         Map.entry("worker.shutdown.grace-period", "5s"),
-                        Map.entry("worker.shutdown.interrupted-job-retry-delay", "30s"));
+                        Map.entry("worker.shutdown.interrupted-job-retry-delay", "30s"),
+                        Map.entry("worker.vacuum", "true"));
     }
 
     @Test
