@@ -16,6 +16,7 @@ final class Attempt implements JobContext {
     private final Job job;
     private final String workerId;
     private final JobScheduler jobScheduler;
+    private final Ownership ownership;
 
     /** The thread that runs the handler; null once the attempt has ended. */
     @GuardedBy("this") private @Nullable Thread thread = Thread.currentThread();
@@ -26,7 +27,8 @@ final class Attempt implements JobContext {
     private volatile boolean timedOut;
 
     /** Begins an attempt on the calling thread. */
-    Attempt(Job job, String workerId, JobScheduler jobScheduler) {
+    Attempt(Job job, String workerId, JobScheduler jobScheduler, Ownership ownership) {
+        this.ownership = ownership;
         this.job = job;
         this.workerId = workerId;
         this.jobScheduler = jobScheduler;
@@ -50,6 +52,15 @@ final class Attempt implements JobContext {
     @Override
     public boolean isInterrupted() {
         return stopping || timedOut;
+    }
+
+    @Override
+    public boolean isOwned() {
+        return !isEnded() && ownership.holds(job);
+    }
+
+    private synchronized boolean isEnded() {
+        return thread == null;
     }
 
     /** Returns how long ago the attempt began. */

@@ -35,6 +35,7 @@ public final class FetchLoop extends BackgroundService {
     private final ClaimAudit audit;
     private final JobExecutor executor;
     private final Continuations continuations;
+    private final Ownership ownership;
     private final long pollNanos;
     private final WorkerEvents events;
 
@@ -56,6 +57,7 @@ public final class FetchLoop extends BackgroundService {
             ClaimAudit audit,
             JobExecutor executor,
             Continuations continuations,
+            Ownership ownership,
             Duration pollInterval,
             WorkerEvents events,
             Outage outage) {
@@ -68,6 +70,7 @@ public final class FetchLoop extends BackgroundService {
         this.audit = audit;
         this.executor = executor;
         this.continuations = continuations;
+        this.ownership = ownership;
         this.pollNanos = pollInterval.toNanos();
         this.events = events;
     }
@@ -78,7 +81,7 @@ public final class FetchLoop extends BackgroundService {
         wake();
     }
 
-    /** Says that a slot is free. May be called from any thread. */
+    /** Says that a slot is free, or that the worker may claim jobs from here on. May be called from any thread. */
     public void capacityFreed() {
         wake();
     }
@@ -97,7 +100,7 @@ public final class FetchLoop extends BackgroundService {
         executor.giveBackExpired();
         audit.checkIfDue();
         int wanted = localQueue.free();
-        if (mayHaveDue && wanted > 0) {
+        if (mayHaveDue && wanted > 0 && ownership.mayClaim()) {
             claim(wanted);
         } else {
             localQueue.othersWait(mayHaveDue);
