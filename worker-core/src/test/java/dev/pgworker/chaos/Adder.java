@@ -21,7 +21,7 @@ import dev.pgworker.task.PayloadCodec;
 /** Adds jobs of all kinds until it is stopped; each together with its row of the ledger, or not at all. */
 final class Adder {
 
-    private static final int QUEUES = 8;
+    private static final int QUEUES = 4;
     private static final int KEYS = 10;
 
     private final JobScheduler scheduler;

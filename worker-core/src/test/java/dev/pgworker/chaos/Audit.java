@@ -29,6 +29,7 @@ final class Audit {
     private final Ledger ledger;
     private final Set<String> lostWorkers;
     private final Map<Integer, Added> addedByNumber = new HashMap<>();
+    private final Map<String, Integer> lastOfKey = new HashMap<>();
     private final Map<Integer, List<Run>> runsByNumber;
     private final List<String> problems = new ArrayList<>();
     private final Map<String, Integer> repetitions = new TreeMap<>();
@@ -41,6 +42,7 @@ final class Audit {
         left = ledger.leftJobs();
         lostWorkers = new HashSet<>(ledger.lostWorkers());
         added.forEach(a -> addedByNumber.put(a.n(), a));
+        added.stream().filter(a -> a.jobKey() != null).forEach(a -> lastOfKey.put(a.jobKey(), a.n()));
         runsByNumber = runs.stream().collect(groupingBy(Run::n));
     }
 
@@ -67,12 +69,11 @@ final class Audit {
     }
 
     private void checkNothingIsLost() {
-        Map<String, Integer> lastOfKey = new HashMap<>();
-        added.stream().filter(a -> a.jobKey() != null).forEach(a -> lastOfKey.put(a.jobKey(), a.n()));
         Set<Integer> failed = left.stream().map(Left::n).collect(Collectors.toSet());
         for (Added a : added) {
-            boolean replaced = a.jobKey() != null && lastOfKey.get(a.jobKey()) != a.n();
-            if (!replaced && !failed.contains(a.n()) && runs(a.n()).stream().noneMatch(Run::done)) {
+            if (!isReplaced(a)
+                    && !failed.contains(a.n())
+                    && runs(a.n()).stream().noneMatch(Run::done)) {
                 problems.add("lost: " + a + " with runs " + runs(a.n()));
             }
         }
@@ -98,9 +99,11 @@ final class Audit {
     /** Superseded jobs do not run again when their worker dies; transactions may fail more often than there are attempts. */
     private boolean mayStay(Left job) {
         Added a = addedByNumber.get(job.n());
-        return a != null
-                && (a.kind() == ChaosJob.Kind.TRANSACTIONAL
-                        || (a.kind() == ChaosJob.Kind.KEYED && job.lastError().contains("superseded")));
+        return a != null && (a.kind() == ChaosJob.Kind.TRANSACTIONAL || isReplaced(a));
+    }
+
+    private boolean isReplaced(Added a) {
+        return a.jobKey() != null && lastOfKey.get(a.jobKey()) != a.n();
     }
 
     private void checkEffects() {

@@ -125,7 +125,7 @@ final class Faults implements AutoCloseable {
     private void begin(Kind kind) throws Exception {
         switch (kind) {
             case KILL -> kill();
-            case PAUSE -> onChild(kind, false, this::pause, millis(5_000, 7_000));
+            case PAUSE -> onChild(kind, false, this::pause, millis(5_000, 9_000));
             case CRASH_DATABASE -> onDatabase(kind, database::crash);
             case END_SESSIONS -> onDatabase(kind, this::endSessions);
             case CUT -> onChild(kind, true, this::cut, millis(0, 3_000));
