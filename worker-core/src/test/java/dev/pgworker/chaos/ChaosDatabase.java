@@ -28,7 +28,6 @@ final class ChaosDatabase implements AutoCloseable {
         EmbeddedPostgres.Builder builder = EmbeddedPostgres.builder()
                 .setDataDirectory(data())
                 .setCleanDataDirectory(false)
-                .setRegisterShutdownHook(false)
                 .setOutputRedirector(LOG)
                 .setErrorRedirector(LOG)
                 .setServerConfig("max_connections", "300")

@@ -33,8 +33,8 @@ class ChaosTest {
 
     private final long seed = Long.getLong("chaos.seed", new Random().nextLong());
     private final int workers = Integer.getInteger("chaos.workers", 3);
-    private final Duration time =
-            System.getProperty("chaos.minutes") == null ? SHORT : Duration.ofMinutes(Long.getLong("chaos.minutes"));
+    private final String minutes = System.getProperty("chaos.minutes");
+    private final Duration time = minutes == null ? SHORT : Duration.ofMinutes(Integer.parseInt(minutes));
 
     @Test
     void nothingIsLostOrDoneTwiceWithoutAReasonAndQueuesNeverOverlap() throws Exception {

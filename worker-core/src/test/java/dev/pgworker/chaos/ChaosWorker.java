@@ -113,9 +113,11 @@ final class ChaosWorker {
 
     private void handle(ChaosJob job, JobContext context) throws Exception {
         UUID run = UUID.randomUUID();
-        orSnooze(() -> ledger.started(run, job, process, context));
-        String how = "failed";
+        String how = "snoozed";
         try {
+            // The row may be there although its answer was lost: such a run has an end, too.
+            orSnooze(() -> ledger.started(run, job, process, context));
+            how = "failed";
             work(job, context);
             how = "snoozed";
             orSnooze(() -> ledger.done(run));

@@ -76,6 +76,9 @@ final class Faults implements AutoCloseable {
     private int started;
 
     Faults(ChaosDatabase database, Ledger ledger, long seed, int workers) throws IOException {
+        if (workers < 2) {
+            throw new IllegalArgumentException("chaos.workers must be at least 2, but is " + workers);
+        }
         this.database = database;
         this.ledger = ledger;
         this.logs = "chaos-" + Long.toHexString(seed) + "-";
@@ -180,11 +183,14 @@ final class Faults implements AutoCloseable {
     private void submit(Kind kind, int process, Action action, Runnable after) {
         underWay.add(executor.submit(() -> {
             Instant from = Instant.now();
-            action.run();
-            done.add(new Fault(kind, process, from, Instant.now()));
-            synchronized (this) {
-                after.run();
-                notifyAll();
+            try {
+                action.run();
+                done.add(new Fault(kind, process, from, Instant.now()));
+            } finally {
+                synchronized (this) {
+                    after.run();
+                    notifyAll();
+                }
             }
             return null;
         }));
