@@ -79,7 +79,7 @@ final class Adder {
                         : percent < 80
                                 ? ChaosJob.Kind.TRANSACTIONAL
                                 : percent < 90 ? ChaosJob.Kind.FAILS_ONCE : ChaosJob.Kind.KEYED;
-        boolean slow = random.nextInt(50) == 0;
+        boolean slow = random.nextInt(20) == 0;
         return new ChaosJob(n, kind, slow ? 1_000 + random.nextInt(2_000) : random.nextInt(30));
     }
 

@@ -66,18 +66,21 @@ class ChaosTest {
         adder.start();
         faults.inject(time);
         adder.stop();
-        awaitDrain(ledger, faults);
+        String unfinished = awaitDrain(ledger, faults);
 
         List<Integer> stuck = faults.stopWorkers();
         Audit audit = new Audit(ledger, faults.done());
         List<String> problems = audit.problems();
         System.out.println(audit.summary());
+        if (unfinished != null) {
+            problems.add(unfinished);
+        }
         stuck.forEach(process -> problems.add("does not stop: process " + process));
         return problems;
     }
 
-    /** Waits until only failed jobs are left and the dead are forgotten; if that never comes, the audit says what is left. */
-    private static void awaitDrain(Ledger ledger, Faults faults) {
+    /** Waits until only failed jobs are left, every process works, and the dead are forgotten; returns null then. */
+    private static String awaitDrain(Ledger ledger, Faults faults) {
         try {
             Awaitility.await()
                     .atMost(DRAIN)
@@ -85,9 +88,10 @@ class ChaosTest {
                     .ignoreExceptionsInstanceOf(DataAccessException.class)
                     .until(() -> ledger.leftJobs().stream().allMatch(ChaosTest::isFailed)
                             && ledger.registeredWorkers().size() == faults.workers());
+            return null;
         } catch (ConditionTimeoutException e) {
-            System.out.println("Not done after " + DRAIN.toSeconds() + " s: " + ledger.leftJobs() + " with workers "
-                    + ledger.registeredWorkers());
+            return "not recovered after " + DRAIN.toSeconds() + " s: jobs " + ledger.leftJobs() + " and workers "
+                    + ledger.registeredWorkers() + " of " + faults.workers() + " processes";
         }
     }
 

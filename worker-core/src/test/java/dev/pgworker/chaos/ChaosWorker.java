@@ -63,6 +63,8 @@ final class ChaosWorker {
         HikariConfig config = TestSchema.poolConfig(url, size);
         config.setConnectionTimeout(2_000);
         config.setInitializationFailTimeout(-1);
+        // A pool that has to ask for it is of no use for good if the connection breaks that it asks first.
+        config.setTransactionIsolation("TRANSACTION_READ_COMMITTED");
         return new HikariDataSource(config);
     }
 

@@ -63,6 +63,23 @@ final class Faults implements AutoCloseable {
         void run() throws Exception;
     }
 
+    private static final List<Kind> PEACEFUL = List.of(
+            Kind.KILL,
+            Kind.KILL,
+            Kind.KILL,
+            Kind.PAUSE,
+            Kind.PAUSE,
+            Kind.PAUSE,
+            Kind.PAUSE,
+            Kind.CUT,
+            Kind.CUT,
+            Kind.HALF_OPEN,
+            Kind.HALF_OPEN,
+            Kind.DELAY,
+            Kind.DELAY,
+            Kind.EXHAUST_POOL,
+            Kind.EXHAUST_POOL);
+
     private final ChaosDatabase database;
     private final Ledger ledger;
     private final String logs;
@@ -74,6 +91,7 @@ final class Faults implements AutoCloseable {
     private final ExecutorService executor = Executors.newCachedThreadPool();
     private boolean databaseBusy;
     private int started;
+    private int rounds;
 
     Faults(ChaosDatabase database, Ledger ledger, long seed, int workers) throws IOException {
         if (workers < 2) {
@@ -117,9 +135,11 @@ final class Faults implements AutoCloseable {
         }
     }
 
+    /** Between rounds of all kinds the database is left in peace: sweeps wait until it has been for a while. */
     private Kind nextKind() {
         if (next.isEmpty()) {
-            next.addAll(List.of(Kind.values()));
+            List<Kind> kinds = rounds++ % 2 == 0 ? List.of(Kind.values()) : PEACEFUL;
+            next.addAll(kinds);
             Collections.shuffle(next, random);
         }
         return next.remove(0);
