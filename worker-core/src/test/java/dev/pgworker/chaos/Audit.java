@@ -193,7 +193,7 @@ final class Audit {
             return "killed";
         }
         if (run.how() == null) {
-            return null;
+            return diedAfter(run) && touched(run, next, null) ? "end not told" : null;
         }
         return switch (run.how()) {
             case "failed" -> mayFail(run, next) ? "failed" : null;
@@ -206,6 +206,14 @@ final class Audit {
                 yield lost(run, next) ? "done by a worker taken for dead" : null;
             }
         };
+    }
+
+    /** The end of a run is told later than its outcome while the database is away. */
+    private boolean diedAfter(Run run) {
+        return faults.stream()
+                .anyMatch(f -> f.kind() == Faults.Kind.KILL
+                        && f.process() == run.process()
+                        && f.to().isAfter(run.startedAt()));
     }
 
     private boolean mayFail(Run run, Run next) {
