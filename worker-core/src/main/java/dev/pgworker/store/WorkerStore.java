@@ -40,9 +40,11 @@ public final class WorkerStore {
             statement.setBoolean(3, register);
             try (ResultSet row = statement.executeQuery()) {
                 row.next();
-                boolean registered = row.getBoolean(1);
-                connection.setNetworkTimeout(Runnable::run, usual);
-                return registered;
+                return row.getBoolean(1);
+            } finally {
+                if (!connection.isClosed()) {
+                    connection.setNetworkTimeout(Runnable::run, usual);
+                }
             }
         });
     }
