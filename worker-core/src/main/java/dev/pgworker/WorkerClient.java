@@ -1,12 +1,20 @@
 package dev.pgworker;
 
+import java.time.ZoneOffset;
 import java.util.List;
 import javax.sql.DataSource;
 
+import tools.jackson.databind.json.JsonMapper;
+
+import dev.pgworker.crontab.CronAdmin;
+import dev.pgworker.crontab.CronPlan;
+import dev.pgworker.crontab.Crontab;
+import dev.pgworker.crontab.PlannedCronAdmin;
 import dev.pgworker.job.JobAdmin;
 import dev.pgworker.job.JobScheduler;
 import dev.pgworker.recovery.RecoverySettings;
 import dev.pgworker.schema.WorkerSchema;
+import dev.pgworker.store.CrontabControl;
 import dev.pgworker.store.JdbcJobAdmin;
 import dev.pgworker.store.JdbcJobScheduler;
 import dev.pgworker.store.SweepStore;
@@ -50,5 +58,19 @@ public final class WorkerClient {
             List<JobRecoveryHandler> recoveryHandlers) {
         return new JdbcJobAdmin(
                 dataSource, schema, new SweepStore(dataSource, schema, recoveryHandlers), recovery.sweepRequest());
+    }
+
+    /**
+     * Returns the administration of a schema's recurring jobs, for an application that has none of its own and so cannot
+     * trigger any. One that has takes {@link Worker#cronAdmin()}.
+     *
+     * @param dataSource the data source whose Spring transactions are joined
+     */
+    public static CronAdmin cronAdmin(DataSource dataSource, WorkerSchema schema) {
+        PayloadCodec codec = new PayloadCodec(new JsonMapper());
+        return new PlannedCronAdmin(
+                CronPlan.of(Crontab.EMPTY, ZoneOffset.UTC, codec),
+                new CrontabControl(dataSource, schema),
+                jobScheduler(dataSource, schema, codec));
     }
 }

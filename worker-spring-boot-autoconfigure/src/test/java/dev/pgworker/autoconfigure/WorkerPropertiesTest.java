@@ -43,6 +43,7 @@ class WorkerPropertiesTest {
                         Map.entry("worker.concurrency", "unset"),
                         Map.entry("worker.crontab", "unset"),
                         Map.entry("worker.crontab-file", "unset"),
+                        Map.entry("worker.crontab-strict", "false"),
                         Map.entry("worker.crontab-zone", "UTC"),
                         Map.entry("worker.enabled", "true"),
                         Map.entry("worker.forbidden-flags", "unset"),
