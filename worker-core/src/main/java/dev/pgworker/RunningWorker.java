@@ -29,6 +29,7 @@ import tools.jackson.databind.json.JsonMapper;
 
 import dev.pgworker.crontab.CronScheduler;
 import dev.pgworker.engine.ClaimAudit;
+import dev.pgworker.engine.ClaimFloor;
 import dev.pgworker.engine.Continuations;
 import dev.pgworker.engine.FetchLoop;
 import dev.pgworker.engine.HandlerTransactions;
@@ -125,6 +126,9 @@ final class RunningWorker {
                 Objects.requireNonNull(handlers),
                 ownership,
                 completer);
+        vacuum = settings.vacuum()
+                ? new Vacuum(new JobsTable(parts.dataSource(), parts.schema()), localQueue, outage)
+                : null;
         fetchLoop = new FetchLoop(
                 id,
                 store,
@@ -135,6 +139,7 @@ final class RunningWorker {
                 continuations,
                 ownership,
                 settings.pollInterval(),
+                new ClaimFloor(() -> vacuum != null && vacuum.isForbidden()),
                 events,
                 outage);
         continuations.connect(executor::submit);
@@ -163,9 +168,6 @@ final class RunningWorker {
                 () -> executor.runningFor(Sweep.longRun()),
                 events,
                 outage);
-        vacuum = settings.vacuum()
-                ? new Vacuum(new JobsTable(parts.dataSource(), parts.schema()), localQueue, outage)
-                : null;
         cron = parts.cron().isEmpty()
                 ? null
                 : new CronScheduler(
@@ -311,7 +313,7 @@ final class RunningWorker {
                 long settled = localQueue.settledInTotal();
                 boolean idle = localQueue.isIdle();
                 int free = localQueue.free();
-                List<Job> jobs = free == 0 ? List.of() : store.claim(tasks, free, localQueue::runOf);
+                List<Job> jobs = free == 0 ? List.of() : store.claim(tasks, free, localQueue::runOf, null);
                 if (!jobs.isEmpty()) {
                     executor.submit(jobs);
                 } else if (idle) {

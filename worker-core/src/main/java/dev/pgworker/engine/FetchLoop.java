@@ -37,6 +37,7 @@ public final class FetchLoop extends BackgroundService {
     private final Continuations continuations;
     private final Ownership ownership;
     private final long pollNanos;
+    private final ClaimFloor floor;
     private final WorkerEvents events;
 
     /** Set by any thread when the database may hold a due job that the last claim did not see. */
@@ -59,6 +60,7 @@ public final class FetchLoop extends BackgroundService {
             Continuations continuations,
             Ownership ownership,
             Duration pollInterval,
+            ClaimFloor floor,
             WorkerEvents events,
             Outage outage) {
         // The one thread that keeps an application alive which does nothing but work.
@@ -72,6 +74,7 @@ public final class FetchLoop extends BackgroundService {
         this.continuations = continuations;
         this.ownership = ownership;
         this.pollNanos = pollInterval.toNanos();
+        this.floor = floor;
         this.events = events;
     }
 
@@ -134,10 +137,11 @@ public final class FetchLoop extends BackgroundService {
         List<Job> jobs = new ArrayList<>();
         // If this throws, whether something is due is still unknown.
         audit.during(() -> {
-            jobs.addAll(store.claim(served, wanted, localQueue::runOf));
+            jobs.addAll(store.claim(served, wanted, localQueue::runOf, floor.current()));
             executor.submit(jobs);
         });
-        if (jobs.size() < wanted) {
+        boolean lookedAtAll = floor.claimed(jobs, wanted);
+        if (jobs.size() < wanted && lookedAtAll) {
             Duration untilDue = store.nextDue(served, Duration.ofNanos(System.nanoTime() - before));
             dueAt = untilDue == null || untilDue.toNanos() > pollNanos
                     ? Long.MAX_VALUE

@@ -1378,7 +1378,8 @@ comment on function "${schema}".pgworker_lanes(int[], int, text[], int) is
 -- 3. Fill up with jobs without a queue, then write.
 -- If every promising queue was held, by a peer's statement that locks all of them for a moment for instance, look again shortly.
 create or replace function "${schema}".pgworker_claim(
-  worker_id text, task_ids int[], wanted int, forbidden text[] default null, runs int[] default null
+  worker_id text, task_ids int[], wanted int, forbidden text[] default null, runs int[] default null,
+  floor_priority int default null, floor_run_at timestamptz default null
 ) returns table (
   id bigint, queue_name text, task_id int, payload json, priority smallint, run_at timestamptz, attempts smallint,
   max_attempts smallint, last_error text, created_at timestamptz, updated_at timestamptz, key text, revision int, flags jsonb
@@ -1389,6 +1390,7 @@ set enable_hashjoin = off set enable_mergejoin = off set jit = off as $$
 #variable_conflict use_column
 declare
   few constant int := 50;
+  above_floor constant int := coalesce(floor_priority, 32768);
   long constant boolean := coalesce(1 < any(runs), false);
   spare constant int := 8 + wanted + case when long then wanted / 8 else wanted / 2 end;
   -- A few queues with many jobs each are the usual case of fast jobs.
@@ -1429,14 +1431,20 @@ begin
           null, task_ids, forbidden, case when long then runs end, case when long then spare end) h
         order by h.priority, h.run_at, h.id limit spare),
       level(p) as (
-        (select j.priority from "${schema}"._private_jobs j
-          where exists (select from run) and j.is_available and j.job_queue_id is null
-          order by j.priority, j.run_at, j.id limit 1)
+        select coalesce((
+            select j.priority from "${schema}"._private_jobs j
+            where j.is_available and j.job_queue_id is null and j.priority < above_floor
+            order by j.priority, j.run_at, j.id limit 1), floor_priority)
+          where exists (select from run)
         union all
-        select (
-          select j.priority from "${schema}"._private_jobs j
-          where j.is_available and j.job_queue_id is null and j.priority > l.p
-          order by j.priority, j.run_at, j.id limit 1)
+        select coalesce((
+            select j.priority from "${schema}"._private_jobs j
+            where j.is_available and j.job_queue_id is null and j.priority > l.p and j.priority < above_floor
+            order by j.priority, j.run_at, j.id limit 1),
+          case when l.p < floor_priority then floor_priority else (
+            select j.priority from "${schema}"._private_jobs j
+            where j.is_available and j.job_queue_id is null and j.priority > l.p and j.priority > above_floor
+            order by j.priority, j.run_at, j.id limit 1) end)
         from level l where l.p is not null),
       plain as materialized (
         select f.priority, f.run_at, f.id
@@ -1444,6 +1452,7 @@ begin
         cross join lateral (
           select j.priority, j.run_at, j.id from "${schema}"._private_jobs j
           where j.is_available and j.job_queue_id is null and j.priority = l.p and j.run_at <= now() and j.task_id = any(task_ids)
+            and j.run_at >= case when l.p = floor_priority then floor_run_at else '-infinity' end
             and (forbidden is null or j.flags is null or not j.flags ?| forbidden)
           order by j.run_at, j.id limit wanted) f
         limit wanted),
@@ -1508,14 +1517,19 @@ begin
 
     if cardinality(taken) < wanted then
       with recursive level(p) as (
-        (select j.priority from "${schema}"._private_jobs j
-          where j.is_available and j.job_queue_id is null
-          order by j.priority, j.run_at, j.id limit 1)
+        select coalesce((
+            select j.priority from "${schema}"._private_jobs j
+            where j.is_available and j.job_queue_id is null and j.priority < above_floor
+            order by j.priority, j.run_at, j.id limit 1), floor_priority)
         union all
-        select (
-          select j.priority from "${schema}"._private_jobs j
-          where j.is_available and j.job_queue_id is null and j.priority > l.p
-          order by j.priority, j.run_at, j.id limit 1)
+        select coalesce((
+            select j.priority from "${schema}"._private_jobs j
+            where j.is_available and j.job_queue_id is null and j.priority > l.p and j.priority < above_floor
+            order by j.priority, j.run_at, j.id limit 1),
+          case when l.p < floor_priority then floor_priority else (
+            select j.priority from "${schema}"._private_jobs j
+            where j.is_available and j.job_queue_id is null and j.priority > l.p and j.priority > above_floor
+            order by j.priority, j.run_at, j.id limit 1) end)
         from level l where l.p is not null),
       plain as materialized (
         select f.tid
@@ -1523,6 +1537,7 @@ begin
         cross join lateral (
           select j.ctid as tid from "${schema}"._private_jobs j
           where j.is_available and j.job_queue_id is null and j.priority = l.p and j.run_at <= now() and j.task_id = any(task_ids)
+            and j.run_at >= case when l.p = floor_priority then floor_run_at else '-infinity' end
             and (forbidden is null or j.flags is null or not j.flags ?| forbidden)
           order by j.run_at, j.id limit wanted for update skip locked) f
         limit wanted - cardinality(taken))
@@ -1549,10 +1564,11 @@ begin
       order by c.priority, c.run_at, c.id;
 end
 $$;
-comment on function "${schema}".pgworker_claim(text, int[], int, text[], int[]) is
+comment on function "${schema}".pgworker_claim(text, int[], int, text[], int[], int, timestamptz) is
   'Locks at most wanted due jobs of these tasks for the worker, counts the attempt and returns them in the order priority, run_at, '
   'id. Of a queue it takes the first job, or as many of the first as runs says at the place of that job''s task, and only while no '
-  'worker has it locked. Jobs with a forbidden flag are passed over. '
+  'worker has it locked. Jobs with a forbidden flag are passed over, and those without a queue that are of the floor''s priority but '
+  'due before it: where nobody may vacuum, that spares reading past what finished jobs left in the index. '
   'Waits for no lock, so a short answer does not prove that there is no more: ask again after a notification.';
 
 -- A queue that goes on keeps its row as it is, but for a lock that grows old: peers release those of four hours.
