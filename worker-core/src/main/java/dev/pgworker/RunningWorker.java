@@ -14,6 +14,7 @@ import java.util.concurrent.SynchronousQueue;
 import java.util.concurrent.ThreadPoolExecutor;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicInteger;
+import java.util.stream.Stream;
 
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
@@ -38,6 +39,7 @@ import dev.pgworker.engine.NotificationListener;
 import dev.pgworker.event.WorkerEvent;
 import dev.pgworker.event.WorkerEvents;
 import dev.pgworker.job.Job;
+import dev.pgworker.lifecycle.BackgroundService;
 import dev.pgworker.lifecycle.Outage;
 import dev.pgworker.recovery.Heartbeat;
 import dev.pgworker.store.CrontabStore;
@@ -58,9 +60,13 @@ final class RunningWorker {
     /** How long outcomes may take to be written when the worker stops. */
     private static final Duration FLUSH_LIMIT = Duration.ofSeconds(10);
 
+    /** How long listeners may take for the last events. */
+    private static final Duration EVENTS_LIMIT = Duration.ofSeconds(2);
+
     private final String id = "pgworker-" + randomHex();
     private final WorkerParts parts;
     private final WorkerEvents events;
+    private final Outage outage;
     private final JobStore store;
     private final LocalQueue localQueue;
     private final @Nullable ExecutorService ownExecutor;
@@ -76,8 +82,8 @@ final class RunningWorker {
     RunningWorker(WorkerParts parts, Runnable onBreakingMigration) {
         this.parts = parts;
         WorkerSettings settings = parts.settings();
-        Outage outage = new Outage();
-        events = new WorkerEvents(parts.listeners());
+        outage = new Outage();
+        events = new WorkerEvents(id, parts.directListeners(), parts.listeners());
         store = new JobStore(parts.dataSource(), parts.schema(), id, parts.forbiddenFlags());
         localQueue = new LocalQueue(
                 settings.concurrency(), settings.localQueueSize(), settings.localQueueTtl(), settings.queueRunLimit());
@@ -138,6 +144,28 @@ final class RunningWorker {
         return id;
     }
 
+    WorkerStatus status() {
+        LocalQueue.Load load = localQueue.load();
+        List<String> dead = services()
+                .filter(BackgroundService::isDead)
+                .map(BackgroundService::name)
+                .toList();
+        return new WorkerStatus(
+                id,
+                load.running(),
+                load.waiting(),
+                Math.max(0, parts.settings().concurrency() - load.running()),
+                listener.isListening(),
+                heartbeat.sinceBeat(),
+                fetchLoop.sinceSuccess(),
+                dead,
+                outage.isPresent());
+    }
+
+    private Stream<BackgroundService> services() {
+        return Stream.of(heartbeat, completer, listener, fetchLoop, cron).filter(Objects::nonNull);
+    }
+
     void start() {
         log.info(
                 "Worker {} starts: schema {}, concurrency {}, tasks {}",
@@ -145,6 +173,7 @@ final class RunningWorker {
                 parts.schema().name(),
                 parts.settings().concurrency(),
                 parts.tasks().identifiers());
+        events.start();
         heartbeat.start();
         completer.start();
         listener.start();
@@ -157,6 +186,7 @@ final class RunningWorker {
     /** Stops everything in the order that loses nothing; each step is bounded in time. */
     void stop() {
         log.info("Worker {} stops", id);
+        events.publish(new WorkerEvent.WorkerStopping(id));
         if (cron != null) {
             cron.stop(SERVICE_STOP_LIMIT);
         }
@@ -173,6 +203,7 @@ final class RunningWorker {
         }
         log.info("Worker {} has stopped", id);
         events.publish(new WorkerEvent.WorkerStopped(id));
+        events.close(EVENTS_LIMIT);
     }
 
     private void finishAndFlush() {
@@ -191,6 +222,7 @@ final class RunningWorker {
     }
 
     long runOnce() throws InterruptedException {
+        events.start();
         heartbeat.start();
         completer.start();
         try {
@@ -225,8 +257,10 @@ final class RunningWorker {
     private void onMigration(String announcement, Runnable onBreakingMigration) {
         try {
             JsonNode json = new JsonMapper().readTree(announcement);
-            if (json.path("breaking").asBoolean(false)
-                    && json.path("migrationNumber").asInt(0) > 20) {
+            int number = json.path("migrationNumber").asInt(0);
+            boolean breaking = json.path("breaking").asBoolean(false) && number > 20;
+            events.publish(new WorkerEvent.SchemaMigrated(id, number, breaking));
+            if (breaking) {
                 log.error(
                         "Schema {} is being migrated by a newer Graphile Worker: {}",
                         parts.schema().name(),

@@ -9,7 +9,6 @@ import java.util.Set;
 import java.util.concurrent.Executor;
 import javax.sql.DataSource;
 
-import com.google.errorprone.annotations.concurrent.GuardedBy;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
@@ -42,7 +41,8 @@ public final class Worker implements AutoCloseable {
 
     private final WorkerParts parts;
 
-    @GuardedBy("this") private @Nullable RunningWorker running;
+    /** Written under the lock, read without it: a stop takes long, and whoever asks meanwhile must not wait. */
+    private volatile @Nullable RunningWorker running;
 
     private Worker(WorkerParts parts) {
         this.parts = parts;
@@ -85,7 +85,7 @@ public final class Worker implements AutoCloseable {
     }
 
     /** Returns true between start and stop. */
-    public synchronized boolean isRunning() {
+    public boolean isRunning() {
         return running != null;
     }
 
@@ -95,8 +95,15 @@ public final class Worker implements AutoCloseable {
     }
 
     /** Returns the id under which the running worker locks jobs, or null if it does not run. */
-    public synchronized @Nullable String id() {
-        return running == null ? null : running.id();
+    public @Nullable String id() {
+        RunningWorker current = running;
+        return current == null ? null : current.id();
+    }
+
+    /** Returns how the running worker does, or null if it does not run. Takes microseconds and never waits. */
+    public @Nullable WorkerStatus status() {
+        RunningWorker current = running;
+        return current == null ? null : current.status();
     }
 
     /**
@@ -132,6 +139,7 @@ public final class Worker implements AutoCloseable {
         private ForbiddenFlags forbiddenFlags = List::of;
         private final List<TaskRegistration> tasks = new ArrayList<>();
         private final List<WorkerEventListener> listeners = new ArrayList<>();
+        private final List<WorkerEventListener> directListeners = new ArrayList<>();
         private final List<CronItem> cronItems = new ArrayList<>();
         private ZoneId crontabZone = ZoneOffset.UTC;
 
@@ -208,9 +216,18 @@ public final class Worker implements AutoCloseable {
             return this;
         }
 
-        /** Adds a listener. */
+        /** Adds a listener, which is called on {@code worker-events} and never slows the worker down. */
         public Builder listener(WorkerEventListener listener) {
             listeners.add(listener);
+            return this;
+        }
+
+        /**
+         * Adds a listener that is called on the worker's own threads, as each event says, and misses no event. It must
+         * return within microseconds and wait for nothing, or the worker becomes as slow as it.
+         */
+        public Builder directListener(WorkerEventListener listener) {
+            directListeners.add(listener);
             return this;
         }
 
@@ -261,6 +278,7 @@ public final class Worker implements AutoCloseable {
                     transactionManager,
                     forbiddenFlags,
                     List.copyOf(listeners),
+                    List.copyOf(directListeners),
                     CronPlan.of(Crontab.of(cronItems), crontabZone, usedCodec)));
         }
 

@@ -28,4 +28,5 @@ record WorkerParts(
         @Nullable PlatformTransactionManager transactionManager,
         ForbiddenFlags forbiddenFlags,
         List<WorkerEventListener> listeners,
+        List<WorkerEventListener> directListeners,
         CronPlan cron) {}

@@ -67,20 +67,24 @@ final class Attempt implements JobContext {
         return timedOut;
     }
 
-    /** Interrupts the handler, if it still runs, because the worker stops. */
-    synchronized void interruptToStop() {
-        if (thread != null) {
-            stopping = true;
-            thread.interrupt();
+    /** Interrupts the handler because the worker stops; returns false if it has ended. */
+    synchronized boolean interruptToStop() {
+        if (thread == null) {
+            return false;
         }
+        stopping = true;
+        thread.interrupt();
+        return true;
     }
 
-    /** Interrupts the handler, if it still runs, because its time is over. */
-    synchronized void interruptOnTimeout() {
-        if (thread != null) {
-            timedOut = true;
-            thread.interrupt();
+    /** Interrupts the handler because its time is over; returns false if it has ended. */
+    synchronized boolean interruptOnTimeout() {
+        if (thread == null) {
+            return false;
         }
+        timedOut = true;
+        thread.interrupt();
+        return true;
     }
 
     /** Returns true for the first caller only, who decides the outcome. No interrupt arrives afterwards. */

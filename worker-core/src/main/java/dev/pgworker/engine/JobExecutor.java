@@ -114,7 +114,7 @@ public final class JobExecutor {
         Attempt attempt = new Attempt(job, workerId, jobScheduler);
         running.add(attempt);
         if (interrupting) {
-            attempt.interruptToStop();
+            interruptToStop(attempt);
         }
         Future<?> deadline = deadline(attempt);
         JobOutcome outcome = runner.run(attempt);
@@ -126,6 +126,7 @@ public final class JobExecutor {
         Thread.interrupted();
         running.remove(attempt);
         if (mine) {
+            runner.report(attempt, outcome);
             completer.submit(job, outcome);
         }
         return mine;
@@ -140,11 +141,19 @@ public final class JobExecutor {
     }
 
     private void timeOut(Attempt attempt, Duration timeout) {
-        attempt.interruptOnTimeout();
+        if (attempt.interruptOnTimeout()) {
+            runner.reportInterrupt(attempt, true);
+        }
         Future<?> unused = timer.schedule(
                 () -> abandon(attempt, JobOutcome.Failure.of(new JobTimeoutException(timeout, null))),
                 AFTER_TIMEOUT.toNanos(),
                 TimeUnit.NANOSECONDS);
+    }
+
+    private void interruptToStop(Attempt attempt) {
+        if (attempt.interruptToStop()) {
+            runner.reportInterrupt(attempt, false);
+        }
     }
 
     /** Decides the outcome of an attempt whose handler does not react, and lets another runner take its place. */
@@ -153,6 +162,7 @@ public final class JobExecutor {
             log.warn(
                     "{} ignores its interruption; the worker goes on without it while its handler still runs", attempt);
             running.remove(attempt);
+            runner.report(attempt, outcome);
             completer.submit(attempt.job(), outcome);
             if (localQueue.replaceRunner(attempt.job(), attempt.nanos())) {
                 startRunner();
@@ -193,7 +203,7 @@ public final class JobExecutor {
         }
         log.info("Interrupting {} running jobs after the grace period of {}", running.size(), grace);
         interrupting = true;
-        running.forEach(Attempt::interruptToStop);
+        running.forEach(this::interruptToStop);
         if (localQueue.awaitNoRunners(afterInterrupt)) {
             return;
         }

@@ -1,6 +1,7 @@
 package dev.pgworker.engine;
 
 import java.time.Duration;
+import java.time.Instant;
 import java.util.Objects;
 
 import org.jspecify.annotations.Nullable;
@@ -51,9 +52,7 @@ public final class JobRunner {
 
     /** Runs on the handler's thread; whatever the handler throws is an outcome. */
     JobOutcome run(Attempt attempt) {
-        if (events.isWatched()) {
-            events.publish(new WorkerEvent.JobStarted(attempt.workerId(), attempt.job()));
-        }
+        reportStart(attempt);
         TaskOptions options = options(attempt.job());
         try {
             TaskRegistration task = tasks.find(attempt.job().taskIdentifier());
@@ -67,6 +66,36 @@ public final class JobRunner {
             return work(task, attempt);
         } catch (Throwable e) {
             return failure(attempt, options, e, null);
+        }
+    }
+
+    private void reportStart(Attempt attempt) {
+        if (events.isWatched()) {
+            Duration waited = Duration.between(attempt.job().runAt(), Instant.now());
+            events.publish(new WorkerEvent.JobStarted(
+                    attempt.workerId(), attempt.job(), waited.isNegative() ? Duration.ZERO : waited));
+        }
+    }
+
+    /** Tells how an attempt ended whose outcome is decided. */
+    void report(Attempt attempt, JobOutcome outcome) {
+        if (!events.isWatched()) {
+            return;
+        }
+        Duration took = Duration.ofNanos(attempt.nanos());
+        if (outcome instanceof JobOutcome.Success || outcome instanceof JobOutcome.Committed) {
+            events.publish(new WorkerEvent.JobSucceeded(attempt.workerId(), attempt.job(), took));
+        } else if (outcome instanceof JobOutcome.Failure failure) {
+            events.publish(new WorkerEvent.JobErrored(attempt.workerId(), attempt.job(), failure.error(), took));
+        } else {
+            events.publish(new WorkerEvent.JobEnded(attempt.workerId(), attempt.job(), took));
+        }
+    }
+
+    /** Tells that a running handler has been interrupted. */
+    void reportInterrupt(Attempt attempt, boolean timedOut) {
+        if (events.isWatched()) {
+            events.publish(new WorkerEvent.JobInterrupted(attempt.workerId(), attempt.job(), timedOut));
         }
     }
 

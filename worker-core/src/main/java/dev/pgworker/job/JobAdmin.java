@@ -62,6 +62,12 @@ public interface JobAdmin {
      */
     JobCounts count(JobQuery filter);
 
+    /**
+     * Tells what there is to do, for a look every few seconds: some milliseconds whatever the number of jobs. Counts up to
+     * 10,000 jobs of a state and takes the planner's statistics for more.
+     */
+    JobBacklog backlog();
+
     /** Returns the registered workers, those that started first at the front, dead ones until they are recovered. */
     List<ActiveWorker> activeWorkers();
 }

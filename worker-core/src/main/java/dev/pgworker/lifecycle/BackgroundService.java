@@ -42,6 +42,9 @@ public abstract class BackgroundService {
 
     private volatile boolean stopping;
 
+    /** When a step last succeeded, by {@link System#nanoTime}; 0 before the first. */
+    private volatile long succeededAt;
+
     /**
      * Creates a service that is not running.
      *
@@ -111,6 +114,27 @@ public abstract class BackgroundService {
         }
     }
 
+    /** Returns the time since a step last succeeded; null if none has. */
+    public final @Nullable Duration sinceSuccess() {
+        long at = succeededAt;
+        return at == 0 ? null : Duration.ofNanos(System.nanoTime() - at);
+    }
+
+    /** Returns true if the thread was started and has ended although nobody stopped it. */
+    public final boolean isDead() {
+        lock.lock();
+        try {
+            return thread != null && !stopping && !thread.isAlive();
+        } finally {
+            lock.unlock();
+        }
+    }
+
+    /** Returns the thread's name. */
+    public final String name() {
+        return name;
+    }
+
     /** Returns true once {@link #stop} has been called. */
     protected final boolean isStopping() {
         return stopping;
@@ -145,6 +169,7 @@ public abstract class BackgroundService {
         while (!stopping) {
             try {
                 step();
+                succeededAt = System.nanoTime();
                 outage.succeeded(name);
                 backoff.reset();
             } catch (InterruptedException e) {

@@ -3,6 +3,7 @@ package dev.pgworker.recovery;
 import java.sql.SQLException;
 import java.time.Duration;
 
+import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
@@ -23,6 +24,9 @@ public final class Heartbeat extends BackgroundService {
     private final String metadata;
     private final long intervalNanos;
 
+    /** When the last sign of life was written, by {@link System#nanoTime}; 0 before the first. */
+    private volatile long beatAt;
+
     /**
      * Creates the heartbeat of one worker.
      *
@@ -39,7 +43,14 @@ public final class Heartbeat extends BackgroundService {
     @Override
     protected void step() throws SQLException, InterruptedException {
         store.heartbeat(workerId, metadata);
+        beatAt = System.nanoTime();
         pause(intervalNanos);
+    }
+
+    /** Returns the time since the last sign of life was written; null if none has been. */
+    public @Nullable Duration sinceBeat() {
+        long at = beatAt;
+        return at == 0 ? null : Duration.ofNanos(System.nanoTime() - at);
     }
 
     @Override

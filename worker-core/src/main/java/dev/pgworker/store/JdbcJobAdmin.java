@@ -5,6 +5,7 @@ import java.sql.PreparedStatement;
 import java.sql.ResultSet;
 import java.sql.SQLException;
 import java.sql.Types;
+import java.time.Duration;
 import java.time.ZoneOffset;
 import java.util.ArrayList;
 import java.util.Collection;
@@ -22,6 +23,7 @@ import dev.pgworker.job.CleanupResult;
 import dev.pgworker.job.CleanupTask;
 import dev.pgworker.job.Job;
 import dev.pgworker.job.JobAdmin;
+import dev.pgworker.job.JobBacklog;
 import dev.pgworker.job.JobCounts;
 import dev.pgworker.job.JobPage;
 import dev.pgworker.job.JobQuery;
@@ -284,6 +286,34 @@ public final class JdbcJobAdmin implements JobAdmin {
                     return new JobCounts(
                             row.getLong(1), row.getLong(2), row.getLong(3), row.getLong(4), row.getLong(5));
                 }
+            }
+        });
+    }
+
+    private static final String BACKLOG = """
+            select b.ready, b.scheduled, b.retrying, b.failed, extract(epoch from now() - b.oldest_due)::float8,
+                   (select count(*) from {schema}._private_workers w
+                    where w.last_heartbeat_at > now() - interval '5 minutes'),
+                   b.estimated
+            from {schema}.pgworker_backlog(10000) b
+            """;
+
+    @Override
+    public JobBacklog backlog() {
+        return connections.call("look at the backlog", false, connection -> {
+            try (PreparedStatement statement = connection.prepareStatement(schema.in(BACKLOG));
+                    ResultSet row = statement.executeQuery()) {
+                row.next();
+                double seconds = row.getDouble(5);
+                Duration oldestDue = row.wasNull() ? null : Duration.ofMillis(Math.round(seconds * 1_000));
+                return new JobBacklog(
+                        row.getLong(1),
+                        row.getLong(2),
+                        row.getLong(3),
+                        row.getLong(4),
+                        oldestDue,
+                        row.getLong(6),
+                        row.getBoolean(7));
             }
         });
     }
