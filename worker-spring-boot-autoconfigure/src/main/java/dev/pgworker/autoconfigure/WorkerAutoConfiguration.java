@@ -95,8 +95,16 @@ public final class WorkerAutoConfiguration {
     @Bean
     @ConditionalOnMissingBean
     JobScheduler jobScheduler(
-            DataSource dataSource, WorkerSchema schema, PayloadCodec codec, WorkerSchemaInitializer initializer) {
-        return WorkerClient.jobScheduler(dataSource, schema, codec);
+            DataSource dataSource,
+            WorkerSchema schema,
+            PayloadCodec codec,
+            WorkerSchemaInitializer initializer,
+            ObjectProvider<JobSchedulerDecorator> decorators) {
+        JobScheduler scheduler = WorkerClient.jobScheduler(dataSource, schema, codec);
+        for (JobSchedulerDecorator decorator : decorators.orderedStream().toList()) {
+            scheduler = decorator.decorate(scheduler);
+        }
+        return scheduler;
     }
 
     @Bean
