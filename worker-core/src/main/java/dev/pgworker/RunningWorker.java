@@ -96,7 +96,7 @@ final class RunningWorker {
         executor = new JobExecutor(
                 id,
                 localQueue,
-                new JobRunner(parts.tasks(), parts.codec(), transactions(audit), events),
+                new JobRunner(parts.tasks(), parts.codec(), parts.jobInterceptors(), transactions(audit), events),
                 parts.jobScheduler(),
                 Objects.requireNonNull(handlers),
                 completer);

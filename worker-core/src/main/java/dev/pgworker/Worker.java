@@ -24,6 +24,7 @@ import dev.pgworker.job.Task;
 import dev.pgworker.schema.WorkerSchema;
 import dev.pgworker.task.BatchTaskHandler;
 import dev.pgworker.task.ForbiddenFlags;
+import dev.pgworker.task.JobInterceptor;
 import dev.pgworker.task.PayloadCodec;
 import dev.pgworker.task.TaskHandler;
 import dev.pgworker.task.TaskRegistration;
@@ -140,6 +141,7 @@ public final class Worker implements AutoCloseable {
         private final List<TaskRegistration> tasks = new ArrayList<>();
         private final List<WorkerEventListener> listeners = new ArrayList<>();
         private final List<WorkerEventListener> directListeners = new ArrayList<>();
+        private final List<JobInterceptor> jobInterceptors = new ArrayList<>();
         private final List<CronItem> cronItems = new ArrayList<>();
         private ZoneId crontabZone = ZoneOffset.UTC;
 
@@ -231,6 +233,12 @@ public final class Worker implements AutoCloseable {
             return this;
         }
 
+        /** Adds what stands around every run of a handler, inside the interceptors added before. */
+        public Builder jobInterceptor(JobInterceptor interceptor) {
+            jobInterceptors.add(interceptor);
+            return this;
+        }
+
         /** Adds recurring jobs. Their tasks may be served by other workers. */
         public Builder crontab(Crontab crontab) {
             cronItems.addAll(crontab.items());
@@ -279,6 +287,7 @@ public final class Worker implements AutoCloseable {
                     forbiddenFlags,
                     List.copyOf(listeners),
                     List.copyOf(directListeners),
+                    List.copyOf(jobInterceptors),
                     CronPlan.of(Crontab.of(cronItems), crontabZone, usedCodec)));
         }
 

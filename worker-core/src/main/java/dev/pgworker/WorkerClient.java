@@ -1,9 +1,12 @@
 package dev.pgworker;
 
+import java.util.List;
+import java.util.function.Supplier;
 import javax.sql.DataSource;
 
 import dev.pgworker.job.JobAdmin;
 import dev.pgworker.job.JobScheduler;
+import dev.pgworker.job.ScheduleInterceptor;
 import dev.pgworker.schema.WorkerSchema;
 import dev.pgworker.store.JdbcJobAdmin;
 import dev.pgworker.store.JdbcJobScheduler;
@@ -20,7 +23,21 @@ public final class WorkerClient {
      * @param dataSource the data source whose Spring transactions are joined
      */
     public static JobScheduler jobScheduler(DataSource dataSource, WorkerSchema schema, PayloadCodec codec) {
-        return new JdbcJobScheduler(dataSource, schema, codec);
+        return jobScheduler(dataSource, schema, codec, List::of);
+    }
+
+    /**
+     * Returns a scheduler for the jobs of a schema.
+     *
+     * @param dataSource the data source whose Spring transactions are joined
+     * @param interceptors see every job before it is scheduled, in order; asked for when the first job is added
+     */
+    public static JobScheduler jobScheduler(
+            DataSource dataSource,
+            WorkerSchema schema,
+            PayloadCodec codec,
+            Supplier<List<ScheduleInterceptor>> interceptors) {
+        return new JdbcJobScheduler(dataSource, schema, codec, interceptors);
     }
 
     /**

@@ -12,6 +12,7 @@ import dev.pgworker.event.WorkerEventListener;
 import dev.pgworker.job.JobScheduler;
 import dev.pgworker.schema.WorkerSchema;
 import dev.pgworker.task.ForbiddenFlags;
+import dev.pgworker.task.JobInterceptor;
 import dev.pgworker.task.PayloadCodec;
 import dev.pgworker.task.TaskRegistry;
 
@@ -29,4 +30,5 @@ record WorkerParts(
         ForbiddenFlags forbiddenFlags,
         List<WorkerEventListener> listeners,
         List<WorkerEventListener> directListeners,
+        List<JobInterceptor> jobInterceptors,
         CronPlan cron) {}

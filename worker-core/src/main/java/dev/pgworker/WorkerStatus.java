@@ -14,7 +14,7 @@ import org.jspecify.annotations.Nullable;
  * @param freeSlots how many more handlers could run
  * @param listening whether notifications arrive
  * @param sinceHeartbeat the time since the last sign of life was written; null before the first one
- * @param sinceFetch the time since the worker last looked for jobs or found that it need not; null before the first time
+ * @param sinceFetch the time since the worker last looked for jobs or found that it need not, or since its start
  * @param deadThreads names of the worker's threads that have ended although the worker runs; empty in good health
  * @param outage whether the database cannot be used
  */
@@ -25,7 +25,7 @@ public record WorkerStatus(
         int freeSlots,
         boolean listening,
         @Nullable Duration sinceHeartbeat,
-        @Nullable Duration sinceFetch,
+        Duration sinceFetch,
         List<String> deadThreads,
         boolean outage) {
 

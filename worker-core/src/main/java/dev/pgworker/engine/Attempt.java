@@ -14,6 +14,10 @@ import dev.pgworker.task.JobContext;
 final class Attempt implements JobContext {
 
     private final Job job;
+
+    /** The job with the payload that interceptors let the handler see. */
+    private volatile Job shown;
+
     private final String workerId;
     private final JobScheduler jobScheduler;
 
@@ -28,13 +32,24 @@ final class Attempt implements JobContext {
     /** Begins an attempt on the calling thread. */
     Attempt(Job job, String workerId, JobScheduler jobScheduler) {
         this.job = job;
+        this.shown = job;
         this.workerId = workerId;
         this.jobScheduler = jobScheduler;
     }
 
     @Override
     public Job job() {
+        return shown;
+    }
+
+    /** Returns the job as it was claimed. */
+    Job claimed() {
         return job;
+    }
+
+    /** Changes the payload that the handler sees. */
+    void show(String payload) {
+        shown = job.withPayload(payload);
     }
 
     @Override

@@ -133,7 +133,7 @@ public final class JobExecutor {
     }
 
     private @Nullable Future<?> deadline(Attempt attempt) {
-        Duration timeout = runner.options(attempt.job()).timeout();
+        Duration timeout = runner.options(attempt.claimed()).timeout();
         if (timeout == null) {
             return null;
         }
@@ -163,8 +163,8 @@ public final class JobExecutor {
                     "{} ignores its interruption; the worker goes on without it while its handler still runs", attempt);
             running.remove(attempt);
             runner.report(attempt, outcome);
-            completer.submit(attempt.job(), outcome);
-            if (localQueue.replaceRunner(attempt.job(), attempt.nanos())) {
+            completer.submit(attempt.claimed(), outcome);
+            if (localQueue.replaceRunner(attempt.claimed(), attempt.nanos())) {
                 startRunner();
             }
         }

@@ -42,8 +42,8 @@ public abstract class BackgroundService {
 
     private volatile boolean stopping;
 
-    /** When a step last succeeded, by {@link System#nanoTime}; 0 before the first. */
-    private volatile long succeededAt;
+    /** When a step last succeeded, or the service was started, by {@link System#nanoTime}. */
+    private volatile long succeededAt = System.nanoTime();
 
     /**
      * Creates a service that is not running.
@@ -68,6 +68,7 @@ public abstract class BackgroundService {
         lock.lock();
         try {
             if (thread == null && !stopping) {
+                succeededAt = System.nanoTime();
                 thread = new Thread(this::run, name);
                 thread.setDaemon(daemon);
                 thread.start();
@@ -114,10 +115,9 @@ public abstract class BackgroundService {
         }
     }
 
-    /** Returns the time since a step last succeeded; null if none has. */
-    public final @Nullable Duration sinceSuccess() {
-        long at = succeededAt;
-        return at == 0 ? null : Duration.ofNanos(System.nanoTime() - at);
+    /** Returns the time since a step last succeeded, or since the service was started if none has. */
+    public final Duration sinceSuccess() {
+        return Duration.ofNanos(System.nanoTime() - succeededAt);
     }
 
     /** Returns true if the thread was started and has ended although nobody stopped it. */

@@ -33,9 +33,11 @@ import dev.pgworker.crontab.CronItem;
 import dev.pgworker.event.WorkerEventListener;
 import dev.pgworker.job.JobAdmin;
 import dev.pgworker.job.JobScheduler;
+import dev.pgworker.job.ScheduleInterceptor;
 import dev.pgworker.schema.SchemaMigrator;
 import dev.pgworker.schema.WorkerSchema;
 import dev.pgworker.task.ForbiddenFlags;
+import dev.pgworker.task.JobInterceptor;
 import dev.pgworker.task.PayloadCodec;
 import dev.pgworker.task.TaskRegistration;
 
@@ -99,8 +101,10 @@ public final class WorkerAutoConfiguration {
             WorkerSchema schema,
             PayloadCodec codec,
             WorkerSchemaInitializer initializer,
+            ObjectProvider<ScheduleInterceptor> interceptors,
             ObjectProvider<JobSchedulerDecorator> decorators) {
-        JobScheduler scheduler = WorkerClient.jobScheduler(dataSource, schema, codec);
+        JobScheduler scheduler = WorkerClient.jobScheduler(
+                dataSource, schema, codec, () -> interceptors.orderedStream().toList());
         for (JobSchedulerDecorator decorator : decorators.orderedStream().toList()) {
             scheduler = decorator.decorate(scheduler);
         }
@@ -140,6 +144,7 @@ public final class WorkerAutoConfiguration {
                 ObjectProvider<TaskRegistration> registrations,
                 ObjectProvider<CronItem> cronItems,
                 ObjectProvider<WorkerEventListener> listeners,
+                ObjectProvider<JobInterceptor> interceptors,
                 ObjectProvider<WorkerBuilderCustomizer> customizers,
                 ObjectProvider<ForbiddenFlags> forbiddenFlags,
                 ObjectProvider<PlatformTransactionManager> transactionManager,
@@ -166,6 +171,7 @@ public final class WorkerAutoConfiguration {
                 builder.handlerExecutor(executor);
             }
             listeners.orderedStream().forEach(builder::listener);
+            interceptors.orderedStream().forEach(builder::jobInterceptor);
             customizers.orderedStream().forEach(customizer -> customizer.customize(builder));
             return builder.build();
         }

@@ -40,11 +40,14 @@ class WorkerPropertiesTest {
         }
         assertThat(defaults)
                 .containsExactly(
+                        Map.entry("management.endpoint.worker.access", "unrestricted"),
+                        Map.entry("management.endpoint.worker.cache.time-to-live", "0ms"),
                         Map.entry("worker.concurrency", "unset"),
                         Map.entry("worker.crontab", "unset"),
                         Map.entry("worker.crontab-file", "unset"),
                         Map.entry("worker.crontab-zone", "UTC"),
                         Map.entry("worker.enabled", "true"),
+                        Map.entry("worker.endpoint.show-payloads", "false"),
                         Map.entry("worker.forbidden-flags", "unset"),
                         Map.entry("worker.listen.password", "unset"),
                         Map.entry("worker.listen.url", "unset"),
