@@ -38,7 +38,8 @@ class DocumentedObservers {
     WorkerEventListener alarm(Pager pager) {
         return event -> {
             if (event instanceof WorkerEvent.JobFailed failed && failed.permanently()) {
-                pager.call("Job " + failed.job().id() + " failed: " + failed.error().getMessage());
+                pager.call("Job " + failed.job().id() + " failed: "
+                        + failed.error().getMessage());
             }
         };
     }

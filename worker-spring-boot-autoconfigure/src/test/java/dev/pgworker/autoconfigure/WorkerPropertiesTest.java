@@ -57,6 +57,8 @@ class WorkerPropertiesTest {
                         Map.entry("worker.metrics.enabled", "true"),
                         Map.entry("worker.metrics.interval", "30s"),
                         Map.entry("worker.metrics.tasks", "unset"),
+                        Map.entry("worker.observation.enabled", "true"),
+                        Map.entry("worker.observation.propagate", "false"),
                         Map.entry("worker.poll-interval", "2s"),
                         Map.entry("worker.queue-run-limit", "100"),
                         Map.entry("worker.recovery.heartbeat-interval", "30s"),
