@@ -36,6 +36,7 @@ import dev.pgworker.engine.JobExecutor;
 import dev.pgworker.engine.JobRunner;
 import dev.pgworker.engine.LocalQueue;
 import dev.pgworker.engine.NotificationListener;
+import dev.pgworker.engine.Vacuum;
 import dev.pgworker.event.WorkerEvent;
 import dev.pgworker.event.WorkerEvents;
 import dev.pgworker.job.Job;
@@ -44,6 +45,7 @@ import dev.pgworker.lifecycle.Outage;
 import dev.pgworker.recovery.Heartbeat;
 import dev.pgworker.store.CrontabStore;
 import dev.pgworker.store.JobStore;
+import dev.pgworker.store.JobsTable;
 import dev.pgworker.store.WorkerStore;
 
 /** One run of a worker, from start to stop, under one id: wires the services and stops them in order. */
@@ -76,6 +78,7 @@ final class RunningWorker {
     private final FetchLoop fetchLoop;
     private final NotificationListener listener;
     private final Heartbeat heartbeat;
+    private final @Nullable Vacuum vacuum;
     private final @Nullable CronScheduler cron;
 
     /** Wires a run. {@code onBreakingMigration} is called when this worker cannot go on with the schema. */
@@ -112,6 +115,7 @@ final class RunningWorker {
                 events,
                 outage);
         continuations.connect(executor::submit);
+        audit.connect(fetchLoop::capacityFreed);
         completer.connect(fetchLoop::capacityFreed, fetchLoop::jobsMayBeDue);
         localQueue.connect(fetchLoop::capacityFreed);
         listener = new NotificationListener(
@@ -127,6 +131,9 @@ final class RunningWorker {
                 metadata(),
                 settings.heartbeatInterval(),
                 outage);
+        vacuum = settings.vacuum()
+                ? new Vacuum(new JobsTable(parts.dataSource(), parts.schema()), localQueue, outage)
+                : null;
         cron = parts.cron().isEmpty()
                 ? null
                 : new CronScheduler(
@@ -163,7 +170,7 @@ final class RunningWorker {
     }
 
     private Stream<BackgroundService> services() {
-        return Stream.of(heartbeat, completer, listener, fetchLoop, cron).filter(Objects::nonNull);
+        return Stream.of(heartbeat, completer, listener, fetchLoop, vacuum, cron).filter(Objects::nonNull);
     }
 
     void start() {
@@ -178,6 +185,9 @@ final class RunningWorker {
         completer.start();
         listener.start();
         fetchLoop.start();
+        if (vacuum != null) {
+            vacuum.start();
+        }
         if (cron != null) {
             cron.start();
         }
@@ -189,6 +199,10 @@ final class RunningWorker {
         events.publish(new WorkerEvent.WorkerStopping(id));
         if (cron != null) {
             cron.stop(SERVICE_STOP_LIMIT);
+        }
+        if (vacuum != null) {
+            vacuum.cancel();
+            vacuum.stop(SERVICE_STOP_LIMIT);
         }
         listener.stop(SERVICE_STOP_LIMIT);
         fetchLoop.stop(SERVICE_STOP_LIMIT);
@@ -233,7 +247,7 @@ final class RunningWorker {
                 long settled = localQueue.settledInTotal();
                 boolean idle = localQueue.isIdle();
                 int free = localQueue.free();
-                List<Job> jobs = free == 0 ? List.of() : store.claim(tasks, free);
+                List<Job> jobs = free == 0 ? List.of() : store.claim(tasks, free, localQueue::runOf);
                 if (!jobs.isEmpty()) {
                     executor.submit(jobs);
                 } else if (idle) {

@@ -18,6 +18,7 @@ import java.time.Duration;
  *     set
  * @param interruptedJobRetryDelay when a job that was interrupted by a stop runs again; 30 s unless set
  * @param heartbeatInterval how often the worker tells the database that it lives; positive, 30 s unless set
+ * @param vacuum whether the worker vacuums the table of jobs every few seconds while it finishes many; true unless set
  */
 public record WorkerSettings(
         int concurrency,
@@ -27,7 +28,8 @@ public record WorkerSettings(
         Duration pollInterval,
         Duration shutdownGracePeriod,
         Duration interruptedJobRetryDelay,
-        Duration heartbeatInterval) {
+        Duration heartbeatInterval,
+        boolean vacuum) {
 
     private static final int MOST_CONCURRENCY = 10_000;
     private static final int LARGEST_LOCAL_QUEUE = 10_000;
@@ -87,6 +89,7 @@ public record WorkerSettings(
         private Duration shutdownGracePeriod = Duration.ofSeconds(5);
         private Duration interruptedJobRetryDelay = Duration.ofSeconds(30);
         private Duration heartbeatInterval = Duration.ofSeconds(30);
+        private boolean vacuum = true;
 
         private Builder() {}
 
@@ -138,6 +141,12 @@ public record WorkerSettings(
             return this;
         }
 
+        /** Sets whether the worker vacuums the table of jobs while it finishes many. */
+        public Builder vacuum(boolean vacuum) {
+            this.vacuum = vacuum;
+            return this;
+        }
+
         /**
          * Returns the settings.
          *
@@ -152,7 +161,8 @@ public record WorkerSettings(
                     pollInterval,
                     shutdownGracePeriod,
                     interruptedJobRetryDelay,
-                    heartbeatInterval);
+                    heartbeatInterval,
+                    vacuum);
         }
     }
 }

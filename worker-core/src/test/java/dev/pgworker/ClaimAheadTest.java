@@ -149,6 +149,54 @@ class ClaimAheadTest {
         assertThat(claim()).containsExactly(ids.get(4));
     }
 
+    @Test
+    void aClaimTakesRunsOfQueuesInTheOrderOfAllJobs() {
+        addAll(9, 3);
+        List<Long> ids = db.sql("select id from {schema}._private_jobs order by id")
+                .query(Long.class)
+                .list();
+
+        assertThat(claimRuns(4, 3)).containsExactly(ids.get(0), ids.get(1), ids.get(2), ids.get(3));
+        assertThat(lockedQueues()).isEqualTo(3);
+        assertThat(claimRuns(4, 3)).isEmpty();
+    }
+
+    @Test
+    void aRunEndsBeforeAJobThatSomebodyHolds() throws Exception {
+        addAll(4, 1);
+        List<Long> ids = db.sql("select id from {schema}._private_jobs order by id")
+                .query(Long.class)
+                .list();
+        try (Connection other = db.dataSource().getConnection();
+                Statement statement = other.createStatement()) {
+            other.setAutoCommit(false);
+            statement.execute(
+                    db.schema().in("select id from {schema}._private_jobs where id = " + ids.get(2) + " for update"));
+            assertThat(claimRuns(10, 4)).containsExactly(ids.get(0), ids.get(1));
+            other.rollback();
+        }
+    }
+
+    @Test
+    void jobsWithoutAQueueTakeTheirPlaceAmongRuns() {
+        addAll(4, 1);
+        addAll(2, 0);
+        db.sql("update {schema}._private_jobs set run_at = run_at - interval '1 minute' where job_queue_id is null")
+                .update();
+        List<Long> ids = db.sql("select id from {schema}._private_jobs order by id")
+                .query(Long.class)
+                .list();
+
+        assertThat(claimRuns(3, 4)).containsExactly(ids.get(4), ids.get(5), ids.get(0));
+    }
+
+    private List<Long> claimRuns(int wanted, int run) {
+        return db.sql("""
+                        select id from {schema}.pgworker_claim('w', array(select id from {schema}._private_tasks), ?, null,
+                          array[?::int])
+                        """).params(wanted, run).query(Long.class).list();
+    }
+
     private List<Long> claim() {
         return db.sql("select id from {schema}.pgworker_claim('w', array(select id from {schema}._private_tasks), 5)")
                 .query(Long.class)

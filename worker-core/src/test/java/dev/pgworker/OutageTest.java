@@ -144,10 +144,40 @@ class OutageTest {
     @Test
     void theNextJobOfAQueueClaimedInAnAnswerThatNeverArrivedIsGivenBackAndRun() {
         AtomicBoolean lost = new AtomicBoolean();
-        DataSource losesFirstAnswer = new LosingDataSource(pool, sql -> {
-            return sql.contains("pgworker_complete") && lost.compareAndSet(false, true);
-        });
-        for (int i = 0; i < 3; i++) {
+        addToOneQueue(3);
+        start(
+                new LosingDataSource(pool, sql -> sql.contains("pgworker_complete") && lost.compareAndSet(false, true)),
+                3,
+                number -> {});
+
+        Awaitility.await().atMost(Duration.ofSeconds(20)).until(() -> jobs() == 0);
+        assertThat(lost).isTrue();
+    }
+
+    @Test
+    void aQueueGoesOnAfterALostAnswerThatIsCheckedBeforeTheOutcomeIsWrittenAgain() {
+        AtomicBoolean lost = new AtomicBoolean();
+        AtomicBoolean checked = new AtomicBoolean();
+        addToOneQueue(3);
+        start(
+                new LosingDataSource(pool, sql -> {
+                    if (sql.contains("j.locked_by = ?")) {
+                        checked.set(true);
+                    }
+                    if (sql.contains("pgworker_complete") && lost.get() && !checked.get()) {
+                        throw new SQLException("Not before the check", "08006");
+                    }
+                    return sql.contains("pgworker_complete") && lost.compareAndSet(false, true);
+                }),
+                3,
+                number -> {});
+
+        Awaitility.await().atMost(Duration.ofSeconds(20)).until(() -> jobs() == 0);
+        assertThat(checked).isTrue();
+    }
+
+    private void addToOneQueue(int amount) {
+        for (int i = 0; i < amount; i++) {
             scheduler()
                     .addJob(
                             NUMBER,
@@ -156,10 +186,6 @@ class OutageTest {
                                     .queueName("serial")
                                     .build());
         }
-        start(losesFirstAnswer, 3, number -> {});
-
-        Awaitility.await().atMost(Duration.ofSeconds(20)).until(() -> jobs() == 0);
-        assertThat(lost).isTrue();
     }
 
     private void start(DataSource dataSource, int concurrency, java.util.function.IntConsumer handler) {
@@ -236,9 +262,9 @@ class OutageTest {
     /** Lets a statement take effect and then breaks its connection, as a cut between commit and answer does. */
     private static final class LosingDataSource extends DelegatingDataSource {
 
-        private final java.util.function.Predicate<String> loses;
+        private final Loses loses;
 
-        LosingDataSource(DataSource target, java.util.function.Predicate<String> loses) {
+        LosingDataSource(DataSource target, Loses loses) {
             super(target);
             this.loses = loses;
         }
@@ -261,6 +287,11 @@ class OutageTest {
                 }
                 return result;
             });
+        }
+
+        @FunctionalInterface
+        private interface Loses {
+            boolean test(String sql) throws SQLException;
         }
 
         @FunctionalInterface

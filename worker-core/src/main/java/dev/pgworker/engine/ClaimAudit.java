@@ -17,11 +17,13 @@ import dev.pgworker.store.JobStore.ReleaseAction;
 
 /**
  * Gives back jobs that the database handed to this worker in an answer that never arrived, because the connection broke
- * between the commit and the answer. Nobody else would: the worker lives and holds their locks.
+ * between the commit and the answer, and frees queues that were left locked so. Nobody else would: the worker lives and
+ * holds their locks.
  *
  * <p>A claim holds the lock shared, from the statement until its jobs are in the local queue; a check holds it alone, so
- * that it sees no job that is still on its way. A check follows every failed claim, and two more follow later, because a
- * server may finish a statement after its client has gone.
+ * that it sees no job that is still on its way. A check follows every failed claim and every outcome that could not be
+ * written because the job is not held any more, and two more follow later, because a server may finish a statement after
+ * its client has gone.
  */
 public final class ClaimAudit {
 
@@ -41,10 +43,18 @@ public final class ClaimAudit {
 
     private volatile long failedAt;
 
+    /** Called when a check becomes due. */
+    private volatile Runnable checkDue = () -> {};
+
     /** Creates the audit of one worker. */
     public ClaimAudit(JobStore store, LocalQueue localQueue) {
         this.store = store;
         this.localQueue = localQueue;
+    }
+
+    /** Says whom to wake for a check. Call before the start. */
+    public void connect(Runnable onCheckDue) {
+        checkDue = onCheckDue;
     }
 
     /** A statement that may claim jobs, and what takes them into the local queue. */
@@ -59,15 +69,21 @@ public final class ClaimAudit {
         try {
             claim.run();
         } catch (SQLException | RuntimeException e) {
-            failedAt = System.nanoTime();
-            nextCheck.set(0);
+            doubt();
             throw e;
         } finally {
             lock.readLock().unlock();
         }
     }
 
-    /** Gives lost jobs back if it is time for a check. */
+    /** Asks for checks, because what the database says this worker holds may not be what it knows of. */
+    void doubt() {
+        failedAt = System.nanoTime();
+        nextCheck.set(0);
+        checkDue.run();
+    }
+
+    /** Gives lost jobs back, and frees lost queues, if it is time for a check. */
     void checkIfDue() throws SQLException {
         int check = nextCheck.get();
         if (check < CHECKS_AFTER.size()
@@ -75,6 +91,7 @@ public final class ClaimAudit {
                 && lock.writeLock().tryLock()) {
             try {
                 giveBackLost();
+                freeLost();
                 nextCheck.compareAndSet(check, check + 1);
             } finally {
                 lock.writeLock().unlock();
@@ -107,6 +124,15 @@ public final class ClaimAudit {
         if (!lost.isEmpty()) {
             log.info("{} jobs were claimed in an answer that never arrived; they are given back", lost.size());
             store.release(lost, goingOn);
+        }
+    }
+
+    private void freeLost() throws SQLException {
+        List<String> lost = new ArrayList<>(store.heldQueues());
+        lost.removeIf(localQueue::containsQueue);
+        if (!lost.isEmpty()) {
+            log.info("{} queues were left locked by an answer that never arrived; they are freed", lost.size());
+            store.free(lost);
         }
     }
 }

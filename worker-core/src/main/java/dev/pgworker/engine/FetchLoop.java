@@ -101,6 +101,7 @@ public final class FetchLoop extends BackgroundService {
         if (mayHaveDue && wanted > 0) {
             claim(wanted);
         } else {
+            localQueue.othersWait(mayHaveDue);
             long wakeAt = mayHaveDue || dueAt == Long.MAX_VALUE || pollAt - dueAt < 0 ? pollAt : dueAt;
             long untilCheck = Math.min(audit.nanosUntilCheck(), localQueue.nanosUntilExpired());
             pause(Math.min(Math.max(wakeAt - time, 0), untilCheck));
@@ -131,7 +132,7 @@ public final class FetchLoop extends BackgroundService {
         // If this throws, whether something is due is still unknown.
         try {
             audit.during(() -> {
-                jobs.addAll(store.claim(served, wanted));
+                jobs.addAll(store.claim(served, wanted, localQueue::runOf));
                 executor.submit(jobs);
             });
         } catch (SQLException | RuntimeException e) {
@@ -148,6 +149,7 @@ public final class FetchLoop extends BackgroundService {
                     : System.nanoTime() + untilDue.toNanos();
             mayHaveDue = false;
         }
+        localQueue.othersWait(mayHaveDue);
     }
 
     private void publish(Supplier<WorkerEvent> event) {

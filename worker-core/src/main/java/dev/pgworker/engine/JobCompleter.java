@@ -240,6 +240,9 @@ public final class JobCompleter extends BackgroundService {
         }
         group.removeIf(f -> settled.containsKey(f.job.id()));
         localQueue.settled(settled.values());
+        if (!unwritten.lost().isEmpty()) {
+            audit.doubt();
+        }
         capacityFreed.run();
     }
 

@@ -37,13 +37,16 @@ public final class LocalQueue {
             .thenComparing(c -> c.job.runAt())
             .thenComparingLong(c -> c.job.id());
 
+    /** After so many slow jobs of a queue in a row, or a run of fast ones, other due jobs get their turn. */
+    private static final int LONGEST_TENURE = 100;
+
     private final int concurrency;
     private final int size;
     private final int longestRun;
     private final long timeToLiveNanos;
 
-    /** Called, holding no lock of this, when the end or the start of a job makes room. */
-    private volatile Runnable roomFreed = () -> {};
+    /** Called, holding no lock of this, when there is room again or jobs are to be given back. */
+    private volatile Runnable changed = () -> {};
 
     @GuardedBy("this") private final PriorityQueue<Claimed> ready = new PriorityQueue<>(START_ORDER);
 
@@ -69,6 +72,9 @@ public final class LocalQueue {
     @GuardedBy("this") private final Pace pace = new Pace();
 
     @GuardedBy("this") private final Map<String, Pace> paceOfTask = new HashMap<>();
+
+    /** Whether the database holds due jobs for which there is no room. */
+    @GuardedBy("this") private boolean othersWait;
 
     @GuardedBy("this") private long settledInTotal;
 
@@ -99,13 +105,15 @@ public final class LocalQueue {
         private @Nullable Job current;
         /** How many of its jobs are {@link LocalQueue#unsettled}. */
         private int unsettled;
+        /** How many of its jobs have been claimed since this worker locked it. */
+        private int tenure;
         /** Set when jobs of it are being given back: no later one may start before. */
         private boolean expired;
     }
 
-    /** Says whom to tell about room. Call before any job arrives. */
-    public void connect(Runnable onRoomFreed) {
-        roomFreed = onRoomFreed;
+    /** Says whom to tell about room and about jobs to give back. Call before any job arrives. */
+    public void connect(Runnable onChange) {
+        changed = onChange;
     }
 
     /** Returns how many jobs may be claimed; 0 while enough jobs wait, so that claims are not small. */
@@ -129,7 +137,22 @@ public final class LocalQueue {
      * @return how many runners to start, or -1 if the queue is closed and the jobs are to be given back; they count as
      *     claimed in either case
      */
-    synchronized int add(List<Job> jobs) {
+    int add(List<Job> jobs) {
+        boolean newlyExpired;
+        int runnersToStart;
+        synchronized (this) {
+            boolean noneExpired = expired.isEmpty();
+            takeIn(jobs);
+            newlyExpired = noneExpired && !expired.isEmpty();
+            runnersToStart = closed ? -1 : missingRunners();
+        }
+        if (newlyExpired) {
+            changed.run();
+        }
+        return runnersToStart;
+    }
+
+    @GuardedBy("this") private void takeIn(List<Job> jobs) {
         long time = System.nanoTime();
         for (Job job : jobs) {
             unsettled.merge(job.id(), 1, Integer::sum);
@@ -137,12 +160,12 @@ public final class LocalQueue {
             if (job.queueName() != null) {
                 lane = lanes.computeIfAbsent(job.queueName(), name -> new Lane());
                 lane.unsettled++;
+                lane.tenure++;
             }
             if (!closed) {
                 put(new Claimed(job, time), lane);
             }
         }
-        return closed ? -1 : missingRunners();
     }
 
     @GuardedBy("this") private void put(Claimed claimed, @Nullable Lane lane) {
@@ -184,18 +207,19 @@ public final class LocalQueue {
      * @param nanos how long it took
      */
     @Nullable Job next(@Nullable Job ended, long nanos) {
-        boolean roomForMore;
+        boolean worthALook;
         Job next;
         synchronized (this) {
             boolean noRoom = free() == 0;
             if (ended != null) {
                 end(ended, nanos);
             }
+            boolean noneExpired = expired.isEmpty();
             next = poll();
-            roomForMore = noRoom && free() > 0;
+            worthALook = (noRoom && free() > 0) || (noneExpired && !expired.isEmpty());
         }
-        if (roomForMore) {
-            roomFreed.run();
+        if (worthALook) {
+            changed.run();
         }
         return next;
     }
@@ -296,7 +320,7 @@ public final class LocalQueue {
                 signOff();
             }
         }
-        roomFreed.run();
+        changed.run();
         return replaced;
     }
 
@@ -325,7 +349,8 @@ public final class LocalQueue {
 
     /**
      * Says what a write of these jobs' outcomes does with their queues: a queue goes on if more of its jobs are here, and
-     * as many more are claimed as handlers of that task finish within a moment, but at least one if none is here.
+     * as many more are claimed as handlers of that task finish within a moment, but at least one if none is here. A queue
+     * that has had many jobs in a row ends if others wait.
      */
     synchronized Lanes plan(List<Job> written) {
         Map<String, Integer> counts = new HashMap<>();
@@ -350,7 +375,7 @@ public final class LocalQueue {
                     goingOn.add(job.id());
                 }
                 if (!closed && !lane.expired && planned.add(job.queueName())) {
-                    ahead = toClaim(job, others, room);
+                    ahead = toClaim(lane, job, others, room);
                 }
             }
             aheads.add(ahead);
@@ -359,11 +384,23 @@ public final class LocalQueue {
         return new Lanes(aheads, goingOn);
     }
 
-    @GuardedBy("this") private int toClaim(Job job, int others, int room) {
-        Pace ofTask = paceOfTask.get(job.taskIdentifier());
-        int run = ofTask == null ? 0 : ofTask.jobs(1, longestRun);
-        int more = Math.min(run - others, room);
-        return Math.max(more, others == 0 ? 1 : 0);
+    @GuardedBy("this") private int toClaim(Lane lane, Job job, int others, int room) {
+        int run = runOf(job.taskIdentifier());
+        if (othersWait && (run > 1 || lane.tenure >= LONGEST_TENURE)) {
+            return 0;
+        }
+        return Math.max(Math.min(run - others, room), others == 0 ? 1 : 0);
+    }
+
+    /** Returns how many jobs of a queue to claim together if the first is of this task. */
+    public synchronized int runOf(String taskIdentifier) {
+        Pace ofTask = paceOfTask.get(taskIdentifier);
+        return ofTask == null ? 1 : Math.max(1, ofTask.jobs(1, longestRun));
+    }
+
+    /** Says whether the database holds due jobs for which there is no room: queues then end after a while. */
+    synchronized void othersWait(boolean wait) {
+        othersWait = wait;
     }
 
     /** Forgets jobs whose outcome is written. */

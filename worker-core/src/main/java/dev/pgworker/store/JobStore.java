@@ -13,7 +13,9 @@ import java.util.Collections;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.Objects;
 import java.util.function.Function;
+import java.util.function.ToIntFunction;
 import java.util.stream.Stream;
 import javax.sql.DataSource;
 
@@ -91,15 +93,21 @@ public final class JobStore {
                     + " updated_at, key, revision, flags";
 
     private static final String CLAIM = "select " + JOB_COLUMNS
-            + " from {schema}.pgworker_claim(worker_id => ?, task_ids => ?, wanted => ?," + " forbidden => ?)";
+            + " from {schema}.pgworker_claim(worker_id => ?, task_ids => ?, wanted => ?, forbidden => ?, runs => ?)";
 
-    /** Claims up to {@code wanted} due jobs, in the order in which they are to start. */
-    public List<Job> claim(Tasks tasks, int wanted) throws SQLException {
+    /**
+     * Claims up to {@code wanted} due jobs, in the order in which they are to start.
+     *
+     * @param runs how many jobs to take of a queue whose first job is of a task with this identifier
+     */
+    public List<Job> claim(Tasks tasks, int wanted, ToIntFunction<String> runs) throws SQLException {
         return call(CLAIM, (connection, statement) -> {
+            Integer[] ids = tasks.ids();
             statement.setString(1, workerId);
-            statement.setArray(2, connection.createArrayOf("int4", tasks.ids()));
+            statement.setArray(2, connection.createArrayOf("int4", ids));
             statement.setInt(3, wanted);
             statement.setArray(4, forbidden(connection));
+            statement.setArray(5, runs(connection, tasks, ids, runs));
             try (ResultSet rows = statement.executeQuery()) {
                 Instant lockedAt = Instant.now();
                 List<Job> jobs = new ArrayList<>();
@@ -109,6 +117,19 @@ public final class JobStore {
                 return jobs;
             }
         });
+    }
+
+    private static @Nullable Array runs(
+            Connection connection, Tasks tasks, Integer[] taskIds, ToIntFunction<String> runOfTask)
+            throws SQLException {
+        Integer[] runs = new Integer[taskIds.length];
+        boolean allSingle = true;
+        for (int i = 0; i < runs.length; i++) {
+            runs[i] = runOfTask.applyAsInt(
+                    Objects.requireNonNull(tasks.identifiers().get(taskIds[i])));
+            allSingle &= runs[i] <= 1;
+        }
+        return allSingle ? null : connection.createArrayOf("int4", runs);
     }
 
     private static final String COMPLETE = "select outcome, " + JOB_COLUMNS
@@ -256,6 +277,24 @@ public final class JobStore {
                 }
             }
             return held;
+        });
+    }
+
+    private static final String HELD_QUEUES = """
+            select queue_name from {schema}._private_job_queues where locked_by = ?
+            """;
+
+    /** Reads the names of the queues that this worker has locked. Scans the table: for rare occasions. */
+    public List<String> heldQueues() throws SQLException {
+        return call(HELD_QUEUES, (connection, statement) -> {
+            statement.setString(1, workerId);
+            List<String> names = new ArrayList<>();
+            try (ResultSet rows = statement.executeQuery()) {
+                while (rows.next()) {
+                    names.add(rows.getString(1));
+                }
+            }
+            return names;
         });
     }
 

@@ -143,14 +143,18 @@ class LocalQueueTest {
         Job first = job(1, "q", 0);
         Job second = job(2, "q", 0);
         Job plain = job(3, null, 0);
+        int[] told = new int[1];
+        impatient.connect(() -> told[0]++);
         impatient.add(List.of(first, second, plain));
 
         assertThat(impatient.next(null, 0)).isNull();
+        assertThat(told[0]).isEqualTo(1);
         assertThat(impatient.nanosUntilExpired()).isZero();
         assertThat(impatient.takeExpired()).containsExactlyInAnyOrder(first, second, plain);
         // Until they are given back, a later job of their queue must not start.
         Job third = job(4, "q", 0);
         impatient.add(List.of(third));
+        assertThat(told[0]).isEqualTo(2);
         assertThat(impatient.takeExpired()).containsExactly(third);
         assertThat(impatient.plan(List.of(first)).aheads()).containsExactly(0);
         assertThat(impatient.isIdle()).isFalse();
@@ -182,6 +186,37 @@ class LocalQueueTest {
         assertThat(queue.plan(List.of(job)).aheads()).containsExactly(10);
         run(200, SLOW, "other");
         assertThat(queue.plan(List.of(job)).aheads()).containsExactly(1);
+    }
+
+    @Test
+    void aQueueThatHasHadManyJobsInARowEndsIfOthersWait() {
+        Job before = job(ids++, "q", 0);
+        add(List.of(before));
+        for (int i = 1; i < 100; i++) {
+            assertThat(queue.plan(List.of(before)).aheads()).containsExactly(1);
+            Job next = job(ids++, "q", 0);
+            add(List.of(next));
+            settle(before);
+            before = next;
+            queue.othersWait(true);
+        }
+        assertThat(queue.plan(List.of(before)).aheads()).containsExactly(0);
+        assertThat(queue.plan(List.of(before)).goingOn()).isEmpty();
+
+        queue.othersWait(false);
+        assertThat(queue.plan(List.of(before)).aheads()).containsExactly(1);
+    }
+
+    @Test
+    void aQueueEndsAfterARunOfFastJobsIfOthersWait() {
+        run(12, FAST, "other");
+        assertThat(queue.runOf("task")).isEqualTo(3);
+        Job job = job(ids++, "q", 0);
+        add(List.of(job));
+        queue.othersWait(true);
+        assertThat(queue.plan(List.of(job)).aheads()).containsExactly(0);
+        queue.othersWait(false);
+        assertThat(queue.plan(List.of(job)).aheads()).containsExactly(3);
     }
 
     @Test

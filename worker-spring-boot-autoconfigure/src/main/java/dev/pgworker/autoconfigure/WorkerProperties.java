@@ -25,6 +25,7 @@ import dev.pgworker.schema.WorkerSchema;
  * @param queueRunLimit How many jobs of one named queue may be claimed at a time, 1 to 1000, if their handler is fast; they
  *     run one after the other.
  * @param pollInterval How often to look for jobs although nothing announced any.
+ * @param vacuum Whether the worker vacuums the table of jobs every few seconds while it finishes many.
  * @param forbiddenFlags Flags whose jobs are passed over.
  * @param crontab Recurring jobs, one a line, in the format of a Graphile Worker crontab.
  * @param crontabFile Resource with more recurring jobs in the same format.
@@ -40,6 +41,7 @@ public record WorkerProperties(
         @Nullable Integer concurrency,
         @DefaultValue LocalQueue localQueue,
         @DefaultValue("100") int queueRunLimit,
+        @DefaultValue("true") boolean vacuum,
         @DefaultValue("2s") Duration pollInterval,
         @DefaultValue List<String> forbiddenFlags,
         @Nullable String crontab,
@@ -172,6 +174,7 @@ public record WorkerProperties(
                 "worker.recovery.heartbeat-interval",
                 recovery.heartbeatInterval(),
                 builder -> builder.heartbeatInterval(recovery.heartbeatInterval()));
+        settings.vacuum(vacuum);
         return settings.build();
     }
 

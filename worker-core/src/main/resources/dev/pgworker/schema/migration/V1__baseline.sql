@@ -1090,8 +1090,9 @@ comment on function "${schema}".pgworker_busy_queues(int, int) is
 
 -- The first entry of a queue nearly always decides. Otherwise priorities are stepped over, because jobs of a better priority may
 -- lie in the future in any number.
-create or replace function "${schema}".pgworker_heads(queue_ids int[], amounts int[], task_ids int[], forbidden text[])
-returns table (queue_id int, place bigint, tid tid, priority smallint, run_at timestamptz, id bigint)
+create or replace function "${schema}".pgworker_heads(
+  queue_ids int[], amounts int[], task_ids int[], forbidden text[], runs int[] default null, most int default null
+) returns table (queue_id int, place bigint, tid tid, priority smallint, run_at timestamptz, id bigint)
 language plpgsql stable rows 100 as $$
 #variable_conflict use_column
 begin
@@ -1099,19 +1100,17 @@ begin
     select queue.id, head.place, head.tid, head.priority, head.run_at, head.id
     from unnest(queue_ids, amounts) queue(id, amount)
     cross join lateral (
-      (select 1::bigint as place, first.tid, first.priority, first.run_at, first.id
-        from (
-          select j.ctid as tid, j.priority, j.run_at, j.id, j.task_id, j.flags
-          from "${schema}"._private_jobs j
-          where j.is_available and j.job_queue_id is not null and j.job_queue_id = queue.id
-          order by j.priority, j.run_at, j.id limit 1) first
-        where coalesce(queue.amount, 1) = 1 and first.run_at <= now() and first.task_id = any(task_ids)
-          and (forbidden is null or first.flags is null or not first.flags ?| forbidden))
+      select j.ctid as tid, j.priority, j.run_at, j.id, j.task_id,
+        j.run_at <= now() and j.task_id = any(task_ids) and (forbidden is null or j.flags is null or not j.flags ?| forbidden) as mine,
+        coalesce(queue.amount, runs[array_position(task_ids, j.task_id)], 1) as amount
+      from "${schema}"._private_jobs j
+      where j.is_available and j.job_queue_id is not null and j.job_queue_id = queue.id
+      order by j.priority, j.run_at, j.id limit 1) first
+    cross join lateral (
+      (select 1::bigint as place, first.tid, first.priority, first.run_at, first.id where first.mine and first.amount = 1)
       union all
       (with recursive level(p) as (
-          (select j.priority from "${schema}"._private_jobs j
-            where j.is_available and j.job_queue_id is not null and j.job_queue_id = queue.id
-            order by j.priority, j.run_at, j.id limit 1)
+          select first.priority where not (first.mine and first.amount = 1)
           union all
           select (
             select j.priority from "${schema}"._private_jobs j
@@ -1125,22 +1124,21 @@ begin
           where j.is_available and j.job_queue_id is not null and j.job_queue_id = queue.id and j.priority = l.p
             and j.run_at <= now() and j.task_id = any(task_ids)
             and (forbidden is null or j.flags is null or not j.flags ?| forbidden)
-          order by j.run_at, j.id limit coalesce(queue.amount, 1)) f
-        limit coalesce(queue.amount, 1))
-      limit coalesce(queue.amount, 1)) head;
+          order by j.run_at, j.id limit first.amount) f
+        limit first.amount)) head
+    limit most;
 end
 $$;
-comment on function "${schema}".pgworker_heads(int[], int[], int[], text[]) is
-  'The first due jobs of each given queue, one or so many as its amount says, that a worker with these tasks and forbidden flags may '
-  'run; locks nothing.';
+comment on function "${schema}".pgworker_heads(int[], int[], int[], text[], int[], int) is
+  'The first due jobs of each given queue that a worker with these tasks and forbidden flags may run: as many as the amount of the '
+  'queue says, else as runs says at the place of its first job''s task, else one; at most so many in all. Locks nothing.';
 
--- Finds queues worth looking at. Few of them: all. Many: those of the first due jobs, read in order; if running queues fill the
--- front of that list, also a window of queues that begins at a random place, so that no queue can be passed over for ever.
-create or replace function "${schema}".pgworker_lanes(task_ids int[], wanted int, forbidden text[]) returns int[]
+-- Finds queues worth looking at. Few of them: all. Many: those of the first due jobs, in their order; if running queues fill the
+-- front of that list, then also a window of queues that begins at a random place, so that no queue can be passed over for ever.
+create or replace function "${schema}".pgworker_lanes(task_ids int[], wanted int, forbidden text[], depth int) returns int[]
 language plpgsql volatile as $$
 declare
   few constant int := 50;
-  depth constant int := 100 + 2 * wanted;
   breadth constant int := 200 + wanted + wanted / 2;
   queues int[];
   walked bigint;
@@ -1171,11 +1169,10 @@ begin
     limit depth)
   select (select count(*) from walk), array_agg(f.job_queue_id) into walked, queues
     from (
-      select w.job_queue_id from walk w
-      where w.mine
-        and exists (select from "${schema}"._private_job_queues q where q.id = w.job_queue_id and q.locked_at is null offset 0)
-      group by w.job_queue_id
-      order by min(w.place) limit 8 + wanted + wanted / 2) f;
+      select w.job_queue_id from (
+        select w.job_queue_id, min(w.place) as place from walk w where w.mine group by w.job_queue_id) w
+      where exists (select from "${schema}"._private_job_queues q where q.id = w.job_queue_id and q.locked_at is null offset 0)
+      order by w.place limit 8 + wanted + wanted / 2) f;
   if walked < depth or cardinality(queues) >= wanted then return queues; end if;
   select j.job_queue_id into last_queue from "${schema}"._private_jobs j
     where j.is_available and j.job_queue_id is not null
@@ -1184,19 +1181,20 @@ begin
   if coalesce(cardinality(more), 0) < breadth then
     more := more || "${schema}".pgworker_busy_queues(0, breadth - coalesce(cardinality(more), 0));
   end if;
-  return array(select unnest(queues) union select unnest(more));
+  return queues || array(select m.id from unnest(more) m(id) where queues is null or m.id <> all(queues));
 end
 $$;
-comment on function "${schema}".pgworker_lanes(int[], int, text[]) is
-  'Queues in which a claim should look for a job; their number, and what is read to find them, is bounded.';
+comment on function "${schema}".pgworker_lanes(int[], int, text[], int) is
+  'So many queues in which a claim should look for jobs, found by reading due jobs to the given depth; a few more at most.';
 
--- 1. Without locks: the first due job of each promising queue, cut where jobs without a queue come first.
--- 2. Lock queue rows, passing over held ones, then exactly those jobs: taking the second job of a queue because the first is held
---    would break the order. A queue whose job was lost meanwhile stays free.
+-- 1. Without locks: the first due job, or run of jobs, of each promising queue, cut where jobs without a queue come first.
+-- 2. Lock queue rows, passing over held ones, then exactly those jobs, each queue's without a gap: taking the second job of a queue
+--    because the first is held would break the order. A queue whose first job was lost meanwhile stays free.
 -- 3. Fill up with jobs without a queue, then write.
 -- If every promising queue was held, by a peer's statement that locks all of them for a moment for instance, look again shortly.
-create or replace function "${schema}".pgworker_claim(worker_id text, task_ids int[], wanted int, forbidden text[] default null)
-returns table (
+create or replace function "${schema}".pgworker_claim(
+  worker_id text, task_ids int[], wanted int, forbidden text[] default null, runs int[] default null
+) returns table (
   id bigint, queue_name text, task_id int, payload json, priority smallint, run_at timestamptz, attempts smallint,
   max_attempts smallint, last_error text, created_at timestamptz, updated_at timestamptz, key text, revision int, flags jsonb
 )
@@ -1205,30 +1203,50 @@ set plan_cache_mode = force_generic_plan set enable_seqscan = off set enable_bit
 set enable_hashjoin = off set enable_mergejoin = off set jit = off as $$
 #variable_conflict use_column
 declare
+  few constant int := 50;
+  long constant boolean := coalesce(1 < any(runs), false);
+  spare constant int := 8 + wanted + case when long then wanted / 8 else wanted / 2 end;
+  -- A few queues with many jobs each are the usual case of fast jobs.
+  shallow boolean := long;
   queues int[];
-  head_queues int[];
-  head_tids tid[];
+  run_queues int[];
+  run_tids tid[];
+  run_places bigint[];
   share int;
+  asked bigint;
   taken tid[];
+  taken_queues int[];
+  taken_places bigint[];
   lanes int[];
 begin
   if wanted is null or wanted < 1 or coalesce(cardinality(task_ids), 0) = 0 then return; end if;
   if cardinality(forbidden) = 0 then forbidden := null; end if;
-  for attempt in 1..4 loop
+  for attempt in 1..5 loop
     taken := '{}';
-    lanes := null;
-    head_queues := null;
-    queues := "${schema}".pgworker_lanes(task_ids, wanted, forbidden);
+    run_queues := null;
+    share := 0;
+    if shallow then
+      queues := "${schema}".pgworker_lanes(task_ids, 8 + wanted / 16, forbidden, few + wanted / 4);
+    else
+      queues := "${schema}".pgworker_lanes(task_ids, wanted, forbidden, 100 + 2 * wanted);
+    end if;
     if queues is not null then
-      with recursive head as materialized (
-        select h.queue_id, h.tid, h.priority, h.run_at, h.id
+      if long and cardinality(queues) <= few then
+        queues := array(
+          select h.queue_id from "${schema}".pgworker_heads(queues, null, task_ids, forbidden) h order by h.priority, h.run_at, h.id);
+      end if;
+      with recursive run as materialized (
+        select h.queue_id, h.place, h.tid, h.priority, h.run_at, h.id
         from "${schema}".pgworker_heads(
-          array(select q.id from "${schema}"._private_job_queues q where q.id = any(queues) and q.locked_at is null),
-          null, task_ids, forbidden) h
-        order by h.priority, h.run_at, h.id limit 8 + wanted + wanted / 2),
+          array(
+            select q.id from unnest(queues) with ordinality u(id, place)
+            join "${schema}"._private_job_queues q on q.id = u.id and q.locked_at is null
+            order by u.place),
+          null, task_ids, forbidden, case when long then runs end, case when long then spare end) h
+        order by h.priority, h.run_at, h.id limit spare),
       level(p) as (
         (select j.priority from "${schema}"._private_jobs j
-          where exists (select from head) and j.is_available and j.job_queue_id is null
+          where exists (select from run) and j.is_available and j.job_queue_id is null
           order by j.priority, j.run_at, j.id limit 1)
         union all
         select (
@@ -1246,35 +1264,61 @@ begin
           order by j.run_at, j.id limit wanted) f
         limit wanted),
       merged as (
-        select m.queued, row_number() over (order by m.priority, m.run_at, m.id) as place
+        select m.queued
         from (
-          select true as queued, h.priority, h.run_at, h.id from head h
+          select true as queued, r.priority, r.run_at, r.id from run r
           union all
-          select false, p.priority, p.run_at, p.id from plain p) m)
-      select array_agg(h.queue_id order by h.priority, h.run_at, h.id), array_agg(h.tid order by h.priority, h.run_at, h.id),
-          (select count(*) from merged m where m.queued and m.place <= wanted)
-        into head_queues, head_tids, share
-        from head h;
+          select false, p.priority, p.run_at, p.id from plain p) m
+        order by m.priority, m.run_at, m.id limit wanted)
+      select array_agg(r.queue_id), array_agg(r.tid), array_agg(r.place),
+          case when exists (select from plain) then (select count(*) from merged m where m.queued) else least(count(*), wanted) end
+        into run_queues, run_tids, run_places, share
+        from run r;
+      if shallow and cardinality(queues) > few and coalesce(cardinality(run_queues), 0) < wanted then
+        shallow := false;
+        continue;
+      end if;
     end if;
 
     if share > 0 then
-      with held as materialized (
-        select h.queue_id, h.tid
-        from unnest(head_queues, head_tids) with ordinality h(queue_id, tid, place)
-        join "${schema}"._private_job_queues q on q.id = h.queue_id and q.locked_at is null
-        order by h.place limit share
+      with first as materialized (
+        select r.queue_id, r.number
+        from unnest(run_queues, run_places) with ordinality r(queue_id, place, number)
+        where r.place = 1),
+      held as materialized (
+        select f.queue_id
+        from first f
+        join "${schema}"._private_job_queues q on q.id = f.queue_id and q.locked_at is null
+        order by f.number limit (select count(*) from first f where f.number <= share)
         for update of q skip locked)
-      select array_agg(h.queue_id), array_agg(h.tid) into head_queues, head_tids from held h;
-      select coalesce(array_agg(t.tid), '{}'), array_agg(t.queue_id) into taken, lanes
+      select array_agg(h.queue_id) into lanes from held h;
+      with mine as materialized (
+        select j.ctid as tid, r.queue_id, r.place
         from (
-          select j.ctid as tid, h.queue_id
-          from unnest(head_queues, head_tids) h(queue_id, tid)
-          join "${schema}"._private_jobs j on j.ctid = h.tid and j.job_queue_id = h.queue_id
-            and j.is_available and j.run_at <= now() and j.task_id = any(task_ids)
-            and (forbidden is null or j.flags is null or not j.flags ?| forbidden)
-          for update of j skip locked) t;
-      if lanes is not null then
-        update "${schema}"._private_job_queues q set locked_at = now(), locked_by = worker_id where q.id = any(lanes);
+          select r.queue_id, r.tid, r.place
+          from unnest(run_queues, run_tids, run_places) with ordinality r(queue_id, tid, place, number)
+          where case when r.queue_id in (select l.id from unnest(lanes) l(id)) then true end
+          order by r.number limit share) r
+        join "${schema}"._private_jobs j on j.ctid = r.tid and j.job_queue_id = r.queue_id
+          and j.is_available and j.run_at <= now() and j.task_id = any(task_ids)
+          and (forbidden is null or j.flags is null or not j.flags ?| forbidden)
+        for update of j skip locked)
+      select coalesce(array_agg(m.tid), '{}'), array_agg(m.queue_id), array_agg(m.place),
+          least(share, (
+            select count(*) from unnest(run_queues) r(queue_id)
+            where case when r.queue_id in (select l.id from unnest(lanes) l(id)) then true end))
+        into taken, taken_queues, taken_places, asked
+        from mine m;
+      if cardinality(taken) < asked then
+        select coalesce(array_agg(m.tid), '{}'), array_agg(m.queue_id) into taken, taken_queues
+          from (
+            select m.tid, m.queue_id, m.place, row_number() over (partition by m.queue_id order by m.place) as nth
+            from unnest(taken, taken_queues, taken_places) m(tid, queue_id, place)) m
+          where m.place = m.nth;
+      end if;
+      if taken <> '{}' then
+        update "${schema}"._private_job_queues q set locked_at = now(), locked_by = worker_id
+          where q.id = any(array(select distinct t.id from unnest(taken_queues) t(id)));
       end if;
     end if;
 
@@ -1301,7 +1345,7 @@ begin
       select taken || coalesce(array_agg(p.tid), '{}') into taken from plain p;
     end if;
 
-    exit when taken <> '{}' or coalesce(share, 0) = 0;
+    exit when taken <> '{}' or share = 0;
     perform pg_sleep(0.002);
   end loop;
 
@@ -1321,9 +1365,10 @@ begin
       order by c.priority, c.run_at, c.id;
 end
 $$;
-comment on function "${schema}".pgworker_claim(text, int[], int, text[]) is
+comment on function "${schema}".pgworker_claim(text, int[], int, text[], int[]) is
   'Locks at most wanted due jobs of these tasks for the worker, counts the attempt and returns them in the order priority, run_at, '
-  'id. Of a queue it takes one job, the first, and only while no worker has it locked. Jobs with a forbidden flag are passed over. '
+  'id. Of a queue it takes the first job, or as many of the first as runs says at the place of that job''s task, and only while no '
+  'worker has it locked. Jobs with a forbidden flag are passed over. '
   'Waits for no lock, so a short answer does not prove that there is no more: ask again after a notification.';
 
 -- A queue that goes on keeps its row as it is, but for a lock that grows old: peers release those of four hours.

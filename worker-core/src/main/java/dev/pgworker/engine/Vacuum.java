@@ -1,0 +1,98 @@
+package dev.pgworker.engine;
+
+import java.sql.SQLException;
+import java.time.Duration;
+import java.util.concurrent.TimeUnit;
+
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+import dev.pgworker.lifecycle.BackgroundService;
+import dev.pgworker.lifecycle.Outage;
+import dev.pgworker.store.JobsTable;
+
+/**
+ * Vacuums the table of jobs on {@code worker-vacuum} while this worker finishes many. Every claim reads past the index
+ * entries of jobs finished since the last vacuum, and autovacuum comes once a minute at most.
+ *
+ * <p>It takes a tenth of the time at most, stays away while nothing happens, and shares the work with other workers: who
+ * finds that somebody has vacuumed just now does not.
+ */
+public final class Vacuum extends BackgroundService {
+
+    private static final Logger log = LoggerFactory.getLogger(Vacuum.class);
+
+    private static final Duration SHORTEST_INTERVAL = Duration.ofSeconds(3);
+
+    /** Fewer finished jobs than this are not worth it. */
+    private static final long LEAST_FINISHED = 20_000;
+
+    /** The share of the time in which a vacuum may run is one in so many. */
+    private static final int SHARE = 10;
+
+    private final JobsTable table;
+    private final LocalQueue localQueue;
+
+    // Owned by the thread.
+    private boolean mayVacuum;
+    private boolean knowsWhetherItMay;
+    private long finishedBefore;
+    private long intervalNanos = SHORTEST_INTERVAL.toNanos();
+
+    /** Creates the service of one worker, whose finished jobs the local queue counts. */
+    public Vacuum(JobsTable table, LocalQueue localQueue, Outage outage) {
+        super("worker-vacuum", true, outage);
+        this.table = table;
+        this.localQueue = localQueue;
+    }
+
+    /** Ends a vacuum that runs, so that the stop need not wait for it. */
+    public void cancel() {
+        try {
+            table.cancelVacuum();
+        } catch (SQLException e) {
+            log.debug("The vacuum could not be cancelled", e);
+        }
+    }
+
+    @Override
+    protected void step() throws SQLException, InterruptedException {
+        pause(intervalNanos);
+        long finished = localQueue.settledInTotal();
+        if (isStopping() || finished - finishedBefore < LEAST_FINISHED || !isAllowed()) {
+            return;
+        }
+        Duration since = table.sinceVacuum();
+        if (since == null || since.toNanos() >= intervalNanos / 2) {
+            vacuum();
+        }
+        finishedBefore = finished;
+    }
+
+    private boolean isAllowed() throws SQLException {
+        if (!knowsWhetherItMay) {
+            mayVacuum = table.mayVacuum();
+            knowsWhetherItMay = true;
+            if (!mayVacuum) {
+                log.info(
+                        "The role of this worker may not VACUUM the table of jobs. Under a sustained load claims get slower"
+                                + " until autovacuum comes. Let the role own the table, or, from PostgreSQL 17 on, grant it"
+                                + " MAINTAIN");
+            }
+        }
+        return mayVacuum;
+    }
+
+    private void vacuum() {
+        long start = System.nanoTime();
+        try {
+            table.vacuum();
+        } catch (SQLException e) {
+            // Its time was over, ours or the application's for statements: autovacuum remains.
+            log.debug("The table of jobs could not be vacuumed", e);
+        }
+        long took = System.nanoTime() - start;
+        intervalNanos = Math.max(SHORTEST_INTERVAL.toNanos(), SHARE * took);
+        log.debug("Vacuumed the table of jobs in {} ms", TimeUnit.NANOSECONDS.toMillis(took));
+    }
+}

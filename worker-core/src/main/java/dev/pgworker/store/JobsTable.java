@@ -1,0 +1,105 @@
+package dev.pgworker.store;
+
+import java.sql.Connection;
+import java.sql.ResultSet;
+import java.sql.SQLException;
+import java.sql.Statement;
+import java.time.Duration;
+import javax.sql.DataSource;
+
+import org.jspecify.annotations.Nullable;
+
+import dev.pgworker.schema.WorkerSchema;
+
+/** Upkeep of the table of jobs. Each method takes a connection of its own from the pool. */
+public final class JobsTable {
+
+    private final DataSource dataSource;
+    private final WorkerSchema schema;
+
+    private volatile @Nullable Statement running;
+
+    /** Creates the upkeep of one schema's table. */
+    public JobsTable(DataSource dataSource, WorkerSchema schema) {
+        this.dataSource = dataSource;
+        this.schema = schema;
+    }
+
+    // From version 17 on, VACUUM can be granted; the privilege is unknown to earlier ones.
+    private static final String MAY_VACUUM = """
+            select pg_has_role(c.relowner, 'USAGE')
+              or exists (select from pg_database d where d.datname = current_database() and pg_has_role(d.datdba, 'USAGE'))
+              or case when current_setting('server_version_num')::int >= 170000
+                then has_table_privilege(c.oid, 'MAINTAIN') else false end
+            from pg_class c where c.oid = '{schema}._private_jobs'::regclass
+            """;
+
+    /** Returns whether the role of the pool's connections may vacuum the table. */
+    public boolean mayVacuum() throws SQLException {
+        return Connections.call(dataSource, schema.in(MAY_VACUUM), (connection, statement) -> {
+            try (ResultSet row = statement.executeQuery()) {
+                row.next();
+                return row.getBoolean(1);
+            }
+        });
+    }
+
+    private static final String SINCE_VACUUM = """
+            select extract(epoch from clock_timestamp() - greatest(
+              pg_stat_get_last_vacuum_time(c.oid), pg_stat_get_last_autovacuum_time(c.oid)))
+            from pg_class c where c.oid = '{schema}._private_jobs'::regclass
+            """;
+
+    /** Returns how long ago the table was vacuumed by anybody; null if the statistics do not tell. */
+    public @Nullable Duration sinceVacuum() throws SQLException {
+        return Connections.<@Nullable Duration>call(dataSource, schema.in(SINCE_VACUUM), (connection, statement) -> {
+            try (ResultSet row = statement.executeQuery()) {
+                row.next();
+                double seconds = row.getDouble(1);
+                return row.wasNull() ? null : Duration.ofNanos((long) (seconds * 1e9));
+            }
+        });
+    }
+
+    // TRUNCATE would lock the table against everybody. Without SKIP_LOCKED it would wait for another vacuum of the
+    // table.
+    private static final String VACUUM = """
+            vacuum (truncate off, index_cleanup on, skip_locked %s) {schema}._private_jobs
+            """;
+
+    private static final Duration LONGEST_VACUUM = Duration.ofMinutes(1);
+
+    /**
+     * Removes what finished jobs left behind, unless somebody else is doing so.
+     *
+     * @throws SQLException also if it was cancelled, or takes longer than a minute, which means that the table is too large
+     */
+    public void vacuum() throws SQLException {
+        try (Connection connection = dataSource.getConnection();
+                Statement statement = connection.createStatement()) {
+            boolean autoCommit = connection.getAutoCommit();
+            if (!autoCommit) {
+                connection.setAutoCommit(true);
+            }
+            try {
+                boolean mayBeParallel = connection.getMetaData().getDatabaseMajorVersion() >= 13;
+                statement.setQueryTimeout((int) LONGEST_VACUUM.toSeconds());
+                running = statement;
+                statement.execute(schema.in(VACUUM.formatted(mayBeParallel ? ", parallel 0" : "")));
+            } finally {
+                running = null;
+                if (!autoCommit) {
+                    connection.setAutoCommit(false);
+                }
+            }
+        }
+    }
+
+    /** Ends a vacuum that runs. May be called from any thread. */
+    public void cancelVacuum() throws SQLException {
+        Statement statement = running;
+        if (statement != null) {
+            statement.cancel();
+        }
+    }
+}
