@@ -170,7 +170,8 @@ final class RunningWorker {
     }
 
     private Stream<BackgroundService> services() {
-        return Stream.of(heartbeat, completer, listener, fetchLoop, vacuum, cron).filter(Objects::nonNull);
+        return Stream.of(heartbeat, completer, listener, fetchLoop, vacuum, cron)
+                .filter(Objects::nonNull);
     }
 
     void start() {

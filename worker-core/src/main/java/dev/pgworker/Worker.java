@@ -20,6 +20,7 @@ import dev.pgworker.crontab.CronPlan;
 import dev.pgworker.crontab.Crontab;
 import dev.pgworker.event.WorkerEventListener;
 import dev.pgworker.job.JobScheduler;
+import dev.pgworker.job.ScheduleInterceptor;
 import dev.pgworker.job.Task;
 import dev.pgworker.schema.WorkerSchema;
 import dev.pgworker.task.BatchTaskHandler;
@@ -142,6 +143,7 @@ public final class Worker implements AutoCloseable {
         private final List<WorkerEventListener> listeners = new ArrayList<>();
         private final List<WorkerEventListener> directListeners = new ArrayList<>();
         private final List<JobInterceptor> jobInterceptors = new ArrayList<>();
+        private final List<ScheduleInterceptor> scheduleInterceptors = new ArrayList<>();
         private final List<CronItem> cronItems = new ArrayList<>();
         private ZoneId crontabZone = ZoneOffset.UTC;
 
@@ -239,6 +241,15 @@ public final class Worker implements AutoCloseable {
             return this;
         }
 
+        /**
+         * Adds what sees the jobs of recurring items before they are added, after the interceptors added before. The
+         * scheduler has its own, see {@link WorkerClient}.
+         */
+        public Builder scheduleInterceptor(ScheduleInterceptor interceptor) {
+            scheduleInterceptors.add(interceptor);
+            return this;
+        }
+
         /** Adds recurring jobs. Their tasks may be served by other workers. */
         public Builder crontab(Crontab crontab) {
             cronItems.addAll(crontab.items());
@@ -288,7 +299,8 @@ public final class Worker implements AutoCloseable {
                     List.copyOf(listeners),
                     List.copyOf(directListeners),
                     List.copyOf(jobInterceptors),
-                    CronPlan.of(Crontab.of(cronItems), crontabZone, usedCodec)));
+                    CronPlan.of(Crontab.of(cronItems), crontabZone, usedCodec)
+                            .with(List.copyOf(scheduleInterceptors), usedCodec)));
         }
 
         private void warnOfUnservedTasks(TaskRegistry registry) {

@@ -145,6 +145,7 @@ public final class WorkerAutoConfiguration {
                 ObjectProvider<CronItem> cronItems,
                 ObjectProvider<WorkerEventListener> listeners,
                 ObjectProvider<JobInterceptor> interceptors,
+                ObjectProvider<ScheduleInterceptor> scheduleInterceptors,
                 ObjectProvider<WorkerBuilderCustomizer> customizers,
                 ObjectProvider<ForbiddenFlags> forbiddenFlags,
                 ObjectProvider<PlatformTransactionManager> transactionManager,
@@ -172,6 +173,7 @@ public final class WorkerAutoConfiguration {
             }
             listeners.orderedStream().forEach(builder::listener);
             interceptors.orderedStream().forEach(builder::jobInterceptor);
+            scheduleInterceptors.orderedStream().forEach(builder::scheduleInterceptor);
             customizers.orderedStream().forEach(customizer -> customizer.customize(builder));
             return builder.build();
         }
