@@ -70,7 +70,7 @@ class BackgroundServiceTest {
         assertThat(service.isDead()).isFalse();
 
         die.countDown();
-        Awaitility.await().until(service::isDead);
+        Awaitility.await().dontCatchUncaughtExceptions().until(service::isDead);
         assertThat(service.stop(LIMIT)).isTrue();
         assertThat(service.isDead()).isFalse();
     }

@@ -91,18 +91,19 @@ class BacklogTest {
 
     @Test
     void costsTheSameHoweverManyJobsThereAre() {
-        fillAllStates(20_000);
+        fillAllStates(60_000);
         long few = blocksRead();
-        fillAllStates(100_000);
+        fillAllStates(60_000);
 
-        assertThat(blocksRead()).isBetween(1L, few * 3 / 2);
+        assertThat(blocksRead()).isBetween(1L, few * 21 / 20);
     }
 
+    /** Without a vacuum, so that each index entry that is read costs a look at its row. */
     private void fillAllStates(int count) {
         fill("ready", count, "now() - interval '1 minute'", 0);
         fill("later", count, "now() + interval '1 hour'", 0);
         fill("failed", count, "now() - interval '1 hour'", 25);
-        db.sql("vacuum analyze {schema}._private_jobs").update();
+        db.sql("analyze {schema}._private_jobs").update();
     }
 
     private long blocksRead() {
