@@ -15,14 +15,17 @@ import org.slf4j.LoggerFactory;
 import org.springframework.transaction.PlatformTransactionManager;
 import tools.jackson.databind.json.JsonMapper;
 
+import dev.pgworker.crontab.CronAdmin;
 import dev.pgworker.crontab.CronItem;
 import dev.pgworker.crontab.CronPlan;
 import dev.pgworker.crontab.Crontab;
+import dev.pgworker.crontab.PlannedCronAdmin;
 import dev.pgworker.event.WorkerEventListener;
 import dev.pgworker.job.JobScheduler;
 import dev.pgworker.job.ScheduleInterceptor;
 import dev.pgworker.job.Task;
 import dev.pgworker.schema.WorkerSchema;
+import dev.pgworker.store.CrontabControl;
 import dev.pgworker.task.BatchTaskHandler;
 import dev.pgworker.task.ForbiddenFlags;
 import dev.pgworker.task.JobInterceptor;
@@ -94,6 +97,17 @@ public final class Worker implements AutoCloseable {
     /** Returns the identifiers of the tasks that the worker serves, unmodifiable. */
     public Set<String> tasks() {
         return parts.tasks().identifiers();
+    }
+
+    /** Returns the worker's recurring jobs, each with the zone that applies to it, unmodifiable. */
+    public List<CronItem> cronItems() {
+        return parts.cron().items();
+    }
+
+    /** Returns the administration of recurring jobs, those of this worker and of others. The worker need not run. */
+    public CronAdmin cronAdmin() {
+        return new PlannedCronAdmin(
+                parts.cron(), new CrontabControl(parts.dataSource(), parts.schema()), parts.jobScheduler());
     }
 
     /** Returns the id under which the running worker locks jobs, or null if it does not run. */
@@ -273,8 +287,8 @@ public final class Worker implements AutoCloseable {
          *
          * @throws dev.pgworker.task.HandlerDefinitionException if two tasks have the same identifier, or if a handler is
          *     transactional and there is no transaction manager
-         * @throws IllegalArgumentException if two recurring jobs have the same identifier, or if the payload of one is
-         *     not written as a JSON object
+         * @throws dev.pgworker.crontab.CrontabException if two recurring jobs have the same identifier
+         * @throws IllegalArgumentException if the payload of a recurring job is not written as a JSON object
          */
         public Worker build() {
             TaskRegistry registry = TaskRegistry.of(tasks);

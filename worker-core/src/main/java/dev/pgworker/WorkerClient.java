@@ -1,13 +1,21 @@
 package dev.pgworker;
 
+import java.time.ZoneOffset;
 import java.util.List;
 import java.util.function.Supplier;
 import javax.sql.DataSource;
 
+import tools.jackson.databind.json.JsonMapper;
+
+import dev.pgworker.crontab.CronAdmin;
+import dev.pgworker.crontab.CronPlan;
+import dev.pgworker.crontab.Crontab;
+import dev.pgworker.crontab.PlannedCronAdmin;
 import dev.pgworker.job.JobAdmin;
 import dev.pgworker.job.JobScheduler;
 import dev.pgworker.job.ScheduleInterceptor;
 import dev.pgworker.schema.WorkerSchema;
+import dev.pgworker.store.CrontabControl;
 import dev.pgworker.store.JdbcJobAdmin;
 import dev.pgworker.store.JdbcJobScheduler;
 import dev.pgworker.task.PayloadCodec;
@@ -47,5 +55,19 @@ public final class WorkerClient {
      */
     public static JobAdmin jobAdmin(DataSource dataSource, WorkerSchema schema) {
         return new JdbcJobAdmin(dataSource, schema);
+    }
+
+    /**
+     * Returns the administration of a schema's recurring jobs, for an application that has none of its own and so cannot
+     * trigger any. One that has takes {@link Worker#cronAdmin()}.
+     *
+     * @param dataSource the data source whose Spring transactions are joined
+     */
+    public static CronAdmin cronAdmin(DataSource dataSource, WorkerSchema schema) {
+        PayloadCodec codec = new PayloadCodec(new JsonMapper());
+        return new PlannedCronAdmin(
+                CronPlan.of(Crontab.EMPTY, ZoneOffset.UTC, codec),
+                new CrontabControl(dataSource, schema),
+                jobScheduler(dataSource, schema, codec));
     }
 }

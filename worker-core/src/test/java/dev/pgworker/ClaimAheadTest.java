@@ -178,6 +178,15 @@ class ClaimAheadTest {
     }
 
     @Test
+    void aClaimOfRunsFindsEnoughAmongManyQueuesWithOneJobEach() {
+        addAll(300, 300);
+
+        assertThat(claimRuns(100, 50)).hasSize(100);
+        assertThat(claimRuns(100, 50)).hasSize(100);
+        assertThat(claimRuns(200, 50)).hasSize(100);
+    }
+
+    @Test
     void jobsWithoutAQueueTakeTheirPlaceAmongRuns() {
         addAll(4, 1);
         addAll(2, 0);

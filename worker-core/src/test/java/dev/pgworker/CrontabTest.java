@@ -12,6 +12,7 @@ import tools.jackson.databind.JsonNode;
 
 import dev.pgworker.crontab.CronItem;
 import dev.pgworker.crontab.Crontab;
+import dev.pgworker.crontab.CrontabException;
 import dev.pgworker.event.WorkerEvent.CronJobAdded;
 import dev.pgworker.event.WorkerEvent.CronStarted;
 import dev.pgworker.event.WorkerEvent.JobCompleted;
@@ -79,7 +80,10 @@ class CrontabTest {
         Worker.Builder builder =
                 worker().cronItem(CronItem.of("other").everyMinute().id("often").build());
 
-        assertThatThrownBy(builder::build).hasMessageContaining("\"often\" (task other)");
+        assertThatThrownBy(builder::build)
+                .isInstanceOf(CrontabException.class)
+                .hasMessage(
+                        "a CronItem of task other: \"often\": identifier is taken by line 1 of test; set another id");
     }
 
     private Worker.Builder worker() {

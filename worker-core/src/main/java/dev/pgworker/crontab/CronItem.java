@@ -3,6 +3,7 @@ package dev.pgworker.crontab;
 import java.lang.reflect.Type;
 import java.time.Duration;
 import java.time.Instant;
+import java.time.LocalDate;
 import java.time.LocalDateTime;
 import java.time.ZoneId;
 import java.time.ZoneOffset;
@@ -25,6 +26,9 @@ import dev.pgworker.job.Task;
  */
 public final class CronItem {
 
+    private static final Duration YEARS_TO_LOOK_AHEAD = Duration.ofDays(9 * 366);
+
+    private final Place place;
     private final String identifier;
     private final String task;
     private final CronPattern pattern;
@@ -37,12 +41,14 @@ public final class CronItem {
     /**
      * Makes an item whose parts have been checked.
      *
+     * @param place where it is declared, for messages
      * @param zone whose local time the pattern means; null for the crontab's own
      * @param spec how each job is scheduled; its {@code runAt} is null
      * @param payload what each job's payload holds besides {@code _cron}; null for nothing
      * @param payloadType as what the payload is written; null for its run-time type
      */
     CronItem(
+            Place place,
             String identifier,
             String task,
             CronPattern pattern,
@@ -51,6 +57,7 @@ public final class CronItem {
             JobSpec spec,
             @Nullable Object payload,
             @Nullable Type payloadType) {
+        this.place = place;
         this.identifier = identifier;
         this.task = task;
         this.pattern = pattern;
@@ -91,6 +98,15 @@ public final class CronItem {
         return zone;
     }
 
+    Place place() {
+        return place;
+    }
+
+    /** Returns when the item is due: minute, hour, day of month, month and day of week, one space between. */
+    public String schedule() {
+        return pattern.text();
+    }
+
     CronPattern pattern() {
         return pattern;
     }
@@ -114,7 +130,9 @@ public final class CronItem {
 
     /** Returns this item with the given zone, unless it has one of its own. */
     CronItem withDefaultZone(ZoneId other) {
-        return zone == null ? new CronItem(identifier, task, pattern, other, fill, spec, payload, payloadType) : this;
+        return zone == null
+                ? new CronItem(place, identifier, task, pattern, other, fill, spec, payload, payloadType)
+                : this;
     }
 
     /**
@@ -137,6 +155,30 @@ public final class CronItem {
         }
         ZoneOffsetTransition change = rules.nextTransition(tick.minus(1, ChronoUnit.MINUTES));
         return change != null && !change.getInstant().isAfter(tick) && change.isGap() && isDueWithin(change);
+    }
+
+    /**
+     * Returns the first minute after the given instant in which the item is due, or null if there is none in the next
+     * nine years, which have a 29 February whatever the century.
+     */
+    @Nullable Instant nextDue(Instant after) {
+        ZoneId local = zone == null ? ZoneOffset.UTC : zone;
+        Instant hour = after.truncatedTo(ChronoUnit.HOURS);
+        Instant end = hour.plus(YEARS_TO_LOOK_AHEAD);
+        while (hour.isBefore(end)) {
+            LocalDate first = LocalDate.ofInstant(hour.minus(1, ChronoUnit.MINUTES), local);
+            Instant next = hour.plus(1, ChronoUnit.HOURS);
+            LocalDate last = LocalDate.ofInstant(next, local);
+            if (first.datesUntil(last.plusDays(1)).anyMatch(pattern::matchesDate)) {
+                for (Instant minute = hour; minute.isBefore(next); minute = minute.plus(1, ChronoUnit.MINUTES)) {
+                    if (minute.isAfter(after) && isDueAt(minute)) {
+                        return minute;
+                    }
+                }
+            }
+            hour = next;
+        }
+        return null;
     }
 
     private boolean isDueWithin(ZoneOffsetTransition gap) {

@@ -7,8 +7,7 @@ import java.time.Month;
 import java.time.ZoneId;
 import java.util.ArrayList;
 import java.util.List;
-import java.util.regex.Matcher;
-import java.util.regex.Pattern;
+import java.util.function.Consumer;
 
 import org.jspecify.annotations.Nullable;
 
@@ -17,18 +16,17 @@ import dev.pgworker.job.JobKeyMode;
 import dev.pgworker.job.JobSpec;
 
 /**
- * Builds a {@link CronItem}. Each method that says when replaces what was said before. Not safe for use by several
- * threads.
+ * Builds a {@link CronItem}. Each method that says when replaces what was said before, and each throws an
+ * {@code IllegalArgumentException} if its argument is out of its range. Not safe for use by several threads.
  *
  * @param <P> the type of the payload
  */
 public final class CronItemBuilder<P> {
 
-    private static final Pattern FIELD = Pattern.compile("\\S+");
-
     private final String task;
     private final @Nullable Type payloadType;
     private final JobSpec.Builder spec = JobSpec.builder();
+    private Place place;
     private @Nullable String identifier;
     private @Nullable CronPattern pattern;
     private @Nullable ZoneId zone;
@@ -38,6 +36,7 @@ public final class CronItemBuilder<P> {
     CronItemBuilder(String task, @Nullable Type payloadType) {
         this.task = task;
         this.payloadType = payloadType;
+        this.place = new Place("a CronItem of task " + task, 0, 0);
     }
 
     /** Runs every minute. */
@@ -98,25 +97,25 @@ public final class CronItemBuilder<P> {
      * @throws CrontabException if the pattern is wrong
      */
     public CronItemBuilder<P> pattern(String pattern) {
-        List<String> fields = new ArrayList<>();
-        List<Integer> columns = new ArrayList<>();
-        Matcher field = FIELD.matcher(Arguments.requireNonNull("pattern", pattern));
-        while (field.find()) {
-            fields.add(field.group());
-            columns.add(field.start());
-        }
         List<CrontabProblem> problems = new ArrayList<>();
-        ProblemSink sink = (column, text, message) ->
-                problems.add(new CrontabProblem("pattern of task " + task, 1, column + 1, text, message));
-        if (fields.size() != 5) {
-            sink.add(0, pattern, "must be minute, hour, day of month, month, day of week");
-        } else {
-            this.pattern = CronPattern.parse(
-                    fields, columns.stream().mapToInt(Integer::intValue).toArray(), sink);
-        }
+        CronPattern parsed = CronPattern.parse(
+                Arguments.requireNonNull("pattern", pattern),
+                (column, text, message) ->
+                        problems.add(new CrontabProblem("pattern of task " + task, 1, column + 1, text, message)));
         if (!problems.isEmpty()) {
             throw new CrontabException(problems);
         }
+        return pattern(parsed);
+    }
+
+    CronItemBuilder<P> pattern(CronPattern pattern) {
+        this.pattern = pattern;
+        return this;
+    }
+
+    /** Sets what messages call the item. */
+    CronItemBuilder<P> place(Place place) {
+        this.place = place;
         return this;
     }
 
@@ -147,20 +146,17 @@ public final class CronItemBuilder<P> {
 
     /** Sets the named queue, 1 to 128 characters. */
     public CronItemBuilder<P> queueName(String queueName) {
-        spec.queueName(queueName);
-        return this;
+        return specify(attributes -> attributes.queueName(queueName));
     }
 
     /** Sets how often each job may be attempted, 1 to 32767; 25 unless set. */
     public CronItemBuilder<P> maxAttempts(int maxAttempts) {
-        spec.maxAttempts(maxAttempts);
-        return this;
+        return specify(attributes -> attributes.maxAttempts(maxAttempts));
     }
 
     /** Sets the priority, -32768 to 32767, smaller first; 0 unless set. */
     public CronItemBuilder<P> priority(int priority) {
-        spec.priority(priority);
-        return this;
+        return specify(attributes -> attributes.priority(priority));
     }
 
     /** Sets the job key, 1 to 512 characters, by which a job replaces one that still waits. */
@@ -170,20 +166,27 @@ public final class CronItemBuilder<P> {
 
     /** Sets the job key, 1 to 512 characters, and what happens if a job has it already. */
     public CronItemBuilder<P> jobKey(String jobKey, JobKeyMode mode) {
-        spec.jobKey(jobKey).jobKeyMode(mode);
-        return this;
+        return specify(attributes -> attributes.jobKey(jobKey).jobKeyMode(mode));
     }
 
     /** Sets the flags, replacing those set before. */
     public CronItemBuilder<P> flags(String... flags) {
-        spec.flags(flags);
+        return specify(attributes -> attributes.flags(flags));
+    }
+
+    /** Sets an attribute after trying it alone, so that a wrong one is refused where it is given. */
+    private CronItemBuilder<P> specify(Consumer<JobSpec.Builder> attribute) {
+        JobSpec.Builder alone = JobSpec.builder();
+        attribute.accept(alone);
+        JobSpec unused = alone.build();
+        attribute.accept(spec);
         return this;
     }
 
     /**
      * Returns the item.
      *
-     * @throws IllegalArgumentException if it has not been said when to run, or if an attribute is out of its range
+     * @throws IllegalArgumentException if it has not been said when to run
      */
     public CronItem build() {
         if (pattern == null) {
@@ -191,6 +194,14 @@ public final class CronItemBuilder<P> {
                     + " must say when to run: call everyMinute, dailyAt, pattern or the like before build");
         }
         return new CronItem(
-                identifier == null ? task : identifier, task, pattern, zone, fill, spec.build(), payload, payloadType);
+                place,
+                identifier == null ? task : identifier,
+                task,
+                pattern,
+                zone,
+                fill,
+                spec.build(),
+                payload,
+                payloadType);
     }
 }

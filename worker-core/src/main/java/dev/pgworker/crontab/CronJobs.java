@@ -6,6 +6,7 @@ import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.Set;
 
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
@@ -35,10 +36,14 @@ final class CronJobs {
     /** An item and a minute for which it is due. */
     record Due(CronItem item, Instant tick) {}
 
-    /** Adds the jobs that no worker has added yet. */
-    void add(List<Due> due, boolean backfilled) throws SQLException {
+    /**
+     * Adds the jobs that no worker has added yet.
+     *
+     * @return the identifiers of the items that failed, for which none of the jobs has been added
+     */
+    Set<String> add(List<Due> due, boolean backfilled) throws SQLException {
         if (due.isEmpty()) {
-            return;
+            return Set.of();
         }
         Map<String, Instant> latest = new HashMap<>();
         List<Execution> executions = new ArrayList<>();
@@ -49,14 +54,18 @@ final class CronJobs {
         CrontabStore.Result result = store.execute(executions);
         result.failed().forEach((identifier, error) -> {
             Instant tick = latest.getOrDefault(identifier, Instant.EPOCH);
-            log.error("Cron item {} could not be executed for {}", identifier, tick, error);
+            log.error("Cron item {} could not be executed for {} and is tried again", identifier, tick, error);
             events.publish(new WorkerEvent.CronJobFailed(workerId, identifier, tick, error));
         });
         if (events.isWatched()) {
             result.added()
                     .forEach((execution, id) -> events.publish(new WorkerEvent.CronJobAdded(
                             workerId, execution.identifier(), execution.tick(), id, backfilled)));
+            result.paused()
+                    .forEach(execution -> events.publish(
+                            new WorkerEvent.CronJobSkipped(workerId, execution.identifier(), execution.tick())));
         }
+        return result.failed().keySet();
     }
 
     /** Adds what interceptors make of an execution; one that they refuse fails alone, and is not tried again. */

@@ -1,15 +1,19 @@
 package dev.pgworker.crontab;
 
+import java.time.LocalDate;
 import java.time.LocalDateTime;
 import java.util.List;
+import java.util.regex.MatchResult;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 
 /**
  * The minutes at which an item is due: five sets of numbers, each a bit mask. Where both day of month and day of week
  * are restricted, either of them suffices.
+ *
+ * @param text the fields as they were written
  */
-record CronPattern(long minutes, long hours, long days, long months, long weekdays) {
+record CronPattern(String text, long minutes, long hours, long days, long months, long weekdays) {
 
     private static final List<Field> FIELDS = List.of(
             new Field("minute", 0, 59),
@@ -18,21 +22,33 @@ record CronPattern(long minutes, long hours, long days, long months, long weekda
             new Field("month", 1, 12),
             new Field("day of week", 0, 6));
 
+    private static final Pattern WORD = Pattern.compile("\\S+");
+
+    /** Reads a pattern: five fields with space between; what is wrong goes to the sink. */
+    static CronPattern parse(String text, ProblemSink problems) {
+        List<MatchResult> fields = WORD.matcher(text).results().toList();
+        if (fields.size() != FIELDS.size()) {
+            problems.add(0, text, "must be minute, hour, day of month, month, day of week");
+            return new CronPattern(text, 0, 0, 0, 0, 0);
+        }
+        return parse(
+                fields.stream().map(MatchResult::group).toList(),
+                fields.stream().mapToInt(MatchResult::start).toArray(),
+                problems);
+    }
+
     /** Reads five fields, of which each starts at the given column; what is wrong goes to the sink. */
     static CronPattern parse(List<String> fields, int[] columns, ProblemSink problems) {
         long[] sets = new long[FIELDS.size()];
         for (int i = 0; i < sets.length; i++) {
             sets[i] = FIELDS.get(i).parse(fields.get(i), columns[i], problems);
         }
-        return new CronPattern(sets[0], sets[1], sets[2], sets[3], sets[4]);
+        return new CronPattern(String.join(" ", fields), sets[0], sets[1], sets[2], sets[3], sets[4]);
     }
 
     /** Tells whether an item is due in the minute of the given local time. */
     boolean matches(LocalDateTime time) {
-        return has(minutes, time.getMinute())
-                && has(hours, time.getHour())
-                && has(months, time.getMonthValue())
-                && matchesDay(time);
+        return has(minutes, time.getMinute()) && has(hours, time.getHour()) && matchesDate(time.toLocalDate());
     }
 
     /** Tells whether the pattern leaves the hour open. */
@@ -40,11 +56,12 @@ record CronPattern(long minutes, long hours, long days, long months, long weekda
         return Long.bitCount(hours) == 24;
     }
 
-    private boolean matchesDay(LocalDateTime time) {
-        boolean day = has(days, time.getDayOfMonth());
-        boolean weekday = has(weekdays, time.getDayOfWeek().getValue() % 7);
+    /** Tells whether an item may be due on the given day. */
+    boolean matchesDate(LocalDate date) {
+        boolean day = has(days, date.getDayOfMonth());
+        boolean weekday = has(weekdays, date.getDayOfWeek().getValue() % 7);
         boolean both = Long.bitCount(days) < 31 && Long.bitCount(weekdays) < 7;
-        return both ? day || weekday : day && weekday;
+        return has(months, date.getMonthValue()) && (both ? day || weekday : day && weekday);
     }
 
     private static boolean has(long set, int value) {

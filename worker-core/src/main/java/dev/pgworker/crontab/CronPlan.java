@@ -85,15 +85,22 @@ public final class CronPlan {
         return items.isEmpty();
     }
 
-    List<CronItem> items() {
+    /** Returns the items, each with the zone that applies to it, in the order of the crontab. */
+    public List<CronItem> items() {
         return items;
     }
 
     /** Returns the execution of an item for a minute. */
     Execution execution(CronItem item, Instant tick, boolean backfilled) {
+        String payload = payload(item, tick, backfilled).toString();
+        return new Execution(item.identifier(), tick, item.task(), payload, item.spec());
+    }
+
+    /** Returns the payload of an item's job for the given time. */
+    ObjectNode payload(CronItem item, Instant ts, boolean backfilled) {
         ObjectNode payload =
                 Objects.requireNonNull(payloads.get(item.identifier())).deepCopy();
-        payload.putObject("_cron").put("ts", TIMESTAMP.format(tick)).put("backfilled", backfilled);
-        return new Execution(item.identifier(), tick, item.task(), payload.toString(), item.spec());
+        payload.putObject("_cron").put("ts", TIMESTAMP.format(ts)).put("backfilled", backfilled);
+        return payload;
     }
 }

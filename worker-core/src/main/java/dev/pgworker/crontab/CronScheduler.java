@@ -4,6 +4,7 @@ import java.sql.SQLException;
 import java.time.Duration;
 import java.time.Instant;
 import java.time.temporal.ChronoUnit;
+import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
@@ -27,6 +28,8 @@ import dev.pgworker.store.CrontabStore.Known;
  * The time is asked for again after every wait: a wait that ended early is repeated, and after one that ended late every
  * minute since is executed, up to {@link #CATCH_UP}. Beyond that, the scheduler begins again as if it had just been
  * started, and only items with a fill make up for what they missed. A clock set back executes nothing twice.
+ *
+ * <p>An item is in step with the others or in the {@link Backlog}, never in both.
  */
 public final class CronScheduler extends BackgroundService {
 
@@ -53,8 +56,9 @@ public final class CronScheduler extends BackgroundService {
 
     // Owned by the thread.
     private @Nullable Instant next;
-    private @Nullable Backfill backfill;
+    private @Nullable Instant awaited;
     private List<CronItem> current = List.of();
+    private final Backlog behind = new Backlog();
     private boolean late;
 
     /** Creates a scheduler for one worker. */
@@ -104,16 +108,23 @@ public final class CronScheduler extends BackgroundService {
             return Duration.ZERO;
         }
         if (!tick.isAfter(now)) {
-            jobs.add(due(tick), late);
-            next = tick.plus(1, ChronoUnit.MINUTES);
+            execute(tick, now);
             return Duration.ZERO;
         }
-        if (backfill != null) {
-            fill(backfill, tick);
+        if (behind.isWaiting(tick)) {
+            makeUp(tick);
             return Duration.ZERO;
         }
         late = false;
-        return Duration.between(now, tick);
+        return untilTick(tick, Duration.between(now, tick));
+    }
+
+    private Duration untilTick(Instant tick, Duration wait) {
+        if (tick.equals(awaited)) {
+            events.publish(new WorkerEvent.CronWokeEarly(workerId, tick, wait));
+        }
+        awaited = wait.compareTo(LONGEST_WAIT) > 0 ? null : tick;
+        return wait;
     }
 
     private void begin(@Nullable Instant tick, Instant now) throws SQLException {
@@ -126,14 +137,26 @@ public final class CronScheduler extends BackgroundService {
         Set<String> identifiers = items.stream().map(CronItem::identifier).collect(Collectors.toUnmodifiableSet());
         Map<String, Known> known = store.register(identifiers, now);
         warnOfFuture(known, now);
-        Instant start = Backfill.ceil(now);
-        Backfill missed = Backfill.of(items, known, start);
-        List<CronItem> behind = missed.items();
-        current = items.stream().filter(item -> !behind.contains(item)).toList();
-        backfill = behind.isEmpty() ? null : missed;
+        next = Backlog.ceil(now);
         late = false;
-        next = start;
         events.publish(new WorkerEvent.CronStarted(workerId, identifiers));
+        divide(known, next);
+    }
+
+    /** Puts the items that missed something into the backlog, and the others in step. */
+    private void divide(Map<String, Known> known, Instant start) {
+        behind.clear();
+        List<CronItem> inStep = new ArrayList<>();
+        for (CronItem item : items) {
+            Instant missed = Backlog.firstMissed(item, known.get(item.identifier()), start);
+            if (missed == null) {
+                inStep.add(item);
+            } else {
+                behind.add(item, missed);
+                events.publish(new WorkerEvent.CronItemBehind(workerId, item.identifier(), missed));
+            }
+        }
+        current = inStep;
     }
 
     private static void warnOfFuture(Map<String, Known> known, Instant now) {
@@ -148,26 +171,42 @@ public final class CronScheduler extends BackgroundService {
         });
     }
 
-    private List<CronJobs.Due> due(Instant tick) {
-        return current.stream()
+    private void execute(Instant tick, Instant now) throws SQLException {
+        List<CronJobs.Due> due = current.stream()
                 .filter(item -> item.isDueAt(tick))
                 .map(item -> new CronJobs.Due(item, tick))
                 .toList();
+        Set<String> failed = jobs.add(due, late);
+        next = tick.plus(1, ChronoUnit.MINUTES);
+        if (!failed.isEmpty()) {
+            fallBehind(failed, tick);
+        }
+        events.publish(new WorkerEvent.CronTicked(workerId, tick, Duration.between(tick, now)));
+    }
+
+    private void fallBehind(Set<String> failed, Instant tick) {
+        List<CronItem> inStep = new ArrayList<>();
+        for (CronItem item : current) {
+            if (failed.contains(item.identifier())) {
+                behind.addFailed(item, tick);
+                events.publish(new WorkerEvent.CronItemBehind(workerId, item.identifier(), tick));
+            } else {
+                inStep.add(item);
+            }
+        }
+        current = inStep;
     }
 
     /** Makes up for a number of executions; an item that has caught up goes on with the others. */
-    private void fill(Backfill missed, Instant until) throws SQLException {
-        Instant from = missed.position();
-        try {
-            jobs.add(missed.take(until), true);
-        } catch (SQLException | RuntimeException e) {
-            missed.moveTo(from);
-            throw e;
-        }
-        if (missed.isDone(until)) {
-            log.info("Recurring jobs missed before {} have been added", until);
-            backfill = null;
-            current = items;
+    private void makeUp(Instant until) throws SQLException {
+        Backlog.Chunk chunk = behind.take(until);
+        Set<String> failed = jobs.add(chunk.due(), true);
+        List<CronItem> caughtUp = behind.settle(chunk, failed, until);
+        if (!caughtUp.isEmpty()) {
+            caughtUp.forEach(item -> events.publish(new WorkerEvent.CronItemCaughtUp(workerId, item.identifier())));
+            current = items.stream()
+                    .filter(item -> current.contains(item) || caughtUp.contains(item))
+                    .toList();
         }
     }
 }

@@ -2,16 +2,16 @@ package dev.pgworker.crontab;
 
 import java.util.ArrayList;
 import java.util.Collection;
-import java.util.HashSet;
+import java.util.Comparator;
+import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
-import java.util.Set;
 
 /** Recurring jobs, each under an identifier of its own. Immutable. */
 public final class Crontab {
 
     /** No recurring jobs. */
-    public static final Crontab EMPTY = new Crontab(List.of());
+    public static final Crontab EMPTY = builder().build();
 
     private final List<CronItem> items;
 
@@ -19,24 +19,20 @@ public final class Crontab {
         this.items = List.copyOf(items);
     }
 
+    /** Returns a builder of a crontab that may come from several sources. */
+    public static Builder builder() {
+        return new Builder();
+    }
+
     /**
      * Joins items.
      *
-     * @throws IllegalArgumentException if two have the same identifier; the message names all that are repeated
+     * @throws CrontabException if two have the same identifier; it names all that are repeated
      */
     public static Crontab of(Collection<CronItem> items) {
-        Set<String> seen = new HashSet<>();
-        List<String> repeated = new ArrayList<>();
-        for (CronItem item : items) {
-            if (!seen.add(item.identifier())) {
-                repeated.add("\"" + item.identifier() + "\" (task " + item.task() + ")");
-            }
-        }
-        if (!repeated.isEmpty()) {
-            throw new IllegalArgumentException("Each cron item must have an identifier of its own; set another for "
-                    + String.join(", ", repeated));
-        }
-        return new Crontab(List.copyOf(items));
+        Builder builder = builder();
+        items.forEach(builder::item);
+        return builder.build();
     }
 
     /**
@@ -46,35 +42,94 @@ public final class Crontab {
      * @throws CrontabException if anything in it is wrong
      */
     public static Crontab parse(String source, String text) {
-        return new Crontab(new CrontabParser(false).parse(source, text));
-    }
-
-    /**
-     * Reads several texts as one crontab.
-     *
-     * @param texts by what messages call them
-     * @throws CrontabException if anything in them is wrong; it tells the mistakes of all texts
-     * @throws IllegalArgumentException as {@link #of}, if texts repeat each other's identifiers
-     */
-    public static Crontab parse(Map<String, String> texts) {
-        CrontabParser parser = new CrontabParser(false);
-        List<CronItem> items = new ArrayList<>();
-        List<CrontabProblem> problems = new ArrayList<>();
-        texts.forEach((source, text) -> {
-            try {
-                items.addAll(parser.parse(source, text));
-            } catch (CrontabException e) {
-                problems.addAll(e.problems());
-            }
-        });
-        if (!problems.isEmpty()) {
-            throw new CrontabException(problems);
-        }
-        return of(items);
+        return builder().text(source, text).build();
     }
 
     /** Returns the items, in their order, unmodifiable. */
     public List<CronItem> items() {
         return items;
+    }
+
+    /** Joins texts, annotated methods and single items. Not safe for use by several threads. */
+    public static final class Builder {
+
+        private final List<CronItem> items = new ArrayList<>();
+        private final List<CrontabProblem> problems = new ArrayList<>();
+        private boolean strict;
+
+        private Builder() {}
+
+        /**
+         * Sets whether texts that are added from here on are refused if other Graphile Workers would not understand them;
+         * false unless set.
+         */
+        public Builder strict(boolean strict) {
+            this.strict = strict;
+            return this;
+        }
+
+        /**
+         * Adds the items of a text, one a line.
+         *
+         * @param source what messages call the text, such as a property or a file
+         */
+        public Builder text(String source, String text) {
+            items.addAll(new CrontabParser(strict).parse(source, text, problems));
+            return this;
+        }
+
+        /** Adds the items that {@link CronJob} annotations on the methods of a class declare. */
+        public Builder methods(Class<?> type) {
+            items.addAll(new CronJobMethods(problems).find(type));
+            return this;
+        }
+
+        /** Adds an item. */
+        public Builder item(CronItem item) {
+            items.add(item);
+            return this;
+        }
+
+        /**
+         * Returns the crontab.
+         *
+         * @throws CrontabException if anything is wrong in a text or an annotation, or if two items have the same
+         *     identifier; it tells all mistakes of all sources
+         */
+        public Crontab build() {
+            List<CrontabProblem> all = new ArrayList<>(problems);
+            addRepetitions(all);
+            if (!all.isEmpty()) {
+                throw new CrontabException(inOrder(all));
+            }
+            return new Crontab(items);
+        }
+
+        private void addRepetitions(List<CrontabProblem> all) {
+            Map<String, Place> taken = new HashMap<>();
+            for (CronItem item : items) {
+                Place place = item.place();
+                Place earlier = taken.putIfAbsent(item.identifier(), place);
+                if (earlier != null) {
+                    all.add(new CrontabProblem(
+                            place.source(),
+                            place.line(),
+                            place.column(),
+                            item.identifier(),
+                            "identifier is taken by " + earlier + "; set another id"));
+                }
+            }
+        }
+
+        /** Brings the problems of each source together, in the order of its lines. */
+        private static List<CrontabProblem> inOrder(List<CrontabProblem> problems) {
+            List<String> sources =
+                    problems.stream().map(CrontabProblem::source).distinct().toList();
+            return problems.stream()
+                    .sorted(Comparator.<CrontabProblem>comparingInt(problem -> sources.indexOf(problem.source()))
+                            .thenComparingInt(CrontabProblem::line)
+                            .thenComparingInt(CrontabProblem::column))
+                    .toList();
+        }
     }
 }

@@ -75,7 +75,7 @@ final class CrontabOptions {
     private void set(String name, String value) {
         switch (name) {
             case "id" -> identifier = require(IDENTIFIER, name, value, "letters, digits, _ and -, a letter or _ first");
-            case "fill" -> fill = duration(require(FILL, name, value, "a time phrase such as 4w3d2h1m"));
+            case "fill" -> fill = fill(value);
             case "max" ->
                 spec.maxAttempts(integer(name, value, 1, Short.MAX_VALUE)).build();
             case "queue" ->
@@ -89,7 +89,13 @@ final class CrontabOptions {
                     default -> throw new IllegalArgumentException("jobKeyMode must be replace or preserve_run_at");
                 };
             case "priority" -> spec.priority(integer(name, value, Short.MIN_VALUE, Short.MAX_VALUE));
-            case "tz" -> zone = zone(value);
+            case "tz" -> {
+                if (strict) {
+                    throw new IllegalArgumentException("option tz is not allowed in strict compatibility mode:"
+                            + " other Graphile Workers do not know it");
+                }
+                zone = zone(name, value);
+            }
             default ->
                 throw new IllegalArgumentException("option " + name + " is unknown; allowed are id, fill, max,"
                         + " queue, jobKey, jobKeyMode, priority" + (strict ? "" : ", tz"));
@@ -115,18 +121,16 @@ final class CrontabOptions {
                 .build();
     }
 
-    private ZoneId zone(String value) {
-        if (strict) {
-            throw new IllegalArgumentException("option tz is not allowed in strict compatibility mode");
-        }
+    static ZoneId zone(String name, String value) {
         try {
             return ZoneId.of(value);
         } catch (DateTimeException e) {
-            throw new IllegalArgumentException("tz must be a time zone such as Europe/Berlin", e);
+            throw new IllegalArgumentException(name + " must be a time zone such as Europe/Berlin", e);
         }
     }
 
-    private static Duration duration(String phrase) {
+    static Duration fill(String phrase) {
+        require(FILL, "fill", phrase, "a time phrase such as 4w3d2h1m");
         Duration sum = Duration.ZERO;
         Matcher part = FILL_PART.matcher(phrase);
         while (part.find()) {

@@ -1,16 +1,14 @@
 package dev.pgworker.crontab;
 
 import java.util.ArrayList;
-import java.util.HashMap;
 import java.util.List;
-import java.util.Map;
-import java.util.function.Consumer;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 
+import org.jspecify.annotations.Nullable;
 import tools.jackson.databind.node.ObjectNode;
 
-/** Reads the text of a crontab. It goes on after a mistake, so that one exception tells them all. */
+/** Reads the text of a crontab. It goes on after a mistake, so that all can be told at once. */
 final class CrontabParser {
 
     private static final String SPACE = "[\\s\\x0b\\p{Zs}\\ufeff\\u2028\\u2029]";
@@ -36,12 +34,11 @@ final class CrontabParser {
      * Reads a crontab.
      *
      * @param source the name of the text in messages
-     * @throws CrontabException if anything in it is wrong
+     * @param problems takes what is wrong
+     * @return the items of the lines in which nothing is wrong
      */
-    List<CronItem> parse(String source, String text) {
+    List<CronItem> parse(String source, String text, List<CrontabProblem> problems) {
         List<CronItem> items = new ArrayList<>();
-        List<CrontabProblem> problems = new ArrayList<>();
-        Map<String, Integer> lineOf = new HashMap<>();
         String[] lines = text.split("\r?\n", -1);
         for (int i = 0; i < lines.length; i++) {
             int number = i + 1;
@@ -53,27 +50,19 @@ final class CrontabParser {
             int before = problems.size();
             ProblemSink sink = (column, offending, message) ->
                     problems.add(new CrontabProblem(source, number, start + column + 1, offending, message));
-            parseLine(line, sink, item -> {
-                Integer earlier = lineOf.putIfAbsent(item.identifier(), number);
-                if (earlier != null) {
-                    sink.add(
-                            0, item.identifier(), "identifier is taken by line " + earlier + "; set another with ?id=");
-                } else if (problems.size() == before) {
-                    items.add(item);
-                }
-            });
+            CronItem item = parseLine(line, new Place(source, number, start + 1), sink);
+            if (item != null && problems.size() == before) {
+                items.add(item);
+            }
         }
-        if (!problems.isEmpty()) {
-            throw new CrontabException(problems);
-        }
-        return List.copyOf(items);
+        return items;
     }
 
-    private void parseLine(String line, ProblemSink problems, Consumer<CronItem> items) {
+    private @Nullable CronItem parseLine(String line, Place place, ProblemSink problems) {
         Matcher matcher = LINE.matcher(line);
         if (!matcher.matches()) {
             problems.add(0, line, "must be minute, hour, day of month, month, day of week, then the task");
-            return;
+            return null;
         }
         List<String> fields = new ArrayList<>();
         int[] columns = new int[5];
@@ -89,12 +78,12 @@ final class CrontabParser {
                     matcher.group(6),
                     "must be a task of letters, digits and _ : / -,"
                             + " then optionally ?options, then optionally a payload { }");
-            return;
+            return null;
         }
-        items.accept(item(pattern, command, problems));
+        return item(place, pattern, command, problems);
     }
 
-    private CronItem item(CronPattern pattern, Matcher command, ProblemSink problems) {
+    private CronItem item(Place place, CronPattern pattern, Matcher command, ProblemSink problems) {
         CrontabOptions options = new CrontabOptions(strict, problems);
         if (command.group("options") != null) {
             options.read(command.group("options"), command.start("options"));
@@ -113,7 +102,8 @@ final class CrontabParser {
             problems.add(command.start("task"), task, "task must have at most 128 characters");
         }
         String identifier = options.identifier() == null ? task : options.identifier();
-        return new CronItem(identifier, task, pattern, options.zone(), options.fill(), options.spec(), payload, null);
+        return new CronItem(
+                place, identifier, task, pattern, options.zone(), options.fill(), options.spec(), payload, null);
     }
 
     private static int indent(String line) {

@@ -167,7 +167,47 @@ public sealed interface WorkerEvent {
             implements OfCron {}
 
     /**
-     * A recurring item's job could not be added; other items are not affected. Published on {@code worker-cron}.
+     * A recurring item was due while it was paused, so that no job has been added and none will be for that minute.
+     * Published on {@code worker-cron}, by one worker only.
+     *
+     * @param identifier of the item
+     * @param timestamp the minute for which it was due
+     */
+    record CronJobSkipped(String workerId, String identifier, Instant timestamp) implements OfCron {}
+
+    /**
+     * A minute has come and the items due in it have been executed, by this or another worker. Published on
+     * {@code worker-cron}, by every worker that has recurring jobs.
+     *
+     * @param timestamp the minute
+     * @param delay how long after its beginning the worker turned to it, by the database's clock
+     */
+    record CronTicked(String workerId, Instant timestamp, Duration delay) implements OfCron {}
+
+    /**
+     * The wait for a minute ended before it began by the database's clock, and is repeated. Published on
+     * {@code worker-cron}.
+     *
+     * @param timestamp the minute
+     * @param early how long before its beginning
+     */
+    record CronWokeEarly(String workerId, Instant timestamp, Duration early) implements OfCron {}
+
+    /**
+     * A recurring item begins to make up for missed minutes, after a time without a worker or because its job could not
+     * be added. Published on {@code worker-cron}.
+     *
+     * @param identifier of the item
+     * @param since the first of the minutes in which it may have been due
+     */
+    record CronItemBehind(String workerId, String identifier, Instant since) implements OfCron {}
+
+    /** A recurring item that was behind has made up for it. Published on {@code worker-cron}. */
+    record CronItemCaughtUp(String workerId, String identifier) implements OfCron {}
+
+    /**
+     * A recurring item's job could not be added; it is tried again every minute, and other items are not affected.
+     * Published on {@code worker-cron}.
      *
      * @param identifier of the item
      * @param timestamp the latest minute for which a job is missing

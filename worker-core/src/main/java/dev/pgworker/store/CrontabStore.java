@@ -57,12 +57,18 @@ public final class CrontabStore {
     public record Execution(String identifier, Instant tick, String task, String payload, JobSpec spec) {}
 
     /**
-     * What became of some executions. Those in neither part had been executed before, by this or another worker.
+     * What became of some executions. Those in no part had been executed before, by this or another worker.
      *
      * @param added the id of the job of each execution, in the order of the ids
+     * @param paused the executions whose item is paused: they are recorded without a job
      * @param failed why items could not be executed, by identifier; none of their executions is recorded
      */
-    public record Result(Map<Execution, Long> added, Map<String, SQLException> failed) {}
+    public record Result(Map<Execution, Long> added, List<Execution> paused, Map<String, SQLException> failed) {
+
+        private Result() {
+            this(new LinkedHashMap<>(), new ArrayList<>(), new LinkedHashMap<>());
+        }
+    }
 
     private static final String NOW = """
             select clock_timestamp()
@@ -106,14 +112,14 @@ public final class CrontabStore {
 
     /**
      * Adds the jobs of those executions whose minute lies after the item's last one, which becomes the latest minute
-     * given. An item that fails keeps none of its executions and does not stop the others.
+     * given, unless the item is paused. An item that fails keeps none of its executions and does not stop the others.
      *
      * @param executions in the order in which to add the jobs, no item twice in a minute
      * @throws SQLException if the database cannot be used; none, some or all of the items may have been executed
      */
     public Result execute(List<Execution> executions) throws SQLException {
         try {
-            return new Result(executeTogether(executions), Map.of());
+            return executeTogether(executions);
         } catch (SQLException e) {
             if (isOutage(e)) {
                 throw e;
@@ -126,19 +132,20 @@ public final class CrontabStore {
         Map<String, List<Execution>> items = new LinkedHashMap<>();
         executions.forEach(execution -> items.computeIfAbsent(execution.identifier(), i -> new ArrayList<>())
                 .add(execution));
-        Map<Execution, Long> added = new LinkedHashMap<>();
-        Map<String, SQLException> failed = new LinkedHashMap<>();
+        Result all = new Result();
         for (Map.Entry<String, List<Execution>> item : items.entrySet()) {
             try {
-                added.putAll(executeTogether(item.getValue()));
+                Result result = executeTogether(item.getValue());
+                all.added().putAll(result.added());
+                all.paused().addAll(result.paused());
             } catch (SQLException e) {
                 if (isOutage(e) || isConflict(e)) {
                     throw e;
                 }
-                failed.put(item.getKey(), e);
+                all.failed().put(item.getKey(), e);
             }
         }
-        return new Result(added, failed);
+        return all;
     }
 
     private static boolean isOutage(SQLException e) {
@@ -155,14 +162,14 @@ public final class CrontabStore {
         return state != null && (state.startsWith("40") || state.startsWith("55"));
     }
 
-    private Map<Execution, Long> executeTogether(List<Execution> executions) throws SQLException {
+    private Result executeTogether(List<Execution> executions) throws SQLException {
         try (Connection connection = dataSource.getConnection()) {
             return Connections.inTransaction(connection, () -> {
                 Map<String, Known> known = lock(connection, executions);
                 List<Execution> due = executions.stream()
                         .filter(execution -> isAfterLast(execution, known.get(execution.identifier())))
                         .toList();
-                return due.isEmpty() ? Map.of() : add(connection, due);
+                return due.isEmpty() ? new Result() : add(connection, due);
             });
         }
     }
@@ -194,23 +201,25 @@ public final class CrontabStore {
         }
     }
 
+    /** Sees every pause that has returned: that has locked the same row of the register. */
     private static final String ADD = """
             with due as (
-              select * from unnest(?, ?, ?, ?, ?, ?, ?, ?, ?, ?) with ordinality
+              select *, exists (
+                select from {schema}.pgworker_paused_crontabs p where p.identifier = d.identifier) as paused
+              from unnest(?, ?, ?, ?, ?, ?, ?, ?, ?, ?) with ordinality
                 d(identifier, tick, task, payload, queue_name, max_attempts, job_key, priority, flags, mode, place)),
             advanced as (
               update {schema}._private_known_crontabs k set last_execution = l.tick
               from (select d.identifier, max(d.tick) as tick from due d group by d.identifier) l
               where k.identifier = l.identifier)
-            select d.place, j.id
-            from (select * from due order by place) d
-            cross join lateral {schema}.add_job(
+            select d.place, case when not d.paused then ({schema}.add_job(
               identifier => d.task, payload => d.payload::json, queue_name => d.queue_name, run_at => d.tick,
               max_attempts => d.max_attempts, job_key => d.job_key, priority => d.priority,
-              flags => d.flags::text[], job_key_mode => d.mode) j
+              flags => d.flags::text[], job_key_mode => d.mode)).id end
+            from (select * from due order by place) d
             """;
 
-    private Map<Execution, Long> add(Connection connection, List<Execution> due) throws SQLException {
+    private Result add(Connection connection, List<Execution> due) throws SQLException {
         try (PreparedStatement statement = connection.prepareStatement(schema.in(ADD))) {
             setColumn(statement, 1, "text", due, Execution::identifier);
             setColumn(statement, 2, "timestamptz", due, execution -> Timestamp.from(execution.tick()));
@@ -222,13 +231,19 @@ public final class CrontabStore {
             setColumn(statement, 8, "int4", due, execution -> execution.spec().priority());
             setColumn(statement, 9, "text", due, execution -> flags(execution.spec()));
             setColumn(statement, 10, "text", due, execution -> mode(execution.spec()));
-            Map<Execution, Long> added = new LinkedHashMap<>();
+            Result result = new Result();
             try (ResultSet rows = statement.executeQuery()) {
                 while (rows.next()) {
-                    added.put(due.get(rows.getInt(1) - 1), rows.getLong(2));
+                    Execution execution = due.get(rows.getInt(1) - 1);
+                    long id = rows.getLong(2);
+                    if (rows.wasNull()) {
+                        result.paused().add(execution);
+                    } else {
+                        result.added().put(execution, id);
+                    }
                 }
             }
-            return added;
+            return result;
         }
     }
 

@@ -88,6 +88,8 @@ class CronItemBuilderTest {
                         items.get(2),
                         CronItem.of("x").everyMinute().id("b").build(),
                         CronItem.of("d").everyMinute().build())))
-                .hasMessageContaining("\"b\" (task x), \"d\" (task d)");
+                .hasMessage("""
+                        a CronItem of task x: "b": identifier is taken by line 2 of t; set another id
+                        a CronItem of task d: "d": identifier is taken by line 3 of t; set another id""");
     }
 }

@@ -103,6 +103,40 @@ class CronItemTest {
         }
     }
 
+    @ParameterizedTest
+    @CsvSource(delimiter = '|', textBlock = """
+                    UTC                 | * * * * *     | 2026-03-29T00:59:59.999
+                    UTC                 | 0 0 1 1 *     | 2026-01-01T00:00:00.001
+                    UTC                 | 59 23 31 12 * | 2026-12-31T23:58:30
+                    Europe/Berlin       | 30 2 * * *    | 2026-03-28T01:30:00
+                    Europe/Berlin       | 30 2 29 3 *   | 2026-03-29T00:59:00
+                    Europe/Berlin       | 30 2 * * *    | 2026-10-25T00:30:00
+                    Europe/Berlin       | 0 0 1 * 1     | 2026-03-30T22:00:00
+                    Australia/Lord_Howe | 15 2 * 10 0   | 2026-10-03T15:29:00
+                    Asia/Kathmandu      | 0 0 * * 5     | 2026-04-23T18:14:00
+                    Pacific/Apia        | 0 12 30 12 *  | 2011-12-28T10:00:00
+                    Pacific/Apia        | 0 12 30 12 *  | 2011-12-30T10:00:00
+                    America/Santiago    | 0 0 * 9 6,0   | 2026-09-05T03:00:00
+                    """)
+    void theNextExecutionIsTheFirstMinuteInWhichItIsDue(String zone, String pattern, String after) {
+        CronItem item = item(pattern, zone);
+        Instant time = Instant.parse(after + "Z");
+        Instant minute = time.truncatedTo(ChronoUnit.MINUTES).plus(1, ChronoUnit.MINUTES);
+        while (!item.isDueAt(minute)) {
+            minute = minute.plus(1, ChronoUnit.MINUTES);
+        }
+
+        assertThat(item.nextDue(time)).isEqualTo(minute);
+    }
+
+    @Test
+    void theNextExecutionMayBeEightYearsOffOrNever() {
+        Instant after = Instant.parse("2096-02-29T00:00:00Z");
+
+        assertThat(item("0 0 29 2 *", "UTC").nextDue(after)).isEqualTo(Instant.parse("2104-02-29T00:00:00Z"));
+        assertThat(item("0 0 31 4 *", "Europe/Berlin").nextDue(after)).isNull();
+    }
+
     private static Instant instant(LocalDateTime local, ZoneId zone) {
         ZoneOffsetTransition change = zone.getRules().getTransition(local);
         return change != null && change.isGap()

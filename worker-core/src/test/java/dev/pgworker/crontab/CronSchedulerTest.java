@@ -8,21 +8,30 @@ import java.time.ZoneId;
 import java.time.ZoneOffset;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Random;
 import java.util.concurrent.Callable;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
 import java.util.concurrent.Future;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.stream.IntStream;
 
 import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.extension.RegisterExtension;
 
+import dev.pgworker.event.WorkerEvent.CronItemBehind;
+import dev.pgworker.event.WorkerEvent.CronItemCaughtUp;
 import dev.pgworker.event.WorkerEvent.CronJobAdded;
 import dev.pgworker.event.WorkerEvent.CronJobFailed;
+import dev.pgworker.event.WorkerEvent.CronJobSkipped;
 import dev.pgworker.event.WorkerEvent.CronStarted;
+import dev.pgworker.event.WorkerEvent.CronTicked;
+import dev.pgworker.event.WorkerEvent.CronWokeEarly;
 import dev.pgworker.event.WorkerEvents;
 import dev.pgworker.lifecycle.Outage;
+import dev.pgworker.store.CrontabControl;
 import dev.pgworker.store.CrontabStore;
 import dev.pgworker.testing.RecordingListener;
 import dev.pgworker.testing.TestSchema;
@@ -195,10 +204,141 @@ class CronSchedulerTest {
         assertThat(events.all(CronJobFailed.class))
                 .singleElement()
                 .satisfies(failed -> assertThat(failed.identifier()).isEqualTo("bad"));
-        db.sql("alter table {schema}._private_jobs drop constraint no_bad").update();
-        now = MINUTE.plusSeconds(60);
+    }
+
+    @Test
+    void anItemThatFailedMakesUpForItAsSoonAsItCan() throws SQLException {
+        db.sql("alter table {schema}._private_jobs add constraint no_bad check (payload->>'bad' is null)")
+                .update();
+        CronScheduler scheduler = scheduler("* * * * * bad {bad: 1}\n* * * * * a");
         run(scheduler);
-        assertThat(jobs()).contains("bad 12:02:00", "a 12:02:00");
+        for (int minute = 0; minute < 3; minute++) {
+            now = MINUTE.plusSeconds(60L * minute);
+            run(scheduler);
+        }
+        assertThat(jobs()).containsExactly("a 12:01:00", "a 12:02:00", "a 12:03:00");
+        assertThat(events.all(CronItemBehind.class)).containsExactly(new CronItemBehind("w", "bad", MINUTE));
+        assertThat(events.all(CronJobFailed.class))
+                .extracting(CronJobFailed::timestamp)
+                .as("once a minute")
+                .containsExactly(MINUTE, MINUTE.plusSeconds(60), MINUTE.plusSeconds(120));
+
+        db.sql("alter table {schema}._private_jobs drop constraint no_bad").update();
+        now = MINUTE.plusSeconds(180);
+        run(scheduler);
+
+        assertThat(jobs())
+                .endsWith("a 12:04:00", "bad 12:01:00", "bad 12:02:00", "bad 12:03:00", "bad 12:04:00")
+                .hasSize(8);
+        assertThat(payloads()).filteredOn(payload -> payload.contains("true")).hasSize(4);
+        assertThat(events.all(CronItemCaughtUp.class)).containsExactly(new CronItemCaughtUp("w", "bad"));
+        now = MINUTE.plusSeconds(240);
+        run(scheduler);
+        assertThat(jobs()).endsWith("bad 12:05:00", "a 12:05:00").hasSize(10);
+    }
+
+    @Test
+    void anItemThatFailsWhileItMakesUpLosesNoMinuteAndBlocksNoOther() throws SQLException {
+        String crontab = "* * * * * bad ?fill=1d {bad: 1}\n* * * * * a ?fill=1d";
+        run(scheduler(crontab));
+        db.sql("alter table {schema}._private_jobs add constraint no_bad check (payload->>'bad' is null)")
+                .update();
+        now = START.plus(Duration.ofHours(10));
+        CronScheduler scheduler = scheduler(crontab);
+        run(scheduler);
+        assertThat(jobs()).hasSize(600).allMatch(job -> job.startsWith("a "));
+        db.sql("alter table {schema}._private_jobs drop constraint no_bad").update();
+
+        now = now.plusSeconds(60);
+        run(scheduler);
+
+        assertThat(jobs()).hasSize(1202).doesNotHaveDuplicates().endsWith("bad 22:00:00", "bad 22:01:00");
+        assertThat(jobs().stream().filter(job -> job.startsWith("bad"))).isSorted();
+    }
+
+    @Test
+    void tellsHowLateAMinuteWasAndHowEarlyAWaitEnded() throws SQLException {
+        CronScheduler scheduler = scheduler("0 0 * * * a");
+        run(scheduler);
+        now = MINUTE.minusMillis(3);
+        run(scheduler);
+        now = MINUTE.plusMillis(7);
+        run(scheduler);
+
+        assertThat(events.all(CronWokeEarly.class))
+                .containsExactly(new CronWokeEarly("w", MINUTE, Duration.ofMillis(3)));
+        assertThat(events.all(CronTicked.class)).containsExactly(new CronTicked("w", MINUTE, Duration.ofMillis(7)));
+    }
+
+    /** Schedulers begin, go on and end at random moments around each minute, each with a thread of its own. */
+    @Test
+    void schedulersThatComeAndGoAroundEachMinuteAddEachJobOnce() throws Exception {
+        String crontab = "* * * * * a ?fill=2h\n*/3 * * * * b ?fill=2h\n* * * * * c ?fill=2h";
+        run(scheduler(crontab));
+        AtomicBoolean over = new AtomicBoolean();
+        ExecutorService threads = Executors.newFixedThreadPool(5);
+        List<Future<Integer>> workers = new ArrayList<>();
+        for (int i = 0; i < 5; i++) {
+            Random random = new Random(i);
+            workers.add(threads.submit(() -> {
+                int started = 0;
+                while (!over.get()) {
+                    CronScheduler scheduler = scheduler(crontab);
+                    for (int steps = 1 + random.nextInt(12); steps > 0; steps--) {
+                        scheduler.work();
+                    }
+                    started++;
+                }
+                return started;
+            }));
+        }
+        Random random = new Random(42);
+        while (db.jobs() < 120) {
+            now = now.plusMillis(random.nextInt(4_000));
+        }
+        over.set(true);
+        for (Future<Integer> worker : workers) {
+            assertThat(worker.get(30, TimeUnit.SECONDS)).isGreaterThan(1);
+        }
+        threads.shutdown();
+        run(scheduler(crontab));
+
+        long minutes = Duration.between(START, now).plusSeconds(20).toMinutes();
+        long thirds = minutes / 3;
+        assertThat(jobs()).doesNotHaveDuplicates().hasSize((int) (2 * minutes + thirds));
+        assertThat(events.all(CronJobAdded.class)).hasSize((int) (2 * minutes + thirds));
+    }
+
+    @Test
+    void aPausedItemIsPassedOverByTicksAndBackfillOnce() throws SQLException {
+        String crontab = "* * * * * a ?fill=1h\n* * * * * b ?fill=1h";
+        CronScheduler scheduler = scheduler(crontab);
+        run(scheduler);
+        CrontabControl control = new CrontabControl(db.dataSource(), db.schema());
+        assertThat(control.pause("a")).isTrue();
+
+        now = MINUTE;
+        run(scheduler);
+        now = MINUTE.plusSeconds(60);
+        run(scheduler(crontab));
+        run(scheduler);
+
+        assertThat(jobs()).containsExactly("b 12:01:00", "b 12:02:00");
+        assertThat(events.all(CronJobSkipped.class))
+                .containsExactly(
+                        new CronJobSkipped("w", "a", MINUTE), new CronJobSkipped("w", "a", MINUTE.plusSeconds(60)));
+        assertThat(control.resume("a")).isTrue();
+        now = Backlog.ceil(db.sql("select clock_timestamp()")
+                .query((row, i) -> row.getTimestamp(1).toInstant())
+                .single());
+        run(scheduler(crontab));
+        assertThat(jobs())
+                .filteredOn(job -> job.startsWith("a"))
+                .as("nothing but the minute after the resume, whatever the fill")
+                .hasSize(1);
+        now = now.plusSeconds(60);
+        run(scheduler(crontab));
+        assertThat(jobs()).filteredOn(job -> job.startsWith("a")).hasSize(2);
     }
 
     @Test

@@ -16,9 +16,9 @@ final class CrontabFailureAnalyzer extends AbstractFailureAnalyzer<CrontabExcept
         return new FailureAnalysis(
                 cause.problems().stream()
                         .map(CrontabProblem::toString)
-                        .collect(Collectors.joining("\n    ", "The crontab cannot be read:\n    ", "")),
-                "Correct each line; the numbers are line and column. A line has minute, hour, day of month, month, day of"
-                        + " week and the task, then optionally ?options and a JSON5 payload.",
+                        .collect(Collectors.joining("\n    ", "The crontab cannot be used:\n    ", "")),
+                "Correct each line or attribute; the numbers are line and column. A line has minute, hour, day of month,"
+                        + " month, day of week and the task, then optionally ?options and a JSON5 payload.",
                 cause);
     }
 }

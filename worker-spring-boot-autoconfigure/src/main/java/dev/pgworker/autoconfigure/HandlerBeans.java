@@ -1,8 +1,10 @@
 package dev.pgworker.autoconfigure;
 
-import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.LinkedHashSet;
 import java.util.List;
 import java.util.Set;
+import java.util.stream.Stream;
 
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
@@ -42,13 +44,28 @@ final class HandlerBeans {
      */
     List<TaskRegistration> find() {
         searched = true;
-        List<TaskRegistration> found = new ArrayList<>();
-        for (String name : beanFactory.getBeanNamesForType(Object.class, true, false)) {
-            if (!ScopedProxyUtils.isScopedTarget(name)) {
-                found.addAll(handlersOf(name));
+        return beanNames().flatMap(name -> handlersOf(name).stream()).toList();
+    }
+
+    /** Returns the classes in which handlers are sought, in the order of their beans' registration, each once. */
+    Set<Class<?>> classes() {
+        Set<Class<?>> classes = new LinkedHashSet<>();
+        beanNames().forEach(name -> {
+            try {
+                Class<?> type = targetClass(name);
+                if (type != null) {
+                    classes.add(type);
+                }
+            } catch (IllegalStateException | LinkageError e) {
+                log.debug("The class of bean {} cannot be read", name, e);
             }
-        }
-        return found;
+        });
+        return classes;
+    }
+
+    private Stream<String> beanNames() {
+        return Arrays.stream(beanFactory.getBeanNamesForType(Object.class, true, false))
+                .filter(name -> !ScopedProxyUtils.isScopedTarget(name));
     }
 
     /** Returns true if {@link #find} has been called. */

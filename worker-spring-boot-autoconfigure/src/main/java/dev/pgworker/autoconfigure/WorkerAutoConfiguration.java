@@ -29,6 +29,7 @@ import tools.jackson.databind.json.JsonMapper;
 import dev.pgworker.Worker;
 import dev.pgworker.WorkerClient;
 import dev.pgworker.WorkerSettings;
+import dev.pgworker.crontab.CronAdmin;
 import dev.pgworker.crontab.CronItem;
 import dev.pgworker.event.WorkerEventListener;
 import dev.pgworker.job.JobAdmin;
@@ -117,6 +118,20 @@ public final class WorkerAutoConfiguration {
         return WorkerClient.jobAdmin(dataSource, schema);
     }
 
+    /** Without a worker it knows no items of this application, but may look at and pause those of others. */
+    @Bean
+    @ConditionalOnMissingBean
+    CronAdmin cronAdmin(
+            DataSource dataSource,
+            WorkerSchema schema,
+            WorkerSchemaInitializer initializer,
+            ObjectProvider<Worker> worker) {
+        return new LateCronAdmin(() -> {
+            Worker running = worker.getIfAvailable();
+            return running == null ? WorkerClient.cronAdmin(dataSource, schema) : running.cronAdmin();
+        });
+    }
+
     /** What an application needs that runs jobs. */
     @Configuration(proxyBeanMethods = false)
     @ConditionalOnProperty(name = "worker.enabled", matchIfMissing = true)
@@ -162,10 +177,12 @@ public final class WorkerAutoConfiguration {
                     .forbiddenFlags(union(
                             properties.forbiddenFlags(),
                             forbiddenFlags.orderedStream().toList()))
-                    .crontab(CrontabSources.read(properties.crontab(), properties.crontabFile()))
+                    .crontab(CrontabSources.read(
+                            properties,
+                            handlerBeans.classes(),
+                            cronItems.orderedStream().toList()))
                     .crontabZone(properties.crontabZone())
                     .tasks(tasks);
-            cronItems.orderedStream().forEach(builder::cronItem);
             if (Threading.VIRTUAL.isActive(environment)) {
                 SimpleAsyncTaskExecutor executor = new SimpleAsyncTaskExecutor(HANDLER_THREADS);
                 executor.setVirtualThreads(true);

@@ -43,7 +43,7 @@ final class WorkerLifecycle implements SmartLifecycle, SmartInitializingSingleto
         if (builtEarly) {
             handlerBeans.requireComplete(built.tasks());
         }
-        if (!built.tasks().isEmpty()) {
+        if (hasWork(built)) {
             poolCheck.run();
         }
         worker = built;
@@ -55,11 +55,16 @@ final class WorkerLifecycle implements SmartLifecycle, SmartInitializingSingleto
         if (built == null) {
             return;
         }
-        if (built.tasks().isEmpty()) {
-            log.info("No handlers found: this application only adds jobs");
-        } else {
+        if (hasWork(built)) {
             built.start();
+        } else {
+            log.info("No handlers found: this application only adds jobs");
         }
+    }
+
+    /** Recurring jobs may be of tasks that other workers serve. */
+    private static boolean hasWork(Worker worker) {
+        return !worker.tasks().isEmpty() || !worker.cronItems().isEmpty();
     }
 
     @Override

@@ -30,6 +30,7 @@ import dev.pgworker.schema.WorkerSchema;
  * @param crontab Recurring jobs, one a line, in the format of a Graphile Worker crontab.
  * @param crontabFile Resource with more recurring jobs in the same format.
  * @param crontabZone Time zone of recurring jobs that name none.
+ * @param crontabStrict Whether crontab texts are refused that other Graphile Workers would not understand.
  * @param shutdown How the worker stops.
  * @param schema The database schema that holds the jobs.
  * @param listen The connection that listens for notifications.
@@ -47,6 +48,7 @@ public record WorkerProperties(
         @Nullable String crontab,
         @Nullable Resource crontabFile,
         @DefaultValue("UTC") ZoneId crontabZone,
+        @DefaultValue("false") boolean crontabStrict,
         @DefaultValue Shutdown shutdown,
         @DefaultValue Schema schema,
         @DefaultValue Listen listen,

@@ -10,8 +10,15 @@ import org.junit.jupiter.api.extension.RegisterExtension;
 import org.springframework.boot.diagnostics.FailureAnalysis;
 import org.springframework.boot.test.system.CapturedOutput;
 import org.springframework.boot.test.system.OutputCaptureExtension;
+import org.springframework.jdbc.datasource.DriverManagerDataSource;
 
+import dev.pgworker.WorkerClient;
+import dev.pgworker.crontab.CronAdmin;
 import dev.pgworker.crontab.CronItem;
+import dev.pgworker.crontab.CronItemStatus;
+import dev.pgworker.crontab.CronJob;
+import dev.pgworker.schema.WorkerSchema;
+import dev.pgworker.task.JobHandler;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
@@ -56,6 +63,119 @@ class CrontabInApplicationTest {
                             .contains("worker.crontab:2:1: \"99\"")
                             .contains("wrong.crontab]):2:3: \"24\": hour must be 0 to 23");
                 });
+    }
+
+    static class Jobs {
+
+        @JobHandler("annotated")
+        @CronJob(value = "0 6 * * *", id = "early")
+        @CronJob(value = "0 22 * * *", id = "late")
+        public void annotated() {}
+    }
+
+    @Test
+    void schedulesBesideHandlersBelongToTheCrontab(CapturedOutput output) {
+        db.runner().withBean(Jobs.class).run(context -> {
+            Awaitility.await().until(() -> known().size() == 2);
+            assertThat(known()).containsExactly("early", "late");
+            assertThat(output).doesNotContain("which this worker does not serve");
+        });
+    }
+
+    static class WrongJobs {
+
+        @JobHandler("wrong")
+        @CronJob(value = "0 6 * *", id = "first")
+        public void wrong() {}
+
+        @JobHandler("taken")
+        @CronJob("0 6 * * *")
+        public void taken() {}
+    }
+
+    @Test
+    void mistakesOfAnnotationsAndBeansAreToldWithTheOthers() {
+        db.runner()
+                .withBean(WrongJobs.class)
+                .withBean(
+                        CronItem.class,
+                        () -> CronItem.of("bean").everyMinute().id("first").build())
+                .withPropertyValues("worker.crontab=99 * * * * a\n* * * * * b ?id=taken\n* * * * * c ?id=first")
+                .run(context -> assertThat(
+                                FailureAnalyses.of(context.getStartupFailure()).getDescription())
+                        .contains("worker.crontab:1:1: \"99\"")
+                        .contains("WrongJobs.wrong(), pattern: \"0 6 * *\": must be minute, hour")
+                        .contains("WrongJobs.taken(): \"taken\": identifier is taken by line 2 of worker.crontab")
+                        .contains(
+                                "a CronItem of task bean: \"first\": identifier is taken by line 3 of worker.crontab"));
+    }
+
+    @Test
+    void strictModeRefusesWhatIsOursByName() {
+        db.runner()
+                .withBean(Greetings.class)
+                .withPropertyValues("worker.crontab-strict=true", "worker.crontab=0 3 * * * hello ?tz=Europe/Berlin")
+                .run(context -> assertThat(
+                                FailureAnalyses.of(context.getStartupFailure()).getDescription())
+                        .contains("\"tz=Europe/Berlin\": option tz is not allowed in strict compatibility mode"));
+        db.runner()
+                .withBean(Greetings.class)
+                .withPropertyValues("worker.crontab-strict=true", "worker.crontab-zone=Europe/Berlin")
+                .run(context ->
+                        assertThat(context).getFailure().rootCause().hasMessageContaining("worker.crontab-zone"));
+        db.runner()
+                .withBean(Greetings.class)
+                .withPropertyValues("worker.crontab-strict=true", "worker.crontab=0 3 * * * hello")
+                .run(context -> assertThat(context).hasNotFailed());
+    }
+
+    /** The tasks are other workers' business. */
+    @Test
+    void anApplicationWithoutHandlersSchedulesItsCrontab() {
+        db.runner()
+                .withPropertyValues("worker.crontab=0 3 * * * elsewhere")
+                .run(context -> Awaitility.await().until(() -> known().equals(List.of("elsewhere"))));
+    }
+
+    static class Operator {
+
+        final CronAdmin crons;
+
+        Operator(CronAdmin crons) {
+            this.crons = crons;
+        }
+    }
+
+    @Test
+    void theAdministrationIsABeanThatMayBeInjectedAnywhere() {
+        db.runner()
+                .withBean(Operator.class)
+                .withBean("onlySeenWhenItExists", Object.class, Jobs::new)
+                .run(context -> {
+                    CronAdmin crons = context.getBean(Operator.class).crons;
+                    assertThat(crons.list())
+                            .extracting(CronItemStatus::identifier)
+                            .containsExactly("early", "late");
+                    assertThat(crons.pause("late")).isTrue();
+                    assertThat(crons.find("late")).get().matches(CronItemStatus::isPaused);
+                    assertThat(crons.resume("late")).isTrue();
+                    assertThat(crons.trigger("early").taskIdentifier()).isEqualTo("annotated");
+                });
+    }
+
+    @Test
+    void theAdministrationIsThereWithoutAWorkerAndBacksOff() {
+        db.runner()
+                .withPropertyValues("worker.enabled=false")
+                .run(context ->
+                        assertThat(context.getBean(CronAdmin.class).list()).isEmpty());
+        db.runner()
+                .withBean(
+                        "own",
+                        CronAdmin.class,
+                        () -> WorkerClient.cronAdmin(new DriverManagerDataSource(), WorkerSchema.DEFAULT))
+                .run(context ->
+                        assertThat(context).hasSingleBean(CronAdmin.class).hasBean("own"));
     }
 
     private List<String> known() {

@@ -16,7 +16,10 @@ import org.springframework.context.annotation.Bean;
 import org.springframework.core.ParameterizedTypeReference;
 import org.springframework.jdbc.core.simple.JdbcClient;
 
+import dev.pgworker.crontab.CronAdmin;
 import dev.pgworker.crontab.CronItem;
+import dev.pgworker.crontab.CronItemStatus;
+import dev.pgworker.crontab.CronJob;
 import dev.pgworker.job.ActiveWorker;
 import dev.pgworker.job.CleanupResult;
 import dev.pgworker.job.CleanupTask;
@@ -193,6 +196,23 @@ class DocumentedSnippets {
                     .payload(new Reminder(4711))
                     .build();
         }
+    }
+
+    static class Nightly {
+
+        @JobHandler("rollup")
+        @CronJob(value = "15 3 * * *", zone = "Europe/Berlin", fill = "2d", payload = "{depth: 3}")
+        void rollup(Map<String, Object> options) {
+            log.info("Rolling up with {}", options);
+        }
+    }
+
+    List<Object> administerRecurringJobs(CronAdmin crons) {
+        List<CronItemStatus> items = crons.list(); // next and last execution, known and paused since when
+        Job job = crons.trigger("rollup"); // one job, at once
+        boolean paused = crons.pause("send_weekly_email"); // false if it was paused already
+        boolean resumed = crons.resume("send_weekly_email");
+        return List.of(items, job, paused, resumed);
     }
 
     List<Object> administer(JobAdmin admin) {

@@ -45,6 +45,7 @@ class WorkerPropertiesTest {
                         Map.entry("worker.concurrency", "unset"),
                         Map.entry("worker.crontab", "unset"),
                         Map.entry("worker.crontab-file", "unset"),
+                        Map.entry("worker.crontab-strict", "false"),
                         Map.entry("worker.crontab-zone", "UTC"),
                         Map.entry("worker.enabled", "true"),
                         Map.entry("worker.endpoint.show-payloads", "false"),
@@ -68,7 +69,8 @@ class WorkerPropertiesTest {
                         Map.entry("worker.schema.url", "unset"),
                         Map.entry("worker.schema.user", "unset"),
                         Map.entry("worker.shutdown.grace-period", "5s"),
-                        Map.entry("worker.shutdown.interrupted-job-retry-delay", "30s"));
+                        Map.entry("worker.shutdown.interrupted-job-retry-delay", "30s"),
+                        Map.entry("worker.vacuum", "true"));
     }
 
     @Test

@@ -163,6 +163,13 @@ create table if not exists "${schema}"._private_known_crontabs (
 );
 comment on table "${schema}"._private_known_crontabs is 'Crontab entries that a worker has registered, with their last execution.';
 
+create table if not exists "${schema}".pgworker_paused_crontabs (
+  identifier text constraint pgworker_paused_crontabs_pkey primary key,
+  paused_at timestamptz not null default clock_timestamp()
+);
+comment on table "${schema}".pgworker_paused_crontabs is
+  'Crontab entries that PgWorkers do not execute, known or not yet; other Graphile Workers do not look here.';
+
 create table if not exists "${schema}"._private_workers (
   id text constraint _private_workers_pkey primary key,
   last_heartbeat_at timestamptz not null,
@@ -1135,18 +1142,20 @@ comment on function "${schema}".pgworker_heads(int[], int[], int[], text[], int[
 
 -- Finds queues worth looking at. Few of them: all. Many: those of the first due jobs, in their order; if running queues fill the
 -- front of that list, then also a window of queues that begins at a random place, so that no queue can be passed over for ever.
-create or replace function "${schema}".pgworker_lanes(task_ids int[], wanted int, forbidden text[], depth int) returns int[]
-language plpgsql volatile as $$
+create or replace function "${schema}".pgworker_lanes(
+  task_ids int[], wanted int, forbidden text[], depth int, out queues int[], out complete boolean
+) language plpgsql volatile as $$
 declare
   few constant int := 50;
+  most constant int := 8 + wanted + wanted / 2;
   breadth constant int := 200 + wanted + wanted / 2;
-  queues int[];
   walked bigint;
   last_queue int;
   more int[];
 begin
   queues := "${schema}".pgworker_busy_queues(0, few);
-  if queues is null or cardinality(queues) < few then return queues; end if;
+  complete := queues is null or cardinality(queues) < few;
+  if complete then return; end if;
   with recursive level(p) as (
     (select j.priority from "${schema}"._private_jobs j
       where j.is_available and j.job_queue_id is not null
@@ -1172,8 +1181,9 @@ begin
       select w.job_queue_id from (
         select w.job_queue_id, min(w.place) as place from walk w where w.mine group by w.job_queue_id) w
       where exists (select from "${schema}"._private_job_queues q where q.id = w.job_queue_id and q.locked_at is null offset 0)
-      order by w.place limit 8 + wanted + wanted / 2) f;
-  if walked < depth or cardinality(queues) >= wanted then return queues; end if;
+      order by w.place limit most) f;
+  complete := walked < depth and coalesce(cardinality(queues), 0) < most;
+  if walked < depth or cardinality(queues) >= wanted then return; end if;
   select j.job_queue_id into last_queue from "${schema}"._private_jobs j
     where j.is_available and j.job_queue_id is not null
     order by j.job_queue_id desc, j.priority desc, j.run_at desc, j.id desc limit 1;
@@ -1181,11 +1191,12 @@ begin
   if coalesce(cardinality(more), 0) < breadth then
     more := more || "${schema}".pgworker_busy_queues(0, breadth - coalesce(cardinality(more), 0));
   end if;
-  return queues || array(select m.id from unnest(more) m(id) where queues is null or m.id <> all(queues));
+  queues := queues || array(select m.id from unnest(more) m(id) where queues is null or m.id <> all(queues));
 end
 $$;
 comment on function "${schema}".pgworker_lanes(int[], int, text[], int) is
-  'So many queues in which a claim should look for jobs, found by reading due jobs to the given depth; a few more at most.';
+  'So many queues in which a claim should look for jobs, found by reading due jobs to the given depth, a few more at most; and '
+  'whether these are all.';
 
 -- 1. Without locks: the first due job, or run of jobs, of each promising queue, cut where jobs without a queue come first.
 -- 2. Lock queue rows, passing over held ones, then exactly those jobs, each queue's without a gap: taking the second job of a queue
@@ -1209,6 +1220,7 @@ declare
   -- A few queues with many jobs each are the usual case of fast jobs.
   shallow boolean := long;
   queues int[];
+  complete boolean;
   run_queues int[];
   run_tids tid[];
   run_places bigint[];
@@ -1225,11 +1237,9 @@ begin
     taken := '{}';
     run_queues := null;
     share := 0;
-    if shallow then
-      queues := "${schema}".pgworker_lanes(task_ids, 8 + wanted / 16, forbidden, few + wanted / 4);
-    else
-      queues := "${schema}".pgworker_lanes(task_ids, wanted, forbidden, 100 + 2 * wanted);
-    end if;
+    select l.queues, l.complete into queues, complete from "${schema}".pgworker_lanes(
+      task_ids, case when shallow then 8 + wanted / 16 else wanted end, forbidden,
+      case when shallow then few + wanted / 4 else 100 + 2 * wanted end) l;
     if queues is not null then
       if long and cardinality(queues) <= few then
         queues := array(
@@ -1274,7 +1284,7 @@ begin
           case when exists (select from plain) then (select count(*) from merged m where m.queued) else least(count(*), wanted) end
         into run_queues, run_tids, run_places, share
         from run r;
-      if shallow and cardinality(queues) > few and coalesce(cardinality(run_queues), 0) < wanted then
+      if shallow and not complete and coalesce(cardinality(run_queues), 0) < wanted then
         shallow := false;
         continue;
       end if;

@@ -1,0 +1,114 @@
+package dev.pgworker.crontab;
+
+import java.time.Duration;
+import java.time.Instant;
+import java.util.List;
+import java.util.Set;
+
+import org.junit.jupiter.api.Test;
+
+import dev.pgworker.crontab.CronJobs.Due;
+import dev.pgworker.store.CrontabStore.Known;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+/** How items that are behind catch up, however much they missed. */
+class BacklogTest {
+
+    private static final Instant NOW = Instant.parse("2026-03-01T12:00:00Z");
+
+    private final Backlog backlog = new Backlog();
+
+    @Test
+    void aYearOfMinutesIsTakenInOrderAndInBoundedChunks() {
+        List<CronItem> items = Crontab.parse(
+                        "t", "* * * * * a ?fill=366d\n* * * * * b ?fill=366d\n0 0 1 1 * c ?fill=366d")
+                .items();
+        Instant begin = NOW.minus(Duration.ofDays(365));
+        items.forEach(item -> backlog.add(item, begin));
+        long taken = 0;
+        Instant previous = Instant.MIN;
+        int caughtUp = 0;
+        while (caughtUp < 3) {
+            Backlog.Chunk chunk = backlog.take(NOW);
+            assertThat(chunk.due().size()).isLessThan(Backlog.CHUNK + items.size());
+            for (Due due : chunk.due()) {
+                assertThat(due.tick()).isAfterOrEqualTo(previous);
+                previous = due.tick();
+            }
+            taken += chunk.due().size();
+            caughtUp += backlog.settle(chunk, Set.of(), NOW).size();
+        }
+        assertThat(taken).isEqualTo(2 * 365 * 1440 + 1);
+        assertThat(backlog.isWaiting(NOW)).isFalse();
+    }
+
+    @Test
+    void aRareItemIsSoughtABoundedNumberOfMinutesAtATime() {
+        CronItem rare = CronItem.of("r").pattern("0 0 30 2 *").build();
+        backlog.add(rare, NOW.minus(Duration.ofDays(3650)));
+
+        Backlog.Chunk chunk = backlog.take(NOW);
+
+        assertThat(chunk.due()).isEmpty();
+        assertThat(chunk.end()).isEqualTo(NOW.minus(Duration.ofDays(3650)).plus(Duration.ofMinutes(Backlog.MINUTES)));
+    }
+
+    @Test
+    void anItemThatFailsStaysWhereItIsAndTheOthersGoOn() {
+        CronItem bad = CronItem.of("bad").everyMinute().build();
+        CronItem good = CronItem.of("good").everyMinute().build();
+        backlog.add(bad, NOW.minusSeconds(600));
+        backlog.add(good, NOW.minusSeconds(300));
+
+        assertThat(backlog.settle(backlog.take(NOW), Set.of("bad"), NOW)).containsExactly(good);
+
+        assertThat(backlog.isWaiting(NOW))
+                .as("tried again before the next minute")
+                .isFalse();
+        Instant later = NOW.plusSeconds(60);
+        Backlog.Chunk again = backlog.take(later);
+        assertThat(again.due()).hasSize(11).first().isEqualTo(new Due(bad, NOW.minusSeconds(600)));
+        assertThat(backlog.settle(again, Set.of(), later)).containsExactly(bad);
+    }
+
+    @Test
+    void whatAFailingItemMissedIsGivenUpOnlyBeyondItsFillAndAnHour() {
+        CronItem plain = CronItem.of("plain").everyMinute().build();
+        CronItem filled =
+                CronItem.of("filled").everyMinute().fill(Duration.ofHours(2)).build();
+        Set<String> both = Set.of("plain", "filled");
+        backlog.add(plain, NOW.minus(Duration.ofHours(3)));
+        backlog.add(filled, NOW.minus(Duration.ofHours(3)));
+
+        assertThat(backlog.settle(backlog.take(NOW), both, NOW)).isEmpty();
+
+        List<Due> due = backlog.take(NOW.plusSeconds(60)).due();
+        assertThat(due.stream()
+                        .filter(one -> one.item() == plain)
+                        .map(Due::tick)
+                        .findFirst())
+                .contains(NOW.minus(Duration.ofHours(1)));
+        assertThat(due.stream()
+                        .filter(one -> one.item() == filled)
+                        .map(Due::tick)
+                        .findFirst())
+                .contains(NOW.minus(Duration.ofHours(2)));
+    }
+
+    @Test
+    void onlyKnownItemsWithAFillMissAnything() {
+        CronItem item =
+                CronItem.of("a").everyMinute().fill(Duration.ofMinutes(10)).build();
+        Known known = new Known(NOW.minus(Duration.ofDays(1)), null);
+
+        assertThat(Backlog.firstMissed(item, null, NOW)).isNull();
+        assertThat(Backlog.firstMissed(CronItem.of("b").everyMinute().build(), known, NOW))
+                .isNull();
+        assertThat(Backlog.firstMissed(item, known, NOW)).isEqualTo(NOW.minusSeconds(600));
+        assertThat(Backlog.firstMissed(item, new Known(known.since(), NOW.minusSeconds(120)), NOW))
+                .isEqualTo(NOW.minusSeconds(60));
+        assertThat(Backlog.firstMissed(item, new Known(known.since(), NOW.minusSeconds(60)), NOW))
+                .isNull();
+    }
+}
