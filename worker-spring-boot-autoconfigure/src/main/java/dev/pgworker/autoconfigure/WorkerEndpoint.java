@@ -19,10 +19,12 @@ final class WorkerEndpoint {
 
     private final EndpointViews views;
     private final EndpointActions actions;
+    private final EndpointCrontab crontab;
 
-    WorkerEndpoint(EndpointViews views, EndpointActions actions) {
+    WorkerEndpoint(EndpointViews views, EndpointActions actions, EndpointCrontab crontab) {
         this.views = views;
         this.actions = actions;
+        this.crontab = crontab;
     }
 
     /** Returns what there is to do and how this application's worker does. */
@@ -31,7 +33,7 @@ final class WorkerEndpoint {
         return answer(views::overview);
     }
 
-    /** Lists jobs, queues or workers. */
+    /** Lists jobs, queues, workers or recurring items. */
     @ReadOperation
     WebEndpointResponse<Object> list(
             @Selector String what,
@@ -45,14 +47,19 @@ final class WorkerEndpoint {
             case "jobs" -> views.jobs(state, task, queue, search, limit, after);
             case "queues" -> views.queues(limit, after);
             case "workers" -> views.workers();
+            case "crontab" -> crontab.list();
             default -> null;
         });
     }
 
-    /** Returns one job. */
+    /** Returns one job or recurring item. */
     @ReadOperation
     WebEndpointResponse<Object> one(@Selector String what, @Selector String id) {
-        return answer(() -> what.equals("jobs") ? views.job(id) : null);
+        return answer(() -> switch (what) {
+            case "jobs" -> views.job(id);
+            case "crontab" -> crontab.one(id);
+            default -> null;
+        });
     }
 
     /** Changes jobs. */
@@ -67,7 +74,8 @@ final class WorkerEndpoint {
             @Nullable String maxAttempts,
             @Nullable String key,
             @Nullable String tasks,
-            @Nullable String workers) {
+            @Nullable String workers,
+            @Nullable String item) {
         return answer(() -> switch (action) {
             case "complete" -> actions.complete(ids);
             case "fail" -> actions.fail(ids, reason);
@@ -76,6 +84,9 @@ final class WorkerEndpoint {
             case "remove" -> actions.remove(key);
             case "cleanup" -> actions.cleanup(tasks);
             case "force-unlock" -> actions.forceUnlock(workers);
+            case "cron-trigger" -> crontab.trigger(item);
+            case "cron-pause" -> crontab.pause(item);
+            case "cron-resume" -> crontab.resume(item);
             default -> null;
         });
     }

@@ -10,6 +10,7 @@ import org.springframework.boot.context.properties.EnableConfigurationProperties
 import org.springframework.context.annotation.Bean;
 
 import dev.pgworker.Worker;
+import dev.pgworker.crontab.CronAdmin;
 import dev.pgworker.job.JobAdmin;
 
 /** Shows and changes jobs in an actuator endpoint, where that is exposed. */
@@ -22,8 +23,11 @@ public final class WorkerEndpointAutoConfiguration {
     @Bean
     @ConditionalOnAvailableEndpoint
     @ConditionalOnMissingBean
-    WorkerEndpoint workerEndpoint(JobAdmin admin, ObjectProvider<Worker> worker, WorkerEndpointProperties properties) {
+    WorkerEndpoint workerEndpoint(
+            JobAdmin admin, CronAdmin cronAdmin, ObjectProvider<Worker> worker, WorkerEndpointProperties properties) {
         return new WorkerEndpoint(
-                new EndpointViews(admin, worker, properties.showPayloads()), new EndpointActions(admin));
+                new EndpointViews(admin, worker, properties.showPayloads()),
+                new EndpointActions(admin),
+                new EndpointCrontab(cronAdmin));
     }
 }

@@ -218,6 +218,38 @@ class WorkerEndpointTest {
         }
     }
 
+    @Test
+    void showsTriggersAndPausesRecurringJobs() throws Exception {
+        try (Client client = new Client("worker.crontab=0 4 1 1 * report ?id=yearly")) {
+            JsonNode item =
+                    client.json(client.get("/worker/crontab")).path("items").path(0);
+            assertThat(item.path("identifier").asString()).isEqualTo("yearly");
+            assertThat(item.path("task").asString()).isEqualTo("report");
+            assertThat(item.has("nextExecution")).isTrue();
+
+            long job = client.json(client.post("/worker/cron-trigger", "{'item': 'yearly'}"))
+                    .path("job")
+                    .asLong();
+            assertThat(client.json(client.get("/worker/jobs/" + job))
+                            .path("task")
+                            .asString())
+                    .isEqualTo("report");
+            assertThat(client.json(client.post("/worker/cron-pause", "{'item': 'yearly'}"))
+                            .path("changed")
+                            .asBoolean())
+                    .isTrue();
+            assertThat(client.json(client.get("/worker/crontab/yearly")).has("pausedSince"))
+                    .isTrue();
+            assertThat(client.json(client.post("/worker/cron-resume", "{'item': 'yearly'}"))
+                            .path("changed")
+                            .asBoolean())
+                    .isTrue();
+            HttpResponse<String> unknown = client.post("/worker/cron-trigger", "{'item': 'daily'}");
+            assertThat(unknown.statusCode()).isEqualTo(400);
+            assertThat(unknown.body()).contains("yearly");
+        }
+    }
+
     @ParameterizedTest
     @CsvSource(delimiter = '|', quoteCharacter = '~', textBlock = """
                     GET | jobs?state=broken | | state must be one of [READY
@@ -239,6 +271,8 @@ class WorkerEndpointTest {
                     POST | remove | {} | key is required
                     POST | cleanup | {'tasks': 'everything'} | tasks must be one of
                     POST | force-unlock | {} | workers is required
+                    POST | cron-trigger | {} | item is required
+                    POST | cron-pause | {} | item is required
                     """)
     void refusesWhatIsWrong(String method, String path, String body, String message) throws Exception {
         HttpResponse<String> response =
