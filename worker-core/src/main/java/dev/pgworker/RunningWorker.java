@@ -14,8 +14,10 @@ import java.util.concurrent.SynchronousQueue;
 import java.util.concurrent.ThreadPoolExecutor;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicInteger;
+import java.util.function.Consumer;
 import java.util.stream.Stream;
 
+import com.google.errorprone.annotations.concurrent.GuardedBy;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
@@ -36,16 +38,22 @@ import dev.pgworker.engine.JobExecutor;
 import dev.pgworker.engine.JobRunner;
 import dev.pgworker.engine.LocalQueue;
 import dev.pgworker.engine.NotificationListener;
+import dev.pgworker.engine.Ownership;
 import dev.pgworker.engine.Vacuum;
 import dev.pgworker.event.WorkerEvent;
 import dev.pgworker.event.WorkerEvents;
 import dev.pgworker.job.Job;
 import dev.pgworker.lifecycle.BackgroundService;
+import dev.pgworker.lifecycle.Lease;
 import dev.pgworker.lifecycle.Outage;
+import dev.pgworker.recovery.Fence;
 import dev.pgworker.recovery.Heartbeat;
+import dev.pgworker.recovery.RecoverySettings;
+import dev.pgworker.recovery.Sweep;
 import dev.pgworker.store.CrontabStore;
 import dev.pgworker.store.JobStore;
 import dev.pgworker.store.JobsTable;
+import dev.pgworker.store.SweepStore;
 import dev.pgworker.store.WorkerStore;
 
 /** One run of a worker, from start to stop, under one id: wires the services and stops them in order. */
@@ -64,11 +72,12 @@ final class RunningWorker {
 
     /** How long listeners may take for the last events. */
     private static final Duration EVENTS_LIMIT = Duration.ofSeconds(2);
+    /** How soon a stop is noticed by a lost worker that waits for its database. */
+    private static final Duration STOP_CHECK = Duration.ofMillis(100);
 
     private final String id = "pgworker-" + randomHex();
     private final WorkerParts parts;
     private final WorkerEvents events;
-    private final Outage outage;
     private final JobStore store;
     private final LocalQueue localQueue;
     private final @Nullable ExecutorService ownExecutor;
@@ -78,20 +87,36 @@ final class RunningWorker {
     private final FetchLoop fetchLoop;
     private final NotificationListener listener;
     private final Heartbeat heartbeat;
+    private final Fence fence;
+    private final Sweep sweep;
     private final @Nullable Vacuum vacuum;
     private final @Nullable CronScheduler cron;
+    private final Lease lease;
+    private final Outage outage = new Outage();
 
-    /** Wires a run. {@code onBreakingMigration} is called when this worker cannot go on with the schema. */
-    RunningWorker(WorkerParts parts, Runnable onBreakingMigration) {
+    /** Set before the lock is asked for, so that whoever has it hurries. */
+    private volatile boolean stopRequested;
+
+    @GuardedBy("this") private boolean ended;
+
+    /**
+     * Wires a run.
+     *
+     * @param onLost called with this when others may have declared the worker dead; must return soon
+     * @param onBreakingMigration called when this worker cannot go on with the schema
+     */
+    RunningWorker(WorkerParts parts, Consumer<RunningWorker> onLost, Runnable onBreakingMigration) {
         this.parts = parts;
         WorkerSettings settings = parts.settings();
-        outage = new Outage();
         events = new WorkerEvents(id, parts.directListeners(), parts.listeners());
+        RecoverySettings recovery = settings.recovery();
+        lease = new Lease(recovery.sweepThreshold(), recovery.resilientSweepThreshold());
         store = new JobStore(parts.dataSource(), parts.schema(), id, parts.forbiddenFlags());
         localQueue = new LocalQueue(
                 settings.concurrency(), settings.localQueueSize(), settings.localQueueTtl(), settings.queueRunLimit());
         ClaimAudit audit = new ClaimAudit(store, localQueue);
-        continuations = new Continuations();
+        Ownership ownership = new Ownership(lease, store);
+        continuations = new Continuations(ownership);
         completer = new JobCompleter(
                 id, store, localQueue, audit, continuations, settings.interruptedJobRetryDelay(), events, outage);
         ownExecutor = parts.handlerExecutor() == null ? handlerThreads() : null;
@@ -102,6 +127,7 @@ final class RunningWorker {
                 new JobRunner(parts.tasks(), parts.codec(), parts.jobInterceptors(), transactions(audit), events),
                 parts.jobScheduler(),
                 Objects.requireNonNull(handlers),
+                ownership,
                 completer);
         fetchLoop = new FetchLoop(
                 id,
@@ -111,6 +137,7 @@ final class RunningWorker {
                 audit,
                 executor,
                 continuations,
+                ownership,
                 settings.pollInterval(),
                 events,
                 outage);
@@ -118,6 +145,8 @@ final class RunningWorker {
         audit.connect(fetchLoop::capacityFreed);
         completer.connect(fetchLoop::capacityFreed, fetchLoop::jobsMayBeDue);
         localQueue.connect(fetchLoop::capacityFreed);
+        lease.whenChanged(fetchLoop::capacityFreed);
+        lease.extendWhile(() -> executor.runsAnyFlagged(recovery.resilientJobFlags()));
         listener = new NotificationListener(
                 id,
                 parts.listenDataSource(),
@@ -125,11 +154,18 @@ final class RunningWorker {
                 announcement -> onMigration(announcement, onBreakingMigration),
                 events,
                 outage);
-        heartbeat = new Heartbeat(
-                new WorkerStore(parts.dataSource(), parts.schema()),
+        WorkerStore workers = new WorkerStore(parts.dataSource(), parts.schema());
+        heartbeat = new Heartbeat(workers, id, metadata(), recovery.heartbeatInterval(), lease, outage);
+        fence = new Fence(lease, () -> onLost.accept(this), outage);
+        sweep = new Sweep(
                 id,
-                metadata(),
-                settings.heartbeatInterval(),
+                recovery,
+                Sweep.firstRelease(),
+                new SweepStore(parts.dataSource(), parts.schema(), parts.recoveryHandlers()),
+                workers,
+                lease,
+                () -> executor.runningFor(Sweep.longRun()),
+                events,
                 outage);
         vacuum = settings.vacuum()
                 ? new Vacuum(new JobsTable(parts.dataSource(), parts.schema()), localQueue, outage)
@@ -170,8 +206,12 @@ final class RunningWorker {
     }
 
     private Stream<BackgroundService> services() {
-        return Stream.of(heartbeat, completer, listener, fetchLoop, vacuum, cron)
+        return Stream.of(heartbeat, fence, completer, listener, fetchLoop, sweep, vacuum, cron)
                 .filter(Objects::nonNull);
+    }
+
+    void publish(WorkerEvent event) {
+        events.publish(event);
     }
 
     void start() {
@@ -183,9 +223,11 @@ final class RunningWorker {
                 parts.tasks().identifiers());
         events.start();
         heartbeat.start();
+        fence.start();
         completer.start();
         listener.start();
         fetchLoop.start();
+        sweep.start();
         if (vacuum != null) {
             vacuum.start();
         }
@@ -194,13 +236,51 @@ final class RunningWorker {
         }
     }
 
-    /** Stops everything in the order that loses nothing; each step is bounded in time. */
+    /** Stops everything in the order that loses nothing; each step is bounded in time. Does nothing a second time. */
     void stop() {
-        log.info("Worker {} stops", id);
-        events.publish(new WorkerEvent.WorkerStopping(id));
+        stopRequested = true;
+        synchronized (this) {
+            if (ended) {
+                return;
+            }
+            log.info("Worker {} stops", id);
+            events.publish(new WorkerEvent.WorkerStopping(id));
+            fence.stop(SERVICE_STOP_LIMIT);
+            stopClaiming();
+            finishAndFlush(parts.settings().shutdownGracePeriod());
+            end();
+            log.info("Worker {} has stopped", id);
+        }
+    }
+
+    /**
+     * Ends a run that may have been declared dead: interrupts its handlers, and writes what has become of its jobs, which
+     * has an effect only where they are still its own, when the database is back. Returns then, or when stopped.
+     *
+     * @return false if it was stopped meanwhile
+     */
+    synchronized boolean abandon() {
+        if (stopRequested || ended) {
+            return false;
+        }
+        String reason = lease.isRevoked()
+                ? "others have declared it dead"
+                : "it could not prove its life for " + Duration.ofNanos(lease.nanosSinceRenewal());
+        log.warn("Worker {} gives up its jobs and starts over under another id, because {}", id, reason);
+        executor.close();
+        executor.interruptAll();
+        events.publish(new WorkerEvent.WorkerLost(id, reason));
+        stopClaiming();
+        finishAndFlush(Duration.ZERO);
+        end();
+        return !stopRequested;
+    }
+
+    private void stopClaiming() {
         if (cron != null) {
             cron.stop(SERVICE_STOP_LIMIT);
         }
+        sweep.stop(SERVICE_STOP_LIMIT);
         if (vacuum != null) {
             vacuum.cancel();
             vacuum.stop(SERVICE_STOP_LIMIT);
@@ -209,22 +289,30 @@ final class RunningWorker {
         fetchLoop.stop(SERVICE_STOP_LIMIT);
         continuations.stop();
         executor.close();
-        finishAndFlush();
+    }
+
+    @GuardedBy("this") private void end() {
         completer.stop(SERVICE_STOP_LIMIT);
         executor.shutDown();
         heartbeat.stop(SERVICE_STOP_LIMIT);
+        fence.stop(SERVICE_STOP_LIMIT);
         if (ownExecutor != null) {
             ownExecutor.shutdown();
         }
-        log.info("Worker {} has stopped", id);
+        ended = true;
         events.publish(new WorkerEvent.WorkerStopped(id));
         events.close(EVENTS_LIMIT);
     }
 
-    private void finishAndFlush() {
+    private void finishAndFlush(Duration grace) {
+        boolean written = false;
         try {
-            executor.finish(parts.settings().shutdownGracePeriod(), AFTER_INTERRUPT);
-            if (!completer.awaitWritten(FLUSH_LIMIT)) {
+            executor.finish(grace, AFTER_INTERRUPT);
+            while (!stopRequested && outage.isPresent() && !completer.awaitWritten(STOP_CHECK)) {
+                // A lost worker has time: nobody can take its jobs before the database is back.
+            }
+            written = completer.awaitWritten(FLUSH_LIMIT);
+            if (!written) {
                 log.error(
                         "Some outcomes could not be written within {}; their jobs stay locked until"
                                 + " they are recovered",
@@ -233,6 +321,9 @@ final class RunningWorker {
         } catch (InterruptedException e) {
             Thread.currentThread().interrupt();
             log.warn("The stop was interrupted; jobs that are running stay locked until they are recovered");
+        }
+        if (!written) {
+            heartbeat.stayRegistered();
         }
     }
 
@@ -244,6 +335,9 @@ final class RunningWorker {
             JobStore.Tasks tasks = store.tasks(parts.tasks().identifiers());
             continuations.allow(tasks);
             while (true) {
+                if (lease.isLost()) {
+                    throw new IllegalStateException("Worker " + id + " could not prove its life");
+                }
                 // Read first: a job settled after this may have added one that the claim does not see.
                 long settled = localQueue.settledInTotal();
                 boolean idle = localQueue.isIdle();

@@ -9,6 +9,7 @@ import java.util.Set;
 import java.util.concurrent.Executor;
 import javax.sql.DataSource;
 
+import com.google.errorprone.annotations.concurrent.GuardedBy;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
@@ -20,6 +21,7 @@ import dev.pgworker.crontab.CronItem;
 import dev.pgworker.crontab.CronPlan;
 import dev.pgworker.crontab.Crontab;
 import dev.pgworker.crontab.PlannedCronAdmin;
+import dev.pgworker.event.WorkerEvent;
 import dev.pgworker.event.WorkerEventListener;
 import dev.pgworker.job.JobScheduler;
 import dev.pgworker.job.ScheduleInterceptor;
@@ -29,6 +31,7 @@ import dev.pgworker.store.CrontabControl;
 import dev.pgworker.task.BatchTaskHandler;
 import dev.pgworker.task.ForbiddenFlags;
 import dev.pgworker.task.JobInterceptor;
+import dev.pgworker.task.JobRecoveryHandler;
 import dev.pgworker.task.PayloadCodec;
 import dev.pgworker.task.TaskHandler;
 import dev.pgworker.task.TaskRegistration;
@@ -37,8 +40,9 @@ import dev.pgworker.task.TaskRegistry;
 /**
  * Runs the jobs of the tasks it knows. Safe for use by many threads.
  *
- * <p>A worker may be started and stopped any number of times; each start registers under a fresh id. It does not
- * install the schema: see {@link dev.pgworker.schema.SchemaMigrator}.
+ * <p>A worker may be started and stopped any number of times; each start registers under a fresh id. If it cannot prove
+ * its life to others for as long as they wait before they take its jobs away, it interrupts its handlers and starts over
+ * under a fresh id by itself. It does not install the schema: see {@link dev.pgworker.schema.SchemaMigrator}.
  */
 public final class Worker implements AutoCloseable {
 
@@ -48,6 +52,8 @@ public final class Worker implements AutoCloseable {
 
     /** Written under the lock, read without it: a stop takes long, and whoever asks meanwhile must not wait. */
     private volatile @Nullable RunningWorker running;
+
+    @GuardedBy("this") private boolean advised;
 
     private Worker(WorkerParts parts) {
         this.parts = parts;
@@ -64,9 +70,52 @@ public final class Worker implements AutoCloseable {
     /** Starts the worker and returns at once; does nothing if it runs. The database need not be reachable. */
     public synchronized void start() {
         if (running == null) {
-            RunningWorker fresh = new RunningWorker(parts, () -> stopInBackground("the schema has been migrated"));
-            fresh.start();
+            if (!parts.settings().recovery().enabled() && !advised) {
+                advised = true;
+                log.info("worker.recovery.enabled is false: jobs of a worker that is killed stay locked for four hours,"
+                        + " or until somebody recovers them");
+            }
+            running = startRun();
+        }
+    }
+
+    private RunningWorker startRun() {
+        RunningWorker fresh = new RunningWorker(
+                parts, this::replaceInBackground, () -> stopInBackground("the schema has been migrated"));
+        fresh.start();
+        return fresh;
+    }
+
+    private void replaceInBackground(RunningWorker lost) {
+        // Not a daemon: between two runs it is what keeps an application alive that does nothing but work.
+        Thread thread = new Thread(() -> replace(lost), "worker-restart");
+        thread.setDaemon(false);
+        thread.start();
+    }
+
+    /** Waits without the lock for the lost run to end, which may take as long as an outage. */
+    private void replace(RunningWorker lost) {
+        try {
+            if (lost.abandon()) {
+                startOver(lost);
+            }
+        } catch (RuntimeException | Error e) {
+            log.error("The worker could not start over; it runs no longer", e);
+            forget(lost);
+        }
+    }
+
+    private synchronized void startOver(RunningWorker lost) {
+        if (running == lost) {
+            RunningWorker fresh = startRun();
             running = fresh;
+            fresh.publish(new WorkerEvent.WorkerReplaced(fresh.id(), lost.id()));
+        }
+    }
+
+    private synchronized void forget(RunningWorker lost) {
+        if (running == lost) {
+            running = null;
         }
     }
 
@@ -132,7 +181,7 @@ public final class Worker implements AutoCloseable {
      * @throws InterruptedException if the calling thread is interrupted; running jobs are then treated as by a stop
      */
     public long runOnce() throws InterruptedException {
-        return new RunningWorker(parts, () -> {}).runOnce();
+        return new RunningWorker(parts, lost -> {}, () -> {}).runOnce();
     }
 
     private void stopInBackground(String reason) {
@@ -160,6 +209,7 @@ public final class Worker implements AutoCloseable {
         private final List<ScheduleInterceptor> scheduleInterceptors = new ArrayList<>();
         private final List<CronItem> cronItems = new ArrayList<>();
         private ZoneId crontabZone = ZoneOffset.UTC;
+        private final List<JobRecoveryHandler> recoveryHandlers = new ArrayList<>();
 
         private Builder(DataSource dataSource) {
             this.dataSource = dataSource;
@@ -264,6 +314,12 @@ public final class Worker implements AutoCloseable {
             return this;
         }
 
+        /** Adds a handler that is asked what becomes of the jobs that this worker takes from dead ones. */
+        public Builder recoveryHandler(JobRecoveryHandler recoveryHandler) {
+            recoveryHandlers.add(recoveryHandler);
+            return this;
+        }
+
         /** Adds recurring jobs. Their tasks may be served by other workers. */
         public Builder crontab(Crontab crontab) {
             cronItems.addAll(crontab.items());
@@ -314,7 +370,8 @@ public final class Worker implements AutoCloseable {
                     List.copyOf(directListeners),
                     List.copyOf(jobInterceptors),
                     CronPlan.of(Crontab.of(cronItems), crontabZone, usedCodec)
-                            .with(List.copyOf(scheduleInterceptors), usedCodec)));
+                            .with(List.copyOf(scheduleInterceptors), usedCodec),
+                    List.copyOf(recoveryHandlers)));
         }
 
         private void warnOfUnservedTasks(TaskRegistry registry) {

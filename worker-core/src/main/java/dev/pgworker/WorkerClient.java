@@ -14,10 +14,13 @@ import dev.pgworker.crontab.PlannedCronAdmin;
 import dev.pgworker.job.JobAdmin;
 import dev.pgworker.job.JobScheduler;
 import dev.pgworker.job.ScheduleInterceptor;
+import dev.pgworker.recovery.RecoverySettings;
 import dev.pgworker.schema.WorkerSchema;
 import dev.pgworker.store.CrontabControl;
 import dev.pgworker.store.JdbcJobAdmin;
 import dev.pgworker.store.JdbcJobScheduler;
+import dev.pgworker.store.SweepStore;
+import dev.pgworker.task.JobRecoveryHandler;
 import dev.pgworker.task.PayloadCodec;
 
 /** What an application needs to add and manage jobs without running any. */
@@ -54,7 +57,23 @@ public final class WorkerClient {
      * @param dataSource the data source whose Spring transactions are joined
      */
     public static JobAdmin jobAdmin(DataSource dataSource, WorkerSchema schema) {
-        return new JdbcJobAdmin(dataSource, schema);
+        return jobAdmin(dataSource, schema, RecoverySettings.DEFAULT, List.of());
+    }
+
+    /**
+     * Returns the administration of a schema's jobs.
+     *
+     * @param dataSource the data source whose Spring transactions are joined
+     * @param recovery how sweeps by hand tell dead workers from living ones unless told otherwise
+     * @param recoveryHandlers what sweeps by hand ask
+     */
+    public static JobAdmin jobAdmin(
+            DataSource dataSource,
+            WorkerSchema schema,
+            RecoverySettings recovery,
+            List<JobRecoveryHandler> recoveryHandlers) {
+        return new JdbcJobAdmin(
+                dataSource, schema, new SweepStore(dataSource, schema, recoveryHandlers), recovery.sweepRequest());
     }
 
     /**

@@ -13,6 +13,7 @@ import dev.pgworker.job.JobScheduler;
 import dev.pgworker.schema.WorkerSchema;
 import dev.pgworker.task.ForbiddenFlags;
 import dev.pgworker.task.JobInterceptor;
+import dev.pgworker.task.JobRecoveryHandler;
 import dev.pgworker.task.PayloadCodec;
 import dev.pgworker.task.TaskRegistry;
 
@@ -31,4 +32,5 @@ record WorkerParts(
         List<WorkerEventListener> listeners,
         List<WorkerEventListener> directListeners,
         List<JobInterceptor> jobInterceptors,
-        CronPlan cron) {}
+        CronPlan cron,
+        List<JobRecoveryHandler> recoveryHandlers) {}

@@ -2,6 +2,8 @@ package dev.pgworker;
 
 import java.time.Duration;
 
+import dev.pgworker.recovery.RecoverySettings;
+
 /**
  * How a worker works.
  *
@@ -17,7 +19,7 @@ import java.time.Duration;
  * @param shutdownGracePeriod how long handlers may go on when the worker stops, before they are interrupted; 5 s unless
  *     set
  * @param interruptedJobRetryDelay when a job that was interrupted by a stop runs again; 30 s unless set
- * @param heartbeatInterval how often the worker tells the database that it lives; positive, 30 s unless set
+ * @param recovery how dead workers are told from living ones, and what becomes of their jobs
  * @param vacuum whether the worker vacuums the table of jobs every few seconds while it finishes many; true unless set
  */
 public record WorkerSettings(
@@ -28,7 +30,7 @@ public record WorkerSettings(
         Duration pollInterval,
         Duration shutdownGracePeriod,
         Duration interruptedJobRetryDelay,
-        Duration heartbeatInterval,
+        RecoverySettings recovery,
         boolean vacuum) {
 
     private static final int MOST_CONCURRENCY = 10_000;
@@ -49,7 +51,6 @@ public record WorkerSettings(
         requirePositive("pollInterval", pollInterval);
         requireNotNegative("shutdownGracePeriod", shutdownGracePeriod);
         requireNotNegative("interruptedJobRetryDelay", interruptedJobRetryDelay);
-        requirePositive("heartbeatInterval", heartbeatInterval);
     }
 
     /** Returns a builder that has the defaults. */
@@ -88,7 +89,7 @@ public record WorkerSettings(
         private Duration pollInterval = Duration.ofSeconds(2);
         private Duration shutdownGracePeriod = Duration.ofSeconds(5);
         private Duration interruptedJobRetryDelay = Duration.ofSeconds(30);
-        private Duration heartbeatInterval = Duration.ofSeconds(30);
+        private RecoverySettings recovery = RecoverySettings.DEFAULT;
         private boolean vacuum = true;
 
         private Builder() {}
@@ -135,9 +136,9 @@ public record WorkerSettings(
             return this;
         }
 
-        /** Sets how often the worker tells the database that it lives. */
-        public Builder heartbeatInterval(Duration heartbeatInterval) {
-            this.heartbeatInterval = heartbeatInterval;
+        /** Sets how dead workers are told from living ones, and what becomes of their jobs. */
+        public Builder recovery(RecoverySettings recovery) {
+            this.recovery = recovery;
             return this;
         }
 
@@ -161,7 +162,7 @@ public record WorkerSettings(
                     pollInterval,
                     shutdownGracePeriod,
                     interruptedJobRetryDelay,
-                    heartbeatInterval,
+                    recovery,
                     vacuum);
         }
     }

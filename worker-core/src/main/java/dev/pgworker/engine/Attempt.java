@@ -20,6 +20,7 @@ final class Attempt implements JobContext {
 
     private final String workerId;
     private final JobScheduler jobScheduler;
+    private final Ownership ownership;
 
     /** The thread that runs the handler; null once the attempt has ended. */
     @GuardedBy("this") private @Nullable Thread thread = Thread.currentThread();
@@ -30,7 +31,8 @@ final class Attempt implements JobContext {
     private volatile boolean timedOut;
 
     /** Begins an attempt on the calling thread. */
-    Attempt(Job job, String workerId, JobScheduler jobScheduler) {
+    Attempt(Job job, String workerId, JobScheduler jobScheduler, Ownership ownership) {
+        this.ownership = ownership;
         this.job = job;
         this.shown = job;
         this.workerId = workerId;
@@ -65,6 +67,15 @@ final class Attempt implements JobContext {
     @Override
     public boolean isInterrupted() {
         return stopping || timedOut;
+    }
+
+    @Override
+    public boolean isOwned() {
+        return !isEnded() && ownership.holds(job);
+    }
+
+    private synchronized boolean isEnded() {
+        return thread == null;
     }
 
     /** Returns how long ago the attempt began. */

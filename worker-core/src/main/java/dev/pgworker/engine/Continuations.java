@@ -18,6 +18,12 @@ public final class Continuations {
     private volatile JobStore.Tasks tasks = JobStore.Tasks.NONE;
     private volatile @Nullable Consumer<List<Job>> taker;
     private volatile boolean stopped;
+    private final Ownership ownership;
+
+    /** Creates continuations that are allowed only while the worker may claim jobs. */
+    public Continuations(Ownership ownership) {
+        this.ownership = ownership;
+    }
 
     /** Says who takes the jobs. Call once, before any job runs. */
     public void connect(Consumer<List<Job>> takesJobs) {
@@ -40,7 +46,7 @@ public final class Continuations {
 
     /** Returns what of these lanes is allowed. */
     JobStore.Lanes allowed(JobStore.Lanes lanes) {
-        return stopped ? lanes.withoutClaims() : lanes;
+        return stopped || !ownership.mayStart() ? lanes.withoutClaims() : lanes;
     }
 
     void accept(List<Job> jobs) {

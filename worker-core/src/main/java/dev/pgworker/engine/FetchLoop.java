@@ -36,6 +36,7 @@ public final class FetchLoop extends BackgroundService {
     private final ClaimAudit audit;
     private final JobExecutor executor;
     private final Continuations continuations;
+    private final Ownership ownership;
     private final long pollNanos;
     private final WorkerEvents events;
 
@@ -57,6 +58,7 @@ public final class FetchLoop extends BackgroundService {
             ClaimAudit audit,
             JobExecutor executor,
             Continuations continuations,
+            Ownership ownership,
             Duration pollInterval,
             WorkerEvents events,
             Outage outage) {
@@ -69,6 +71,7 @@ public final class FetchLoop extends BackgroundService {
         this.audit = audit;
         this.executor = executor;
         this.continuations = continuations;
+        this.ownership = ownership;
         this.pollNanos = pollInterval.toNanos();
         this.events = events;
     }
@@ -79,7 +82,7 @@ public final class FetchLoop extends BackgroundService {
         wake();
     }
 
-    /** Says that a slot is free. May be called from any thread. */
+    /** Says that a slot is free, or that the worker may claim jobs from here on. May be called from any thread. */
     public void capacityFreed() {
         wake();
     }
@@ -98,7 +101,7 @@ public final class FetchLoop extends BackgroundService {
         executor.giveBackExpired();
         audit.checkIfDue();
         int wanted = localQueue.free();
-        if (mayHaveDue && wanted > 0) {
+        if (mayHaveDue && wanted > 0 && ownership.mayClaim()) {
             claim(wanted);
         } else {
             localQueue.othersWait(mayHaveDue);

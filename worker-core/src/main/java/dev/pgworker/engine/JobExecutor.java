@@ -1,6 +1,8 @@
 package dev.pgworker.engine;
 
 import java.time.Duration;
+import java.util.Collection;
+import java.util.Collections;
 import java.util.List;
 import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
@@ -35,6 +37,7 @@ public final class JobExecutor {
     private final JobRunner runner;
     private final JobScheduler jobScheduler;
     private final Executor executor;
+    private final Ownership ownership;
     private final JobCompleter completer;
 
     /** Its thread starts with the first handler that has a timeout. */
@@ -52,12 +55,14 @@ public final class JobExecutor {
             JobRunner runner,
             JobScheduler jobScheduler,
             Executor executor,
+            Ownership ownership,
             JobCompleter completer) {
         this.workerId = workerId;
         this.localQueue = localQueue;
         this.runner = runner;
         this.jobScheduler = jobScheduler;
         this.executor = executor;
+        this.ownership = ownership;
         this.completer = completer;
         timer = new ScheduledThreadPoolExecutor(1, task -> {
             Thread thread = new Thread(task, "worker-timeout");
@@ -102,7 +107,9 @@ public final class JobExecutor {
         Job job = localQueue.next(null, 0);
         while (job != null) {
             long start = System.nanoTime();
-            if (!runJob(job)) {
+            if (!ownership.mayStart()) {
+                completer.submit(job, new JobOutcome.Returned(false, null));
+            } else if (!runJob(job)) {
                 return; // somebody else has signed this runner off
             }
             job = localQueue.next(job, System.nanoTime() - start);
@@ -111,13 +118,13 @@ public final class JobExecutor {
 
     /** Returns false if the attempt was abandoned. */
     private boolean runJob(Job job) {
-        Attempt attempt = new Attempt(job, workerId, jobScheduler);
+        Attempt attempt = new Attempt(job, workerId, jobScheduler, ownership);
         running.add(attempt);
         if (interrupting) {
             interruptToStop(attempt);
         }
         Future<?> deadline = deadline(attempt);
-        JobOutcome outcome = runner.run(attempt);
+        JobOutcome outcome = run(attempt);
         boolean mine = attempt.end();
         if (deadline != null) {
             deadline.cancel(false);
@@ -128,8 +135,19 @@ public final class JobExecutor {
         if (mine) {
             runner.report(attempt, outcome);
             completer.submit(job, outcome);
+        } else {
+            log.info("The handler of {} has ended {} s after it began", attempt, attempt.nanos() / 1_000_000_000);
         }
         return mine;
+    }
+
+    /** Turns even what goes wrong around the handler, memory for instance that cannot be had, into an outcome. */
+    private JobOutcome run(Attempt attempt) {
+        try {
+            return runner.run(attempt);
+        } catch (Throwable e) {
+            return JobOutcome.Failure.of(e);
+        }
     }
 
     private @Nullable Future<?> deadline(Attempt attempt) {
@@ -202,12 +220,31 @@ public final class JobExecutor {
             return;
         }
         log.info("Interrupting {} running jobs after the grace period of {}", running.size(), grace);
-        interrupting = true;
-        running.forEach(this::interruptToStop);
+        interruptAll();
         if (localQueue.awaitNoRunners(afterInterrupt)) {
             return;
         }
         running.forEach(attempt -> abandon(attempt, new JobOutcome.Returned(true, null)));
+    }
+
+    /** Interrupts all running handlers, and those that are just beginning, because the worker may not go on with them. */
+    public void interruptAll() {
+        interrupting = true;
+        running.forEach(this::interruptToStop);
+    }
+
+    /** Returns true if a job runs that has one of the flags. */
+    public boolean runsAnyFlagged(Collection<String> flags) {
+        return running.stream()
+                .anyMatch(attempt -> !Collections.disjoint(attempt.job().flags(), flags));
+    }
+
+    /** Returns the ids of the jobs that have been running for at least that long. */
+    public List<Long> runningFor(Duration time) {
+        return running.stream()
+                .filter(attempt -> attempt.nanos() >= time.toNanos())
+                .map(attempt -> attempt.job().id())
+                .toList();
     }
 
     /** Ends the thread that watches timeouts. */

@@ -2,6 +2,7 @@ package dev.pgworker.event;
 
 import java.time.Duration;
 import java.time.Instant;
+import java.util.List;
 import java.util.Set;
 
 import dev.pgworker.job.Job;
@@ -148,6 +149,41 @@ public sealed interface WorkerEvent {
      * {@code worker-complete}.
      */
     record JobLost(String workerId, Job job) implements OfJob {}
+
+    /**
+     * This worker, and no other, has taken a job from a worker that died. Published on {@code worker-sweep}.
+     *
+     * @param job as the dead worker had it locked, the interrupted attempt counted
+     * @param outcome what has become of it; not {@code SUPERSEDED}
+     */
+    record JobRecovered(String workerId, Job job, String deadWorkerId, RecoveryOutcome outcome) implements OfJob {}
+
+    /**
+     * A job that was superseded under its key, or removed, while it ran has lost its worker. It stays as failed
+     * permanently, with a text that says so. Published on {@code worker-sweep}.
+     */
+    record SupersededJobEnded(String workerId, Job job, String deadWorkerId) implements OfJob {}
+
+    /**
+     * This worker has found others dead and deleted their registrations. Published on {@code worker-sweep} after the
+     * events of the jobs.
+     *
+     * @param jobs how many jobs it has taken from them
+     */
+    record WorkersRecovered(String workerId, List<String> deadWorkerIds, int jobs) implements WorkerEvent {}
+
+    /**
+     * The worker could not prove its life for as long as it takes others to declare it dead, or they have done so. Its
+     * handlers are interrupted, and it claims nothing more under this id. Published on {@code worker-restart}.
+     */
+    record WorkerLost(String workerId, String reason) implements WorkerEvent {}
+
+    /**
+     * The worker starts over under an id of its own after it was lost. Published on {@code worker-restart}.
+     *
+     * @param lostWorkerId the id that it had before
+     */
+    record WorkerReplaced(String workerId, String lostWorkerId) implements WorkerEvent {}
 
     /**
      * The worker has registered its recurring jobs and begins to schedule them. Published on {@code worker-cron}.

@@ -13,10 +13,12 @@ import org.jspecify.annotations.Nullable;
  * @param metadata what it tells about itself, as JSON text; a PgWorker names its {@code tasks}, {@code concurrency} and
  *     {@code process}
  * @param heldJobs how many jobs it has locked
+ * @param stale whether its last heartbeat is older than asked for, so that a sweep takes it for dead
  */
 public record ActiveWorker(
         String id,
         Instant startedAt,
         Instant lastHeartbeatAt,
         @Nullable String metadata,
-        long heldJobs) {}
+        long heldJobs,
+        boolean stale) {}

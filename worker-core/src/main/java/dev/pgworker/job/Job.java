@@ -24,6 +24,8 @@ import org.jspecify.annotations.Nullable;
  * @param lockedBy the id of the worker that holds the job, or null
  * @param revision how often the job has been replaced under its key
  * @param flags what a worker may refuse to run, empty for none
+ * @param recoveries how often it was taken from a worker that died, since it was added or its attempts were last set; read
+ *     by {@link JobAdmin} and recovery handlers only, 0 everywhere else
  */
 public record Job(
         long id,
@@ -41,7 +43,68 @@ public record Job(
         @Nullable Instant lockedAt,
         @Nullable String lockedBy,
         int revision,
-        Set<String> flags) {
+        Set<String> flags,
+        int recoveries) {
+
+    /** Creates a job that was never recovered. */
+    public Job(
+            long id,
+            String taskIdentifier,
+            String payload,
+            @Nullable String queueName,
+            int priority,
+            Instant runAt,
+            int attempts,
+            int maxAttempts,
+            @Nullable String lastError,
+            Instant createdAt,
+            Instant updatedAt,
+            @Nullable String key,
+            @Nullable Instant lockedAt,
+            @Nullable String lockedBy,
+            int revision,
+            Set<String> flags) {
+        this(
+                id,
+                taskIdentifier,
+                payload,
+                queueName,
+                priority,
+                runAt,
+                attempts,
+                maxAttempts,
+                lastError,
+                createdAt,
+                updatedAt,
+                key,
+                lockedAt,
+                lockedBy,
+                revision,
+                flags,
+                0);
+    }
+
+    /** Returns this job with another number of recoveries. */
+    public Job withRecoveries(int times) {
+        return new Job(
+                id,
+                taskIdentifier,
+                payload,
+                queueName,
+                priority,
+                runAt,
+                attempts,
+                maxAttempts,
+                lastError,
+                createdAt,
+                updatedAt,
+                key,
+                lockedAt,
+                lockedBy,
+                revision,
+                flags,
+                times);
+    }
 
     /** Returns true if a {@link ScheduleInterceptor} had this job not added, so that there is no row of it. */
     public boolean isSkipped() {

@@ -1,5 +1,6 @@
 package dev.pgworker.job;
 
+import java.time.Duration;
 import java.util.Collection;
 import java.util.List;
 import java.util.Optional;
@@ -14,7 +15,8 @@ import org.jspecify.annotations.Nullable;
  * one it has taken effect when it returns. Whatever makes a job due wakes idle workers when it is committed. Every
  * argument is checked before any SQL runs.
  *
- * <p>Running jobs are passed over; a lock older than four hours counts as none. Methods that take ids return only the
+ * <p>Running jobs are passed over; a lock older than four hours counts as none unless its worker has sent a heartbeat
+ * within the last hour. Methods that take ids return only the
  * jobs they changed, in the order of the given ids.
  */
 public interface JobAdmin {
@@ -78,6 +80,22 @@ public interface JobAdmin {
      */
     JobBacklog backlog();
 
-    /** Returns the registered workers, those that started first at the front, dead ones until they are recovered. */
+    /**
+     * As {@link #activeWorkers(Duration)}, with {@code worker.recovery.sweep-threshold}.
+     */
     List<ActiveWorker> activeWorkers();
+
+    /**
+     * Returns the registered workers, those that started first at the front, dead ones until they are recovered.
+     *
+     * @param staleAfter how old the last heartbeat of a stale worker is; not negative
+     */
+    List<ActiveWorker> activeWorkers(Duration staleAfter);
+
+    /**
+     * Takes the jobs and queues of dead workers from them, as workers do by themselves if
+     * {@code worker.recovery.enabled} is set, and deletes their registrations. Recovery handlers are asked; no events are
+     * published. Reads all jobs once.
+     */
+    SweepResult sweep(SweepOptions options);
 }

@@ -4,6 +4,7 @@ import java.sql.SQLException;
 import java.time.Duration;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.locks.Condition;
+import java.util.concurrent.locks.LockSupport;
 import java.util.concurrent.locks.ReentrantLock;
 
 import com.google.errorprone.annotations.concurrent.GuardedBy;
@@ -24,6 +25,9 @@ import org.slf4j.LoggerFactory;
 public abstract class BackgroundService {
 
     private static final Logger log = LoggerFactory.getLogger(BackgroundService.class);
+
+    /** How long to wait after a failure that could not be noted. */
+    private static final long WITHOUT_A_WORD_NANOS = TimeUnit.SECONDS.toNanos(1);
 
     private final String name;
     private final boolean daemon;
@@ -175,7 +179,7 @@ public abstract class BackgroundService {
             } catch (InterruptedException e) {
                 // Only stop() interrupts; the loop's condition tells.
             } catch (SQLException | RuntimeException | Error e) {
-                retryLater(e);
+                survive(e);
             }
         }
         outage.succeeded(name);
@@ -194,6 +198,15 @@ public abstract class BackgroundService {
             Thread.interrupted();
         } finally {
             lock.unlock();
+        }
+    }
+
+    /** Even where there is no memory to note a failure, the thread goes on. */
+    private void survive(Throwable failure) {
+        try {
+            retryLater(failure);
+        } catch (RuntimeException | Error e) {
+            LockSupport.parkNanos(WITHOUT_A_WORD_NANOS);
         }
     }
 

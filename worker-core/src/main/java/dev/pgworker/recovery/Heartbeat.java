@@ -8,12 +8,14 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 import dev.pgworker.lifecycle.BackgroundService;
+import dev.pgworker.lifecycle.Lease;
 import dev.pgworker.lifecycle.Outage;
 import dev.pgworker.store.WorkerStore;
 
 /**
- * Keeps the worker registered on {@code worker-timer}. A worker that is not registered looks like a dead one to the
- * Rust worker's sweep, which takes its jobs away. Stopping the heartbeat deregisters the worker.
+ * Keeps the worker registered on {@code worker-timer}, and its lease alive. A worker that is not registered looks like a
+ * dead one to sweeps, which take its jobs away; one whose registration a sweep has deleted does not come back under the
+ * same id. Stopping the heartbeat deregisters the worker.
  */
 public final class Heartbeat extends BackgroundService {
 
@@ -23,6 +25,12 @@ public final class Heartbeat extends BackgroundService {
     private final String workerId;
     private final String metadata;
     private final long intervalNanos;
+    private final Lease lease;
+
+    // Owned by the thread.
+    private boolean registered;
+
+    private volatile boolean staysRegistered;
 
     /** When the last sign of life was written, by {@link System#nanoTime}; 0 before the first. */
     private volatile long beatAt;
@@ -32,18 +40,31 @@ public final class Heartbeat extends BackgroundService {
      *
      * @param metadata JSON that describes the worker to operators
      */
-    public Heartbeat(WorkerStore store, String workerId, String metadata, Duration interval, Outage outage) {
+    public Heartbeat(
+            WorkerStore store, String workerId, String metadata, Duration interval, Lease lease, Outage outage) {
         super("worker-timer", true, outage);
         this.store = store;
         this.workerId = workerId;
         this.metadata = metadata;
         this.intervalNanos = interval.toNanos();
+        this.lease = lease;
+    }
+
+    /** Leaves the registration when the heartbeat stops, so that a sweep finds what the worker could not give back. */
+    public void stayRegistered() {
+        staysRegistered = true;
     }
 
     @Override
     protected void step() throws SQLException, InterruptedException {
-        store.heartbeat(workerId, metadata);
-        beatAt = System.nanoTime();
+        long sentAt = System.nanoTime();
+        if (store.heartbeat(workerId, metadata, !registered)) {
+            registered = true;
+            lease.renew(sentAt);
+            beatAt = System.nanoTime();
+        } else {
+            lease.revoke();
+        }
         pause(intervalNanos);
     }
 
@@ -55,6 +76,9 @@ public final class Heartbeat extends BackgroundService {
 
     @Override
     protected void afterLastStep() {
+        if (staysRegistered) {
+            return;
+        }
         try {
             store.deregister(workerId);
         } catch (SQLException e) {

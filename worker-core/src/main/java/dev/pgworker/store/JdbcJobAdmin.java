@@ -32,6 +32,8 @@ import dev.pgworker.job.JobQuery;
 import dev.pgworker.job.JobState;
 import dev.pgworker.job.NamedQueue;
 import dev.pgworker.job.Rescheduling;
+import dev.pgworker.job.SweepOptions;
+import dev.pgworker.job.SweepResult;
 import dev.pgworker.schema.WorkerSchema;
 
 /** Administers jobs through the functions of the schema on the connection of the caller's transaction. */
@@ -44,16 +46,24 @@ public final class JdbcJobAdmin implements JobAdmin {
     private final ClientConnections connections;
     private final WorkerSchema schema;
     private final Cleanup cleanup;
+    private final SweepStore sweeps;
+    private final SweepStore.Request usualSweep;
 
-    /** Creates the administration of one schema. */
-    public JdbcJobAdmin(DataSource dataSource, WorkerSchema schema) {
+    /**
+     * Creates the administration of one schema.
+     *
+     * @param usualSweep what a sweep does unless its options say otherwise
+     */
+    public JdbcJobAdmin(DataSource dataSource, WorkerSchema schema, SweepStore sweeps, SweepStore.Request usualSweep) {
+        this.sweeps = sweeps;
+        this.usualSweep = usualSweep;
         this.connections = new ClientConnections(dataSource);
         this.schema = schema;
         this.cleanup = new Cleanup(dataSource, schema);
     }
 
     private static final String COMPLETE = "select " + COLUMNS + """
-            j.task_id, j.job_queue_id from {schema}.complete_jobs(?) j
+            j.task_id, j.job_queue_id, j.pgworker_recoveries from {schema}.complete_jobs(?) j
             """;
 
     @Override
@@ -62,7 +72,7 @@ public final class JdbcJobAdmin implements JobAdmin {
     }
 
     private static final String FAIL = "select " + COLUMNS + """
-            j.task_id, j.job_queue_id from {schema}.permanently_fail_jobs(?, ?) j
+            j.task_id, j.job_queue_id, j.pgworker_recoveries from {schema}.permanently_fail_jobs(?, ?) j
             """;
 
     @Override
@@ -72,7 +82,7 @@ public final class JdbcJobAdmin implements JobAdmin {
     }
 
     private static final String RESCHEDULE = "select " + COLUMNS + """
-            j.task_id, j.job_queue_id from {schema}.reschedule_jobs(?, ?, ?, ?, ?) j
+            j.task_id, j.job_queue_id, j.pgworker_recoveries from {schema}.reschedule_jobs(?, ?, ?, ?, ?) j
             """;
 
     @Override
@@ -117,7 +127,7 @@ public final class JdbcJobAdmin implements JobAdmin {
     }
 
     private static final String REMOVE = "select " + COLUMNS + """
-            j.task_id, j.job_queue_id from {schema}.remove_job(?) j where j.id is not null
+            j.task_id, j.job_queue_id, j.pgworker_recoveries from {schema}.remove_job(?) j where j.id is not null
             """;
 
     @Override
@@ -161,7 +171,8 @@ public final class JdbcJobAdmin implements JobAdmin {
             while (rows.next()) {
                 String task = tasks.get(rows.getInt(15));
                 jobs.add(JobRows.addedJob(
-                        rows, task == null ? "task " + rows.getInt(15) : task, queues.get(rows.getInt(16))));
+                                rows, task == null ? "task " + rows.getInt(15) : task, queues.get(rows.getInt(16)))
+                        .withRecoveries(rows.getInt(17)));
             }
             return jobs;
         }
@@ -205,6 +216,15 @@ public final class JdbcJobAdmin implements JobAdmin {
     }
 
     @Override
+    public SweepResult sweep(SweepOptions options) {
+        Arguments.requireNonNull("options", options);
+        SweepStore.Request request = usualSweep.with(options);
+        SweepStore.Result result = connections.call("sweep", true, connection -> sweeps.sweep(connection, request));
+        return new SweepResult(
+                result.locked(), result.workerIds(), result.jobs().size());
+    }
+
+    @Override
     public CleanupResult cleanup(Set<CleanupTask> tasks) {
         Set<CleanupTask> given = Arguments.requireElements("tasks", tasks);
         try {
@@ -215,7 +235,7 @@ public final class JdbcJobAdmin implements JobAdmin {
     }
 
     private static final String NAMED = "select " + COLUMNS + """
-            coalesce(t.identifier, 'task ' || j.task_id), q.queue_name
+            coalesce(t.identifier, 'task ' || j.task_id), q.queue_name, j.pgworker_recoveries
             from page j
             left join {schema}._private_tasks t on t.id = j.task_id
             left join {schema}._private_job_queues q on q.id = j.job_queue_id
@@ -240,7 +260,8 @@ public final class JdbcJobAdmin implements JobAdmin {
         List<Job> jobs = new ArrayList<>();
         try (ResultSet rows = statement.executeQuery()) {
             while (rows.next()) {
-                jobs.add(JobRows.addedJob(rows, rows.getString(15), rows.getString(16)));
+                jobs.add(JobRows.addedJob(rows, rows.getString(15), rows.getString(16))
+                        .withRecoveries(rows.getInt(17)));
             }
         }
         return jobs;
@@ -410,7 +431,8 @@ public final class JdbcJobAdmin implements JobAdmin {
     }
 
     private static final String WORKERS = """
-            select w.id, w.started_at, w.last_heartbeat_at, w.metadata, coalesce(held.jobs, 0)
+            select w.id, w.started_at, w.last_heartbeat_at, w.metadata, coalesce(held.jobs, 0),
+              w.last_heartbeat_at < now() - ? * interval '1 ms'
             from {schema}._private_workers w
             left join (
               select j.locked_by, count(*) as jobs from {schema}._private_jobs j
@@ -421,17 +443,26 @@ public final class JdbcJobAdmin implements JobAdmin {
 
     @Override
     public List<ActiveWorker> activeWorkers() {
+        return activeWorkers(usualSweep.threshold());
+    }
+
+    @Override
+    public List<ActiveWorker> activeWorkers(Duration staleAfter) {
+        Arguments.requireNotNegative("staleAfter", staleAfter);
         return connections.call("list the workers", false, connection -> {
-            try (PreparedStatement statement = connection.prepareStatement(schema.in(WORKERS));
-                    ResultSet rows = statement.executeQuery()) {
+            try (PreparedStatement statement = connection.prepareStatement(schema.in(WORKERS))) {
+                statement.setDouble(1, staleAfter.toNanos() / 1e6);
                 List<ActiveWorker> workers = new ArrayList<>();
-                while (rows.next()) {
-                    workers.add(new ActiveWorker(
-                            rows.getString(1),
-                            JobRows.instant(rows, 2),
-                            JobRows.instant(rows, 3),
-                            rows.getString(4),
-                            rows.getLong(5)));
+                try (ResultSet rows = statement.executeQuery()) {
+                    while (rows.next()) {
+                        workers.add(new ActiveWorker(
+                                rows.getString(1),
+                                JobRows.instant(rows, 2),
+                                JobRows.instant(rows, 3),
+                                rows.getString(4),
+                                rows.getLong(5),
+                                rows.getBoolean(6)));
+                    }
                 }
                 return workers;
             }

@@ -280,6 +280,22 @@ public final class JobStore {
         });
     }
 
+    private static final String HOLDS = """
+            select exists (select from {schema}._private_jobs where id = ? and locked_by = ?)
+            """;
+
+    /** Returns true if the database says that this worker holds the job. */
+    public boolean holds(long jobId) throws SQLException {
+        return call(HOLDS, (connection, statement) -> {
+            statement.setLong(1, jobId);
+            statement.setString(2, workerId);
+            try (ResultSet row = statement.executeQuery()) {
+                row.next();
+                return row.getBoolean(1);
+            }
+        });
+    }
+
     private static final String HELD_QUEUES = """
             select queue_name from {schema}._private_job_queues where locked_by = ?
             """;

@@ -1,12 +1,16 @@
 package dev.pgworker.store;
 
+import java.sql.ResultSet;
 import java.sql.SQLException;
+import java.util.Collection;
 import javax.sql.DataSource;
 
 import dev.pgworker.schema.WorkerSchema;
 
 /** The register of live workers, shared with the Rust worker's recovery. */
 public final class WorkerStore {
+
+    private static final int ANSWER_LIMIT_MILLIS = 10_000;
 
     private final DataSource dataSource;
     private final WorkerSchema schema;
@@ -18,15 +22,28 @@ public final class WorkerStore {
     }
 
     private static final String HEARTBEAT = """
-            select {schema}.worker_heartbeat(?, ?::json)
+            select {schema}.pgworker_heartbeat(?, ?::json, ?)
             """;
 
-    /** Registers the worker, or tells that it is alive. */
-    public void heartbeat(String workerId, String metadata) throws SQLException {
-        Connections.call(dataSource, schema.in(HEARTBEAT), (connection, statement) -> {
+    /**
+     * Registers the worker, or tells that a registered one is alive. A connection that does not answer is given up soon,
+     * because the next one may.
+     *
+     * @return false if the worker was not to be registered and is so no longer: a sweep has taken it for dead
+     */
+    public boolean heartbeat(String workerId, String metadata, boolean register) throws SQLException {
+        return Connections.call(dataSource, schema.in(HEARTBEAT), (connection, statement) -> {
+            int usual = connection.getNetworkTimeout();
+            connection.setNetworkTimeout(Runnable::run, ANSWER_LIMIT_MILLIS);
             statement.setString(1, workerId);
             statement.setString(2, metadata);
-            return statement.execute();
+            statement.setBoolean(3, register);
+            try (ResultSet row = statement.executeQuery()) {
+                row.next();
+                boolean registered = row.getBoolean(1);
+                connection.setNetworkTimeout(Runnable::run, usual);
+                return registered;
+            }
         });
     }
 
@@ -38,6 +55,33 @@ public final class WorkerStore {
     public void deregister(String workerId) throws SQLException {
         Connections.call(dataSource, schema.in(DEREGISTER), (connection, statement) -> {
             statement.setString(1, workerId);
+            return statement.execute();
+        });
+    }
+
+    private static final String RELEASE_OLD_LOCKS = """
+            select {schema}.pgworker_release_old_locks()
+            """;
+
+    /** Releases locks of four hours or more of workers that give no sign of life; returns how many jobs had one. */
+    public long releaseOldLocks() throws SQLException {
+        return Connections.call(dataSource, schema.in(RELEASE_OLD_LOCKS), (connection, statement) -> {
+            try (ResultSet row = statement.executeQuery()) {
+                row.next();
+                return row.getLong(1);
+            }
+        });
+    }
+
+    private static final String KEEP_LOCKS = """
+            select {schema}.pgworker_keep_locks(?, ?)
+            """;
+
+    /** Renews the locks of these jobs, and of their queues, as far as the worker still holds them. */
+    public void keepLocks(String workerId, Collection<Long> jobIds) throws SQLException {
+        Connections.call(dataSource, schema.in(KEEP_LOCKS), (connection, statement) -> {
+            statement.setString(1, workerId);
+            statement.setArray(2, connection.createArrayOf("int8", jobIds.toArray()));
             return statement.execute();
         });
     }

@@ -1,5 +1,7 @@
 package dev.pgworker.task;
 
+import java.time.Instant;
+
 import org.jspecify.annotations.Nullable;
 
 import dev.pgworker.job.Job;
@@ -25,11 +27,31 @@ public interface JobContext {
     JobScheduler jobScheduler();
 
     /**
-     * Returns true once the worker wants the handler to end: it is shutting down and the grace period is over. The
+     * Returns true once the worker wants the handler to end: it is shutting down and the grace period is over, its time
+     * is over, or the worker may have been declared dead. The
      * thread that runs the handler has been interrupted, too. A handler that then ends with an exception gives its job
      * back without the attempt being counted.
      */
     boolean isInterrupted();
+
+    /**
+     * Asks whether the job is still this worker's, so that nobody else may run it meanwhile. The answer is that of the
+     * database, on a connection of its own; false also if the database does not answer. Ask before a step that must not
+     * be taken twice, and pass {@link #fencingToken} along, since the answer may be out of date when the step is taken.
+     */
+    boolean isOwned();
+
+    /**
+     * Returns what tells this run of the job from every other: {@code job-attempt-time}, the job's id, the attempt, and
+     * the time of the job's last change before the run, in microseconds by the database's clock. A later run of the same
+     * job has a later time, even if the attempt of an earlier one does not count: a system that remembers the greatest
+     * time it has seen can refuse the requests of a run that is over.
+     */
+    default String fencingToken() {
+        Instant changed = job().updatedAt();
+        long micros = changed.getEpochSecond() * 1_000_000 + changed.getNano() / 1_000;
+        return job().id() + "-" + attempt() + "-" + micros;
+    }
 
     /** Returns which attempt this is, beginning with 1. */
     default int attempt() {

@@ -52,6 +52,11 @@ record Running(Job job) implements JobContext {
     }
 
     @Override
+    public boolean isOwned() {
+        return true;
+    }
+
+    @Override
     public boolean isInterrupted() {
         return false;
     }

@@ -30,7 +30,8 @@ final class EngineHealthIndicator extends AbstractHealthIndicator {
         super("The worker cannot be asked");
         this.provider = provider;
         longestFetch = settings.pollInterval().multipliedBy(2).plus(TOLERANCE);
-        longestHeartbeat = settings.heartbeatInterval().multipliedBy(2).plus(TOLERANCE);
+        longestHeartbeat =
+                settings.recovery().heartbeatInterval().multipliedBy(2).plus(TOLERANCE);
     }
 
     @Override

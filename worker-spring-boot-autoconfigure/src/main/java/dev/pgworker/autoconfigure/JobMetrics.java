@@ -34,7 +34,14 @@ final class JobMetrics {
 
     /** The meters of one task. */
     private record TaskMeters(
-            Timer waiting, Timer success, Timer failure, Timer other, Counter retried, Counter failed, Counter lost) {}
+            Timer waiting,
+            Timer success,
+            Timer failure,
+            Timer other,
+            Counter retried,
+            Counter failed,
+            Counter lost,
+            Counter recovered) {}
 
     private TaskMeters meters(String task) {
         TaskMeters meters = tasks.get(task);
@@ -52,7 +59,8 @@ final class JobMetrics {
                 execution(task, OTHER),
                 counter("worker.jobs.retried", "Attempts that failed and are followed by another one", task),
                 counter("worker.jobs.failed", "Jobs that failed permanently", task),
-                counter("worker.jobs.lost", "Outcomes not written because the job was another worker's", task));
+                counter("worker.jobs.lost", "Outcomes not written because the job was another worker's", task),
+                counter("worker.jobs.recovered", "Jobs that this worker has taken from dead ones", task));
     }
 
     private Timer execution(String task, String outcome) {
@@ -93,7 +101,13 @@ final class JobMetrics {
 
     /** Takes in what happened to a job. Not a listener by type: as a bean, it would be called a second time. */
     void observe(WorkerEvent event) {
-        if (!(event instanceof WorkerEvent.OfJob ofJob)) {
+        if (event instanceof WorkerEvent.JobRecovered recovered) {
+            // A sweep finds jobs of all tasks, not only of those that are served here.
+            String task = recovered.job().taskIdentifier();
+            meters(named.contains(task) ? task : OTHER).recovered.increment();
+            return;
+        }
+        if (!(event instanceof WorkerEvent.OfJob ofJob) || event instanceof WorkerEvent.SupersededJobEnded) {
             return;
         }
         TaskMeters meters = meters(ofJob.job().taskIdentifier());

@@ -39,7 +39,9 @@ import dev.pgworker.schema.SchemaMigrator;
 import dev.pgworker.schema.WorkerSchema;
 import dev.pgworker.task.ForbiddenFlags;
 import dev.pgworker.task.JobInterceptor;
+import dev.pgworker.task.JobRecoveryHandler;
 import dev.pgworker.task.PayloadCodec;
+import dev.pgworker.task.RecoveryDecision;
 import dev.pgworker.task.TaskRegistration;
 
 /** Configures PgWorker on the application's data source: adding jobs always, running them unless that is disabled. */
@@ -114,8 +116,20 @@ public final class WorkerAutoConfiguration {
 
     @Bean
     @ConditionalOnMissingBean
-    JobAdmin jobAdmin(DataSource dataSource, WorkerSchema schema, WorkerSchemaInitializer initializer) {
-        return WorkerClient.jobAdmin(dataSource, schema);
+    JobAdmin jobAdmin(
+            DataSource dataSource,
+            WorkerSchema schema,
+            WorkerSettings settings,
+            ObjectProvider<JobRecoveryHandler> recoveryHandlers,
+            WorkerSchemaInitializer initializer) {
+        // Looked up when asked: a handler may well use the administration.
+        JobRecoveryHandler handlers = (job, deadWorkerId) -> recoveryHandlers
+                .orderedStream()
+                .map(handler -> handler.decide(job, deadWorkerId))
+                .filter(decision -> decision.kind() != RecoveryDecision.Kind.DEFAULT)
+                .findFirst()
+                .orElse(RecoveryDecision.useDefault());
+        return WorkerClient.jobAdmin(dataSource, schema, settings.recovery(), List.of(handlers));
     }
 
     /** Without a worker it knows no items of this application, but may look at and pause those of others. */
@@ -163,6 +177,7 @@ public final class WorkerAutoConfiguration {
                 ObjectProvider<ScheduleInterceptor> scheduleInterceptors,
                 ObjectProvider<WorkerBuilderCustomizer> customizers,
                 ObjectProvider<ForbiddenFlags> forbiddenFlags,
+                ObjectProvider<JobRecoveryHandler> recoveryHandlers,
                 ObjectProvider<PlatformTransactionManager> transactionManager,
                 Environment environment) {
             List<TaskRegistration> tasks = new ArrayList<>(handlerBeans.find());
@@ -191,6 +206,7 @@ public final class WorkerAutoConfiguration {
             listeners.orderedStream().forEach(builder::listener);
             interceptors.orderedStream().forEach(builder::jobInterceptor);
             scheduleInterceptors.orderedStream().forEach(builder::scheduleInterceptor);
+            recoveryHandlers.orderedStream().forEach(builder::recoveryHandler);
             customizers.orderedStream().forEach(customizer -> customizer.customize(builder));
             return builder.build();
         }
@@ -200,11 +216,13 @@ public final class WorkerAutoConfiguration {
                 ObjectProvider<Worker> worker,
                 HandlerBeans handlerBeans,
                 DataSource dataSource,
-                WorkerProperties properties) {
-            return new WorkerLifecycle(
-                    worker,
-                    handlerBeans,
-                    () -> ConnectionPool.check(dataSource, properties.listen().isSeparate()));
+                WorkerSettings settings,
+                WorkerProperties properties,
+                Environment environment) {
+            return new WorkerLifecycle(worker, handlerBeans, () -> {
+                ConnectionPool.check(dataSource, properties.listen().isSeparate());
+                ShutdownTime.check(settings, environment);
+            });
         }
 
         private static ForbiddenFlags union(List<String> fixed, List<ForbiddenFlags> suppliers) {

@@ -5,7 +5,13 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 import org.springframework.beans.factory.ObjectProvider;
 import org.springframework.beans.factory.SmartInitializingSingleton;
+import org.springframework.boot.availability.AvailabilityChangeEvent;
+import org.springframework.boot.availability.ReadinessState;
+import org.springframework.context.ApplicationContext;
+import org.springframework.context.ApplicationContextAware;
+import org.springframework.context.ApplicationListener;
 import org.springframework.context.SmartLifecycle;
+import org.springframework.context.event.ContextClosedEvent;
 
 import dev.pgworker.Worker;
 
@@ -13,27 +19,46 @@ import dev.pgworker.Worker;
  * Starts the worker last, when the context is ready, and stops it first.
  *
  * <p>The worker is built once all singletons exist, which is when a handler behind a bean method that declares an
- * interface can be seen.
+ * interface can be seen. Before it is stopped with the context, the application says that it is no longer ready, as web
+ * applications do anyway.
  */
-final class WorkerLifecycle implements SmartLifecycle, SmartInitializingSingleton {
+final class WorkerLifecycle
+        implements SmartLifecycle,
+                SmartInitializingSingleton,
+                ApplicationContextAware,
+                ApplicationListener<ContextClosedEvent> {
 
     private static final Logger log = LoggerFactory.getLogger(WorkerLifecycle.class);
 
     private final ObjectProvider<Worker> provider;
     private final HandlerBeans handlerBeans;
-    private final Runnable poolCheck;
+    private final Runnable check;
+    private @Nullable ApplicationContext context;
     private volatile @Nullable Worker worker;
 
     /**
      * Creates a lifecycle.
      *
      * @param handlerBeans what an auto-configured worker has its handlers from
-     * @param poolCheck throws if a worker cannot run
+     * @param check warns of what makes a worker run badly, and throws if it cannot run
      */
-    WorkerLifecycle(ObjectProvider<Worker> provider, HandlerBeans handlerBeans, Runnable poolCheck) {
+    WorkerLifecycle(ObjectProvider<Worker> provider, HandlerBeans handlerBeans, Runnable check) {
         this.provider = provider;
         this.handlerBeans = handlerBeans;
-        this.poolCheck = poolCheck;
+        this.check = check;
+    }
+
+    @Override
+    public void setApplicationContext(ApplicationContext applicationContext) {
+        context = applicationContext;
+    }
+
+    /** Comes before any bean is stopped. */
+    @Override
+    public void onApplicationEvent(ContextClosedEvent event) {
+        if (event.getApplicationContext() == context) {
+            AvailabilityChangeEvent.publish(event.getApplicationContext(), ReadinessState.REFUSING_TRAFFIC);
+        }
     }
 
     @Override
@@ -44,7 +69,7 @@ final class WorkerLifecycle implements SmartLifecycle, SmartInitializingSingleto
             handlerBeans.requireComplete(built.tasks());
         }
         if (hasWork(built)) {
-            poolCheck.run();
+            check.run();
         }
         worker = built;
     }

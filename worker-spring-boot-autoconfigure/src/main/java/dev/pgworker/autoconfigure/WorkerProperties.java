@@ -7,11 +7,13 @@ import java.util.function.Consumer;
 
 import org.jspecify.annotations.Nullable;
 import org.springframework.boot.context.properties.ConfigurationProperties;
+import org.springframework.boot.context.properties.bind.DataObjectPropertyName;
 import org.springframework.boot.context.properties.bind.DefaultValue;
 import org.springframework.boot.context.properties.source.InvalidConfigurationPropertyValueException;
 import org.springframework.core.io.Resource;
 
 import dev.pgworker.WorkerSettings;
+import dev.pgworker.recovery.RecoverySettings;
 import dev.pgworker.schema.SchemaMode;
 import dev.pgworker.schema.WorkerSchema;
 
@@ -34,7 +36,7 @@ import dev.pgworker.schema.WorkerSchema;
  * @param shutdown How the worker stops.
  * @param schema The database schema that holds the jobs.
  * @param listen The connection that listens for notifications.
- * @param recovery How dead workers are told from living ones.
+ * @param recovery How dead workers are told from living ones, and what becomes of their jobs.
  */
 @ConfigurationProperties("worker")
 public record WorkerProperties(
@@ -122,11 +124,54 @@ public record WorkerProperties(
     }
 
     /**
-     * How dead workers are told from living ones.
+     * How dead workers are told from living ones, and what becomes of their jobs.
      *
+     * @param enabled Whether this worker looks for dead ones and takes their jobs from them.
      * @param heartbeatInterval How often the worker tells the database that it lives.
+     * @param sweepInterval How often to look for dead workers.
+     * @param sweepThreshold How old the last heartbeat of a dead worker is, at least twice the heartbeat interval. A worker
+     *     that cannot send one for so long gives its jobs up by itself.
+     * @param recoveryDelay When a job taken from a dead worker runs again.
+     * @param resilientSweepThresholdMultiplier What the threshold is multiplied by for workers that hold a job with one of
+     *     the resilient flags, 1 to 1000.
+     * @param resilientJobFlags Flags of jobs whose workers are waited for longer.
+     * @param maxRecoveries How often a job is taken from dead workers without its attempt being counted, 0 to 1000.
      */
-    public record Recovery(@DefaultValue("30s") Duration heartbeatInterval) {}
+    public record Recovery(
+            @DefaultValue("false") boolean enabled,
+            @DefaultValue("30s") Duration heartbeatInterval,
+            @DefaultValue("60s") Duration sweepInterval,
+            @DefaultValue("5m") Duration sweepThreshold,
+            @DefaultValue("30s") Duration recoveryDelay,
+            @DefaultValue("3") int resilientSweepThresholdMultiplier,
+            @DefaultValue("infrastructure_resilient") List<String> resilientJobFlags,
+            @DefaultValue("3") int maxRecoveries) {
+
+        /**
+         * Returns the settings.
+         *
+         * @throws InvalidConfigurationPropertyValueException if one is out of its range or does not fit another
+         */
+        RecoverySettings settings() {
+            try {
+                return new RecoverySettings(
+                        enabled,
+                        heartbeatInterval,
+                        sweepInterval,
+                        sweepThreshold,
+                        recoveryDelay,
+                        resilientSweepThresholdMultiplier,
+                        resilientJobFlags,
+                        maxRecoveries);
+            } catch (IllegalArgumentException e) {
+                String message = String.valueOf(e.getMessage());
+                // The message begins with the name of the setting.
+                String property = DataObjectPropertyName.toDashedForm(message.split("[ \\[]", 2)[0]);
+                throw new InvalidConfigurationPropertyValueException(
+                        "worker.recovery." + property, this, sentence(message));
+            }
+        }
+    }
 
     /**
      * Returns the name of the schema.
@@ -171,13 +216,8 @@ public record WorkerProperties(
                 "worker.shutdown.interrupted-job-retry-delay",
                 shutdown.interruptedJobRetryDelay(),
                 builder -> builder.interruptedJobRetryDelay(shutdown.interruptedJobRetryDelay()));
-        set(
-                settings,
-                "worker.recovery.heartbeat-interval",
-                recovery.heartbeatInterval(),
-                builder -> builder.heartbeatInterval(recovery.heartbeatInterval()));
         settings.vacuum(vacuum);
-        return settings.build();
+        return settings.recovery(recovery.settings()).build();
     }
 
     /** Sets one value after trying it alone, so that a refusal is known to be about this property. */

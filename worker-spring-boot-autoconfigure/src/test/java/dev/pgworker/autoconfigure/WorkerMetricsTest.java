@@ -1,7 +1,9 @@
 package dev.pgworker.autoconfigure;
 
 import java.time.Duration;
+import java.time.Instant;
 import java.util.List;
+import java.util.Set;
 import java.util.concurrent.CountDownLatch;
 import java.util.stream.Stream;
 
@@ -18,11 +20,15 @@ import org.springframework.boot.micrometer.metrics.autoconfigure.export.simple.S
 import org.springframework.boot.test.context.FilteredClassLoader;
 import org.springframework.boot.test.context.runner.ApplicationContextRunner;
 
+import dev.pgworker.event.RecoveryOutcome;
 import dev.pgworker.event.WorkerEvent.JobCompleted;
 import dev.pgworker.event.WorkerEvent.JobFailed;
 import dev.pgworker.event.WorkerEvent.JobLost;
+import dev.pgworker.event.WorkerEvent.JobRecovered;
 import dev.pgworker.event.WorkerEvent.JobSnoozed;
 import dev.pgworker.event.WorkerEvent.ListenerConnected;
+import dev.pgworker.event.WorkerEvent.SupersededJobEnded;
+import dev.pgworker.job.Job;
 import dev.pgworker.job.JobRequest;
 import dev.pgworker.job.JobScheduler;
 import dev.pgworker.job.JobSpec;
@@ -116,6 +122,38 @@ class WorkerMetricsTest {
 
     private static double count(MeterRegistry registry, String name, String task) {
         return registry.get(name).tag("task", task).counter().count();
+    }
+
+    @Test
+    void jobsOfDeadWorkers() {
+        SimpleMeterRegistry registry = new SimpleMeterRegistry();
+        JobMetrics metrics = new JobMetrics(registry);
+        metrics.serve(Set.of("work"), List.of());
+        for (String task : List.of("work", "foreign", "unknown")) {
+            Job job = new Job(
+                    1,
+                    task,
+                    "{}",
+                    null,
+                    0,
+                    Instant.EPOCH,
+                    1,
+                    25,
+                    null,
+                    Instant.EPOCH,
+                    Instant.EPOCH,
+                    null,
+                    null,
+                    null,
+                    0,
+                    Set.of());
+            metrics.observe(new JobRecovered("w", job, "dead", RecoveryOutcome.RETURNED));
+            metrics.observe(new SupersededJobEnded("w", job, "dead"));
+        }
+
+        assertThat(count(registry, "worker.jobs.recovered", "work")).isEqualTo(1);
+        assertThat(count(registry, "worker.jobs.recovered", "other")).isEqualTo(2);
+        assertThat(registry.find("worker.jobs.recovered").counters()).hasSize(2);
     }
 
     @Test

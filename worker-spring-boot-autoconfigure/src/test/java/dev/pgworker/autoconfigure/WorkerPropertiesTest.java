@@ -62,7 +62,14 @@ class WorkerPropertiesTest {
                         Map.entry("worker.observation.propagate", "false"),
                         Map.entry("worker.poll-interval", "2s"),
                         Map.entry("worker.queue-run-limit", "100"),
+                        Map.entry("worker.recovery.enabled", "false"),
                         Map.entry("worker.recovery.heartbeat-interval", "30s"),
+                        Map.entry("worker.recovery.max-recoveries", "3"),
+                        Map.entry("worker.recovery.recovery-delay", "30s"),
+                        Map.entry("worker.recovery.resilient-job-flags", "infrastructure_resilient"),
+                        Map.entry("worker.recovery.resilient-sweep-threshold-multiplier", "3"),
+                        Map.entry("worker.recovery.sweep-interval", "60s"),
+                        Map.entry("worker.recovery.sweep-threshold", "5m"),
                         Map.entry("worker.schema.mode", "migrate"),
                         Map.entry("worker.schema.name", "graphile_worker"),
                         Map.entry("worker.schema.password", "unset"),
@@ -111,7 +118,15 @@ class WorkerPropertiesTest {
                     worker.poll-interval | often | java.time.Duration
                     worker.shutdown.grace-period | -1s | between 0 and 365 days
                     worker.shutdown.interrupted-job-retry-delay | 400d | between 0 and 365 days
-                    worker.recovery.heartbeat-interval | 0s | at least 1 ms
+                    worker.recovery.heartbeat-interval | 0s | between 1 ms and 30 minutes
+                    worker.recovery.heartbeat-interval | 31m | between 1 ms and 30 minutes
+                    worker.recovery.sweep-interval | 25h | between 1 ms and 1 days
+                    worker.recovery.sweep-threshold | 59s | at least twice the heartbeatInterval of PT30S
+                    worker.recovery.sweep-threshold | 31d | between 1 ms and 30 days
+                    worker.recovery.recovery-delay | -1s | between 0 ms and 365 days
+                    worker.recovery.resilient-sweep-threshold-multiplier | 0 | between 1 and 1000
+                    worker.recovery.resilient-job-flags | a,,b | must not be empty
+                    worker.recovery.max-recoveries | 1001 | between 0 and 1000
                     worker.schema.name | Jobs | only lower-case letters, digits and underscores
                     worker.schema.mode | update | MIGRATE
                     worker.schema.url | postgres://db | jdbc:postgresql://host:5432/database

@@ -154,7 +154,10 @@ create table if not exists "${schema}"._private_jobs (
   flags jsonb,
   is_available boolean generated always as (locked_at is null and attempts < max_attempts) stored not null
 );
+-- Ours, null instead of 0, so that it takes no room in jobs that were never recovered.
+alter table "${schema}"._private_jobs add column if not exists pgworker_recoveries smallint;
 comment on table "${schema}"._private_jobs is 'The jobs; a row is deleted when its job succeeds.';
+comment on column "${schema}"._private_jobs.pgworker_recoveries is 'How often the job was taken from a worker that died.';
 
 create table if not exists "${schema}"._private_known_crontabs (
   identifier text constraint known_crontabs_pkey primary key,
@@ -366,13 +369,21 @@ $$;
 comment on function "${schema}".pgworker_mark_retired(bigint, boolean) is
   'Tells Rust workers that a job was retired, or may run again after all.';
 
--- Locks of four hours count as none for administration; a worker that lives keeps such jobs from being touched by heartbeats.
-create or replace function "${schema}".pgworker_locked(locked_at timestamptz) returns boolean
+-- An hour is more than any heartbeat interval that PgWorker allows.
+create or replace function "${schema}".pgworker_lives(worker_id text) returns boolean
 language sql stable as $$
-  select locked_at is not null and locked_at > now() - interval '4 hours'
+  select exists (
+    select from "${schema}"._private_workers w
+    where w.id = pgworker_lives.worker_id and w.last_heartbeat_at > now() - interval '1 hour')
 $$;
-comment on function "${schema}".pgworker_locked(timestamptz) is
-  'Whether a lock taken at that time still protects its job from administration.';
+comment on function "${schema}".pgworker_lives(text) is 'Whether the worker is registered and has sent a heartbeat within the last hour.';
+
+-- Locks of four hours count as none, except those of a worker that proves its life.
+create or replace function "${schema}".pgworker_locked(locked_at timestamptz, locked_by text) returns boolean
+language sql stable as $$
+  select locked_at is not null and (locked_at > now() - interval '4 hours' or "${schema}".pgworker_lives(locked_by))
+$$;
+comment on function "${schema}".pgworker_locked(timestamptz, text) is 'Whether such a lock still protects its job from administration.';
 
 -- Of any task: another worker may know those that this one does not. The first job of a queue usually decides.
 create or replace function "${schema}".pgworker_due_queues(queue_ids int[]) returns bigint
@@ -466,6 +477,7 @@ begin
             last_error = null,
             revision = j.revision + 1,
             flags = new_flags,
+            pgworker_recoveries = null,
             updated_at = now()
           where j.id = job.id
           returning * into job;
@@ -649,6 +661,7 @@ begin
               last_error = null,
               revision = j.revision + 1,
               flags = case when s.flags is not null then "${schema}".pgworker_flags(s.flags) end,
+              pgworker_recoveries = null,
               updated_at = now()
             -- "offset 0", "is true" and the ctid leave one plan only, which fits any number of jobs: hash the keys, look up each.
             from unnest(specs) s
@@ -794,7 +807,7 @@ begin
       return job;
     end if;
   end loop;
-  if "${schema}".pgworker_locked(job.locked_at) then
+  if "${schema}".pgworker_locked(job.locked_at, job.locked_by) then
     update "${schema}"._private_jobs j set
         key = null,
         attempts = j.max_attempts,
@@ -818,8 +831,9 @@ comment on function "${schema}".remove_job(text) is
 
 -- 7 Administration ------------------------------------------------------------------------------------------------------------
 
--- These skip running jobs and return only what they changed. A lock of four hours or more does not protect a job; it is cleared
--- together with the lock of its queue. Jobs are locked in id order first, then changed, then queues are freed.
+-- These skip running jobs and return only what they changed. A lock of four hours or more does not protect a job whose worker gives
+-- no sign of life; it is cleared together with the lock of its queue. Jobs are locked in id order first, then changed, then queues are
+-- freed.
 
 create or replace function "${schema}".complete_jobs(job_ids bigint[]) returns setof "${schema}"._private_jobs
 language plpgsql volatile as $$
@@ -830,7 +844,7 @@ declare
 begin
   for job in
     select * from "${schema}"._private_jobs j
-    where j.id = any(job_ids) and not "${schema}".pgworker_locked(j.locked_at)
+    where j.id = any(job_ids) and not "${schema}".pgworker_locked(j.locked_at, j.locked_by)
     order by j.id for update
   loop
     delete from "${schema}"._private_jobs j where j.id = job.id;
@@ -855,7 +869,7 @@ declare
 begin
   for job in
     select * from "${schema}"._private_jobs j
-    where j.id = any(job_ids) and not "${schema}".pgworker_locked(j.locked_at)
+    where j.id = any(job_ids) and not "${schema}".pgworker_locked(j.locked_at, j.locked_by)
     order by j.id for update
   loop
     if job.locked_by is not null then
@@ -891,7 +905,7 @@ declare
 begin
   for job in
     select * from "${schema}"._private_jobs j
-    where j.id = any(job_ids) and not "${schema}".pgworker_locked(j.locked_at)
+    where j.id = any(job_ids) and not "${schema}".pgworker_locked(j.locked_at, j.locked_by)
     order by j.id for update
   loop
     if job.locked_by is not null then
@@ -903,6 +917,7 @@ begin
         priority = coalesce(reschedule_jobs.priority, j.priority),
         attempts = coalesce(reschedule_jobs.attempts, j.attempts),
         max_attempts = coalesce(reschedule_jobs.max_attempts, j.max_attempts),
+        pgworker_recoveries = case when reschedule_jobs.attempts is null then j.pgworker_recoveries end,
         locked_at = null,
         locked_by = null,
         updated_at = now()
@@ -973,6 +988,20 @@ language sql volatile as $$
 $$;
 comment on function "${schema}".worker_heartbeat(text, json) is 'Registers a worker, or proves that it lives; null keeps the metadata.';
 
+create or replace function "${schema}".pgworker_heartbeat(worker_id text, metadata json, register boolean) returns boolean
+language plpgsql volatile as $$
+begin
+  if register then
+    perform "${schema}".worker_heartbeat(pgworker_heartbeat.worker_id, pgworker_heartbeat.metadata);
+    return true;
+  end if;
+  update "${schema}"._private_workers w set last_heartbeat_at = now() where w.id = pgworker_heartbeat.worker_id;
+  return found;
+end
+$$;
+comment on function "${schema}".pgworker_heartbeat(text, json, boolean) is
+  'Registers a worker, or proves that a registered one lives: false if it is registered no longer, because it was found dead.';
+
 create or replace function "${schema}".worker_deregister(worker_id text) returns void
 language sql volatile as $$
   delete from "${schema}"._private_workers w where w.id = worker_deregister.worker_id
@@ -1002,45 +1031,205 @@ $$;
 comment on function "${schema}".list_orphan_locked_workers(interval) is
   'Workers that are not registered but hold a lock for longer than the threshold; those of Node.js are left out.';
 
--- A row that somebody holds is left for the next sweep. A retired job keeps its attempts: giving one back would run it again.
-create or replace function "${schema}".recover_dead_worker_jobs(worker_ids text[], recovery_delay interval default '0') returns int
+-- A row that somebody holds is left for the next sweep. Of a retired job the attempts are kept: giving one back would run it again.
+-- A job that has lost its worker too often pays with an attempt and waits the usual back-off. Jobs that are delayed alike keep their
+-- order by microseconds.
+create or replace function "${schema}".pgworker_recover(
+  worker_ids text[], job_ids bigint[], recovery_delay interval, max_recoveries int, actions text[] default null,
+  run_ats timestamptz[] default null, attempts int[] default null
+) returns table (id bigint, outcome text)
 language plpgsql volatile as $$
+#variable_conflict use_column
 declare
   marked bigint[];
-  recovered int;
+  recovered bigint[];
+  outcomes text[];
   ready bigint;
 begin
+  if exists (select from unnest(actions) a where a not in ('default', 'reschedule', 'fail')) then
+    raise exception 'Unknown action in %: expected default, reschedule or fail', actions using errcode = '22023';
+  end if;
   if to_regclass('"${schema}"._private_job_retirements') is not null then
     execute 'select array_agg(r.id) from "${schema}"._private_job_retirements r' into marked;
   end if;
   with held as materialized (
-    select j.id,
+    select j.id, j.priority, j.run_at, j.attempts, j.max_attempts, g.action, g.at, g.new_attempts,
+      coalesce(j.pgworker_recoveries, 0) + 1 as times,
       "${schema}".pgworker_retired(j.key, j.attempts, j.max_attempts, j.last_error)
         or coalesce(j.id = any(marked) and j.attempts >= j.max_attempts, false) as retired
-    from "${schema}"._private_jobs j
-    where j.locked_by = any(worker_ids)
-    order by j.id for update skip locked),
+    from unnest(job_ids, actions, run_ats, attempts) g(id, action, at, new_attempts)
+    join "${schema}"._private_jobs j on j.id = g.id and j.locked_by = any(worker_ids)
+    order by j.id for update of j skip locked),
+  decided as (
+    select h.*, row_number() over (order by h.priority, h.run_at, h.id) as place,
+      case
+        when h.retired then 'superseded'
+        when h.action = 'reschedule' then 'rescheduled'
+        when h.action = 'fail' or h.times > max_recoveries then
+          case when h.attempts >= h.max_attempts then 'exhausted' else 'failed' end
+        else 'returned'
+      end as outcome
+    from held h),
   free as (
     update "${schema}"._private_jobs j set
-        attempts = case when h.retired then j.attempts else greatest(0, j.attempts - 1) end,
-        run_at = case when h.retired then j.run_at else greatest(now(), j.run_at) + recovery_delay end,
+        attempts = case d.outcome
+          when 'returned' then greatest(0, j.attempts - 1)
+          when 'rescheduled' then coalesce(d.new_attempts, greatest(0, j.attempts - 1))
+          else j.attempts
+        end,
+        run_at = case d.outcome
+          when 'returned' then greatest(now(), j.run_at) + recovery_delay + d.place * interval '1 microsecond'
+          when 'rescheduled' then d.at
+          when 'failed' then greatest(now(), j.run_at) + exp(least(j.attempts, 10)) * interval '1 second'
+          else j.run_at
+        end,
         last_error = case
-          when h.retired then coalesce(j.last_error, 'Superseded or removed by its key while running') || '; its worker died'
+          when d.retired then coalesce(j.last_error, 'Superseded or removed by its key while running') || '; its worker died'
+          when d.outcome in ('failed', 'exhausted') then format(
+            'WorkerCrashed: worker %s died during attempt %s of %s; the job has lost its worker %s times',
+            j.locked_by, j.attempts, j.max_attempts, d.times)
           else 'Job recovered after worker interruption'
         end,
+        pgworker_recoveries = case when d.retired then j.pgworker_recoveries else least(d.times, 32767) end,
         locked_at = null,
         locked_by = null,
+        updated_at = now()
+      from decided d
+      where j.id = d.id
+      returning j.id, d.outcome, j.is_available)
+  select array_agg(f.id), array_agg(f.outcome), count(*) filter (where f.is_available) into recovered, outcomes, ready from free f;
+  perform "${schema}".pgworker_wake(ready + "${schema}".pgworker_free_queues("${schema}".pgworker_idle_queues(worker_ids), worker_ids));
+  return query select r.id, r.outcome from unnest(recovered, outcomes) r(id, outcome) order by r.id;
+end
+$$;
+comment on function "${schema}".pgworker_recover(text[], bigint[], interval, int, text[], timestamptz[], int[]) is
+  'Takes the given jobs from dead workers and frees the queues of these. Action "default", or null: up to max_recoveries times a job '
+  'runs again after the delay, its attempt not counted (outcome "returned"); later, and with action "fail", the attempt counts '
+  '("failed", or "exhausted" if it was the last). "reschedule": it runs at the given time; null attempts leave the attempt uncounted '
+  '("rescheduled"). A job that lost its key while running is never run again ("superseded").';
+
+create or replace function "${schema}".recover_dead_worker_jobs(worker_ids text[], recovery_delay interval default '0') returns int
+language plpgsql volatile as $$
+begin
+  return (
+    select count(*) from "${schema}".pgworker_recover(
+      worker_ids,
+      array(select j.id from "${schema}"._private_jobs j where j.locked_by = any(worker_ids)),
+      recovery_delay, 3));
+end
+$$;
+comment on function "${schema}".recover_dead_worker_jobs(text[], interval) is
+  'Gives the jobs of dead workers back, three times without costing an attempt, frees their queues, and returns how many jobs it '
+  'unlocked.';
+
+create or replace function "${schema}".pgworker_flagged(flags jsonb, names text[]) returns boolean
+language sql immutable as $$
+  select exists (select from unnest(names) name where flags -> name not in ('false', 'null', '0', '""'))
+$$;
+comment on function "${schema}".pgworker_flagged(jsonb, text[]) is 'Whether one of the named flags is present and true.';
+
+-- Reads the jobs only if a worker is stale, or for orphans. Registrations stay locked until the transaction ends, so that a worker that
+-- comes back meanwhile learns in its heartbeat what became of it. The text of list_orphan_locked_workers may be that of
+-- a Rust worker, which takes Node.js workers for orphans.
+create or replace function "${schema}".pgworker_dead_workers(
+  threshold interval, resilient_threshold interval, resilient_flags text[], with_orphans boolean
+) returns setof text
+language plpgsql volatile as $$
+declare
+  stale text[];
+  spared text[];
+begin
+  with old as materialized (
+    select w.id, w.last_heartbeat_at from "${schema}"._private_workers w
+    where w.last_heartbeat_at < now() - threshold
+    order by w.id for update skip locked)
+  select array_agg(o.id), array_agg(o.id) filter (where o.last_heartbeat_at >= now() - resilient_threshold) into stale, spared
+    from old o;
+  if spared is not null then
+    spared := array(
+      select j.locked_by from "${schema}"._private_jobs j
+      where j.locked_by = any(spared) and "${schema}".pgworker_flagged(j.flags, resilient_flags));
+  end if;
+  return query select dead.id from unnest(stale) dead(id) where spared is null or dead.id <> all(spared) order by dead.id;
+  if with_orphans then
+    return query
+      select held.locked_by
+      from (
+        select j.locked_by, j.locked_at >= now() - resilient_threshold and "${schema}".pgworker_flagged(j.flags, resilient_flags) as young
+        from "${schema}"._private_jobs j where j.locked_at < now() - threshold
+        union all
+        select q.locked_by, false from "${schema}"._private_job_queues q where q.locked_at < now() - threshold) held
+      where held.locked_by not like 'pool-%'
+        and held.locked_by not like 'otpool-%'
+        and not exists (select from "${schema}"._private_workers w where w.id = held.locked_by)
+      group by held.locked_by
+      having not coalesce(bool_or(held.young), false)
+      order by held.locked_by;
+  end if;
+end
+$$;
+comment on function "${schema}".pgworker_dead_workers(interval, interval, text[], boolean) is
+  'Registered workers without a heartbeat for longer than the threshold, and, if asked for, unregistered ones that have held a lock for '
+  'longer; never those of Node.js. The resilient threshold counts for workers that hold a job with one of the flags.';
+
+-- Attempts stay counted, as Node.js does it.
+create or replace function "${schema}".pgworker_release_old_locks() returns bigint
+language plpgsql volatile as $$
+declare
+  released bigint;
+  ready bigint;
+  owners text[];
+  queues int[];
+begin
+  with held as materialized (
+    select j.id,
+      "${schema}".pgworker_retired(j.key, j.attempts, j.max_attempts, j.last_error) as retired
+    from "${schema}"._private_jobs j
+    where j.locked_at < now() - interval '4 hours' and not "${schema}".pgworker_lives(j.locked_by)
+    order by j.id for update of j skip locked),
+  free as (
+    update "${schema}"._private_jobs j set
+        locked_at = null,
+        locked_by = null,
+        last_error = case
+          when h.retired then j.last_error || '; its worker died'
+          when j.attempts >= j.max_attempts then coalesce(j.last_error, 'Job unlocked during its last attempt')
+          else j.last_error
+        end,
         updated_at = now()
       from held h
       where j.id = h.id
       returning j.is_available)
-  select count(*), count(*) filter (where free.is_available) into recovered, ready from free;
-  perform "${schema}".pgworker_wake(ready + "${schema}".pgworker_free_queues("${schema}".pgworker_idle_queues(worker_ids), worker_ids));
-  return recovered;
+  select count(*), count(*) filter (where f.is_available) into released, ready from free f;
+  select array_agg(q.id), array_agg(q.locked_by) into queues, owners
+    from "${schema}"._private_job_queues q
+    where q.locked_at < now() - interval '4 hours' and not "${schema}".pgworker_lives(q.locked_by)
+      and not exists (select from "${schema}"._private_jobs j where j.job_queue_id = q.id and j.locked_by = q.locked_by);
+  perform "${schema}".pgworker_wake(ready + "${schema}".pgworker_free_queues(queues, owners));
+  return released;
 end
 $$;
-comment on function "${schema}".recover_dead_worker_jobs(text[], interval) is
-  'Gives the jobs of dead workers back without costing an attempt, frees their queues, and returns how many jobs it unlocked.';
+comment on function "${schema}".pgworker_release_old_locks() is
+  'Releases locks of four hours or more, except those of workers that prove their life; returns how many jobs it unlocked.';
+
+-- Node.js releases locks of four hours without asking who holds them.
+create or replace function "${schema}".pgworker_keep_locks(worker_id text, job_ids bigint[]) returns void
+language plpgsql volatile as $$
+begin
+  update "${schema}"._private_jobs j set locked_at = now()
+    where j.id in (
+      select h.id from "${schema}"._private_jobs h
+      where h.id = any(job_ids) and h.locked_by = pgworker_keep_locks.worker_id and h.locked_at < now() - interval '1 hour'
+      for update skip locked);
+  update "${schema}"._private_job_queues q set locked_at = now()
+    where q.locked_by = pgworker_keep_locks.worker_id and q.locked_at < now() - interval '1 hour'
+      and q.id in (
+        select h.job_queue_id from "${schema}"._private_jobs h
+        where h.id = any(job_ids) and h.locked_by = pgworker_keep_locks.worker_id);
+end
+$$;
+comment on function "${schema}".pgworker_keep_locks(text, bigint[]) is
+  'Renews the locks of these jobs of a live worker, and of their queues, that are older than an hour.';
 
 create or replace function "${schema}".delete_stale_workers(worker_ids text[]) returns void
 language sql volatile as $$

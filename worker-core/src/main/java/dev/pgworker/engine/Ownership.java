@@ -1,0 +1,45 @@
+package dev.pgworker.engine;
+
+import java.sql.SQLException;
+
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+import dev.pgworker.job.Job;
+import dev.pgworker.lifecycle.Lease;
+import dev.pgworker.store.JobStore;
+
+/** Whether a worker may still work on what it has claimed. Safe for use by many threads. */
+public final class Ownership {
+
+    private static final Logger log = LoggerFactory.getLogger(Ownership.class);
+
+    private final Lease lease;
+    private final JobStore store;
+
+    /** Creates the ownership of one worker. */
+    public Ownership(Lease lease, JobStore store) {
+        this.lease = lease;
+        this.store = store;
+    }
+
+    /** Returns true if jobs may be claimed: the worker is registered and cannot have been declared dead. */
+    boolean mayClaim() {
+        return lease.isHeld();
+    }
+
+    /** Returns false once others may have declared the worker dead: no claimed job may start then. */
+    boolean mayStart() {
+        return !lease.isLost();
+    }
+
+    /** Asks the database whether the job is still this worker's; no answer is a no. */
+    boolean holds(Job job) {
+        try {
+            return mayStart() && store.holds(job.id());
+        } catch (SQLException e) {
+            log.warn("Whether {} is still this worker's cannot be found out", job, e);
+            return false;
+        }
+    }
+}

@@ -1,0 +1,189 @@
+package dev.pgworker.recovery;
+
+import java.time.Duration;
+import java.util.List;
+
+import dev.pgworker.job.Arguments;
+import dev.pgworker.store.SweepStore;
+
+/**
+ * How dead workers are told from living ones, and what becomes of their jobs. All workers of a database should have the
+ * same thresholds and flags: a worker that cannot prove its life stops by its own, others take its jobs by theirs.
+ *
+ * @param enabled whether this worker looks for dead ones; false unless set. It registers and sends heartbeats in any case
+ * @param heartbeatInterval how often a worker tells the database that it lives; 1 ms to 30 minutes, 30 s unless set
+ * @param sweepInterval how often to look for dead workers; 1 ms to 1 day, 60 s unless set
+ * @param sweepThreshold how old the last heartbeat of a dead worker is; at least twice the heartbeat interval, at most 30
+ *     days, 5 minutes unless set
+ * @param recoveryDelay when a recovered job runs again; 0 to 365 days, 30 s unless set
+ * @param resilientSweepThresholdMultiplier what the threshold is multiplied by for workers that hold a job with one of the
+ *     resilient flags; 1 to 1000, 3 unless set
+ * @param resilientJobFlags flags of jobs whose workers are waited for longer; {@code infrastructure_resilient} unless set
+ * @param maxRecoveries how often a job is recovered without its attempt being counted; 0 to 1000, 3 unless set
+ */
+public record RecoverySettings(
+        boolean enabled,
+        Duration heartbeatInterval,
+        Duration sweepInterval,
+        Duration sweepThreshold,
+        Duration recoveryDelay,
+        int resilientSweepThresholdMultiplier,
+        List<String> resilientJobFlags,
+        int maxRecoveries) {
+
+    private static final Duration LEAST = Duration.ofMillis(1);
+    private static final Duration LONGEST_THRESHOLD = Duration.ofDays(30);
+    private static final Duration LONGEST_DELAY = Duration.ofDays(365);
+
+    /** The release of old locks takes an hour without a heartbeat for death. */
+    private static final Duration LONGEST_HEARTBEAT = Duration.ofMinutes(30);
+
+    private static final Duration LONGEST_SWEEP = Duration.ofDays(1);
+
+    /** The settings unless others are made. */
+    public static final RecoverySettings DEFAULT = builder().build();
+
+    /**
+     * Checks every setting, and them against each other.
+     *
+     * @throws IllegalArgumentException if one is out of its range; the message begins with its name and says what is
+     *     allowed
+     */
+    public RecoverySettings {
+        requireBetween("heartbeatInterval", LEAST, LONGEST_HEARTBEAT, heartbeatInterval);
+        requireBetween("sweepInterval", LEAST, LONGEST_SWEEP, sweepInterval);
+        requireBetween("sweepThreshold", LEAST, LONGEST_THRESHOLD, sweepThreshold);
+        if (sweepThreshold.compareTo(heartbeatInterval.multipliedBy(2)) < 0) {
+            throw new IllegalArgumentException("sweepThreshold must be at least twice the heartbeatInterval of "
+                    + heartbeatInterval + ", so that one late heartbeat is not taken for death, but is "
+                    + sweepThreshold);
+        }
+        requireBetween("recoveryDelay", Duration.ZERO, LONGEST_DELAY, recoveryDelay);
+        Arguments.requireRange("resilientSweepThresholdMultiplier", resilientSweepThresholdMultiplier, 1, 1000);
+        Arguments.requireElements("resilientJobFlags", resilientJobFlags);
+        resilientJobFlags = List.copyOf(resilientJobFlags);
+        for (String flag : resilientJobFlags) {
+            Arguments.requireGivenText("resilientJobFlags", flag);
+        }
+        Arguments.requireRange("maxRecoveries", maxRecoveries, 0, 1000);
+    }
+
+    /** Returns the threshold for workers that hold a resilient job. */
+    public Duration resilientSweepThreshold() {
+        return sweepThreshold.multipliedBy(resilientSweepThresholdMultiplier);
+    }
+
+    /** Returns what a sweep with these settings does that looks for orphans, too. */
+    public SweepStore.Request sweepRequest() {
+        return new SweepStore.Request(
+                sweepThreshold,
+                resilientSweepThreshold(),
+                resilientJobFlags,
+                recoveryDelay,
+                maxRecoveries,
+                true,
+                false);
+    }
+
+    /** Returns a builder that has the defaults. */
+    public static Builder builder() {
+        return new Builder();
+    }
+
+    private static void requireBetween(String name, Duration least, Duration most, Duration value) {
+        if (value.compareTo(least) < 0 || value.compareTo(most) > 0) {
+            throw new IllegalArgumentException(
+                    name + " must be between " + words(least) + " and " + words(most) + ", but is " + value);
+        }
+    }
+
+    private static String words(Duration limit) {
+        if (limit.toDays() > 0) {
+            return limit.toDays() + " days";
+        }
+        if (limit.toMinutes() > 0) {
+            return limit.toMinutes() + " minutes";
+        }
+        return limit.toMillis() + " ms";
+    }
+
+    /** Builds {@link RecoverySettings}. Not safe for use by several threads. */
+    public static final class Builder {
+
+        private boolean enabled;
+        private Duration heartbeatInterval = Duration.ofSeconds(30);
+        private Duration sweepInterval = Duration.ofSeconds(60);
+        private Duration sweepThreshold = Duration.ofMinutes(5);
+        private Duration recoveryDelay = Duration.ofSeconds(30);
+        private int resilientSweepThresholdMultiplier = 3;
+        private List<String> resilientJobFlags = List.of("infrastructure_resilient");
+        private int maxRecoveries = 3;
+
+        private Builder() {}
+
+        /** Sets whether the worker looks for dead ones. */
+        public Builder enabled(boolean enabled) {
+            this.enabled = enabled;
+            return this;
+        }
+
+        /** Sets how often the worker tells the database that it lives. */
+        public Builder heartbeatInterval(Duration heartbeatInterval) {
+            this.heartbeatInterval = heartbeatInterval;
+            return this;
+        }
+
+        /** Sets how often to look for dead workers. */
+        public Builder sweepInterval(Duration sweepInterval) {
+            this.sweepInterval = sweepInterval;
+            return this;
+        }
+
+        /** Sets how old the last heartbeat of a dead worker is. */
+        public Builder sweepThreshold(Duration sweepThreshold) {
+            this.sweepThreshold = sweepThreshold;
+            return this;
+        }
+
+        /** Sets when a recovered job runs again. */
+        public Builder recoveryDelay(Duration recoveryDelay) {
+            this.recoveryDelay = recoveryDelay;
+            return this;
+        }
+
+        /** Sets what the threshold is multiplied by for workers that hold a resilient job. */
+        public Builder resilientSweepThresholdMultiplier(int resilientSweepThresholdMultiplier) {
+            this.resilientSweepThresholdMultiplier = resilientSweepThresholdMultiplier;
+            return this;
+        }
+
+        /** Sets the flags of resilient jobs. */
+        public Builder resilientJobFlags(List<String> resilientJobFlags) {
+            this.resilientJobFlags = resilientJobFlags;
+            return this;
+        }
+
+        /** Sets how often a job is recovered without its attempt being counted. */
+        public Builder maxRecoveries(int maxRecoveries) {
+            this.maxRecoveries = maxRecoveries;
+            return this;
+        }
+
+        /**
+         * Returns the settings.
+         *
+         * @throws IllegalArgumentException if one is out of its range or does not fit another
+         */
+        public RecoverySettings build() {
+            return new RecoverySettings(
+                    enabled,
+                    heartbeatInterval,
+                    sweepInterval,
+                    sweepThreshold,
+                    recoveryDelay,
+                    resilientSweepThresholdMultiplier,
+                    resilientJobFlags,
+                    maxRecoveries);
+        }
+    }
+}

@@ -1,0 +1,177 @@
+package dev.pgworker.recovery;
+
+import java.sql.SQLException;
+import java.time.Duration;
+import java.util.List;
+import java.util.concurrent.ThreadLocalRandom;
+import java.util.function.Supplier;
+
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+import dev.pgworker.event.RecoveryOutcome;
+import dev.pgworker.event.WorkerEvent;
+import dev.pgworker.event.WorkerEvents;
+import dev.pgworker.lifecycle.BackgroundService;
+import dev.pgworker.lifecycle.Lease;
+import dev.pgworker.lifecycle.Outage;
+import dev.pgworker.store.SweepStore;
+import dev.pgworker.store.WorkerStore;
+
+/**
+ * Takes the jobs of dead workers away on {@code worker-sweep}, if recovery is enabled, and releases locks of more than
+ * four hours, in any case. The latter never are those of a live worker: before each release it renews its own.
+ *
+ * <p>After an outage it lets the heartbeats of others arrive before it judges them.
+ */
+public final class Sweep extends BackgroundService {
+
+    private static final Logger log = LoggerFactory.getLogger(Sweep.class);
+
+    private static final Duration CALM = Duration.ofSeconds(10);
+    private static final Duration RETRY = Duration.ofSeconds(1);
+
+    /** Looking for orphans reads all jobs; this keeps it from taking more than a hundredth of the time. */
+    private static final int ORPHANS_SHARE = 100;
+
+    /** Old locks are released every 8 to 10 minutes, as by Node.js. */
+    private static final Duration RELEASE = Duration.ofMinutes(8);
+
+    private static final Duration RELEASE_SPREAD = Duration.ofMinutes(2);
+    private static final Duration FIRST_RELEASE = Duration.ofMinutes(1);
+
+    private static final Duration LONG_RUN = Duration.ofHours(1);
+
+    private final String workerId;
+    private final RecoverySettings settings;
+    private final SweepStore sweeps;
+    private final WorkerStore workers;
+    private final Lease lease;
+    private final Supplier<List<Long>> longRunning;
+    private final WorkerEvents events;
+
+    // Owned by the thread.
+    private long sweepAt = System.nanoTime();
+    private long orphansAt = sweepAt;
+    private long releaseAt;
+
+    /**
+     * Creates the sweep of one worker.
+     *
+     * @param firstRelease after how long to release old locks for the first time
+     * @param longRunning returns the ids of the jobs that this worker has been running for an hour or more
+     */
+    public Sweep(
+            String workerId,
+            RecoverySettings settings,
+            Duration firstRelease,
+            SweepStore sweeps,
+            WorkerStore workers,
+            Lease lease,
+            Supplier<List<Long>> longRunning,
+            WorkerEvents events,
+            Outage outage) {
+        super("worker-sweep", true, outage);
+        this.workerId = workerId;
+        this.settings = settings;
+        this.releaseAt = sweepAt + firstRelease.toNanos();
+        this.sweeps = sweeps;
+        this.workers = workers;
+        this.lease = lease;
+        this.longRunning = longRunning;
+        this.events = events;
+    }
+
+    /** Returns when a worker that starts is to release old locks for the first time: soon, but not all workers at once. */
+    public static Duration firstRelease() {
+        return random(FIRST_RELEASE);
+    }
+
+    /** Returns for how long a job has to run to be one of the long ones. */
+    public static Duration longRun() {
+        return LONG_RUN;
+    }
+
+    @Override
+    protected void step() throws SQLException, InterruptedException {
+        if (System.nanoTime() - releaseAt >= 0) {
+            releaseOldLocks();
+        }
+        if (settings.enabled() && System.nanoTime() - sweepAt >= 0) {
+            Duration pause = sweep() ? settings.sweepInterval() : shorter(settings.sweepInterval(), RETRY);
+            sweepAt = System.nanoTime() + pause.toNanos();
+        }
+        long next = settings.enabled() && sweepAt - releaseAt < 0 ? sweepAt : releaseAt;
+        pause(Math.max(0, next - System.nanoTime()));
+    }
+
+    private void releaseOldLocks() throws SQLException {
+        List<Long> running = longRunning.get();
+        if (!running.isEmpty()) {
+            workers.keepLocks(workerId, running);
+        }
+        long released = workers.releaseOldLocks();
+        if (released > 0) {
+            log.warn("Released {} jobs that were locked for more than four hours by workers that are gone", released);
+        }
+        releaseAt =
+                System.nanoTime() + RELEASE.toNanos() + random(RELEASE_SPREAD).toNanos();
+    }
+
+    /** Returns false if this is not the moment: another sweep is at work, or this worker's own life is in doubt. */
+    private boolean sweep() throws SQLException {
+        if (!lease.isSteadyFor(shorter(settings.sweepThreshold(), CALM))) {
+            return false;
+        }
+        long begin = System.nanoTime();
+        boolean orphans = begin - orphansAt >= 0;
+        SweepStore.Request request = settings.sweepRequest();
+        SweepStore.Result result = sweeps.sweep(orphans ? request : request.withoutOrphans());
+        if (!result.locked()) {
+            return false;
+        }
+        if (orphans) {
+            long end = System.nanoTime();
+            orphansAt = end + ORPHANS_SHARE * (end - begin);
+        }
+        report(result);
+        return true;
+    }
+
+    private void report(SweepStore.Result result) {
+        if (result.workerIds().isEmpty()) {
+            return;
+        }
+        log.warn(
+                "Workers {} are dead; {} jobs have been taken from them",
+                result.workerIds(),
+                result.jobs().size());
+        for (SweepStore.Recovered recovered : result.jobs()) {
+            log.info(
+                    "{} was taken from dead worker {}: {}",
+                    recovered.job(),
+                    recovered.deadWorkerId(),
+                    recovered.outcome());
+            if (events.isWatched()) {
+                events.publish(event(recovered));
+            }
+        }
+        events.publish(new WorkerEvent.WorkersRecovered(
+                workerId, result.workerIds(), result.jobs().size()));
+    }
+
+    private WorkerEvent event(SweepStore.Recovered recovered) {
+        return recovered.outcome() == RecoveryOutcome.SUPERSEDED
+                ? new WorkerEvent.SupersededJobEnded(workerId, recovered.job(), recovered.deadWorkerId())
+                : new WorkerEvent.JobRecovered(
+                        workerId, recovered.job(), recovered.deadWorkerId(), recovered.outcome());
+    }
+
+    private static Duration shorter(Duration a, Duration b) {
+        return a.compareTo(b) < 0 ? a : b;
+    }
+
+    private static Duration random(Duration most) {
+        return Duration.ofNanos(ThreadLocalRandom.current().nextLong(most.toNanos()));
+    }
+}

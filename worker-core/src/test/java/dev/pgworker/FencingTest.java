@@ -1,0 +1,231 @@
+package dev.pgworker;
+
+import java.time.Duration;
+import java.util.List;
+import java.util.concurrent.CopyOnWriteArrayList;
+import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicReference;
+
+import com.zaxxer.hikari.HikariDataSource;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
+import org.springframework.jdbc.core.simple.JdbcClient;
+import org.springframework.jdbc.datasource.DriverManagerDataSource;
+import tools.jackson.databind.json.JsonMapper;
+
+import dev.pgworker.event.WorkerEvent.JobCompleted;
+import dev.pgworker.event.WorkerEvent.JobLost;
+import dev.pgworker.event.WorkerEvent.JobReturned;
+import dev.pgworker.event.WorkerEvent.WorkerLost;
+import dev.pgworker.event.WorkerEvent.WorkerReplaced;
+import dev.pgworker.event.WorkerEvent.WorkerStarted;
+import dev.pgworker.event.WorkerEvent.WorkerStopped;
+import dev.pgworker.job.Job;
+import dev.pgworker.job.JobScheduler;
+import dev.pgworker.job.JobSpec;
+import dev.pgworker.job.SweepOptions;
+import dev.pgworker.job.Task;
+import dev.pgworker.recovery.RecoverySettings;
+import dev.pgworker.schema.SchemaMigrator;
+import dev.pgworker.schema.WorkerSchema;
+import dev.pgworker.task.JobContext;
+import dev.pgworker.task.PayloadCodec;
+import dev.pgworker.task.TaskHandler;
+import dev.pgworker.testing.RecordingListener;
+import dev.pgworker.testing.TestSchema;
+import dev.pgworker.testsupport.TestPostgres;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+/** A worker that cannot prove its life, or was declared dead, starts over. Each test has a database that it may close. */
+class FencingTest {
+
+    private static final Task<Integer> WORK = Task.of("work", Integer.class);
+
+    private final String database = TestSchema.uniqueName().name();
+    private final JdbcClient admin = JdbcClient.create(new DriverManagerDataSource(TestPostgres.jdbcUrl()));
+    private final RecordingListener events = new RecordingListener();
+    private HikariDataSource pool;
+    private Worker worker;
+
+    @BeforeEach
+    void createDatabase() {
+        admin.sql("create database " + database).update();
+        pool = new HikariDataSource(
+                TestSchema.poolConfig(TestPostgres.jdbcUrl().replaceFirst("/[^/?]*(\\?|$)", "/" + database + "$1"), 6));
+        new SchemaMigrator(pool, WorkerSchema.DEFAULT).migrate();
+    }
+
+    @AfterEach
+    void dropDatabase() {
+        if (worker != null) {
+            worker.stop();
+        }
+        pool.close();
+        cut();
+        admin.sql("drop database " + database).update();
+    }
+
+    @Test
+    void aWorkerWithoutItsDatabaseForTheThresholdInterruptsItsHandlersAndStartsOverWhenItIsBack() throws Exception {
+        CountDownLatch started = new CountDownLatch(1);
+        CountDownLatch interrupted = new CountDownLatch(1);
+        AtomicReference<JobContext> context = new AtomicReference<>();
+        start(Duration.ofSeconds(1), 1, (n, c) -> {
+            if (context.compareAndSet(null, c)) {
+                started.countDown();
+                try {
+                    new CountDownLatch(1).await();
+                } finally {
+                    interrupted.countDown();
+                }
+            }
+        });
+        Job job = scheduler().addJob(WORK, 1);
+        started.await();
+        assertThat(context.get().isOwned()).isTrue();
+        String lost = worker.id();
+
+        forbidConnections();
+        cut();
+
+        assertThat(interrupted.await(15, TimeUnit.SECONDS)).isTrue();
+        assertThat(context.get().isOwned()).isFalse();
+        assertThat(context.get().isInterrupted()).isTrue();
+        assertThat(events.await(WorkerLost.class).workerId()).isEqualTo(lost);
+        assertThat(events.all(WorkerReplaced.class))
+                .as("while the database is away")
+                .isEmpty();
+        allowConnections();
+
+        WorkerReplaced replaced = events.await(WorkerReplaced.class);
+        assertThat(replaced.lostWorkerId()).isEqualTo(lost);
+        assertThat(worker.id()).isEqualTo(replaced.workerId()).isNotEqualTo(lost);
+        // Nobody has swept it, so it could give its job back.
+        assertThat(events.await(JobReturned.class).job().id()).isEqualTo(job.id());
+        assertThat(events.await(JobCompleted.class).workerId()).isEqualTo(replaced.workerId());
+        assertThat(sql("select id from graphile_worker._private_workers")
+                        .query(String.class)
+                        .list())
+                .containsExactly(replaced.workerId());
+    }
+
+    @Test
+    void aWorkerThatWasDeclaredDeadNoticesAtItsNextHeartbeatAndChangesNothing() throws Exception {
+        CountDownLatch started = new CountDownLatch(1);
+        List<Integer> attempts = new CopyOnWriteArrayList<>();
+        AtomicReference<JobContext> context = new AtomicReference<>();
+        start(Duration.ofMinutes(5), 1, (n, c) -> {
+            if (attempts.isEmpty()) {
+                attempts.add(c.attempt());
+                context.set(c);
+                started.countDown();
+                new CountDownLatch(1).await();
+            }
+            attempts.add(c.attempt());
+        });
+        Job job = scheduler().addJob(WORK, 1, JobSpec.builder().queueName("q").build());
+        started.await();
+        String lost = worker.id();
+
+        assertThat(WorkerClient.jobAdmin(pool, WorkerSchema.DEFAULT)
+                        .sweep(new SweepOptions(Duration.ofNanos(1), Duration.ZERO, false))
+                        .recoveredJobs())
+                .isEqualTo(1);
+
+        assertThat(events.await(WorkerLost.class).workerId()).isEqualTo(lost);
+        assertThat(context.get().isOwned()).isFalse();
+        assertThat(events.await(JobLost.class).workerId()).isEqualTo(lost);
+        JobCompleted completed = events.await(JobCompleted.class);
+        assertThat(completed.job().id()).isEqualTo(job.id());
+        assertThat(completed.workerId()).isEqualTo(worker.id()).isNotEqualTo(lost);
+        assertThat(attempts).containsExactly(1, 1);
+    }
+
+    @Test
+    void theTokenOfALaterRunIsGreaterThoughTheAttemptIsTheSame() throws Exception {
+        List<String> tokens = new CopyOnWriteArrayList<>();
+        CountDownLatch started = new CountDownLatch(1);
+        start(Duration.ofMinutes(5), 1, (n, c) -> {
+            tokens.add(c.fencingToken());
+            if (tokens.size() == 1) {
+                started.countDown();
+                new CountDownLatch(1).await();
+            }
+        });
+        Job job = scheduler().addJob(WORK, 1);
+        started.await();
+
+        WorkerClient.jobAdmin(pool, WorkerSchema.DEFAULT)
+                .sweep(new SweepOptions(Duration.ofNanos(1), Duration.ZERO, false));
+        events.await(JobCompleted.class);
+
+        assertThat(tokens).hasSize(2).allSatisfy(t -> assertThat(t).startsWith(job.id() + "-1-"));
+        assertThat(tokens.get(1)).isGreaterThan(tokens.get(0));
+    }
+
+    @Test
+    void aStopWhileTheDatabaseIsAwayEndsTheRestartToo() throws Exception {
+        CountDownLatch started = new CountDownLatch(1);
+        start(Duration.ofSeconds(1), 1, (n, c) -> {
+            started.countDown();
+            new CountDownLatch(1).await();
+        });
+        scheduler().addJob(WORK, 1);
+        started.await();
+        forbidConnections();
+        cut();
+        events.await(WorkerLost.class);
+
+        long begin = System.nanoTime();
+        worker.stop();
+
+        assertThat(Duration.ofNanos(System.nanoTime() - begin)).isLessThan(Duration.ofSeconds(25));
+        assertThat(worker.isRunning()).isFalse();
+        allowConnections();
+        assertThat(events.all(WorkerReplaced.class)).isEmpty();
+        assertThat(events.all(WorkerStopped.class)).hasSize(1);
+    }
+
+    private void start(Duration threshold, int concurrency, TaskHandler<Integer> handler) {
+        worker = Worker.builder(pool)
+                .settings(WorkerSettings.builder()
+                        .concurrency(concurrency)
+                        .interruptedJobRetryDelay(Duration.ZERO)
+                        .recovery(RecoverySettings.builder()
+                                .heartbeatInterval(Duration.ofMillis(200))
+                                .sweepThreshold(threshold)
+                                .build())
+                        .build())
+                .task(WORK, handler)
+                .listener(events)
+                .build();
+        worker.start();
+        events.await(WorkerStarted.class);
+    }
+
+    private JobScheduler scheduler() {
+        return WorkerClient.jobScheduler(pool, WorkerSchema.DEFAULT, new PayloadCodec(new JsonMapper()));
+    }
+
+    private JdbcClient.StatementSpec sql(String text) {
+        return JdbcClient.create(pool).sql(text);
+    }
+
+    private void forbidConnections() {
+        admin.sql("alter database " + database + " allow_connections false").update();
+    }
+
+    private void allowConnections() {
+        admin.sql("alter database " + database + " allow_connections true").update();
+    }
+
+    private void cut() {
+        admin.sql("select pg_terminate_backend(pid) from pg_stat_activity where datname = ?")
+                .param(database)
+                .query()
+                .listOfRows();
+    }
+}

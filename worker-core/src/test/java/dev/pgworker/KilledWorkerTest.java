@@ -1,0 +1,156 @@
+package dev.pgworker;
+
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.Collections;
+import java.util.List;
+
+import org.awaitility.Awaitility;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.condition.DisabledOnOs;
+import org.junit.jupiter.api.condition.OS;
+import org.junit.jupiter.api.extension.RegisterExtension;
+
+import dev.pgworker.event.WorkerEvent.JobCompleted;
+import dev.pgworker.event.WorkerEvent.JobRecovered;
+import dev.pgworker.event.WorkerEvent.JobStarted;
+import dev.pgworker.event.WorkerEvent.ListenerConnected;
+import dev.pgworker.event.WorkerEvent.WorkersRecovered;
+import dev.pgworker.job.Job;
+import dev.pgworker.job.JobRequest;
+import dev.pgworker.job.JobSpec;
+import dev.pgworker.recovery.RecoverySettings;
+import dev.pgworker.testing.RecordingListener;
+import dev.pgworker.testing.TestSchema;
+import dev.pgworker.testing.WorkerProcess;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+/** Real processes that are killed, or paused for longer than the threshold. */
+@DisabledOnOs(value = OS.WINDOWS, disabledReason = "needs the signals of kill")
+class KilledWorkerTest {
+
+    /** What a busy machine may add. */
+    private static final Duration SLACK = Duration.ofSeconds(1);
+
+    @RegisterExtension
+    final TestSchema db = new TestSchema();
+
+    private final RecordingListener events = new RecordingListener();
+
+    @BeforeEach
+    void createLedger() {
+        WorkerProcess.createLedger(db);
+    }
+
+    @Test
+    void jobsOfAKilledProcessRunElsewhereWithinThresholdSweepIntervalAndDelay() throws Exception {
+        try (WorkerProcess process = WorkerProcess.start(db.schema(), "killed")) {
+            Job job = add(60_000, JobSpec.builder().queueName("q").build());
+            Job behind = add(
+                    0,
+                    JobSpec.builder().queueName("q").runIn(Duration.ofMillis(1)).build());
+            awaitLedger("start", 1);
+            startHere();
+
+            process.kill();
+            long killed = System.nanoTime();
+            db.sql("update {schema}._private_jobs set payload = '0'").update();
+
+            JobStarted started = events.await(JobStarted.class, e -> e.job().id() == job.id());
+            Duration took = Duration.ofNanos(System.nanoTime() - killed);
+            RecoverySettings recovery = WorkerProcess.recovery();
+            Duration bound =
+                    recovery.sweepThreshold().plus(recovery.sweepInterval()).plus(recovery.recoveryDelay());
+            System.out.println("Recovered after " + took.toMillis() + " ms of at most " + bound.toMillis());
+            assertThat(took).isLessThan(bound.plus(SLACK));
+            assertThat(started.job().attempts()).isEqualTo(1);
+            events.await(JobCompleted.class, e -> e.job().id() == behind.id());
+            assertThat(events.all(JobRecovered.class)).hasSize(1);
+        }
+    }
+
+    @Test
+    void aProcessPausedForLongerThanTheThresholdChangesNothingWhenItComesBack() throws Exception {
+        try (WorkerProcess process = WorkerProcess.start(db.schema(), "paused")) {
+            // Fast jobs first, so that the next ones are claimed ahead of the handler.
+            db.scheduler().addJobs(requests(400));
+            awaitLedger("end", 400);
+            List<JobRequest> ahead = new ArrayList<>(requests(20));
+            ahead.add(
+                    0,
+                    JobRequest.of(
+                            WorkerProcess.SLEEP,
+                            60_000,
+                            JobSpec.builder().priority(-1).build()));
+            Job running = db.scheduler().addJobs(ahead).get(0);
+            awaitLedger("start", 401);
+            process.pause();
+            String paused = db.sql("select locked_by from {schema}.jobs where id = ?")
+                    .param(running.id())
+                    .query(String.class)
+                    .single();
+            assertThat(db.sql("select count(*) from {schema}.jobs where locked_by = ?")
+                            .param(paused)
+                            .query(Integer.class)
+                            .single())
+                    .as("jobs that wait for the handler of the paused process")
+                    .isGreaterThan(1);
+            startHere();
+            events.await(WorkersRecovered.class, e -> e.deadWorkerIds().contains(paused));
+            db.sql("update {schema}._private_jobs set payload = '0' where locked_by is null")
+                    .update();
+            events.await(JobCompleted.class, 21);
+
+            process.resume();
+
+            awaitLedger("interrupted", 1);
+            Awaitility.await()
+                    .atMost(Duration.ofSeconds(15))
+                    .until(() -> db.sql("select count(*) from {schema}._private_workers where id <> ?")
+                                    .param(paused)
+                                    .query(Integer.class)
+                                    .single()
+                            == 2);
+            assertThat(db.sql("select what from {schema}.ledger where job = ? order by id")
+                            .param(running.id())
+                            .query(String.class)
+                            .list())
+                    .containsExactly("start", "start", "end", "interrupted");
+            assertThat(db.sql("""
+                                    select count(*) from {schema}.ledger
+                                    where what = 'start' and worker = ? and job >= ?""")
+                            .params(paused, running.id())
+                            .query(Integer.class)
+                            .single())
+                    .as("jobs started by the paused process after those of the warm-up")
+                    .isEqualTo(1);
+            assertThat(db.jobs()).isZero();
+        }
+    }
+
+    private void startHere() {
+        db.start(WorkerProcess.worker(db.dataSource(), db.schema()).listener(events));
+        events.await(ListenerConnected.class);
+    }
+
+    private Job add(int millis, JobSpec spec) {
+        return db.scheduler().addJob(WorkerProcess.SLEEP, millis, spec);
+    }
+
+    private static List<JobRequest> requests(int number) {
+        return Collections.nCopies(number, JobRequest.of(WorkerProcess.SLEEP, 0));
+    }
+
+    private void awaitLedger(String what, int count) {
+        Awaitility.await()
+                .atMost(Duration.ofSeconds(30))
+                .pollInterval(Duration.ofMillis(10))
+                .until(() -> db.sql("select count(*) from {schema}.ledger where what = ?")
+                                .param(what)
+                                .query(Integer.class)
+                                .single()
+                        >= count);
+    }
+}

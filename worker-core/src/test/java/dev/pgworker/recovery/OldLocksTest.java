@@ -1,0 +1,171 @@
+package dev.pgworker.recovery;
+
+import java.time.Duration;
+import java.util.List;
+import java.util.Map;
+
+import org.awaitility.Awaitility;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.extension.RegisterExtension;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
+
+import dev.pgworker.event.WorkerEvents;
+import dev.pgworker.job.Job;
+import dev.pgworker.job.JobSpec;
+import dev.pgworker.lifecycle.Lease;
+import dev.pgworker.lifecycle.Outage;
+import dev.pgworker.store.SweepStore;
+import dev.pgworker.store.WorkerStore;
+import dev.pgworker.testing.TestSchema;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+/** Locks of more than four hours. */
+class OldLocksTest {
+
+    @RegisterExtension
+    final TestSchema db = new TestSchema();
+
+    @ParameterizedTest
+    @CsvSource({
+        "gone, 5 hours, , true",
+        "gone, 3 hours, , false",
+        "pool-1, 5 hours, , true",
+        "alive, 5 hours, 1 minute, false",
+        "stale, 5 hours, 2 hours, true"
+    })
+    void areReleasedUnlessTheirWorkerLives(String worker, String age, String heartbeat, boolean released)
+            throws Exception {
+        Job job = db.scheduler()
+                .addJob("work", 1, JobSpec.builder().queueName("q").build());
+        lock(worker, age);
+        if (heartbeat != null) {
+            db.sql("insert into {schema}._private_workers (id, last_heartbeat_at) values (?, now() - ?::interval)")
+                    .params(worker, heartbeat)
+                    .update();
+        }
+
+        assertThat(workers().releaseOldLocks()).isEqualTo(released ? 1 : 0);
+
+        assertThat(row(job)).containsEntry("attempts", 1).containsEntry("locked_by", released ? null : worker);
+        assertThat(db.sql("select coalesce(locked_by, 'nobody') from {schema}._private_job_queues")
+                        .query(String.class)
+                        .single())
+                .isEqualTo(released ? "nobody" : worker);
+    }
+
+    @Test
+    void theLastAttemptAndASupersededJobSayWhatHappened() throws Exception {
+        Job last = db.scheduler()
+                .addJob("work", 1, JobSpec.builder().maxAttempts(1).build());
+        JobSpec keyed = JobSpec.builder().jobKey("k").build();
+        Job superseded = db.scheduler().addJob("work", 2, keyed);
+        lock("gone", "3 hours");
+        db.scheduler().addJob("work", 3, keyed);
+        age("gone", "5 hours");
+
+        assertThat(workers().releaseOldLocks()).isEqualTo(2);
+
+        assertThat(row(last)).containsEntry("last_error", "Job unlocked during its last attempt");
+        assertThat(row(superseded))
+                .containsEntry("attempts", 25)
+                .containsEntry(
+                        "last_error", "Superseded by a newer job with the same key while running; its worker died");
+    }
+
+    @Test
+    void aWorkerRenewsTheOldLocksOfItsLongJobsAndTheirQueues() throws Exception {
+        Job held = db.scheduler()
+                .addJob("work", 1, JobSpec.builder().queueName("q").build());
+        lock("me", "5 hours");
+        Job other = db.scheduler().addJob("work", 2);
+        lock("other", "5 hours");
+
+        workers().keepLocks("me", List.of(held.id(), other.id()));
+
+        assertThat(workers().releaseOldLocks()).isEqualTo(1);
+        assertThat(row(held)).containsEntry("locked_by", "me");
+        assertThat(row(other)).containsEntry("locked_by", null);
+        assertThat(db.sql("select locked_at > now() - interval '1 minute' from {schema}._private_job_queues")
+                        .query(Boolean.class)
+                        .single())
+                .isTrue();
+    }
+
+    @Test
+    void theSweepRenewsAndReleasesThoughRecoveryIsDisabledAndItsStopWaitsForThat() throws Exception {
+        Job mine = db.scheduler().addJob("work", 1);
+        lock("me", "5 hours");
+        Job job = db.scheduler()
+                .addJob("work", 2, JobSpec.builder().queueName("q").build());
+        lock("gone", "5 hours");
+        Sweep sweep = sweep(List.of(mine.id()));
+        try (var connection = db.dataSource().getConnection()) {
+            connection.setAutoCommit(false);
+            try (var statement = connection.createStatement()) {
+                statement.execute(db.schema().in("select * from {schema}._private_job_queues for update"));
+            }
+            sweep.start();
+            Awaitility.await()
+                    .until(() -> db.sql("""
+                            select count(*) from pg_stat_activity
+                            where wait_event_type = 'Lock' and query like '%' || ? || '%pgworker_release_old_locks%'""")
+                                    .param(db.schema().name())
+                                    .query(Integer.class)
+                                    .single()
+                            == 1);
+
+            Thread stop = new Thread(() -> sweep.stop(Duration.ofSeconds(20)));
+            stop.start();
+            Awaitility.await().until(() -> stop.getState() == Thread.State.TIMED_WAITING);
+            assertThat(row(job)).containsEntry("locked_by", "gone");
+            connection.rollback();
+            stop.join();
+        }
+
+        assertThat(row(job)).containsEntry("locked_by", null);
+        assertThat(row(mine)).containsEntry("locked_by", "me");
+    }
+
+    private Sweep sweep(List<Long> longRunning) {
+        return new Sweep(
+                "me",
+                RecoverySettings.DEFAULT,
+                Duration.ZERO,
+                new SweepStore(db.dataSource(), db.schema(), List.of()),
+                workers(),
+                new Lease(Duration.ofMinutes(5), Duration.ofMinutes(5)),
+                () -> longRunning,
+                new WorkerEvents("w", List.of(), List.of()),
+                new Outage());
+    }
+
+    private WorkerStore workers() {
+        return new WorkerStore(db.dataSource(), db.schema());
+    }
+
+    private void lock(String worker, String age) {
+        db.sql("select count(*) from {schema}.pgworker_claim(?, array(select id from {schema}._private_tasks), 50)")
+                .param(worker)
+                .query(Integer.class)
+                .single();
+        age(worker, age);
+    }
+
+    private void age(String worker, String age) {
+        db.sql("update {schema}._private_jobs set locked_at = now() - ?::interval where locked_by = ?")
+                .params(age, worker)
+                .update();
+        db.sql("update {schema}._private_job_queues set locked_at = now() - ?::interval where locked_by = ?")
+                .params(age, worker)
+                .update();
+    }
+
+    private Map<String, Object> row(Job job) {
+        return db.sql("select attempts, last_error, locked_by from {schema}.jobs where id = ?")
+                .param(job.id())
+                .query()
+                .singleRow();
+    }
+}

@@ -1,0 +1,128 @@
+package dev.pgworker.testing;
+
+import java.io.File;
+import java.io.IOException;
+import java.nio.file.Path;
+import java.time.Duration;
+import java.util.concurrent.TimeUnit;
+
+import com.zaxxer.hikari.HikariDataSource;
+import org.springframework.jdbc.core.simple.JdbcClient;
+
+import dev.pgworker.Worker;
+import dev.pgworker.WorkerSettings;
+import dev.pgworker.job.Task;
+import dev.pgworker.recovery.RecoverySettings;
+import dev.pgworker.schema.WorkerSchema;
+import dev.pgworker.testsupport.TestPostgres;
+
+/**
+ * A worker in a JVM of its own, to be killed or paused. It serves the task {@code sleep}, whose payload is how many
+ * milliseconds to sleep, and notes in the table {@code ledger} when it starts, ends or interrupts a job.
+ */
+public final class WorkerProcess implements AutoCloseable {
+
+    public static final Task<Integer> SLEEP = Task.of("sleep", Integer.class);
+
+    private final Process process;
+
+    private WorkerProcess(Process process) {
+        this.process = process;
+    }
+
+    /** Starts a worker on the server of the tests; its output goes into a file of the build directory. */
+    public static WorkerProcess start(WorkerSchema schema, String name) throws IOException {
+        File output = Path.of("target", "worker-process-" + schema.name() + "-" + name + ".log")
+                .toFile();
+        Process process = new ProcessBuilder(
+                        Path.of(System.getProperty("java.home"), "bin", "java").toString(),
+                        "-XX:TieredStopAtLevel=1",
+                        "-cp",
+                        System.getProperty("java.class.path"),
+                        WorkerProcess.class.getName(),
+                        TestPostgres.jdbcUrl(),
+                        schema.name())
+                .redirectErrorStream(true)
+                .redirectOutput(output)
+                .start();
+        return new WorkerProcess(process);
+    }
+
+    /** Creates the table in which workers note what they do. */
+    public static void createLedger(TestSchema db) {
+        db.sql("create table {schema}.ledger (id int generated always as identity, job bigint, worker text, what text)")
+                .update();
+    }
+
+    /** The settings of such a worker, and of those that are to recover its jobs. */
+    public static RecoverySettings recovery() {
+        return RecoverySettings.builder()
+                .enabled(true)
+                .heartbeatInterval(Duration.ofMillis(250))
+                .sweepInterval(Duration.ofMillis(500))
+                .sweepThreshold(Duration.ofSeconds(2))
+                .recoveryDelay(Duration.ofMillis(500))
+                .build();
+    }
+
+    /** Builds a worker that works as those in other JVMs do. */
+    public static Worker.Builder worker(HikariDataSource pool, WorkerSchema schema) {
+        JdbcClient sql = JdbcClient.create(pool);
+        String note = schema.in("insert into {schema}.ledger (job, worker, what) values (?, ?, ?)");
+        return Worker.builder(pool)
+                .schema(schema)
+                .settings(WorkerSettings.builder()
+                        .concurrency(1)
+                        .localQueueTtl(Duration.ofMinutes(1))
+                        .recovery(recovery())
+                        .build())
+                .task(SLEEP, (millis, context) -> {
+                    long job = context.job().id();
+                    sql.sql(note).params(job, context.workerId(), "start").update();
+                    try {
+                        TimeUnit.MILLISECONDS.sleep(millis);
+                    } catch (InterruptedException e) {
+                        Thread.interrupted();
+                        sql.sql(note)
+                                .params(job, context.workerId(), "interrupted")
+                                .update();
+                        throw e;
+                    }
+                    sql.sql(note).params(job, context.workerId(), "end").update();
+                });
+    }
+
+    public static void main(String[] args) {
+        HikariDataSource pool = new HikariDataSource(TestSchema.poolConfig(args[0], 6));
+        worker(pool, new WorkerSchema(args[1])).build().start();
+    }
+
+    /** Kills the process as {@code kill -9} does. */
+    public void kill() {
+        process.destroyForcibly().onExit().join();
+    }
+
+    /** Stops all threads of the process until {@link #resume}. */
+    public void pause() throws Exception {
+        signal("-STOP");
+    }
+
+    /** Lets the threads of the process go on. */
+    public void resume() throws Exception {
+        signal("-CONT");
+    }
+
+    private void signal(String signal) throws Exception {
+        int exit = new ProcessBuilder("kill", signal, Long.toString(process.pid()))
+                .start()
+                .waitFor();
+        if (exit != 0) {
+            throw new IllegalStateException("kill " + signal + " ended with " + exit);
+        }
+    }
+
+    @Override
+    public void close() {
+        kill();
+    }
+}

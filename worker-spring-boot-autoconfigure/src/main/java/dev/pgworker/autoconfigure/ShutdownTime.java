@@ -1,0 +1,42 @@
+package dev.pgworker.autoconfigure;
+
+import java.time.Duration;
+
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+import org.springframework.boot.context.properties.bind.Binder;
+import org.springframework.core.env.Environment;
+
+import dev.pgworker.WorkerSettings;
+
+/**
+ * Compares the time that the worker may take to stop with the time that Spring gives it. When that is over, Spring closes
+ * the connection pool, and outcomes cannot be written any more.
+ */
+final class ShutdownTime {
+
+    private static final Logger log = LoggerFactory.getLogger(ShutdownTime.class);
+
+    private static final String PROPERTY = "spring.lifecycle.timeout-per-shutdown-phase";
+    private static final Duration SPRING_DEFAULT = Duration.ofSeconds(30);
+
+    /** What comes after the grace period: interrupting handlers and writing what became of their jobs. */
+    private static final Duration AFTER_GRACE = Duration.ofSeconds(15);
+
+    private ShutdownTime() {}
+
+    /** Warns if Spring does not wait for as long as the worker may take. */
+    static void check(WorkerSettings settings, Environment environment) {
+        Duration given = Binder.get(environment).bind(PROPERTY, Duration.class).orElseGet(() -> SPRING_DEFAULT);
+        Duration needed = settings.shutdownGracePeriod().plus(AFTER_GRACE);
+        if (given.compareTo(needed) < 0) {
+            log.warn(
+                    "worker.shutdown.grace-period is {} s, but Spring waits {} s for the worker to stop: set {} to at least"
+                            + " {}s, and what kills the process (terminationGracePeriodSeconds) above that",
+                    settings.shutdownGracePeriod().toSeconds(),
+                    given.toSeconds(),
+                    PROPERTY,
+                    needed.toSeconds());
+        }
+    }
+}

@@ -1,0 +1,104 @@
+package dev.pgworker.autoconfigure;
+
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.extension.ExtendWith;
+import org.junit.jupiter.api.extension.RegisterExtension;
+import org.springframework.boot.test.context.runner.ApplicationContextRunner;
+import org.springframework.boot.test.system.CapturedOutput;
+import org.springframework.boot.test.system.OutputCaptureExtension;
+import org.springframework.context.annotation.Bean;
+import org.springframework.context.annotation.Configuration;
+
+import dev.pgworker.event.RecoveryOutcome;
+import dev.pgworker.event.WorkerEvent.JobRecovered;
+import dev.pgworker.job.JobAdmin;
+import dev.pgworker.job.JobScheduler;
+import dev.pgworker.job.SweepOptions;
+import dev.pgworker.task.JobRecoveryHandler;
+import dev.pgworker.task.RecoveryDecision;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+/** Recovery as an application configures it. */
+@ExtendWith(OutputCaptureExtension.class)
+class RecoveryInApplicationTest {
+
+    private static final String ADVICE = "worker.recovery.enabled is false";
+
+    @RegisterExtension
+    final TestDatabase db = new TestDatabase();
+
+    private final RecordedEvents events = new RecordedEvents();
+
+    @Configuration(proxyBeanMethods = false)
+    static class Decisions {
+
+        /** Uses the administration, which uses it. */
+        @Bean
+        JobRecoveryHandler payments(JobAdmin admin) {
+            return (job, deadWorkerId) -> {
+                assertThat(admin.find(job.id())).isPresent();
+                return job.taskIdentifier().equals("payment")
+                        ? RecoveryDecision.failWithBackoff()
+                        : RecoveryDecision.useDefault();
+            };
+        }
+    }
+
+    private ApplicationContextRunner application() {
+        return db.runner()
+                .withBean(Greetings.class)
+                .withBean(RecordedEvents.class, () -> events)
+                .withUserConfiguration(Decisions.class);
+    }
+
+    @Test
+    void aWorkerWithRecoveryEnabledAsksTheBeans(CapturedOutput output) {
+        application()
+                .withPropertyValues(
+                        "worker.recovery.enabled=true",
+                        "worker.recovery.sweep-interval=100ms",
+                        "worker.recovery.heartbeat-interval=100ms",
+                        "worker.recovery.sweep-threshold=2s")
+                .run(context -> {
+                    killWorkerWithPayment(context.getBean(JobScheduler.class));
+
+                    assertThat(events.await(JobRecovered.class).outcome()).isEqualTo(RecoveryOutcome.FAILED);
+                });
+        assertThat(output).doesNotContain(ADVICE);
+    }
+
+    @Test
+    void aSweepByHandAsksTheBeans() {
+        application().withPropertyValues("worker.enabled=false").run(context -> {
+            killWorkerWithPayment(context.getBean(JobScheduler.class));
+
+            assertThat(context.getBean(JobAdmin.class)
+                            .sweep(SweepOptions.DEFAULT)
+                            .recoveredJobs())
+                    .isEqualTo(1);
+            assertThat(db.sql("select attempts from {schema}.jobs")
+                            .query(Integer.class)
+                            .single())
+                    .isEqualTo(1);
+        });
+    }
+
+    @Test
+    void withRecoveryDisabledTheStartSaysWhatThatMeans(CapturedOutput output) {
+        application().run(context -> {
+            context.stop();
+            context.start();
+        });
+        assertThat(output.getOut().split(ADVICE, -1)).hasSize(2);
+    }
+
+    private void killWorkerWithPayment(JobScheduler jobs) {
+        jobs.addJob("payment");
+        db.sql("update {schema}._private_jobs set locked_by = 'dead', locked_at = now(), attempts = 1")
+                .update();
+        db.sql(
+                        "insert into {schema}._private_workers (id, last_heartbeat_at) values ('dead', now() - interval '1 hour')")
+                .update();
+    }
+}
