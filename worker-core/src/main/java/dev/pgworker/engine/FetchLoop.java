@@ -6,6 +6,7 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.Set;
 import java.util.concurrent.atomic.AtomicBoolean;
+import java.util.function.Supplier;
 
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
@@ -122,9 +123,7 @@ public final class FetchLoop extends BackgroundService {
         pollAt = System.nanoTime() + pollNanos;
         if (first) {
             log.debug("Tasks and their ids: {}", learned.identifiers());
-            if (events.isWatched()) {
-                events.publish(new WorkerEvent.WorkerStarted(workerId, identifiers));
-            }
+            publish(() -> new WorkerEvent.WorkerStarted(workerId, identifiers));
         }
     }
 
@@ -135,11 +134,20 @@ public final class FetchLoop extends BackgroundService {
         }
         long before = System.nanoTime();
         List<Job> jobs = new ArrayList<>();
+        publish(() -> new WorkerEvent.FetchStarted(workerId, wanted));
         // If this throws, whether something is due is still unknown.
-        audit.during(() -> {
-            jobs.addAll(store.claim(served, wanted, localQueue::runOf, floor.current()));
-            executor.submit(jobs);
-        });
+        try {
+            audit.during(() -> {
+                jobs.addAll(store.claim(served, wanted, localQueue::runOf, floor.current()));
+                executor.submit(jobs);
+            });
+        } catch (SQLException | RuntimeException e) {
+            publish(() -> new WorkerEvent.FetchFailed(workerId, e));
+            throw e;
+        }
+        publish(() -> jobs.isEmpty()
+                ? new WorkerEvent.FetchEmpty(workerId)
+                : new WorkerEvent.JobsFetched(workerId, jobs.size()));
         boolean lookedAtAll = floor.claimed(jobs, wanted);
         if (jobs.size() < wanted && lookedAtAll) {
             Duration untilDue = store.nextDue(served, Duration.ofNanos(System.nanoTime() - before));
@@ -149,5 +157,11 @@ public final class FetchLoop extends BackgroundService {
             mayHaveDue = false;
         }
         localQueue.othersWait(mayHaveDue);
+    }
+
+    private void publish(Supplier<WorkerEvent> event) {
+        if (events.isWatched()) {
+            events.publish(event.get());
+        }
     }
 }

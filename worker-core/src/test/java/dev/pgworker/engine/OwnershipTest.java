@@ -48,7 +48,7 @@ class OwnershipTest {
 
     @Test
     void claimedJobsDoNotStartButAreGivenBack() throws Exception {
-        WorkerEvents published = new WorkerEvents(List.of(events));
+        WorkerEvents published = new WorkerEvents("w", List.of(events), List.of());
         Outage outage = new Outage();
         ClaimAudit audit = new ClaimAudit(store, localQueue);
         JobCompleter completer = new JobCompleter(
@@ -57,7 +57,7 @@ class OwnershipTest {
         JobExecutor executor = new JobExecutor(
                 "me",
                 localQueue,
-                new JobRunner(registry, db.codec(), null, published),
+                new JobRunner(registry, db.codec(), List.of(), null, published),
                 db.scheduler(),
                 task -> new Thread(task).start(),
                 ownership,

@@ -205,6 +205,8 @@ create index if not exists pgworker_jobs_queued on "${schema}"._private_jobs (pr
   where is_available and job_queue_id is not null;
 create index if not exists pgworker_jobs_of_queue on "${schema}"._private_jobs (job_queue_id, priority, run_at, id)
   where is_available and job_queue_id is not null;
+-- Written only when a job fails for good: counting and listing such jobs costs the others nothing.
+create index if not exists pgworker_jobs_failed on "${schema}"._private_jobs (id) where not is_available and locked_at is null;
 
 
 -- 4 Access --------------------------------------------------------------------------------------------------------------------
@@ -419,6 +421,19 @@ end
 $$;
 comment on function "${schema}".pgworker_free_queues(int[], text[]) is
   'Unlocks those of the given queues that the given workers hold; returns how many of them have a due job.';
+
+
+create or replace function "${schema}".pgworker_estimate(condition text) returns bigint
+language plpgsql volatile as $$
+declare
+  plan json;
+begin
+  execute format('explain (format json) select from "${schema}"._private_jobs where %s', condition) into plan;
+  return (plan -> 0 -> 'Plan' ->> 'Plan Rows')::numeric;
+end
+$$;
+comment on function "${schema}".pgworker_estimate(text) is
+  'How many jobs meet the condition, by the planner''s statistics.';
 
 
 -- 6 Adding jobs ---------------------------------------------------------------------------------------------------------------
@@ -1891,6 +1906,94 @@ $$;
 comment on function "${schema}".pgworker_next_due(int[], float8) is
   'Seconds until the next job of these tasks falls due that was not due so many seconds ago; negative if it fell due since, null if '
   'there is none. Pass the time since just before the last claim, so that nothing falls due unseen between the two.';
+
+
+-- Steps from priority to priority through each index and counts entries, so that what it reads is bounded by most, not by the table.
+-- Where that does not suffice, statistics answer. Each estimate has one condition, because the planner takes several for independent,
+-- which they are not: failed jobs are never due in the future.
+create or replace function "${schema}".pgworker_backlog(
+  most int, out ready bigint, out scheduled bigint, out retrying bigint, out failed bigint, out oldest_due timestamptz,
+  out estimated boolean
+)
+language plpgsql volatile
+set plan_cache_mode = force_generic_plan set enable_seqscan = off set enable_bitmapscan = off set enable_sort = off
+set enable_hashjoin = off set enable_mergejoin = off set jit = off as $$
+declare
+  steps int := 0;
+  level int;
+  first timestamptz;
+  counted bigint;
+  retries bigint;
+  available bigint;
+  future bigint;
+begin
+  ready := 0; scheduled := 0; retrying := 0; estimated := false;
+  for with_queue in 0..1 loop
+    level := -32769;
+    while steps < 1000 loop
+      steps := steps + 1;
+      if with_queue = 0 then
+        select j.priority, j.run_at into level, first from "${schema}"._private_jobs j
+        where j.is_available and j.job_queue_id is null and j.priority > level
+        order by j.priority, j.run_at limit 1;
+      else
+        select j.priority, j.run_at into level, first from "${schema}"._private_jobs j
+        where j.is_available and j.job_queue_id is not null and j.priority > level
+        order by j.priority, j.run_at limit 1;
+      end if;
+      exit when not found;
+      if first <= now() then
+        oldest_due := least(oldest_due, first);
+        if with_queue = 0 then
+          select count(*) into counted from (
+            select from "${schema}"._private_jobs j
+            where j.is_available and j.job_queue_id is null and j.priority = level and j.run_at <= now()
+            limit most - ready) c;
+        else
+          select count(*) into counted from (
+            select from "${schema}"._private_jobs j
+            where j.is_available and j.job_queue_id is not null and j.priority = level and j.run_at <= now()
+            limit most - ready) c;
+        end if;
+        ready := ready + counted;
+      end if;
+      if with_queue = 0 then
+        select count(*), count(*) filter (where c.attempts > 0) into counted, retries from (
+          select j.attempts from "${schema}"._private_jobs j
+          where j.is_available and j.job_queue_id is null and j.priority = level and j.run_at > now()
+          limit most - scheduled - retrying) c;
+      else
+        select count(*), count(*) filter (where c.attempts > 0) into counted, retries from (
+          select j.attempts from "${schema}"._private_jobs j
+          where j.is_available and j.job_queue_id is not null and j.priority = level and j.run_at > now()
+          limit most - scheduled - retrying) c;
+      end if;
+      scheduled := scheduled + counted - retries;
+      retrying := retrying + retries;
+    end loop;
+  end loop;
+  select count(*) into failed from (
+    select from "${schema}"._private_jobs j where not j.is_available and j.locked_at is null limit most) c;
+  if failed >= most then
+    estimated := true;
+    failed := greatest(failed, "${schema}".pgworker_estimate('not is_available'));
+  end if;
+  if ready >= most or scheduled + retrying >= most or steps >= 1000 then
+    estimated := true;
+    available := "${schema}".pgworker_estimate('is_available');
+    future := "${schema}".pgworker_estimate('run_at > now()');
+    if scheduled + retrying >= most or steps >= 1000 then
+      scheduled := greatest(scheduled, future - retrying);
+    end if;
+    if ready >= most or steps >= 1000 then
+      ready := greatest(ready, available - scheduled - retrying);
+    end if;
+  end if;
+end
+$$;
+comment on function "${schema}".pgworker_backlog(int) is
+  'How many jobs are in each state and since when the longest due one waits, at a cost that the table''s size does not change: counts '
+  'each up to the given number and estimates beyond. Jobs that run are not counted.';
 
 
 -- 10 Ledger -------------------------------------------------------------------------------------------------------------------
