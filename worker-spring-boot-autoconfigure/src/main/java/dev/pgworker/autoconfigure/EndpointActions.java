@@ -13,6 +13,7 @@ import dev.pgworker.job.CleanupTask;
 import dev.pgworker.job.Job;
 import dev.pgworker.job.JobAdmin;
 import dev.pgworker.job.Rescheduling;
+import dev.pgworker.job.SweepOptions;
 
 /** What the endpoint changes. Each action tells what it changed. */
 final class EndpointActions {
@@ -81,6 +82,13 @@ final class EndpointActions {
         List<String> ids = EndpointParameters.list("workers", workers);
         admin.forceUnlockWorkers(ids);
         return Map.of("unlocked", ids);
+    }
+
+    Object sweep(@Nullable String threshold, @Nullable String recoveryDelay, @Nullable String dryRun) {
+        return admin.sweep(new SweepOptions(
+                EndpointParameters.duration("threshold", threshold),
+                EndpointParameters.duration("recoveryDelay", recoveryDelay),
+                EndpointParameters.flag("dryRun", dryRun)));
     }
 
     private static Object changed(List<Job> jobs) {

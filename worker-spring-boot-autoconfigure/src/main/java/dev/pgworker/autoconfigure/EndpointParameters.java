@@ -57,6 +57,19 @@ final class EndpointParameters {
                         : Instant.parse(t));
     }
 
+    static @Nullable Duration duration(String name, @Nullable String text) {
+        return parse(name, text, "a duration such as PT1M", Duration::parse);
+    }
+
+    /** Reads true or false; false if it is not given. */
+    static boolean flag(String name, @Nullable String text) {
+        String value = text == null || text.isBlank() ? "false" : text.strip().toLowerCase(Locale.ROOT);
+        if (!value.equals("true") && !value.equals("false")) {
+            throw new IllegalArgumentException(name + " must be true or false, but is \"" + text + "\"");
+        }
+        return value.equals("true");
+    }
+
     static <E extends Enum<E>> @Nullable E constant(String name, @Nullable String text, Class<E> type) {
         if (text == null || text.isBlank()) {
             return null;

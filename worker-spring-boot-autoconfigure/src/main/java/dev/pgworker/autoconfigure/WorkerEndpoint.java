@@ -75,6 +75,9 @@ final class WorkerEndpoint {
             @Nullable String key,
             @Nullable String tasks,
             @Nullable String workers,
+            @Nullable String threshold,
+            @Nullable String recoveryDelay,
+            @Nullable String dryRun,
             @Nullable String item) {
         return answer(() -> switch (action) {
             case "complete" -> actions.complete(ids);
@@ -84,6 +87,7 @@ final class WorkerEndpoint {
             case "remove" -> actions.remove(key);
             case "cleanup" -> actions.cleanup(tasks);
             case "force-unlock" -> actions.forceUnlock(workers);
+            case "sweep" -> actions.sweep(threshold, recoveryDelay, dryRun);
             case "cron-trigger" -> crontab.trigger(item);
             case "cron-pause" -> crontab.pause(item);
             case "cron-resume" -> crontab.resume(item);

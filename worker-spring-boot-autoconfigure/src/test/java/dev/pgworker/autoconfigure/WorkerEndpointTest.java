@@ -219,6 +219,25 @@ class WorkerEndpointTest {
     }
 
     @Test
+    void sweepsDeadWorkersUnlessTold() throws Exception {
+        try (Client client = new Client()) {
+            db.sql(
+                            "insert into {schema}._private_workers (id, last_heartbeat_at) values ('dead', now() - interval '1 hour')")
+                    .update();
+
+            JsonNode found = client.json(client.post("/worker/sweep", "{'threshold': 'PT10M', 'dryRun': true}"));
+            assertThat(found.path("workerIds").toString()).isEqualTo("[\"dead\"]");
+            JsonNode swept =
+                    client.json(client.post("/worker/sweep", "{'threshold': 'PT10M', 'recoveryDelay': 'PT0S'}"));
+            assertThat(swept.path("workerIds").toString()).isEqualTo("[\"dead\"]");
+            assertThat(client.json(client.post("/worker/sweep", "{'threshold': 'PT10M'}"))
+                            .path("workerIds")
+                            .size())
+                    .isZero();
+        }
+    }
+
+    @Test
     void showsTriggersAndPausesRecurringJobs() throws Exception {
         try (Client client = new Client("worker.crontab=0 4 1 1 * report ?id=yearly")) {
             JsonNode item =
@@ -271,6 +290,9 @@ class WorkerEndpointTest {
                     POST | remove | {} | key is required
                     POST | cleanup | {'tasks': 'everything'} | tasks must be one of
                     POST | force-unlock | {} | workers is required
+                    POST | sweep | {'threshold': 'soon'} | threshold must be a duration
+                    POST | sweep | {'threshold': 'PT0S'} | threshold must be positive
+                    POST | sweep | {'dryRun': 'perhaps'} | dryRun must be true or false
                     POST | cron-trigger | {} | item is required
                     POST | cron-pause | {} | item is required
                     """)
