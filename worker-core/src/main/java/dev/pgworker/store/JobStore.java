@@ -35,10 +35,14 @@ import dev.pgworker.task.ForbiddenFlags;
  */
 public final class JobStore {
 
+    /** Far more than any of these statements takes, and less than an operator waits. */
+    private static final Duration ANSWER_LIMIT = Duration.ofSeconds(60);
+
     private final DataSource dataSource;
     private final WorkerSchema schema;
     private final String workerId;
     private final ForbiddenFlags forbiddenFlags;
+    private final Duration answerLimit;
 
     /**
      * Creates the store of the worker with this id.
@@ -46,10 +50,20 @@ public final class JobStore {
      * @param forbiddenFlags asked at every claim
      */
     public JobStore(DataSource dataSource, WorkerSchema schema, String workerId, ForbiddenFlags forbiddenFlags) {
+        this(dataSource, schema, workerId, forbiddenFlags, ANSWER_LIMIT);
+    }
+
+    JobStore(
+            DataSource dataSource,
+            WorkerSchema schema,
+            String workerId,
+            ForbiddenFlags forbiddenFlags,
+            Duration answerLimit) {
         this.dataSource = dataSource;
         this.schema = schema;
         this.workerId = workerId;
         this.forbiddenFlags = forbiddenFlags;
+        this.answerLimit = answerLimit;
     }
 
     /**
@@ -491,7 +505,7 @@ public final class JobStore {
     }
 
     private <T extends @Nullable Object> T call(String sql, Call<T> call) throws SQLException {
-        return Connections.call(dataSource, schema.in(sql), call);
+        return Connections.call(dataSource, schema.in(sql), answerLimit, call);
     }
 
     /** Binds and runs a statement and reads its result. */
