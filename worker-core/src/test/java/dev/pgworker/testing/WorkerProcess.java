@@ -4,6 +4,8 @@ import java.io.File;
 import java.io.IOException;
 import java.nio.file.Path;
 import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
 import java.util.concurrent.TimeUnit;
 
 import com.zaxxer.hikari.HikariDataSource;
@@ -32,16 +34,21 @@ public final class WorkerProcess implements AutoCloseable {
 
     /** Starts a worker on the server of the tests; its output goes into a file of the build directory. */
     public static WorkerProcess start(WorkerSchema schema, String name) throws IOException {
-        File output = Path.of("target", "worker-process-" + schema.name() + "-" + name + ".log")
-                .toFile();
-        Process process = new ProcessBuilder(
-                        Path.of(System.getProperty("java.home"), "bin", "java").toString(),
-                        "-XX:TieredStopAtLevel=1",
-                        "-cp",
-                        System.getProperty("java.class.path"),
-                        WorkerProcess.class.getName(),
-                        TestPostgres.jdbcUrl(),
-                        schema.name())
+        return start(WorkerProcess.class, schema.name() + "-" + name, TestPostgres.jdbcUrl(), schema.name());
+    }
+
+    /** Starts the main class in a JVM of its own; its output goes into a file of the build directory. */
+    public static WorkerProcess start(Class<?> main, String name, String... arguments) throws IOException {
+        File output = Path.of("target", "worker-process-" + name + ".log").toFile();
+        List<String> command = new ArrayList<>(List.of(
+                Path.of(System.getProperty("java.home"), "bin", "java").toString(),
+                "-XX:TieredStopAtLevel=1",
+                "-Xmx192m",
+                "-cp",
+                System.getProperty("java.class.path"),
+                main.getName()));
+        command.addAll(List.of(arguments));
+        Process process = new ProcessBuilder(command)
                 .redirectErrorStream(true)
                 .redirectOutput(output)
                 .start();
@@ -110,6 +117,18 @@ public final class WorkerProcess implements AutoCloseable {
     /** Lets the threads of the process go on. */
     public void resume() throws Exception {
         signal("-CONT");
+    }
+
+    /** Writes a line to the standard input of the process. */
+    public void tell(String line) throws IOException {
+        process.outputWriter().write(line + "\n");
+        process.outputWriter().flush();
+    }
+
+    /** Ends the standard input of the process and waits until the process has ended, too; false if it has not. */
+    public boolean awaitExit(Duration limit) throws IOException, InterruptedException {
+        process.outputWriter().close();
+        return process.waitFor(limit.toMillis(), TimeUnit.MILLISECONDS);
     }
 
     private void signal(String signal) throws Exception {

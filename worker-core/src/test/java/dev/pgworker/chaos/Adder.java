@@ -1,0 +1,101 @@
+package dev.pgworker.chaos;
+
+import java.time.Duration;
+import java.util.Random;
+import java.util.concurrent.TimeUnit;
+import javax.sql.DataSource;
+
+import org.springframework.dao.DataAccessException;
+import org.springframework.jdbc.support.JdbcTransactionManager;
+import org.springframework.transaction.TransactionException;
+import org.springframework.transaction.support.TransactionTemplate;
+import tools.jackson.databind.json.JsonMapper;
+
+import dev.pgworker.WorkerClient;
+import dev.pgworker.job.Job;
+import dev.pgworker.job.JobScheduler;
+import dev.pgworker.job.JobSpec;
+import dev.pgworker.schema.WorkerSchema;
+import dev.pgworker.task.PayloadCodec;
+
+/** Adds jobs of all kinds until it is stopped; each together with its row of the ledger, or not at all. */
+final class Adder {
+
+    private static final int QUEUES = 4;
+    private static final int KEYS = 10;
+
+    private final JobScheduler scheduler;
+    private final TransactionTemplate transaction;
+    private final Ledger ledger;
+    private final Random random;
+    private final long pauseMillis;
+    private final Thread thread = new Thread(this::run, "adder");
+    private volatile boolean stopped;
+
+    Adder(DataSource dataSource, Random random, long pauseMillis) {
+        scheduler = WorkerClient.jobScheduler(dataSource, WorkerSchema.DEFAULT, new PayloadCodec(new JsonMapper()));
+        transaction = new TransactionTemplate(new JdbcTransactionManager(dataSource));
+        ledger = new Ledger(dataSource);
+        this.random = random;
+        this.pauseMillis = pauseMillis;
+    }
+
+    void start() {
+        thread.start();
+    }
+
+    void stop() throws InterruptedException {
+        stopped = true;
+        thread.join();
+    }
+
+    private void run() {
+        for (int n = 0; !stopped; n++) {
+            ChaosJob job = job(n);
+            JobSpec spec = spec(job);
+            try {
+                transaction.executeWithoutResult(status -> add(job, spec));
+                TimeUnit.MILLISECONDS.sleep(pauseMillis);
+            } catch (DataAccessException | TransactionException e) {
+                // Whether the job has been added, the ledger knows.
+            } catch (InterruptedException e) {
+                throw new IllegalStateException(e);
+            }
+        }
+    }
+
+    private void add(ChaosJob job, JobSpec spec) {
+        Job added = scheduler.addJob(
+                job.kind() == ChaosJob.Kind.TRANSACTIONAL ? ChaosWorker.TRANSACTIONAL : ChaosWorker.WORK, job, spec);
+        ledger.added(job, added);
+    }
+
+    private ChaosJob job(int n) {
+        int percent = random.nextInt(100);
+        ChaosJob.Kind kind = percent < 30
+                ? ChaosJob.Kind.PLAIN
+                : percent < 65
+                        ? ChaosJob.Kind.QUEUED
+                        : percent < 80
+                                ? ChaosJob.Kind.TRANSACTIONAL
+                                : percent < 90 ? ChaosJob.Kind.FAILS_ONCE : ChaosJob.Kind.KEYED;
+        boolean slow = random.nextInt(50) == 0;
+        return new ChaosJob(n, kind, slow ? 1_000 + random.nextInt(2_000) : random.nextInt(30));
+    }
+
+    private JobSpec spec(ChaosJob job) {
+        JobSpec.Builder spec = JobSpec.builder();
+        boolean queued = switch (job.kind()) {
+            case QUEUED -> true;
+            case TRANSACTIONAL, FAILS_ONCE -> random.nextInt(3) == 0;
+            default -> false;
+        };
+        if (queued) {
+            spec.queueName("queue-" + random.nextInt(QUEUES));
+        }
+        if (job.kind() == ChaosJob.Kind.KEYED) {
+            spec.jobKey("key-" + random.nextInt(KEYS)).runIn(Duration.ofMillis(random.nextInt(500)));
+        }
+        return spec.build();
+    }
+}
