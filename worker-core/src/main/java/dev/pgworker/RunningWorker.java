@@ -15,6 +15,7 @@ import java.util.concurrent.ThreadPoolExecutor;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.function.Consumer;
+import java.util.stream.Stream;
 
 import com.google.errorprone.annotations.concurrent.GuardedBy;
 import org.jspecify.annotations.Nullable;
@@ -29,6 +30,7 @@ import tools.jackson.databind.json.JsonMapper;
 
 import dev.pgworker.crontab.CronScheduler;
 import dev.pgworker.engine.ClaimAudit;
+import dev.pgworker.engine.ClaimFloor;
 import dev.pgworker.engine.Continuations;
 import dev.pgworker.engine.FetchLoop;
 import dev.pgworker.engine.HandlerTransactions;
@@ -42,6 +44,7 @@ import dev.pgworker.engine.Vacuum;
 import dev.pgworker.event.WorkerEvent;
 import dev.pgworker.event.WorkerEvents;
 import dev.pgworker.job.Job;
+import dev.pgworker.lifecycle.BackgroundService;
 import dev.pgworker.lifecycle.Lease;
 import dev.pgworker.lifecycle.Outage;
 import dev.pgworker.recovery.Fence;
@@ -68,6 +71,8 @@ final class RunningWorker {
     /** How long outcomes may take to be written when the worker stops. */
     private static final Duration FLUSH_LIMIT = Duration.ofSeconds(10);
 
+    /** How long listeners may take for the last events. */
+    private static final Duration EVENTS_LIMIT = Duration.ofSeconds(2);
     /** How soon a stop is noticed by a lost worker that waits for its database. */
     private static final Duration STOP_CHECK = Duration.ofMillis(100);
 
@@ -104,9 +109,9 @@ final class RunningWorker {
     RunningWorker(WorkerParts parts, Consumer<RunningWorker> onLost, Runnable onBreakingMigration) {
         this.parts = parts;
         WorkerSettings settings = parts.settings();
+        events = new WorkerEvents(id, parts.directListeners(), parts.listeners());
         RecoverySettings recovery = settings.recovery();
         lease = new Lease(recovery.sweepThreshold(), recovery.resilientSweepThreshold());
-        events = new WorkerEvents(parts.listeners());
         store = new JobStore(parts.dataSource(), parts.schema(), id, parts.forbiddenFlags());
         localQueue = new LocalQueue(
                 settings.concurrency(), settings.localQueueSize(), settings.localQueueTtl(), settings.queueRunLimit());
@@ -120,11 +125,14 @@ final class RunningWorker {
         executor = new JobExecutor(
                 id,
                 localQueue,
-                new JobRunner(parts.tasks(), parts.codec(), transactions(audit), events),
+                new JobRunner(parts.tasks(), parts.codec(), parts.jobInterceptors(), transactions(audit), events),
                 parts.jobScheduler(),
                 Objects.requireNonNull(handlers),
                 ownership,
                 completer);
+        vacuum = settings.vacuum()
+                ? new Vacuum(new JobsTable(parts.dataSource(), parts.schema()), localQueue, outage)
+                : null;
         fetchLoop = new FetchLoop(
                 id,
                 store,
@@ -135,6 +143,7 @@ final class RunningWorker {
                 continuations,
                 ownership,
                 settings.pollInterval(),
+                new ClaimFloor(() -> vacuum != null && vacuum.isForbidden()),
                 events,
                 outage);
         continuations.connect(executor::submit);
@@ -163,9 +172,6 @@ final class RunningWorker {
                 () -> executor.runningFor(Sweep.longRun()),
                 events,
                 outage);
-        vacuum = settings.vacuum()
-                ? new Vacuum(new JobsTable(parts.dataSource(), parts.schema()), localQueue, outage)
-                : null;
         cron = parts.cron().isEmpty()
                 ? null
                 : new CronScheduler(
@@ -183,6 +189,29 @@ final class RunningWorker {
         return id;
     }
 
+    WorkerStatus status() {
+        LocalQueue.Load load = localQueue.load();
+        List<String> dead = services()
+                .filter(BackgroundService::isDead)
+                .map(BackgroundService::name)
+                .toList();
+        return new WorkerStatus(
+                id,
+                load.running(),
+                load.waiting(),
+                Math.max(0, parts.settings().concurrency() - load.running()),
+                listener.isListening(),
+                heartbeat.sinceBeat(),
+                fetchLoop.sinceSuccess(),
+                dead,
+                outage.isPresent());
+    }
+
+    private Stream<BackgroundService> services() {
+        return Stream.of(heartbeat, fence, completer, listener, fetchLoop, sweep, vacuum, cron)
+                .filter(Objects::nonNull);
+    }
+
     void publish(WorkerEvent event) {
         events.publish(event);
     }
@@ -194,6 +223,7 @@ final class RunningWorker {
                 parts.schema().name(),
                 parts.settings().concurrency(),
                 parts.tasks().identifiers());
+        events.start();
         heartbeat.start();
         fence.start();
         completer.start();
@@ -216,6 +246,7 @@ final class RunningWorker {
                 return;
             }
             log.info("Worker {} stops", id);
+            events.publish(new WorkerEvent.WorkerStopping(id));
             fence.stop(SERVICE_STOP_LIMIT);
             stopClaiming();
             finishAndFlush(parts.settings().shutdownGracePeriod());
@@ -272,6 +303,7 @@ final class RunningWorker {
         }
         ended = true;
         events.publish(new WorkerEvent.WorkerStopped(id));
+        events.close(EVENTS_LIMIT);
     }
 
     private void finishAndFlush(Duration grace) {
@@ -298,6 +330,7 @@ final class RunningWorker {
     }
 
     long runOnce() throws InterruptedException {
+        events.start();
         heartbeat.start();
         completer.start();
         try {
@@ -311,7 +344,7 @@ final class RunningWorker {
                 long settled = localQueue.settledInTotal();
                 boolean idle = localQueue.isIdle();
                 int free = localQueue.free();
-                List<Job> jobs = free == 0 ? List.of() : store.claim(tasks, free, localQueue::runOf);
+                List<Job> jobs = free == 0 ? List.of() : store.claim(tasks, free, localQueue::runOf, null);
                 if (!jobs.isEmpty()) {
                     executor.submit(jobs);
                 } else if (idle) {
@@ -335,8 +368,10 @@ final class RunningWorker {
     private void onMigration(String announcement, Runnable onBreakingMigration) {
         try {
             JsonNode json = new JsonMapper().readTree(announcement);
-            if (json.path("breaking").asBoolean(false)
-                    && json.path("migrationNumber").asInt(0) > 20) {
+            int number = json.path("migrationNumber").asInt(0);
+            boolean breaking = json.path("breaking").asBoolean(false) && number > 20;
+            events.publish(new WorkerEvent.SchemaMigrated(id, number, breaking));
+            if (breaking) {
                 log.error(
                         "Schema {} is being migrated by a newer Graphile Worker: {}",
                         parts.schema().name(),

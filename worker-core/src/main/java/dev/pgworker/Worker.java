@@ -24,11 +24,13 @@ import dev.pgworker.crontab.PlannedCronAdmin;
 import dev.pgworker.event.WorkerEvent;
 import dev.pgworker.event.WorkerEventListener;
 import dev.pgworker.job.JobScheduler;
+import dev.pgworker.job.ScheduleInterceptor;
 import dev.pgworker.job.Task;
 import dev.pgworker.schema.WorkerSchema;
 import dev.pgworker.store.CrontabControl;
 import dev.pgworker.task.BatchTaskHandler;
 import dev.pgworker.task.ForbiddenFlags;
+import dev.pgworker.task.JobInterceptor;
 import dev.pgworker.task.JobRecoveryHandler;
 import dev.pgworker.task.PayloadCodec;
 import dev.pgworker.task.TaskHandler;
@@ -48,7 +50,8 @@ public final class Worker implements AutoCloseable {
 
     private final WorkerParts parts;
 
-    @GuardedBy("this") private @Nullable RunningWorker running;
+    /** Written under the lock, read without it: a stop takes long, and whoever asks meanwhile must not wait. */
+    private volatile @Nullable RunningWorker running;
 
     @GuardedBy("this") private boolean advised;
 
@@ -136,7 +139,7 @@ public final class Worker implements AutoCloseable {
     }
 
     /** Returns true between start and stop. */
-    public synchronized boolean isRunning() {
+    public boolean isRunning() {
         return running != null;
     }
 
@@ -157,8 +160,15 @@ public final class Worker implements AutoCloseable {
     }
 
     /** Returns the id under which the running worker locks jobs, or null if it does not run. */
-    public synchronized @Nullable String id() {
-        return running == null ? null : running.id();
+    public @Nullable String id() {
+        RunningWorker current = running;
+        return current == null ? null : current.id();
+    }
+
+    /** Returns how the running worker does, or null if it does not run. Takes microseconds and never waits. */
+    public @Nullable WorkerStatus status() {
+        RunningWorker current = running;
+        return current == null ? null : current.status();
     }
 
     /**
@@ -194,6 +204,9 @@ public final class Worker implements AutoCloseable {
         private ForbiddenFlags forbiddenFlags = List::of;
         private final List<TaskRegistration> tasks = new ArrayList<>();
         private final List<WorkerEventListener> listeners = new ArrayList<>();
+        private final List<WorkerEventListener> directListeners = new ArrayList<>();
+        private final List<JobInterceptor> jobInterceptors = new ArrayList<>();
+        private final List<ScheduleInterceptor> scheduleInterceptors = new ArrayList<>();
         private final List<CronItem> cronItems = new ArrayList<>();
         private ZoneId crontabZone = ZoneOffset.UTC;
         private final List<JobRecoveryHandler> recoveryHandlers = new ArrayList<>();
@@ -271,9 +284,33 @@ public final class Worker implements AutoCloseable {
             return this;
         }
 
-        /** Adds a listener. */
+        /** Adds a listener, which is called on {@code worker-events} and never slows the worker down. */
         public Builder listener(WorkerEventListener listener) {
             listeners.add(listener);
+            return this;
+        }
+
+        /**
+         * Adds a listener that is called on the worker's own threads, as each event says, and misses no event. It must
+         * return within microseconds and wait for nothing, or the worker becomes as slow as it.
+         */
+        public Builder directListener(WorkerEventListener listener) {
+            directListeners.add(listener);
+            return this;
+        }
+
+        /** Adds what stands around every run of a handler, inside the interceptors added before. */
+        public Builder jobInterceptor(JobInterceptor interceptor) {
+            jobInterceptors.add(interceptor);
+            return this;
+        }
+
+        /**
+         * Adds what sees the jobs of recurring items before they are added, after the interceptors added before. The
+         * scheduler has its own, see {@link WorkerClient}.
+         */
+        public Builder scheduleInterceptor(ScheduleInterceptor interceptor) {
+            scheduleInterceptors.add(interceptor);
             return this;
         }
 
@@ -330,7 +367,10 @@ public final class Worker implements AutoCloseable {
                     transactionManager,
                     forbiddenFlags,
                     List.copyOf(listeners),
-                    CronPlan.of(Crontab.of(cronItems), crontabZone, usedCodec),
+                    List.copyOf(directListeners),
+                    List.copyOf(jobInterceptors),
+                    CronPlan.of(Crontab.of(cronItems), crontabZone, usedCodec)
+                            .with(List.copyOf(scheduleInterceptors), usedCodec),
                     List.copyOf(recoveryHandlers)));
         }
 

@@ -2,6 +2,7 @@ package dev.pgworker;
 
 import java.time.ZoneOffset;
 import java.util.List;
+import java.util.function.Supplier;
 import javax.sql.DataSource;
 
 import tools.jackson.databind.json.JsonMapper;
@@ -12,6 +13,7 @@ import dev.pgworker.crontab.Crontab;
 import dev.pgworker.crontab.PlannedCronAdmin;
 import dev.pgworker.job.JobAdmin;
 import dev.pgworker.job.JobScheduler;
+import dev.pgworker.job.ScheduleInterceptor;
 import dev.pgworker.recovery.RecoverySettings;
 import dev.pgworker.schema.WorkerSchema;
 import dev.pgworker.store.CrontabControl;
@@ -32,7 +34,21 @@ public final class WorkerClient {
      * @param dataSource the data source whose Spring transactions are joined
      */
     public static JobScheduler jobScheduler(DataSource dataSource, WorkerSchema schema, PayloadCodec codec) {
-        return new JdbcJobScheduler(dataSource, schema, codec);
+        return jobScheduler(dataSource, schema, codec, List::of);
+    }
+
+    /**
+     * Returns a scheduler for the jobs of a schema.
+     *
+     * @param dataSource the data source whose Spring transactions are joined
+     * @param interceptors see every job before it is scheduled, in order; asked for when the first job is added
+     */
+    public static JobScheduler jobScheduler(
+            DataSource dataSource,
+            WorkerSchema schema,
+            PayloadCodec codec,
+            Supplier<List<ScheduleInterceptor>> interceptors) {
+        return new JdbcJobScheduler(dataSource, schema, codec, interceptors);
     }
 
     /**

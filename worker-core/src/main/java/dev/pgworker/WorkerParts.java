@@ -12,6 +12,7 @@ import dev.pgworker.event.WorkerEventListener;
 import dev.pgworker.job.JobScheduler;
 import dev.pgworker.schema.WorkerSchema;
 import dev.pgworker.task.ForbiddenFlags;
+import dev.pgworker.task.JobInterceptor;
 import dev.pgworker.task.JobRecoveryHandler;
 import dev.pgworker.task.PayloadCodec;
 import dev.pgworker.task.TaskRegistry;
@@ -29,5 +30,7 @@ record WorkerParts(
         @Nullable PlatformTransactionManager transactionManager,
         ForbiddenFlags forbiddenFlags,
         List<WorkerEventListener> listeners,
+        List<WorkerEventListener> directListeners,
+        List<JobInterceptor> jobInterceptors,
         CronPlan cron,
         List<JobRecoveryHandler> recoveryHandlers) {}

@@ -199,6 +199,29 @@ class ClaimAheadTest {
         assertThat(claimRuns(3, 4)).containsExactly(ids.get(4), ids.get(5), ids.get(0));
     }
 
+    @Test
+    void aClaimWithAFloorPassesOverEarlierJobsOfItsPriorityOnly() {
+        addAll(6, 0);
+        List<Long> ids = db.sql("select id from {schema}._private_jobs order by id")
+                .query(Long.class)
+                .list();
+        // Two better, three of the floor's priority of which the first is due before it, one worse.
+        int[] priorities = {-1, -2, 0, 0, 0, 3};
+        for (int i = 0; i < 6; i++) {
+            db.sql(
+                            "update {schema}._private_jobs set priority = ?, run_at = timestamptz '2026-01-01' + ? * interval '1 s' where id = ?")
+                    .params(priorities[i], i, ids.get(i))
+                    .update();
+        }
+
+        assertThat(db.sql("""
+                        select id from {schema}.pgworker_claim('w', array(select id from {schema}._private_tasks), 10, null, null, 0,
+                          timestamptz '2026-01-01' + interval '3 s')
+                        """).query(Long.class).list())
+                .containsExactly(ids.get(1), ids.get(0), ids.get(3), ids.get(4), ids.get(5));
+        assertThat(claim()).containsExactly(ids.get(2));
+    }
+
     private List<Long> claimRuns(int wanted, int run) {
         return db.sql("""
                         select id from {schema}.pgworker_claim('w', array(select id from {schema}._private_tasks), ?, null,

@@ -4,15 +4,26 @@ import java.sql.Connection;
 import java.sql.SQLException;
 import java.sql.Statement;
 import java.time.Duration;
+import java.util.List;
+import java.util.concurrent.atomic.AtomicInteger;
 
+import ch.qos.logback.classic.Logger;
+import ch.qos.logback.classic.spi.ILoggingEvent;
+import ch.qos.logback.core.read.ListAppender;
+import com.zaxxer.hikari.HikariConfig;
+import com.zaxxer.hikari.HikariDataSource;
 import org.awaitility.Awaitility;
+import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.extension.RegisterExtension;
+import org.slf4j.LoggerFactory;
 import org.springframework.jdbc.datasource.DelegatingDataSource;
 
+import dev.pgworker.engine.Vacuum;
 import dev.pgworker.job.Task;
 import dev.pgworker.store.JobsTable;
 import dev.pgworker.testing.TestSchema;
+import dev.pgworker.testsupport.TestPostgres;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
@@ -23,13 +34,16 @@ class VacuumTest {
     @RegisterExtension
     final TestSchema db = new TestSchema(10);
 
+    @BeforeEach
+    void noAutovacuum() {
+        db.sql("alter table {schema}._private_jobs set (autovacuum_enabled = off)")
+                .update();
+    }
+
     @Test
     void aWorkerThatFinishesManyJobsVacuumsTheirTable() {
         db.start(db.worker().task(WORK, (n, context) -> {}));
-        db.sql("""
-                        select count(*) from {schema}.add_jobs(array(
-                          select ('work', '1', null, null, null, null, null, null)::{schema}.job_spec from generate_series(1, 25000)))
-                        """).query(Long.class).single();
+        add(25_000, 1, "now()");
 
         Awaitility.await()
                 .atMost(Duration.ofSeconds(60))
@@ -72,6 +86,61 @@ class VacuumTest {
                 statement.execute("drop role " + role);
             }
         }
+    }
+
+    @Test
+    void aWorkerWhoseRoleMayNotVacuumSaysSoOnceAndRunsEarlierJobsAllTheSame() {
+        String role = db.schema().name() + "_worker";
+        for (String statement : List.of(
+                "create role " + role,
+                "grant usage on schema {schema} to " + role,
+                "grant select, insert, update, delete on all tables in schema {schema} to " + role,
+                "grant all on all sequences in schema {schema} to " + role)) {
+            db.sql(statement).update();
+        }
+        HikariConfig config = TestSchema.poolConfig(TestPostgres.jdbcUrl(), 10);
+        config.setConnectionInitSql("set role " + role);
+        ListAppender<ILoggingEvent> log = new ListAppender<>();
+        log.start();
+        Logger logger = (Logger) LoggerFactory.getLogger(Vacuum.class);
+        logger.addAppender(log);
+        try (HikariDataSource asRole = new HikariDataSource(config)) {
+            AtomicInteger late = new AtomicInteger();
+            Worker worker = Worker.builder(asRole)
+                    .schema(db.schema())
+                    .settings(WorkerSettings.builder().concurrency(2).build())
+                    .task(WORK, (n, context) -> {
+                        if (n == 2) {
+                            late.incrementAndGet();
+                        }
+                    })
+                    .build();
+            worker.start();
+            try {
+                add(25_000, 1, "now()");
+                Awaitility.await().atMost(Duration.ofSeconds(60)).until(() -> !log.list.isEmpty());
+                add(40_000, 1, "now()");
+                add(100, 2, "now() - interval '1 hour'");
+                Awaitility.await().atMost(Duration.ofSeconds(60)).until(() -> db.jobs() == 0);
+            } finally {
+                worker.stop();
+            }
+            assertThat(late).hasValue(100);
+            assertThat(log.list).hasSize(1);
+            assertThat(log.list.get(0).getFormattedMessage()).contains("may not VACUUM");
+            assertThat(vacuums()).isZero();
+        } finally {
+            logger.detachAppender(log);
+            db.sql("drop owned by " + role).update();
+            db.sql("drop role " + role).update();
+        }
+    }
+
+    private void add(int amount, int payload, String runAt) {
+        db.sql("select count(*) from {schema}.add_jobs(array(select ('work', '" + payload + "', null, " + runAt
+                        + ", null, null, null, null)::{schema}.job_spec from generate_series(1, " + amount + ")))")
+                .query(Long.class)
+                .single();
     }
 
     private long vacuums() {

@@ -49,7 +49,7 @@ final class CronJobs {
         List<Execution> executions = new ArrayList<>();
         for (Due one : due) {
             latest.put(one.item().identifier(), one.tick());
-            executions.add(plan.execution(one.item(), one.tick(), backfilled));
+            addIntercepted(plan.execution(one.item(), one.tick(), backfilled), executions);
         }
         CrontabStore.Result result = store.execute(executions);
         result.failed().forEach((identifier, error) -> {
@@ -66,5 +66,18 @@ final class CronJobs {
                             new WorkerEvent.CronJobSkipped(workerId, execution.identifier(), execution.tick())));
         }
         return result.failed().keySet();
+    }
+
+    /** Adds what interceptors make of an execution; one that they refuse fails alone, and is not tried again. */
+    private void addIntercepted(Execution execution, List<Execution> executions) {
+        try {
+            Execution intercepted = plan.intercepted(execution);
+            if (intercepted != null) {
+                executions.add(intercepted);
+            }
+        } catch (RuntimeException e) {
+            log.error("Cron item {} is refused for {}", execution.identifier(), execution.tick(), e);
+            events.publish(new WorkerEvent.CronJobFailed(workerId, execution.identifier(), execution.tick(), e));
+        }
     }
 }

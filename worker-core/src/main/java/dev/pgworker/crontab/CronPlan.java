@@ -11,11 +11,13 @@ import java.util.Locale;
 import java.util.Map;
 import java.util.Objects;
 
+import org.jspecify.annotations.Nullable;
 import tools.jackson.databind.DeserializationFeature;
 import tools.jackson.databind.JsonNode;
 import tools.jackson.databind.json.JsonMapper;
 import tools.jackson.databind.node.ObjectNode;
 
+import dev.pgworker.job.ScheduleInterceptor;
 import dev.pgworker.store.CrontabStore.Execution;
 import dev.pgworker.task.PayloadCodec;
 
@@ -32,10 +34,22 @@ public final class CronPlan {
 
     private final List<CronItem> items;
     private final Map<String, ObjectNode> payloads;
+    private final @Nullable CronInterception interception;
 
-    private CronPlan(List<CronItem> items, Map<String, ObjectNode> payloads) {
+    private CronPlan(List<CronItem> items, Map<String, ObjectNode> payloads, @Nullable CronInterception interception) {
         this.items = items;
         this.payloads = payloads;
+        this.interception = interception;
+    }
+
+    /** Returns this plan with interceptors that see every job before it is added. */
+    public CronPlan with(List<ScheduleInterceptor> interceptors, PayloadCodec codec) {
+        return interceptors.isEmpty() ? this : new CronPlan(items, payloads, new CronInterception(interceptors, codec));
+    }
+
+    /** Returns what is to be executed in the place of an execution; null for nothing. */
+    @Nullable Execution intercepted(Execution execution) {
+        return interception == null ? execution : interception.of(execution);
     }
 
     /**
@@ -49,7 +63,7 @@ public final class CronPlan {
         crontab.items().forEach(item -> payloads.put(item.identifier(), payload(item, codec)));
         List<CronItem> items =
                 crontab.items().stream().map(item -> item.withDefaultZone(zone)).toList();
-        return new CronPlan(items, payloads);
+        return new CronPlan(items, payloads, null);
     }
 
     private static ObjectNode payload(CronItem item, PayloadCodec codec) {

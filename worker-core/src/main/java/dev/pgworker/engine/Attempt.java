@@ -14,6 +14,10 @@ import dev.pgworker.task.JobContext;
 final class Attempt implements JobContext {
 
     private final Job job;
+
+    /** The job with the payload that interceptors let the handler see. */
+    private volatile Job shown;
+
     private final String workerId;
     private final JobScheduler jobScheduler;
     private final Ownership ownership;
@@ -30,13 +34,24 @@ final class Attempt implements JobContext {
     Attempt(Job job, String workerId, JobScheduler jobScheduler, Ownership ownership) {
         this.ownership = ownership;
         this.job = job;
+        this.shown = job;
         this.workerId = workerId;
         this.jobScheduler = jobScheduler;
     }
 
     @Override
     public Job job() {
+        return shown;
+    }
+
+    /** Returns the job as it was claimed. */
+    Job claimed() {
         return job;
+    }
+
+    /** Changes the payload that the handler sees. */
+    void show(String payload) {
+        shown = job.withPayload(payload);
     }
 
     @Override
@@ -78,20 +93,24 @@ final class Attempt implements JobContext {
         return timedOut;
     }
 
-    /** Interrupts the handler, if it still runs, because the worker stops. */
-    synchronized void interruptToStop() {
-        if (thread != null) {
-            stopping = true;
-            thread.interrupt();
+    /** Interrupts the handler because the worker stops; returns false if it has ended. */
+    synchronized boolean interruptToStop() {
+        if (thread == null) {
+            return false;
         }
+        stopping = true;
+        thread.interrupt();
+        return true;
     }
 
-    /** Interrupts the handler, if it still runs, because its time is over. */
-    synchronized void interruptOnTimeout() {
-        if (thread != null) {
-            timedOut = true;
-            thread.interrupt();
+    /** Interrupts the handler because its time is over; returns false if it has ended. */
+    synchronized boolean interruptOnTimeout() {
+        if (thread == null) {
+            return false;
         }
+        timedOut = true;
+        thread.interrupt();
+        return true;
     }
 
     /** Returns true for the first caller only, who decides the outcome. No interrupt arrives afterwards. */

@@ -6,6 +6,7 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.Set;
 import java.util.concurrent.atomic.AtomicBoolean;
+import java.util.function.Supplier;
 
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
@@ -37,6 +38,7 @@ public final class FetchLoop extends BackgroundService {
     private final Continuations continuations;
     private final Ownership ownership;
     private final long pollNanos;
+    private final ClaimFloor floor;
     private final WorkerEvents events;
 
     /** Set by any thread when the database may hold a due job that the last claim did not see. */
@@ -59,6 +61,7 @@ public final class FetchLoop extends BackgroundService {
             Continuations continuations,
             Ownership ownership,
             Duration pollInterval,
+            ClaimFloor floor,
             WorkerEvents events,
             Outage outage) {
         // The one thread that keeps an application alive which does nothing but work.
@@ -72,6 +75,7 @@ public final class FetchLoop extends BackgroundService {
         this.continuations = continuations;
         this.ownership = ownership;
         this.pollNanos = pollInterval.toNanos();
+        this.floor = floor;
         this.events = events;
     }
 
@@ -119,9 +123,7 @@ public final class FetchLoop extends BackgroundService {
         pollAt = System.nanoTime() + pollNanos;
         if (first) {
             log.debug("Tasks and their ids: {}", learned.identifiers());
-            if (events.isWatched()) {
-                events.publish(new WorkerEvent.WorkerStarted(workerId, identifiers));
-            }
+            publish(() -> new WorkerEvent.WorkerStarted(workerId, identifiers));
         }
     }
 
@@ -132,12 +134,22 @@ public final class FetchLoop extends BackgroundService {
         }
         long before = System.nanoTime();
         List<Job> jobs = new ArrayList<>();
+        publish(() -> new WorkerEvent.FetchStarted(workerId, wanted));
         // If this throws, whether something is due is still unknown.
-        audit.during(() -> {
-            jobs.addAll(store.claim(served, wanted, localQueue::runOf));
-            executor.submit(jobs);
-        });
-        if (jobs.size() < wanted) {
+        try {
+            audit.during(() -> {
+                jobs.addAll(store.claim(served, wanted, localQueue::runOf, floor.current()));
+                executor.submit(jobs);
+            });
+        } catch (SQLException | RuntimeException e) {
+            publish(() -> new WorkerEvent.FetchFailed(workerId, e));
+            throw e;
+        }
+        publish(() -> jobs.isEmpty()
+                ? new WorkerEvent.FetchEmpty(workerId)
+                : new WorkerEvent.JobsFetched(workerId, jobs.size()));
+        boolean lookedAtAll = floor.claimed(jobs, wanted);
+        if (jobs.size() < wanted && lookedAtAll) {
             Duration untilDue = store.nextDue(served, Duration.ofNanos(System.nanoTime() - before));
             dueAt = untilDue == null || untilDue.toNanos() > pollNanos
                     ? Long.MAX_VALUE
@@ -145,5 +157,11 @@ public final class FetchLoop extends BackgroundService {
             mayHaveDue = false;
         }
         localQueue.othersWait(mayHaveDue);
+    }
+
+    private void publish(Supplier<WorkerEvent> event) {
+        if (events.isWatched()) {
+            events.publish(event.get());
+        }
     }
 }

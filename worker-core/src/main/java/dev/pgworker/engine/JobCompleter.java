@@ -248,15 +248,17 @@ public final class JobCompleter extends BackgroundService {
 
     private void report(Finished f, boolean lost) {
         if (lost) {
-            log.warn("{} is not held by this worker any more; its outcome is not recorded", f.job);
+            named(f.job, () -> log.warn("{} is not held by this worker any more; its outcome is not recorded", f.job));
             publish(() -> new WorkerEvent.JobLost(workerId, f.job));
         } else if (f.outcome instanceof JobOutcome.Failure failure) {
             boolean permanently = failure.permanently() || f.job.attempts() >= f.job.maxAttempts();
-            if (permanently) {
-                log.error("{} failed permanently", f.job, failure.error());
-            } else {
-                log.warn("{} failed and will be retried", f.job, failure.error());
-            }
+            named(f.job, () -> {
+                if (permanently) {
+                    log.error("{} failed permanently", f.job, failure.error());
+                } else {
+                    log.warn("{} failed and will be retried", f.job, failure.error());
+                }
+            });
             publish(() -> new WorkerEvent.JobFailed(workerId, f.job, failure.error(), permanently));
         } else if (f.outcome instanceof JobOutcome.Snoozed) {
             log.debug("{} is snoozed", f.job);
@@ -267,6 +269,16 @@ public final class JobCompleter extends BackgroundService {
         } else {
             log.debug("{} succeeded", f.job);
             publish(() -> new WorkerEvent.JobCompleted(workerId, f.job));
+        }
+    }
+
+    /** Logs with the job in the logging context, as while its handler ran. */
+    private void named(Job job, Runnable logging) {
+        JobMdc.put(job, workerId);
+        try {
+            logging.run();
+        } finally {
+            JobMdc.clear();
         }
     }
 

@@ -121,7 +121,7 @@ public final class JobExecutor {
         Attempt attempt = new Attempt(job, workerId, jobScheduler, ownership);
         running.add(attempt);
         if (interrupting) {
-            attempt.interruptToStop();
+            interruptToStop(attempt);
         }
         Future<?> deadline = deadline(attempt);
         JobOutcome outcome = run(attempt);
@@ -133,6 +133,7 @@ public final class JobExecutor {
         Thread.interrupted();
         running.remove(attempt);
         if (mine) {
+            runner.report(attempt, outcome);
             completer.submit(job, outcome);
         } else {
             log.info("The handler of {} has ended {} s after it began", attempt, attempt.nanos() / 1_000_000_000);
@@ -150,7 +151,7 @@ public final class JobExecutor {
     }
 
     private @Nullable Future<?> deadline(Attempt attempt) {
-        Duration timeout = runner.options(attempt.job()).timeout();
+        Duration timeout = runner.options(attempt.claimed()).timeout();
         if (timeout == null) {
             return null;
         }
@@ -158,11 +159,19 @@ public final class JobExecutor {
     }
 
     private void timeOut(Attempt attempt, Duration timeout) {
-        attempt.interruptOnTimeout();
+        if (attempt.interruptOnTimeout()) {
+            runner.reportInterrupt(attempt, true);
+        }
         Future<?> unused = timer.schedule(
                 () -> abandon(attempt, JobOutcome.Failure.of(new JobTimeoutException(timeout, null))),
                 AFTER_TIMEOUT.toNanos(),
                 TimeUnit.NANOSECONDS);
+    }
+
+    private void interruptToStop(Attempt attempt) {
+        if (attempt.interruptToStop()) {
+            runner.reportInterrupt(attempt, false);
+        }
     }
 
     /** Decides the outcome of an attempt whose handler does not react, and lets another runner take its place. */
@@ -171,8 +180,9 @@ public final class JobExecutor {
             log.warn(
                     "{} ignores its interruption; the worker goes on without it while its handler still runs", attempt);
             running.remove(attempt);
-            completer.submit(attempt.job(), outcome);
-            if (localQueue.replaceRunner(attempt.job(), attempt.nanos())) {
+            runner.report(attempt, outcome);
+            completer.submit(attempt.claimed(), outcome);
+            if (localQueue.replaceRunner(attempt.claimed(), attempt.nanos())) {
                 startRunner();
             }
         }
@@ -220,7 +230,7 @@ public final class JobExecutor {
     /** Interrupts all running handlers, and those that are just beginning, because the worker may not go on with them. */
     public void interruptAll() {
         interrupting = true;
-        running.forEach(Attempt::interruptToStop);
+        running.forEach(this::interruptToStop);
     }
 
     /** Returns true if a job runs that has one of the flags. */

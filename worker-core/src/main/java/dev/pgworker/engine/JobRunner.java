@@ -1,6 +1,8 @@
 package dev.pgworker.engine;
 
 import java.time.Duration;
+import java.time.Instant;
+import java.util.List;
 import java.util.Objects;
 
 import org.jspecify.annotations.Nullable;
@@ -13,6 +15,7 @@ import dev.pgworker.job.Job;
 import dev.pgworker.store.JobStore.When;
 import dev.pgworker.task.BatchResult;
 import dev.pgworker.task.JobControlException;
+import dev.pgworker.task.JobInterceptor;
 import dev.pgworker.task.JobTimeoutException;
 import dev.pgworker.task.PayloadCodec;
 import dev.pgworker.task.RetryPolicy;
@@ -28,15 +31,22 @@ public final class JobRunner {
     private final TaskRegistry tasks;
     private final PayloadCodec codec;
     private final @Nullable HandlerTransactions transactions;
+    private final List<JobInterceptor> interceptors;
     private final WorkerEvents events;
 
     /**
      * Creates a runner for the given tasks.
      *
+     * @param interceptors stand around every run, the first one outermost
      * @param transactions runs transactional handlers; null if there are none
      */
     public JobRunner(
-            TaskRegistry tasks, PayloadCodec codec, @Nullable HandlerTransactions transactions, WorkerEvents events) {
+            TaskRegistry tasks,
+            PayloadCodec codec,
+            List<JobInterceptor> interceptors,
+            @Nullable HandlerTransactions transactions,
+            WorkerEvents events) {
+        this.interceptors = interceptors;
         this.tasks = tasks;
         this.codec = codec;
         this.transactions = transactions;
@@ -51,18 +61,25 @@ public final class JobRunner {
 
     /** Runs on the handler's thread; whatever the handler throws is an outcome. */
     JobOutcome run(Attempt attempt) {
-        if (events.isWatched()) {
-            events.publish(new WorkerEvent.JobStarted(attempt.workerId(), attempt.job()));
-        }
-        TaskOptions options = options(attempt.job());
+        JobMdc.put(attempt.claimed(), attempt.workerId());
         try {
-            TaskRegistration task = tasks.find(attempt.job().taskIdentifier());
+            return runNamed(attempt);
+        } finally {
+            JobMdc.clear();
+        }
+    }
+
+    private JobOutcome runNamed(Attempt attempt) {
+        reportStart(attempt);
+        TaskOptions options = options(attempt.claimed());
+        try {
+            TaskRegistration task = tasks.find(attempt.claimed().taskIdentifier());
             if (task == null) {
                 throw new IllegalStateException(
-                        "No handler for task \"" + attempt.job().taskIdentifier() + "\"");
+                        "No handler for task \"" + attempt.claimed().taskIdentifier() + "\"");
             }
             if (options.transactional()) {
-                return Objects.requireNonNull(transactions).run(attempt.job(), () -> work(task, attempt));
+                return Objects.requireNonNull(transactions).run(attempt.claimed(), () -> work(task, attempt));
             }
             return work(task, attempt);
         } catch (Throwable e) {
@@ -70,9 +87,39 @@ public final class JobRunner {
         }
     }
 
+    private void reportStart(Attempt attempt) {
+        if (events.isWatched()) {
+            Duration waited = Duration.between(attempt.claimed().runAt(), Instant.now());
+            events.publish(new WorkerEvent.JobStarted(
+                    attempt.workerId(), attempt.claimed(), waited.isNegative() ? Duration.ZERO : waited));
+        }
+    }
+
+    /** Tells how an attempt ended whose outcome is decided. */
+    void report(Attempt attempt, JobOutcome outcome) {
+        if (!events.isWatched()) {
+            return;
+        }
+        Duration took = Duration.ofNanos(attempt.nanos());
+        if (outcome instanceof JobOutcome.Success || outcome instanceof JobOutcome.Committed) {
+            events.publish(new WorkerEvent.JobSucceeded(attempt.workerId(), attempt.claimed(), took));
+        } else if (outcome instanceof JobOutcome.Failure failure) {
+            events.publish(new WorkerEvent.JobErrored(attempt.workerId(), attempt.claimed(), failure.error(), took));
+        } else {
+            events.publish(new WorkerEvent.JobEnded(attempt.workerId(), attempt.claimed(), took));
+        }
+    }
+
+    /** Tells that a running handler has been interrupted. */
+    void reportInterrupt(Attempt attempt, boolean timedOut) {
+        if (events.isWatched()) {
+            events.publish(new WorkerEvent.JobInterrupted(attempt.workerId(), attempt.claimed(), timedOut));
+        }
+    }
+
     /** Calls the handler; a timeout that it swallowed is a failure all the same. */
     private JobOutcome work(TaskRegistration task, Attempt attempt) throws Exception {
-        BatchResult result = task.run(attempt, codec);
+        BatchResult result = new InterceptedRun(interceptors, 0, task, attempt, codec).proceed();
         if (attempt.isTimedOut()) {
             throw new JobTimeoutException(Objects.requireNonNull(task.options().timeout()), null);
         }
@@ -88,7 +135,7 @@ public final class JobRunner {
                 failed++;
             }
         }
-        String rest = codec.failedItems(attempt.job(), result);
+        String rest = codec.failedItems(attempt.claimed(), result);
         if (first == null) {
             return JobOutcome.Success.INSTANCE;
         }
@@ -107,7 +154,7 @@ public final class JobRunner {
     }
 
     private static JobOutcome failure(Attempt attempt, TaskOptions options, Throwable e, @Nullable String rest) {
-        Job job = attempt.job();
+        Job job = attempt.claimed();
         if (attempt.isStopping()) {
             return new JobOutcome.Returned(true, rest);
         }

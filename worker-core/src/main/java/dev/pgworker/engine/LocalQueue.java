@@ -431,6 +431,19 @@ public final class LocalQueue {
         return unstarted;
     }
 
+    /**
+     * How much a worker has to do.
+     *
+     * @param running jobs whose handler runs
+     * @param waiting claimed jobs that wait for a handler
+     */
+    public record Load(int running, int waiting) {}
+
+    /** Returns how much the worker has to do. */
+    public synchronized Load load() {
+        return new Load(running, waiting);
+    }
+
     /** Returns true if there is no claimed job whose outcome is still to be written. */
     public synchronized boolean isIdle() {
         return unsettled.isEmpty();

@@ -43,6 +43,9 @@ public final class NotificationListener extends BackgroundService {
     private final Consumer<String> onMigrate;
     private final WorkerEvents events;
 
+    /** Written by the thread. */
+    private volatile boolean listening;
+
     // Owned by the thread.
     private @Nullable Connection connection;
     private long checkAt;
@@ -89,6 +92,7 @@ public final class NotificationListener extends BackgroundService {
     }
 
     private void connect() throws SQLException {
+        events.publish(new WorkerEvent.ListenerConnecting(workerId));
         Connection fresh = dataSource.getConnection();
         connection = fresh;
         if (!fresh.getAutoCommit()) {
@@ -97,6 +101,7 @@ public final class NotificationListener extends BackgroundService {
         try (Statement statement = fresh.createStatement()) {
             statement.execute("listen \"" + JOBS_INSERT + "\"; listen \"" + WORKER_MIGRATE + "\"");
         }
+        listening = true;
         disconnectedReported = false;
         checkAt = System.nanoTime() + CHECK_NANOS;
         log.debug("Listening for jobs");
@@ -138,7 +143,13 @@ public final class NotificationListener extends BackgroundService {
         disconnect();
     }
 
+    /** Returns true while notifications arrive, as far as is known. */
+    public boolean isListening() {
+        return listening;
+    }
+
     private void disconnect() {
+        listening = false;
         Connection current = connection;
         connection = null;
         if (current == null) {

@@ -33,8 +33,9 @@ public final class Vacuum extends BackgroundService {
     private final JobsTable table;
     private final LocalQueue localQueue;
 
+    private volatile boolean forbidden;
+
     // Owned by the thread.
-    private boolean mayVacuum;
     private boolean knowsWhetherItMay;
     private long finishedBefore;
     private long intervalNanos = SHORTEST_INTERVAL.toNanos();
@@ -44,6 +45,11 @@ public final class Vacuum extends BackgroundService {
         super("worker-vacuum", true, outage);
         this.table = table;
         this.localQueue = localQueue;
+    }
+
+    /** Returns true once this worker has wanted to vacuum and found that its role may not. May be called from any thread. */
+    public boolean isForbidden() {
+        return forbidden;
     }
 
     /** Ends a vacuum that runs, so that the stop need not wait for it. */
@@ -71,16 +77,16 @@ public final class Vacuum extends BackgroundService {
 
     private boolean isAllowed() throws SQLException {
         if (!knowsWhetherItMay) {
-            mayVacuum = table.mayVacuum();
+            forbidden = !table.mayVacuum();
             knowsWhetherItMay = true;
-            if (!mayVacuum) {
+            if (forbidden) {
                 log.info(
-                        "The role of this worker may not VACUUM the table of jobs. Under a sustained load claims get slower"
-                                + " until autovacuum comes. Let the role own the table, or, from PostgreSQL 17 on, grant it"
-                                + " MAINTAIN");
+                        "The role of this worker may not VACUUM the table of jobs. While many jobs are finished, claims"
+                                + " pass over jobs due before the last ones for up to a second at a time instead. Let the role"
+                                + " own the table, or, from PostgreSQL 17 on, grant it MAINTAIN");
             }
         }
-        return mayVacuum;
+        return !forbidden;
     }
 
     private void vacuum() {

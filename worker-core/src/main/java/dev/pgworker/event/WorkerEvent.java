@@ -7,11 +7,24 @@ import java.util.Set;
 
 import dev.pgworker.job.Job;
 
-/** Something that happened in a worker. Each event says on which thread it is published. */
+/**
+ * Something that happened in a worker. Each event says on which thread it happened, and in which order those of a thread
+ * follow each other; listeners receive it on another one unless they are direct.
+ */
 public sealed interface WorkerEvent {
 
     /** Returns the id of the worker in which it happened, as {@code locked_by} has it. */
     String workerId();
+
+    /** Something that happened to one job. */
+    sealed interface OfJob extends WorkerEvent {
+
+        /** Returns the job as it was claimed, with its payload. */
+        Job job();
+    }
+
+    /** Something that happened while recurring jobs were scheduled. */
+    sealed interface OfCron extends WorkerEvent {}
 
     /**
      * The worker knows its tasks' ids and looks for jobs. Published on {@code worker-fetch}.
@@ -20,8 +33,29 @@ public sealed interface WorkerEvent {
      */
     record WorkerStarted(String workerId, Set<String> tasks) implements WorkerEvent {}
 
+    /** The worker begins to stop: nothing is claimed any more. Published on the thread that stops it. */
+    record WorkerStopping(String workerId) implements WorkerEvent {}
+
     /** Everything has ended and the worker is deregistered. Published on the thread that stopped it. */
     record WorkerStopped(String workerId) implements WorkerEvent {}
+
+    /**
+     * Listeners were too slow, and events were thrown away before this one. Published on {@code worker-events}.
+     *
+     * @param count how many
+     */
+    record EventsDropped(String workerId, long count) implements WorkerEvent {}
+
+    /**
+     * Another program has announced that it migrates the schema. Published on {@code worker-listen}.
+     *
+     * @param migration the number that the announcement gives, or 0 if it gives none
+     * @param breaking whether this worker cannot go on, and therefore stops
+     */
+    record SchemaMigrated(String workerId, int migration, boolean breaking) implements WorkerEvent {}
+
+    /** The listener is about to ask for its connection. Published on {@code worker-listen}, at each attempt. */
+    record ListenerConnecting(String workerId) implements WorkerEvent {}
 
     /** Notifications arrive from here on. Published on {@code worker-listen}. */
     record ListenerConnected(String workerId) implements WorkerEvent {}
@@ -29,21 +63,78 @@ public sealed interface WorkerEvent {
     /** The listener lost its connection or got none. Published on {@code worker-listen}, once an outage. */
     record ListenerDisconnected(String workerId, Exception error) implements WorkerEvent {}
 
-    /** A handler is about to be called. Published on the handler's thread. */
-    record JobStarted(String workerId, Job job) implements WorkerEvent {}
+    /**
+     * The worker is about to claim jobs. Published on {@code worker-fetch}.
+     *
+     * @param wanted how many at most
+     */
+    record FetchStarted(String workerId, int wanted) implements WorkerEvent {}
+
+    /**
+     * Jobs have been claimed; the next of a named queue, which the completion of the one before claims, are not among
+     * them. Published on {@code worker-fetch}.
+     *
+     * @param count how many, at least one
+     */
+    record JobsFetched(String workerId, int count) implements WorkerEvent {}
+
+    /** No job could be claimed. Published on {@code worker-fetch}. */
+    record FetchEmpty(String workerId) implements WorkerEvent {}
+
+    /** Claiming failed and is tried again. Published on {@code worker-fetch}, at each attempt. */
+    record FetchFailed(String workerId, Exception error) implements WorkerEvent {}
+
+    /**
+     * A handler is about to be called. Published on the handler's thread.
+     *
+     * @param waited the time since the job was due, by this JVM's clock; not negative
+     */
+    record JobStarted(String workerId, Job job, Duration waited) implements OfJob {}
+
+    /**
+     * The handler returned, or its transaction has been committed; the row is still to be deleted, or is already. Published
+     * on the handler's thread.
+     *
+     * @param took how long the attempt took
+     */
+    record JobSucceeded(String workerId, Job job, Duration took) implements OfJob {}
+
+    /**
+     * The handler failed; what becomes of the job is still to be written. Published on the handler's thread, or on
+     * {@code worker-timeout} if the handler goes on although its time is over.
+     *
+     * @param took how long the attempt took
+     */
+    record JobErrored(String workerId, Job job, Throwable error, Duration took) implements OfJob {}
+
+    /**
+     * The handler ended in another way than by success or failure: it put the job off, the worker stops, or the job turned
+     * out to be another worker's. {@link JobSnoozed}, {@link JobReturned} or {@link JobLost} follows. Published on the
+     * handler's thread, or on the thread that stops the worker if the handler goes on.
+     *
+     * @param took how long the attempt took
+     */
+    record JobEnded(String workerId, Job job, Duration took) implements OfJob {}
+
+    /**
+     * A running handler is being interrupted. Published on the thread that stops the worker, or on {@code worker-timeout}.
+     *
+     * @param timedOut whether that is because its time is over, and not because the worker stops
+     */
+    record JobInterrupted(String workerId, Job job, boolean timedOut) implements OfJob {}
 
     /** The job succeeded and its row has been deleted. Published on {@code worker-complete}. */
-    record JobCompleted(String workerId, Job job) implements WorkerEvent {}
+    record JobCompleted(String workerId, Job job) implements OfJob {}
 
     /**
      * The attempt failed and that has been written. Published on {@code worker-complete}.
      *
      * @param permanently whether there are no attempts left
      */
-    record JobFailed(String workerId, Job job, Throwable error, boolean permanently) implements WorkerEvent {}
+    record JobFailed(String workerId, Job job, Throwable error, boolean permanently) implements OfJob {}
 
     /** The handler put the job off, without its attempt being counted. Published on {@code worker-complete}. */
-    record JobSnoozed(String workerId, Job job) implements WorkerEvent {}
+    record JobSnoozed(String workerId, Job job) implements OfJob {}
 
     /**
      * The job was given back without its attempt being counted, because the worker is stopping. Published on
@@ -51,13 +142,13 @@ public sealed interface WorkerEvent {
      *
      * @param started whether its handler had been called
      */
-    record JobReturned(String workerId, Job job, boolean started) implements WorkerEvent {}
+    record JobReturned(String workerId, Job job, boolean started) implements OfJob {}
 
     /**
      * The attempt ended, but the job was not this worker's any more, so that nothing has been written. Published on
      * {@code worker-complete}.
      */
-    record JobLost(String workerId, Job job) implements WorkerEvent {}
+    record JobLost(String workerId, Job job) implements OfJob {}
 
     /**
      * This worker, and no other, has taken a job from a worker that died. Published on {@code worker-sweep}.
@@ -65,14 +156,13 @@ public sealed interface WorkerEvent {
      * @param job as the dead worker had it locked, the interrupted attempt counted
      * @param outcome what has become of it; not {@code SUPERSEDED}
      */
-    record JobRecovered(String workerId, Job job, String deadWorkerId, RecoveryOutcome outcome)
-            implements WorkerEvent {}
+    record JobRecovered(String workerId, Job job, String deadWorkerId, RecoveryOutcome outcome) implements OfJob {}
 
     /**
      * A job that was superseded under its key, or removed, while it ran has lost its worker. It stays as failed
      * permanently, with a text that says so. Published on {@code worker-sweep}.
      */
-    record SupersededJobEnded(String workerId, Job job, String deadWorkerId) implements WorkerEvent {}
+    record SupersededJobEnded(String workerId, Job job, String deadWorkerId) implements OfJob {}
 
     /**
      * This worker has found others dead and deleted their registrations. Published on {@code worker-sweep} after the
@@ -100,7 +190,7 @@ public sealed interface WorkerEvent {
      *
      * @param identifiers of its items
      */
-    record CronStarted(String workerId, Set<String> identifiers) implements WorkerEvent {}
+    record CronStarted(String workerId, Set<String> identifiers) implements OfCron {}
 
     /**
      * This worker, and no other, has added the job of a recurring item. Published on {@code worker-cron}.
@@ -110,7 +200,7 @@ public sealed interface WorkerEvent {
      * @param backfilled whether it was added to make up for a time in which no worker ran
      */
     record CronJobAdded(String workerId, String identifier, Instant timestamp, long jobId, boolean backfilled)
-            implements WorkerEvent {}
+            implements OfCron {}
 
     /**
      * A recurring item was due while it was paused, so that no job has been added and none will be for that minute.
@@ -119,7 +209,7 @@ public sealed interface WorkerEvent {
      * @param identifier of the item
      * @param timestamp the minute for which it was due
      */
-    record CronJobSkipped(String workerId, String identifier, Instant timestamp) implements WorkerEvent {}
+    record CronJobSkipped(String workerId, String identifier, Instant timestamp) implements OfCron {}
 
     /**
      * A minute has come and the items due in it have been executed, by this or another worker. Published on
@@ -128,7 +218,7 @@ public sealed interface WorkerEvent {
      * @param timestamp the minute
      * @param delay how long after its beginning the worker turned to it, by the database's clock
      */
-    record CronTicked(String workerId, Instant timestamp, Duration delay) implements WorkerEvent {}
+    record CronTicked(String workerId, Instant timestamp, Duration delay) implements OfCron {}
 
     /**
      * The wait for a minute ended before it began by the database's clock, and is repeated. Published on
@@ -137,7 +227,7 @@ public sealed interface WorkerEvent {
      * @param timestamp the minute
      * @param early how long before its beginning
      */
-    record CronWokeEarly(String workerId, Instant timestamp, Duration early) implements WorkerEvent {}
+    record CronWokeEarly(String workerId, Instant timestamp, Duration early) implements OfCron {}
 
     /**
      * A recurring item begins to make up for missed minutes, after a time without a worker or because its job could not
@@ -146,10 +236,10 @@ public sealed interface WorkerEvent {
      * @param identifier of the item
      * @param since the first of the minutes in which it may have been due
      */
-    record CronItemBehind(String workerId, String identifier, Instant since) implements WorkerEvent {}
+    record CronItemBehind(String workerId, String identifier, Instant since) implements OfCron {}
 
     /** A recurring item that was behind has made up for it. Published on {@code worker-cron}. */
-    record CronItemCaughtUp(String workerId, String identifier) implements WorkerEvent {}
+    record CronItemCaughtUp(String workerId, String identifier) implements OfCron {}
 
     /**
      * A recurring item's job could not be added; it is tried again every minute, and other items are not affected.
@@ -158,6 +248,5 @@ public sealed interface WorkerEvent {
      * @param identifier of the item
      * @param timestamp the latest minute for which a job is missing
      */
-    record CronJobFailed(String workerId, String identifier, Instant timestamp, Exception error)
-            implements WorkerEvent {}
+    record CronJobFailed(String workerId, String identifier, Instant timestamp, Exception error) implements OfCron {}
 }

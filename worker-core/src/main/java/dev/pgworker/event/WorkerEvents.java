@@ -1,35 +1,56 @@
 package dev.pgworker.event;
 
+import java.time.Duration;
 import java.util.List;
 
-import org.slf4j.Logger;
-import org.slf4j.LoggerFactory;
+import org.jspecify.annotations.Nullable;
 
-/** Hands events to the listeners, in order, and keeps their failures away from the worker. */
+/** Hands a worker's events to the listeners, in order, and keeps their failures and slowness away from the worker. */
 public final class WorkerEvents {
 
-    private static final Logger log = LoggerFactory.getLogger(WorkerEvents.class);
+    private final List<ListenerCall> direct;
+    private final @Nullable EventQueue queue;
 
-    private final List<WorkerEventListener> listeners;
+    /**
+     * Creates the publisher of one worker.
+     *
+     * @param direct listeners that are called by whoever publishes
+     * @param listeners listeners that are called on a thread of their own
+     */
+    public WorkerEvents(String workerId, List<WorkerEventListener> direct, List<WorkerEventListener> listeners) {
+        this.direct = direct.stream().map(ListenerCall::new).toList();
+        this.queue = listeners.isEmpty()
+                ? null
+                : new EventQueue(
+                        workerId, listeners.stream().map(ListenerCall::new).toList());
+    }
 
-    /** Creates a publisher for the given listeners. */
-    public WorkerEvents(List<WorkerEventListener> listeners) {
-        this.listeners = List.copyOf(listeners);
+    /** Begins to deliver; events published before wait. Call once. */
+    public void start() {
+        if (queue != null) {
+            queue.start();
+        }
+    }
+
+    /** Delivers what waits, at most for the given time; nothing published later is delivered. */
+    public void close(Duration limit) {
+        if (queue != null) {
+            queue.close(limit);
+        }
     }
 
     /** Returns false if nobody listens, so that no event need be made. */
     public boolean isWatched() {
-        return !listeners.isEmpty();
+        return queue != null || !direct.isEmpty();
     }
 
-    /** Calls every listener on the calling thread. */
+    /** Calls the direct listeners on the calling thread and queues the event for the others; never waits for them. */
     public void publish(WorkerEvent event) {
-        for (WorkerEventListener listener : listeners) {
-            try {
-                listener.onEvent(event);
-            } catch (RuntimeException | LinkageError e) {
-                log.warn("Listener {} failed on {}", listener.getClass().getName(), event, e);
-            }
+        for (ListenerCall listener : direct) {
+            listener.deliver(event);
+        }
+        if (queue != null) {
+            queue.add(event);
         }
     }
 }

@@ -8,7 +8,7 @@ import org.jspecify.annotations.Nullable;
 /**
  * A job as it stood in the database when it was read: one row of {@code jobs} with its payload.
  *
- * @param id the row's id, unique in the schema and never used again
+ * @param id the row's id, unique in the schema and never used again; 0 if the job has been skipped
  * @param taskIdentifier the name of the task that runs this job
  * @param payload the payload as JSON text
  * @param queueName the named queue whose jobs run one at a time, or null for none
@@ -104,6 +104,32 @@ public record Job(
                 revision,
                 flags,
                 times);
+    }
+
+    /** Returns true if a {@link ScheduleInterceptor} had this job not added, so that there is no row of it. */
+    public boolean isSkipped() {
+        return id == 0;
+    }
+
+    /** Returns this job with another payload. */
+    public Job withPayload(String json) {
+        return new Job(
+                id,
+                taskIdentifier,
+                json,
+                queueName,
+                priority,
+                runAt,
+                attempts,
+                maxAttempts,
+                lastError,
+                createdAt,
+                updatedAt,
+                key,
+                lockedAt,
+                lockedBy,
+                revision,
+                flags);
     }
 
     /** Returns a short description fit for logs: id, task and attempt, and never the payload. */

@@ -6,6 +6,8 @@ import java.util.List;
 import java.util.Optional;
 import java.util.Set;
 
+import org.jspecify.annotations.Nullable;
+
 /**
  * Looks at jobs and changes them by hand.
  *
@@ -63,6 +65,20 @@ public interface JobAdmin {
      * for a million.
      */
     JobCounts count(JobQuery filter);
+
+    /**
+     * Returns the named queues by their names.
+     *
+     * @param after the name after which to begin; null for the first queues
+     * @param limit how many at most, 1 to 1000
+     */
+    List<NamedQueue> queues(@Nullable String after, int limit);
+
+    /**
+     * Tells what there is to do, for a look every few seconds: some milliseconds whatever the number of jobs. Counts up to
+     * 10,000 jobs of a state and takes the planner's statistics for more.
+     */
+    JobBacklog backlog();
 
     /**
      * As {@link #activeWorkers(Duration)}, with {@code worker.recovery.sweep-threshold}.

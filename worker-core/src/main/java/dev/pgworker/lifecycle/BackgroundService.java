@@ -46,6 +46,9 @@ public abstract class BackgroundService {
 
     private volatile boolean stopping;
 
+    /** When a step last succeeded, or the service was started, by {@link System#nanoTime}. */
+    private volatile long succeededAt = System.nanoTime();
+
     /**
      * Creates a service that is not running.
      *
@@ -69,6 +72,7 @@ public abstract class BackgroundService {
         lock.lock();
         try {
             if (thread == null && !stopping) {
+                succeededAt = System.nanoTime();
                 thread = new Thread(this::run, name);
                 thread.setDaemon(daemon);
                 thread.start();
@@ -115,6 +119,26 @@ public abstract class BackgroundService {
         }
     }
 
+    /** Returns the time since a step last succeeded, or since the service was started if none has. */
+    public final Duration sinceSuccess() {
+        return Duration.ofNanos(System.nanoTime() - succeededAt);
+    }
+
+    /** Returns true if the thread was started and has ended although nobody stopped it. */
+    public final boolean isDead() {
+        lock.lock();
+        try {
+            return thread != null && !stopping && !thread.isAlive();
+        } finally {
+            lock.unlock();
+        }
+    }
+
+    /** Returns the thread's name. */
+    public final String name() {
+        return name;
+    }
+
     /** Returns true once {@link #stop} has been called. */
     protected final boolean isStopping() {
         return stopping;
@@ -149,6 +173,7 @@ public abstract class BackgroundService {
         while (!stopping) {
             try {
                 step();
+                succeededAt = System.nanoTime();
                 outage.succeeded(name);
                 backoff.reset();
             } catch (InterruptedException e) {

@@ -3,6 +3,7 @@ package dev.pgworker.recovery;
 import java.sql.SQLException;
 import java.time.Duration;
 
+import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
@@ -31,6 +32,9 @@ public final class Heartbeat extends BackgroundService {
 
     private volatile boolean staysRegistered;
 
+    /** When the last sign of life was written, by {@link System#nanoTime}; 0 before the first. */
+    private volatile long beatAt;
+
     /**
      * Creates the heartbeat of one worker.
      *
@@ -57,10 +61,17 @@ public final class Heartbeat extends BackgroundService {
         if (store.heartbeat(workerId, metadata, !registered)) {
             registered = true;
             lease.renew(sentAt);
+            beatAt = System.nanoTime();
         } else {
             lease.revoke();
         }
         pause(intervalNanos);
+    }
+
+    /** Returns the time since the last sign of life was written; null if none has been. */
+    public @Nullable Duration sinceBeat() {
+        long at = beatAt;
+        return at == 0 ? null : Duration.ofNanos(System.nanoTime() - at);
     }
 
     @Override

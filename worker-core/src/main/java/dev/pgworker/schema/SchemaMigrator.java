@@ -126,6 +126,34 @@ public final class SchemaMigrator {
         });
     }
 
+    /**
+     * Returns the version of the installed schema, as one short query tells.
+     *
+     * @throws SchemaException if the schema is not installed or cannot be read
+     */
+    public String version() {
+        String sql = schema.in("""
+                select version from {schema}.%s where success and version is not null order by installed_rank desc limit 1
+                """.formatted(HISTORY_TABLE));
+        @Nullable String[] version = new @Nullable String[1];
+        run(connection -> {
+            try (Statement statement = connection.createStatement()) {
+                if (exists(connection, HISTORY_TABLE)) {
+                    try (ResultSet row = statement.executeQuery(sql)) {
+                        version[0] = row.next() ? row.getString(1) : null;
+                    }
+                }
+            }
+        });
+        String installed = version[0];
+        if (installed == null) {
+            throw new SchemaException(
+                    "Schema \"" + schema.name() + "\" is not installed.",
+                    "Start an application with worker.schema.mode=migrate and a user that may create the schema.");
+        }
+        return installed;
+    }
+
     private Flyway flyway(Connection connection) {
         return Flyway.configure(SchemaMigrator.class.getClassLoader())
                 .dataSource(new SingleConnectionDataSource(connection, true))

@@ -18,6 +18,8 @@ import java.util.Iterator;
 import java.util.List;
 import java.util.Locale;
 import java.util.Map;
+import java.util.SortedMap;
+import java.util.TreeMap;
 import java.util.function.Function;
 import java.util.stream.Stream;
 
@@ -46,11 +48,17 @@ final class BulkAdd {
     private final WorkerSchema schema;
     private final PayloadCodec codec;
 
+    private final Interception interception;
+
+    /** Placeholders of the requests that are not added, by their indexes. */
+    private final SortedMap<Integer, Job> skipped = new TreeMap<>();
+
     private final Map<String, Integer> keys = new HashMap<>();
     private @Nullable JobKeyMode mode;
     private int index;
 
-    BulkAdd(WorkerSchema schema, PayloadCodec codec) {
+    BulkAdd(WorkerSchema schema, PayloadCodec codec, Interception interception) {
+        this.interception = interception;
         this.schema = schema;
         this.codec = codec;
     }
@@ -66,25 +74,49 @@ final class BulkAdd {
     List<Row> check(List<JobRequest> requests) {
         List<Row> rows = new ArrayList<>(requests.size());
         for (JobRequest request : requests) {
-            rows.add(check(request));
+            Row row = check(request);
+            if (row != null) {
+                rows.add(row);
+            }
         }
         return rows;
     }
 
-    private Row check(@Nullable JobRequest request) {
+    /** Puts placeholders where requests have been skipped, so that jobs and requests have the same order. */
+    List<Job> withSkipped(List<Job> added) {
+        if (skipped.isEmpty()) {
+            return added;
+        }
+        List<Job> jobs = new ArrayList<>(added);
+        skipped.forEach(jobs::add);
+        return jobs;
+    }
+
+    /** Returns null for a job that is not to be added. */
+    private @Nullable Row check(@Nullable JobRequest asked) {
         String name = "requests[" + index + "]";
-        if (request == null) {
+        if (asked == null) {
             throw new IllegalArgumentException(name + " must not be null");
+        }
+        JobRequest request = interception.isNone() ? asked : interception.of(asked);
+        if (request == null) {
+            skipped.put(index, JobRows.skippedJob(asked, encode(name, asked)));
+            index++;
+            return null;
         }
         JobSpec spec = request.spec();
         if (spec.jobKey() != null) {
             checkKey(name, spec, spec.jobKey());
         }
-        String json = request.payloadType() == null
-                ? codec.encode(name + ".payload", request.payload())
-                : codec.encode(name + ".payload", request.payload(), request.payloadType());
+        String json = encode(name, request);
         index++;
         return new Row(request.identifier(), json, spec);
+    }
+
+    private String encode(String name, JobRequest request) {
+        return request.payloadType() == null
+                ? codec.encode(name + ".payload", request.payload())
+                : codec.encode(name + ".payload", request.payload(), request.payloadType());
     }
 
     private void checkKey(String name, JobSpec spec, String key) {
@@ -134,6 +166,9 @@ final class BulkAdd {
             List<Row> chunk = new ArrayList<>(CHUNK);
             for (Iterator<JobRequest> each = requests.iterator(); each.hasNext(); ) {
                 Row row = check(each.next());
+                if (row == null) {
+                    continue;
+                }
                 (row.keyed() ? keyed : chunk).add(row);
                 total[0]++;
                 if (chunk.size() == CHUNK) {

@@ -3,6 +3,7 @@ package dev.pgworker.store;
 import java.sql.Connection;
 import java.sql.PreparedStatement;
 import java.sql.SQLException;
+import java.time.Duration;
 import javax.sql.DataSource;
 
 import org.jspecify.annotations.Nullable;
@@ -23,6 +24,29 @@ final class Connections {
             }
             return result;
         }
+    }
+
+    /**
+     * As {@link #call(DataSource, String, JobStore.Call)}, but gives up, and breaks the connection, when the server sends
+     * nothing for so long: a connection may be dead without anybody having said so. What the statement did is unknown then.
+     */
+    static <T extends @Nullable Object> T call(
+            DataSource dataSource, String sql, Duration answerLimit, JobStore.Call<T> call) throws SQLException {
+        int limit = (int) answerLimit.toMillis();
+        return call(dataSource, sql, (connection, statement) -> {
+            int usual = connection.getNetworkTimeout();
+            if (usual > 0 && usual <= limit) {
+                return call.on(connection, statement);
+            }
+            connection.setNetworkTimeout(Runnable::run, limit);
+            try {
+                return call.on(connection, statement);
+            } finally {
+                if (!connection.isClosed()) {
+                    connection.setNetworkTimeout(Runnable::run, usual);
+                }
+            }
+        });
     }
 
     /** Something that may fail. */

@@ -186,6 +186,9 @@ public final class CrontabStore {
             """;
 
     private Map<String, Known> lock(Connection connection, List<Execution> executions) throws SQLException {
+        if (executions.isEmpty()) {
+            return Map.of();
+        }
         Object[] identifiers =
                 executions.stream().map(Execution::identifier).distinct().toArray();
         try (PreparedStatement remember = connection.prepareStatement(schema.in(REMEMBER));

@@ -17,16 +17,20 @@ import java.util.Optional;
 import java.util.Set;
 import javax.sql.DataSource;
 
+import org.jspecify.annotations.Nullable;
+
 import dev.pgworker.job.ActiveWorker;
 import dev.pgworker.job.Arguments;
 import dev.pgworker.job.CleanupResult;
 import dev.pgworker.job.CleanupTask;
 import dev.pgworker.job.Job;
 import dev.pgworker.job.JobAdmin;
+import dev.pgworker.job.JobBacklog;
 import dev.pgworker.job.JobCounts;
 import dev.pgworker.job.JobPage;
 import dev.pgworker.job.JobQuery;
 import dev.pgworker.job.JobState;
+import dev.pgworker.job.NamedQueue;
 import dev.pgworker.job.Rescheduling;
 import dev.pgworker.job.SweepOptions;
 import dev.pgworker.job.SweepResult;
@@ -306,6 +310,65 @@ public final class JdbcJobAdmin implements JobAdmin {
                     return new JobCounts(
                             row.getLong(1), row.getLong(2), row.getLong(3), row.getLong(4), row.getLong(5));
                 }
+            }
+        });
+    }
+
+    private static final String QUEUES = """
+            select q.queue_name,
+                   (select count(*) from {schema}._private_jobs j where j.job_queue_id = q.id and j.is_available),
+                   q.locked_at, q.locked_by
+            from {schema}._private_job_queues q
+            where q.queue_name > ?
+            order by q.queue_name limit ?
+            """;
+
+    @Override
+    public List<NamedQueue> queues(@Nullable String after, int limit) {
+        Arguments.requireRange("limit", limit, 1, 1000);
+        return connections.call("list the queues", false, connection -> {
+            try (PreparedStatement statement = connection.prepareStatement(schema.in(QUEUES))) {
+                statement.setString(1, after == null ? "" : after);
+                statement.setInt(2, limit);
+                List<NamedQueue> queues = new ArrayList<>();
+                try (ResultSet rows = statement.executeQuery()) {
+                    while (rows.next()) {
+                        queues.add(new NamedQueue(
+                                rows.getString(1),
+                                rows.getLong(2),
+                                JobRows.nullableInstant(rows, 3),
+                                rows.getString(4)));
+                    }
+                }
+                return queues;
+            }
+        });
+    }
+
+    private static final String BACKLOG = """
+            select b.ready, b.scheduled, b.retrying, b.failed, extract(epoch from now() - b.oldest_due)::float8,
+                   (select count(*) from {schema}._private_workers w
+                    where w.last_heartbeat_at > now() - interval '5 minutes'),
+                   b.estimated
+            from {schema}.pgworker_backlog(10000) b
+            """;
+
+    @Override
+    public JobBacklog backlog() {
+        return connections.call("look at the backlog", false, connection -> {
+            try (PreparedStatement statement = connection.prepareStatement(schema.in(BACKLOG));
+                    ResultSet row = statement.executeQuery()) {
+                row.next();
+                double seconds = row.getDouble(5);
+                Duration oldestDue = row.wasNull() ? null : Duration.ofMillis(Math.round(seconds * 1_000));
+                return new JobBacklog(
+                        row.getLong(1),
+                        row.getLong(2),
+                        row.getLong(3),
+                        row.getLong(4),
+                        oldestDue,
+                        row.getLong(6),
+                        row.getBoolean(7));
             }
         });
     }

@@ -9,6 +9,7 @@ import java.sql.Types;
 import java.time.OffsetDateTime;
 import java.time.ZoneOffset;
 import java.util.List;
+import java.util.function.Supplier;
 import java.util.stream.Stream;
 import javax.sql.DataSource;
 
@@ -20,6 +21,7 @@ import dev.pgworker.job.JobKeyMode;
 import dev.pgworker.job.JobRequest;
 import dev.pgworker.job.JobScheduler;
 import dev.pgworker.job.JobSpec;
+import dev.pgworker.job.ScheduleInterceptor;
 import dev.pgworker.job.Task;
 import dev.pgworker.schema.WorkerSchema;
 import dev.pgworker.task.PayloadCodec;
@@ -33,14 +35,20 @@ public final class JdbcJobScheduler implements JobScheduler {
     private final ClientConnections connections;
     private final WorkerSchema schema;
     private final PayloadCodec codec;
+    private final Interception interception;
     private final String addPlain;
     private final String addKeyed;
 
-    /** Creates a scheduler for the jobs of one schema. */
-    public JdbcJobScheduler(DataSource dataSource, WorkerSchema schema, PayloadCodec codec) {
+    /** Creates a scheduler for the jobs of one schema whose interceptors are asked for when the first job is added. */
+    public JdbcJobScheduler(
+            DataSource dataSource,
+            WorkerSchema schema,
+            PayloadCodec codec,
+            Supplier<List<ScheduleInterceptor>> interceptors) {
         this.connections = new ClientConnections(dataSource);
         this.schema = schema;
         this.codec = codec;
+        this.interception = new Interception(interceptors);
         this.addPlain = schema.in(ADD_PLAIN);
         this.addKeyed = schema.in(ADD_KEYED);
     }
@@ -48,31 +56,51 @@ public final class JdbcJobScheduler implements JobScheduler {
     @Override
     public Job addJob(String identifier, @Nullable Object payload, JobSpec spec) {
         Arguments.requireIdentifier(identifier);
+        if (!interception.isNone()) {
+            return addIntercepted(JobRequest.of(identifier, payload, spec));
+        }
         return add(identifier, codec.encode("payload", payload), spec);
     }
 
     @Override
     public <P> Job addJob(Task<P> task, P payload, JobSpec spec) {
         Arguments.requireNonNull("task", task);
+        if (!interception.isNone()) {
+            return addIntercepted(JobRequest.of(task, payload, spec));
+        }
         return add(task.identifier(), codec.encode("payload", payload, task.payloadType()), spec);
     }
 
     @Override
     public List<Job> addJobs(List<JobRequest> requests) {
         Arguments.requireNonNull("requests", requests);
-        BulkAdd bulk = new BulkAdd(schema, codec);
+        BulkAdd bulk = new BulkAdd(schema, codec, interception);
         List<BulkAdd.Row> rows = bulk.check(requests);
-        if (rows.isEmpty()) {
-            return List.of();
-        }
-        return connections.call("add jobs", bulk.needsTransaction(rows), connection -> bulk.add(connection, rows));
+        List<Job> added = rows.isEmpty()
+                ? List.of()
+                : connections.call("add jobs", bulk.needsTransaction(rows), connection -> bulk.add(connection, rows));
+        return bulk.withSkipped(added);
     }
 
     @Override
     public long addJobs(Stream<JobRequest> requests) {
         Arguments.requireNonNull("requests", requests);
-        BulkAdd bulk = new BulkAdd(schema, codec);
+        BulkAdd bulk = new BulkAdd(schema, codec, interception);
         return connections.call("add jobs", true, connection -> bulk.add(connection, requests));
+    }
+
+    private Job addIntercepted(JobRequest asked) {
+        JobRequest request = interception.of(asked);
+        if (request == null) {
+            return JobRows.skippedJob(asked, encode(asked));
+        }
+        return add(request.identifier(), encode(request), request.spec());
+    }
+
+    private String encode(JobRequest request) {
+        return request.payloadType() == null
+                ? codec.encode("payload", request.payload())
+                : codec.encode("payload", request.payload(), request.payloadType());
     }
 
     private Job add(String identifier, String json, JobSpec spec) {

@@ -12,6 +12,7 @@ import org.jspecify.annotations.Nullable;
 import tools.jackson.databind.json.JsonMapper;
 
 import dev.pgworker.job.Job;
+import dev.pgworker.job.JobRequest;
 import dev.pgworker.job.JobSpec;
 
 /** Reads the column types that jobs have. */
@@ -61,6 +62,11 @@ final class JobRows {
                 null,
                 0,
                 spec.flags().isEmpty() ? Set.of() : new LinkedHashSet<>(spec.flags()));
+    }
+
+    /** Returns what a caller gets for a job that has not been added. */
+    static Job skippedJob(JobRequest request, String payload) {
+        return freshJob(0, request.identifier(), payload, request.spec(), Instant.now());
     }
 
     /** Returns the instant to the microsecond, which is all that PostgreSQL keeps; the driver rounds in the same way. */

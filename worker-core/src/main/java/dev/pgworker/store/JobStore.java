@@ -5,8 +5,10 @@ import java.sql.Connection;
 import java.sql.PreparedStatement;
 import java.sql.ResultSet;
 import java.sql.SQLException;
+import java.sql.Types;
 import java.time.Duration;
 import java.time.Instant;
+import java.time.ZoneOffset;
 import java.util.ArrayList;
 import java.util.Collection;
 import java.util.Collections;
@@ -33,10 +35,14 @@ import dev.pgworker.task.ForbiddenFlags;
  */
 public final class JobStore {
 
+    /** Far more than any of these statements takes, and less than an operator waits. */
+    private static final Duration ANSWER_LIMIT = Duration.ofSeconds(60);
+
     private final DataSource dataSource;
     private final WorkerSchema schema;
     private final String workerId;
     private final ForbiddenFlags forbiddenFlags;
+    private final Duration answerLimit;
 
     /**
      * Creates the store of the worker with this id.
@@ -44,10 +50,20 @@ public final class JobStore {
      * @param forbiddenFlags asked at every claim
      */
     public JobStore(DataSource dataSource, WorkerSchema schema, String workerId, ForbiddenFlags forbiddenFlags) {
+        this(dataSource, schema, workerId, forbiddenFlags, ANSWER_LIMIT);
+    }
+
+    JobStore(
+            DataSource dataSource,
+            WorkerSchema schema,
+            String workerId,
+            ForbiddenFlags forbiddenFlags,
+            Duration answerLimit) {
         this.dataSource = dataSource;
         this.schema = schema;
         this.workerId = workerId;
         this.forbiddenFlags = forbiddenFlags;
+        this.answerLimit = answerLimit;
     }
 
     /**
@@ -93,14 +109,24 @@ public final class JobStore {
                     + " updated_at, key, revision, flags";
 
     private static final String CLAIM = "select " + JOB_COLUMNS
-            + " from {schema}.pgworker_claim(worker_id => ?, task_ids => ?, wanted => ?, forbidden => ?, runs => ?)";
+            + " from {schema}.pgworker_claim(worker_id => ?, task_ids => ?, wanted => ?, forbidden => ?, runs => ?,"
+            + " floor_priority => ?, floor_run_at => ?)";
+
+    /**
+     * Where a claim begins to look for jobs without a queue that have this priority: earlier ones are passed over.
+     *
+     * @param runAt when the first job to look at is due
+     */
+    public record Floor(int priority, Instant runAt) {}
 
     /**
      * Claims up to {@code wanted} due jobs, in the order in which they are to start.
      *
      * @param runs how many jobs to take of a queue whose first job is of a task with this identifier
+     * @param floor where to begin; null to look at all jobs
      */
-    public List<Job> claim(Tasks tasks, int wanted, ToIntFunction<String> runs) throws SQLException {
+    public List<Job> claim(Tasks tasks, int wanted, ToIntFunction<String> runs, @Nullable Floor floor)
+            throws SQLException {
         return call(CLAIM, (connection, statement) -> {
             Integer[] ids = tasks.ids();
             statement.setString(1, workerId);
@@ -108,6 +134,9 @@ public final class JobStore {
             statement.setInt(3, wanted);
             statement.setArray(4, forbidden(connection));
             statement.setArray(5, runs(connection, tasks, ids, runs));
+            statement.setObject(6, floor == null ? null : floor.priority, Types.INTEGER);
+            statement.setObject(
+                    7, floor == null ? null : floor.runAt.atOffset(ZoneOffset.UTC), Types.TIMESTAMP_WITH_TIMEZONE);
             try (ResultSet rows = statement.executeQuery()) {
                 Instant lockedAt = Instant.now();
                 List<Job> jobs = new ArrayList<>();
@@ -476,7 +505,7 @@ public final class JobStore {
     }
 
     private <T extends @Nullable Object> T call(String sql, Call<T> call) throws SQLException {
-        return Connections.call(dataSource, schema.in(sql), call);
+        return Connections.call(dataSource, schema.in(sql), answerLimit, call);
     }
 
     /** Binds and runs a statement and reads its result. */

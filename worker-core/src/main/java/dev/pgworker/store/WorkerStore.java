@@ -2,6 +2,7 @@ package dev.pgworker.store;
 
 import java.sql.ResultSet;
 import java.sql.SQLException;
+import java.time.Duration;
 import java.util.Collection;
 import javax.sql.DataSource;
 
@@ -10,7 +11,7 @@ import dev.pgworker.schema.WorkerSchema;
 /** The register of live workers, shared with the Rust worker's recovery. */
 public final class WorkerStore {
 
-    private static final int ANSWER_LIMIT_MILLIS = 10_000;
+    private static final Duration ANSWER_LIMIT = Duration.ofSeconds(10);
 
     private final DataSource dataSource;
     private final WorkerSchema schema;
@@ -32,17 +33,13 @@ public final class WorkerStore {
      * @return false if the worker was not to be registered and is so no longer: a sweep has taken it for dead
      */
     public boolean heartbeat(String workerId, String metadata, boolean register) throws SQLException {
-        return Connections.call(dataSource, schema.in(HEARTBEAT), (connection, statement) -> {
-            int usual = connection.getNetworkTimeout();
-            connection.setNetworkTimeout(Runnable::run, ANSWER_LIMIT_MILLIS);
+        return Connections.call(dataSource, schema.in(HEARTBEAT), ANSWER_LIMIT, (connection, statement) -> {
             statement.setString(1, workerId);
             statement.setString(2, metadata);
             statement.setBoolean(3, register);
             try (ResultSet row = statement.executeQuery()) {
                 row.next();
-                boolean registered = row.getBoolean(1);
-                connection.setNetworkTimeout(Runnable::run, usual);
-                return registered;
+                return row.getBoolean(1);
             }
         });
     }

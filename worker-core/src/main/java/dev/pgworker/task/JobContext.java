@@ -27,10 +27,10 @@ public interface JobContext {
     JobScheduler jobScheduler();
 
     /**
-     * Returns true once the worker wants the handler to end: it is shutting down and the grace period is over, its time
-     * is over, or the worker may have been declared dead. The
-     * thread that runs the handler has been interrupted, too. A handler that then ends with an exception gives its job
-     * back without the attempt being counted.
+     * Returns true once the worker wants the handler to end: it is shutting down and the grace period is over, the
+     * handler's time is over, or the worker may have been declared dead. The thread that runs the handler has been
+     * interrupted, too. A handler that then ends with an exception gives its job back without the attempt being counted,
+     * unless its time is over.
      */
     boolean isInterrupted();
 

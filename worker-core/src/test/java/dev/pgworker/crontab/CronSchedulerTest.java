@@ -407,7 +407,7 @@ class CronSchedulerTest {
                 CronPlan.of(crontab, zone, db.codec()),
                 new CrontabStore(db.dataSource(), db.schema()),
                 this::now,
-                new WorkerEvents(List.of(events)),
+                new WorkerEvents("w", List.of(events), List.of()),
                 new Outage());
     }
 

@@ -66,7 +66,7 @@ class CronThreadTest {
                 CronPlan.of(Crontab.parse("t", "* * * * * a"), ZoneOffset.UTC, new PayloadCodec(new JsonMapper())),
                 store,
                 () -> store.now().plus(ahead),
-                new WorkerEvents(List.of(events)),
+                new WorkerEvents("w", List.of(events), List.of()),
                 outage);
     }
 

@@ -48,7 +48,7 @@ class OwnershipTest {
 
     @Test
     void claimedJobsDoNotStartButAreGivenBack() throws Exception {
-        WorkerEvents published = new WorkerEvents(List.of(events));
+        WorkerEvents published = new WorkerEvents("w", List.of(events), List.of());
         Outage outage = new Outage();
         ClaimAudit audit = new ClaimAudit(store, localQueue);
         JobCompleter completer = new JobCompleter(
@@ -57,14 +57,14 @@ class OwnershipTest {
         JobExecutor executor = new JobExecutor(
                 "me",
                 localQueue,
-                new JobRunner(registry, db.codec(), null, published),
+                new JobRunner(registry, db.codec(), List.of(), null, published),
                 db.scheduler(),
                 task -> new Thread(task).start(),
                 ownership,
                 completer);
         db.scheduler().addJob(WORK, 1);
         db.scheduler().addJob(WORK, 2);
-        List<Job> jobs = store.claim(tasks, 2, task -> 1);
+        List<Job> jobs = store.claim(tasks, 2, task -> 1, null);
         lease.renew(System.nanoTime());
 
         lease.revoke();
@@ -84,7 +84,7 @@ class OwnershipTest {
     @Test
     void theDatabaseSaysWhoseAJobIs() throws Exception {
         db.scheduler().addJob(WORK, 1);
-        Job job = store.claim(tasks, 1, task -> 1).get(0);
+        Job job = store.claim(tasks, 1, task -> 1, null).get(0);
         assertThat(ownership.mayClaim()).as("before the first heartbeat").isFalse();
         assertThat(ownership.holds(job)).isTrue();
 

@@ -5,6 +5,7 @@ import java.time.Duration;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.atomic.AtomicInteger;
 
+import org.awaitility.Awaitility;
 import org.junit.jupiter.api.Test;
 
 import static org.assertj.core.api.Assertions.assertThat;
@@ -49,6 +50,34 @@ class BackgroundServiceTest {
         void wakeUp() {
             wake();
         }
+    }
+
+    @Test
+    void tellsOfProgressAndOfAThreadThatHasEnded() throws InterruptedException {
+        CountDownLatch again = new CountDownLatch(2);
+        CountDownLatch die = new CountDownLatch(1);
+        Service service = new Service(outage, s -> {
+            again.countDown();
+            if (again.getCount() == 0) {
+                die.await();
+                throwUnchecked(new Exception("nothing that a step may throw"));
+            }
+        });
+        assertThat(service.isDead()).isFalse();
+        service.start();
+        again.await();
+        assertThat(service.sinceSuccess()).isLessThan(LIMIT);
+        assertThat(service.isDead()).isFalse();
+
+        die.countDown();
+        Awaitility.await().dontCatchUncaughtExceptions().until(service::isDead);
+        assertThat(service.stop(LIMIT)).isTrue();
+        assertThat(service.isDead()).isFalse();
+    }
+
+    @SuppressWarnings({"unchecked", "TypeParameterUnusedInFormals"})
+    private static <E extends Throwable> void throwUnchecked(Throwable error) throws E {
+        throw (E) error;
     }
 
     @Test

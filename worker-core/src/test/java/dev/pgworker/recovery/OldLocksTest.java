@@ -137,7 +137,7 @@ class OldLocksTest {
                 workers(),
                 new Lease(Duration.ofMinutes(5), Duration.ofMinutes(5)),
                 () -> longRunning,
-                new WorkerEvents(List.of()),
+                new WorkerEvents("w", List.of(), List.of()),
                 new Outage());
     }
 

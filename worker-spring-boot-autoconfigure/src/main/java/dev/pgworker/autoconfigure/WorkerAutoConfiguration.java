@@ -34,9 +34,11 @@ import dev.pgworker.crontab.CronItem;
 import dev.pgworker.event.WorkerEventListener;
 import dev.pgworker.job.JobAdmin;
 import dev.pgworker.job.JobScheduler;
+import dev.pgworker.job.ScheduleInterceptor;
 import dev.pgworker.schema.SchemaMigrator;
 import dev.pgworker.schema.WorkerSchema;
 import dev.pgworker.task.ForbiddenFlags;
+import dev.pgworker.task.JobInterceptor;
 import dev.pgworker.task.JobRecoveryHandler;
 import dev.pgworker.task.PayloadCodec;
 import dev.pgworker.task.RecoveryDecision;
@@ -98,8 +100,18 @@ public final class WorkerAutoConfiguration {
     @Bean
     @ConditionalOnMissingBean
     JobScheduler jobScheduler(
-            DataSource dataSource, WorkerSchema schema, PayloadCodec codec, WorkerSchemaInitializer initializer) {
-        return WorkerClient.jobScheduler(dataSource, schema, codec);
+            DataSource dataSource,
+            WorkerSchema schema,
+            PayloadCodec codec,
+            WorkerSchemaInitializer initializer,
+            ObjectProvider<ScheduleInterceptor> interceptors,
+            ObjectProvider<JobSchedulerDecorator> decorators) {
+        JobScheduler scheduler = WorkerClient.jobScheduler(
+                dataSource, schema, codec, () -> interceptors.orderedStream().toList());
+        for (JobSchedulerDecorator decorator : decorators.orderedStream().toList()) {
+            scheduler = decorator.decorate(scheduler);
+        }
+        return scheduler;
     }
 
     @Bean
@@ -161,6 +173,8 @@ public final class WorkerAutoConfiguration {
                 ObjectProvider<TaskRegistration> registrations,
                 ObjectProvider<CronItem> cronItems,
                 ObjectProvider<WorkerEventListener> listeners,
+                ObjectProvider<JobInterceptor> interceptors,
+                ObjectProvider<ScheduleInterceptor> scheduleInterceptors,
                 ObjectProvider<WorkerBuilderCustomizer> customizers,
                 ObjectProvider<ForbiddenFlags> forbiddenFlags,
                 ObjectProvider<JobRecoveryHandler> recoveryHandlers,
@@ -190,6 +204,8 @@ public final class WorkerAutoConfiguration {
                 builder.handlerExecutor(executor);
             }
             listeners.orderedStream().forEach(builder::listener);
+            interceptors.orderedStream().forEach(builder::jobInterceptor);
+            scheduleInterceptors.orderedStream().forEach(builder::scheduleInterceptor);
             recoveryHandlers.orderedStream().forEach(builder::recoveryHandler);
             customizers.orderedStream().forEach(customizer -> customizer.customize(builder));
             return builder.build();

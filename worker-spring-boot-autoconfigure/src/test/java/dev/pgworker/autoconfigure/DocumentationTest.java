@@ -6,6 +6,7 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.List;
 import java.util.Objects;
+import java.util.Set;
 import java.util.regex.Pattern;
 import java.util.stream.Collectors;
 import java.util.stream.Stream;
@@ -15,6 +16,8 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.TestFactory;
 import tools.jackson.databind.JsonNode;
 import tools.jackson.databind.json.JsonMapper;
+
+import dev.pgworker.event.WorkerEvent;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
@@ -86,6 +89,23 @@ class DocumentationTest {
                 assertThat(readme).contains("| `" + name + "`");
             }
         }
+    }
+
+    @Test
+    void theGuideTablesEveryEvent() {
+        Set<String> tabled = Pattern.compile("^\\| `([A-Z]\\w+)` \\|", Pattern.MULTILINE)
+                .matcher(read(ROOT.resolve("docs/events.md")))
+                .results()
+                .map(match -> match.group(1))
+                .collect(Collectors.toSet());
+        assertThat(tabled)
+                .isEqualTo(events(WorkerEvent.class).map(Class::getSimpleName).collect(Collectors.toSet()));
+    }
+
+    private static Stream<Class<?>> events(Class<?> type) {
+        return type.isSealed()
+                ? Stream.of(type.getPermittedSubclasses()).flatMap(DocumentationTest::events)
+                : Stream.of(type);
     }
 
     private static String sources() throws IOException {

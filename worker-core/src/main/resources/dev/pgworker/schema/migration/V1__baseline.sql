@@ -205,6 +205,8 @@ create index if not exists pgworker_jobs_queued on "${schema}"._private_jobs (pr
   where is_available and job_queue_id is not null;
 create index if not exists pgworker_jobs_of_queue on "${schema}"._private_jobs (job_queue_id, priority, run_at, id)
   where is_available and job_queue_id is not null;
+-- Written only when a job fails for good: counting and listing such jobs costs the others nothing.
+create index if not exists pgworker_jobs_failed on "${schema}"._private_jobs (id) where not is_available and locked_at is null;
 
 
 -- 4 Access --------------------------------------------------------------------------------------------------------------------
@@ -419,6 +421,19 @@ end
 $$;
 comment on function "${schema}".pgworker_free_queues(int[], text[]) is
   'Unlocks those of the given queues that the given workers hold; returns how many of them have a due job.';
+
+
+create or replace function "${schema}".pgworker_estimate(condition text) returns bigint
+language plpgsql volatile as $$
+declare
+  plan json;
+begin
+  execute format('explain (format json) select from "${schema}"._private_jobs where %s', condition) into plan;
+  return (plan -> 0 -> 'Plan' ->> 'Plan Rows')::numeric;
+end
+$$;
+comment on function "${schema}".pgworker_estimate(text) is
+  'How many jobs meet the condition, by the planner''s statistics.';
 
 
 -- 6 Adding jobs ---------------------------------------------------------------------------------------------------------------
@@ -1378,7 +1393,8 @@ comment on function "${schema}".pgworker_lanes(int[], int, text[], int) is
 -- 3. Fill up with jobs without a queue, then write.
 -- If every promising queue was held, by a peer's statement that locks all of them for a moment for instance, look again shortly.
 create or replace function "${schema}".pgworker_claim(
-  worker_id text, task_ids int[], wanted int, forbidden text[] default null, runs int[] default null
+  worker_id text, task_ids int[], wanted int, forbidden text[] default null, runs int[] default null,
+  floor_priority int default null, floor_run_at timestamptz default null
 ) returns table (
   id bigint, queue_name text, task_id int, payload json, priority smallint, run_at timestamptz, attempts smallint,
   max_attempts smallint, last_error text, created_at timestamptz, updated_at timestamptz, key text, revision int, flags jsonb
@@ -1389,6 +1405,7 @@ set enable_hashjoin = off set enable_mergejoin = off set jit = off as $$
 #variable_conflict use_column
 declare
   few constant int := 50;
+  above_floor constant int := coalesce(floor_priority, 32768);
   long constant boolean := coalesce(1 < any(runs), false);
   spare constant int := 8 + wanted + case when long then wanted / 8 else wanted / 2 end;
   -- A few queues with many jobs each are the usual case of fast jobs.
@@ -1429,14 +1446,20 @@ begin
           null, task_ids, forbidden, case when long then runs end, case when long then spare end) h
         order by h.priority, h.run_at, h.id limit spare),
       level(p) as (
-        (select j.priority from "${schema}"._private_jobs j
-          where exists (select from run) and j.is_available and j.job_queue_id is null
-          order by j.priority, j.run_at, j.id limit 1)
+        select coalesce((
+            select j.priority from "${schema}"._private_jobs j
+            where j.is_available and j.job_queue_id is null and j.priority < above_floor
+            order by j.priority, j.run_at, j.id limit 1), floor_priority)
+          where exists (select from run)
         union all
-        select (
-          select j.priority from "${schema}"._private_jobs j
-          where j.is_available and j.job_queue_id is null and j.priority > l.p
-          order by j.priority, j.run_at, j.id limit 1)
+        select coalesce((
+            select j.priority from "${schema}"._private_jobs j
+            where j.is_available and j.job_queue_id is null and j.priority > l.p and j.priority < above_floor
+            order by j.priority, j.run_at, j.id limit 1),
+          case when l.p < floor_priority then floor_priority else (
+            select j.priority from "${schema}"._private_jobs j
+            where j.is_available and j.job_queue_id is null and j.priority > l.p and j.priority > above_floor
+            order by j.priority, j.run_at, j.id limit 1) end)
         from level l where l.p is not null),
       plain as materialized (
         select f.priority, f.run_at, f.id
@@ -1444,6 +1467,7 @@ begin
         cross join lateral (
           select j.priority, j.run_at, j.id from "${schema}"._private_jobs j
           where j.is_available and j.job_queue_id is null and j.priority = l.p and j.run_at <= now() and j.task_id = any(task_ids)
+            and j.run_at >= case when l.p = floor_priority then floor_run_at else '-infinity' end
             and (forbidden is null or j.flags is null or not j.flags ?| forbidden)
           order by j.run_at, j.id limit wanted) f
         limit wanted),
@@ -1508,14 +1532,19 @@ begin
 
     if cardinality(taken) < wanted then
       with recursive level(p) as (
-        (select j.priority from "${schema}"._private_jobs j
-          where j.is_available and j.job_queue_id is null
-          order by j.priority, j.run_at, j.id limit 1)
+        select coalesce((
+            select j.priority from "${schema}"._private_jobs j
+            where j.is_available and j.job_queue_id is null and j.priority < above_floor
+            order by j.priority, j.run_at, j.id limit 1), floor_priority)
         union all
-        select (
-          select j.priority from "${schema}"._private_jobs j
-          where j.is_available and j.job_queue_id is null and j.priority > l.p
-          order by j.priority, j.run_at, j.id limit 1)
+        select coalesce((
+            select j.priority from "${schema}"._private_jobs j
+            where j.is_available and j.job_queue_id is null and j.priority > l.p and j.priority < above_floor
+            order by j.priority, j.run_at, j.id limit 1),
+          case when l.p < floor_priority then floor_priority else (
+            select j.priority from "${schema}"._private_jobs j
+            where j.is_available and j.job_queue_id is null and j.priority > l.p and j.priority > above_floor
+            order by j.priority, j.run_at, j.id limit 1) end)
         from level l where l.p is not null),
       plain as materialized (
         select f.tid
@@ -1523,6 +1552,7 @@ begin
         cross join lateral (
           select j.ctid as tid from "${schema}"._private_jobs j
           where j.is_available and j.job_queue_id is null and j.priority = l.p and j.run_at <= now() and j.task_id = any(task_ids)
+            and j.run_at >= case when l.p = floor_priority then floor_run_at else '-infinity' end
             and (forbidden is null or j.flags is null or not j.flags ?| forbidden)
           order by j.run_at, j.id limit wanted for update skip locked) f
         limit wanted - cardinality(taken))
@@ -1549,10 +1579,11 @@ begin
       order by c.priority, c.run_at, c.id;
 end
 $$;
-comment on function "${schema}".pgworker_claim(text, int[], int, text[], int[]) is
+comment on function "${schema}".pgworker_claim(text, int[], int, text[], int[], int, timestamptz) is
   'Locks at most wanted due jobs of these tasks for the worker, counts the attempt and returns them in the order priority, run_at, '
   'id. Of a queue it takes the first job, or as many of the first as runs says at the place of that job''s task, and only while no '
-  'worker has it locked. Jobs with a forbidden flag are passed over. '
+  'worker has it locked. Jobs with a forbidden flag are passed over, and those without a queue that are of the floor''s priority but '
+  'due before it: where nobody may vacuum, that spares reading past what finished jobs left in the index. '
   'Waits for no lock, so a short answer does not prove that there is no more: ask again after a notification.';
 
 -- A queue that goes on keeps its row as it is, but for a lock that grows old: peers release those of four hours.
@@ -1875,6 +1906,94 @@ $$;
 comment on function "${schema}".pgworker_next_due(int[], float8) is
   'Seconds until the next job of these tasks falls due that was not due so many seconds ago; negative if it fell due since, null if '
   'there is none. Pass the time since just before the last claim, so that nothing falls due unseen between the two.';
+
+
+-- Steps from priority to priority through each index and counts entries, so that what it reads is bounded by most, not by the table.
+-- Where that does not suffice, statistics answer. Each estimate has one condition, because the planner takes several for independent,
+-- which they are not: failed jobs are never due in the future.
+create or replace function "${schema}".pgworker_backlog(
+  most int, out ready bigint, out scheduled bigint, out retrying bigint, out failed bigint, out oldest_due timestamptz,
+  out estimated boolean
+)
+language plpgsql volatile
+set plan_cache_mode = force_generic_plan set enable_seqscan = off set enable_bitmapscan = off set enable_sort = off
+set enable_hashjoin = off set enable_mergejoin = off set jit = off as $$
+declare
+  steps int := 0;
+  level int;
+  first timestamptz;
+  counted bigint;
+  retries bigint;
+  available bigint;
+  future bigint;
+begin
+  ready := 0; scheduled := 0; retrying := 0; estimated := false;
+  for with_queue in 0..1 loop
+    level := -32769;
+    while steps < 1000 loop
+      steps := steps + 1;
+      if with_queue = 0 then
+        select j.priority, j.run_at into level, first from "${schema}"._private_jobs j
+        where j.is_available and j.job_queue_id is null and j.priority > level
+        order by j.priority, j.run_at limit 1;
+      else
+        select j.priority, j.run_at into level, first from "${schema}"._private_jobs j
+        where j.is_available and j.job_queue_id is not null and j.priority > level
+        order by j.priority, j.run_at limit 1;
+      end if;
+      exit when not found;
+      if first <= now() then
+        oldest_due := least(oldest_due, first);
+        if with_queue = 0 then
+          select count(*) into counted from (
+            select from "${schema}"._private_jobs j
+            where j.is_available and j.job_queue_id is null and j.priority = level and j.run_at <= now()
+            limit most - ready) c;
+        else
+          select count(*) into counted from (
+            select from "${schema}"._private_jobs j
+            where j.is_available and j.job_queue_id is not null and j.priority = level and j.run_at <= now()
+            limit most - ready) c;
+        end if;
+        ready := ready + counted;
+      end if;
+      if with_queue = 0 then
+        select count(*), count(*) filter (where c.attempts > 0) into counted, retries from (
+          select j.attempts from "${schema}"._private_jobs j
+          where j.is_available and j.job_queue_id is null and j.priority = level and j.run_at > now()
+          limit most - scheduled - retrying) c;
+      else
+        select count(*), count(*) filter (where c.attempts > 0) into counted, retries from (
+          select j.attempts from "${schema}"._private_jobs j
+          where j.is_available and j.job_queue_id is not null and j.priority = level and j.run_at > now()
+          limit most - scheduled - retrying) c;
+      end if;
+      scheduled := scheduled + counted - retries;
+      retrying := retrying + retries;
+    end loop;
+  end loop;
+  select count(*) into failed from (
+    select from "${schema}"._private_jobs j where not j.is_available and j.locked_at is null limit most) c;
+  if failed >= most then
+    estimated := true;
+    failed := greatest(failed, "${schema}".pgworker_estimate('not is_available'));
+  end if;
+  if ready >= most or scheduled + retrying >= most or steps >= 1000 then
+    estimated := true;
+    available := "${schema}".pgworker_estimate('is_available');
+    future := "${schema}".pgworker_estimate('run_at > now()');
+    if scheduled + retrying >= most or steps >= 1000 then
+      scheduled := greatest(scheduled, future - retrying);
+    end if;
+    if ready >= most or steps >= 1000 then
+      ready := greatest(ready, available - scheduled - retrying);
+    end if;
+  end if;
+end
+$$;
+comment on function "${schema}".pgworker_backlog(int) is
+  'How many jobs are in each state and since when the longest due one waits, at a cost that the table''s size does not change: counts '
+  'each up to the given number and estimates beyond. Jobs that run are not counted.';
 
 
 -- 10 Ledger -------------------------------------------------------------------------------------------------------------------

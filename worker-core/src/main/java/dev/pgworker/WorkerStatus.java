@@ -1,0 +1,36 @@
+package dev.pgworker;
+
+import java.time.Duration;
+import java.util.List;
+
+import org.jspecify.annotations.Nullable;
+
+/**
+ * How a running worker does at one moment, without a look at the database.
+ *
+ * @param workerId the id under which it locks jobs
+ * @param running how many handlers run
+ * @param waiting how many claimed jobs wait for a handler
+ * @param freeSlots how many more handlers could run
+ * @param listening whether notifications arrive
+ * @param sinceHeartbeat the time since the last sign of life was written; null before the first one
+ * @param sinceFetch the time since the worker last looked for jobs or found that it need not, or since its start
+ * @param deadThreads names of the worker's threads that have ended although the worker runs; empty in good health
+ * @param outage whether the database cannot be used
+ */
+public record WorkerStatus(
+        String workerId,
+        int running,
+        int waiting,
+        int freeSlots,
+        boolean listening,
+        @Nullable Duration sinceHeartbeat,
+        Duration sinceFetch,
+        List<String> deadThreads,
+        boolean outage) {
+
+    /** Copies the list. */
+    public WorkerStatus {
+        deadThreads = List.copyOf(deadThreads);
+    }
+}

@@ -1,0 +1,46 @@
+package dev.pgworker.event;
+
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicLong;
+
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/** Calls one listener and keeps its failures away from the caller. Logs them, but not so often that it does harm. */
+final class ListenerCall {
+
+    private static final Logger log = LoggerFactory.getLogger(ListenerCall.class);
+
+    private static final long PAUSE_NANOS = TimeUnit.SECONDS.toNanos(10);
+
+    private final WorkerEventListener listener;
+    private final AtomicLong unlogged = new AtomicLong();
+    private final AtomicLong logAgainAt = new AtomicLong(System.nanoTime());
+
+    ListenerCall(WorkerEventListener listener) {
+        this.listener = listener;
+    }
+
+    void deliver(WorkerEvent event) {
+        try {
+            listener.onEvent(event);
+        } catch (Throwable e) {
+            failed(event, e);
+        }
+    }
+
+    private void failed(WorkerEvent event, Throwable error) {
+        long now = System.nanoTime();
+        long at = logAgainAt.get();
+        if (now - at >= 0 && logAgainAt.compareAndSet(at, now + PAUSE_NANOS)) {
+            log.warn(
+                    "Listener {} failed on {}; {} failures before have not been logged",
+                    listener.getClass().getName(),
+                    event.getClass().getSimpleName(),
+                    unlogged.getAndSet(0),
+                    error);
+        } else {
+            unlogged.incrementAndGet();
+        }
+    }
+}

@@ -1,0 +1,119 @@
+package dev.pgworker;
+
+import java.util.Map;
+import java.util.concurrent.atomic.AtomicReference;
+
+import ch.qos.logback.classic.Level;
+import ch.qos.logback.classic.Logger;
+import ch.qos.logback.classic.spi.ILoggingEvent;
+import ch.qos.logback.core.read.ListAppender;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+import org.junit.jupiter.api.extension.RegisterExtension;
+import org.slf4j.LoggerFactory;
+import org.slf4j.MDC;
+
+import dev.pgworker.event.WorkerEvent.JobCompleted;
+import dev.pgworker.event.WorkerEvent.JobFailed;
+import dev.pgworker.job.Job;
+import dev.pgworker.job.JobSpec;
+import dev.pgworker.job.Task;
+import dev.pgworker.testing.RecordingListener;
+import dev.pgworker.testing.TestSchema;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+/** What the logging context says, and what a failure writes. */
+@Timeout(60)
+class LoggingTest {
+
+    private static final Task<String> WORK = Task.of("work", String.class);
+
+    @RegisterExtension
+    final TestSchema db = new TestSchema();
+
+    private final RecordingListener events = new RecordingListener();
+    private final ListAppender<ILoggingEvent> lines = new ListAppender<>() {
+        @Override
+        protected void append(ILoggingEvent event) {
+            event.prepareForDeferredProcessing();
+            synchronized (this) {
+                super.append(event);
+            }
+        }
+    };
+    private final Logger logger = (Logger) LoggerFactory.getLogger("dev.pgworker");
+
+    @BeforeEach
+    void listen() {
+        lines.start();
+        logger.addAppender(lines);
+    }
+
+    @AfterEach
+    void listenNoMore() {
+        logger.detachAppender(lines);
+    }
+
+    @Test
+    void namesTheJobWhileItsHandlerRuns() {
+        AtomicReference<Map<String, String>> during = new AtomicReference<>();
+        AtomicReference<Map<String, String>> next = new AtomicReference<>();
+        Worker worker = db.start(db.worker()
+                .settings(WorkerSettings.builder().concurrency(1).build())
+                .listener(events)
+                .task(WORK, (what, context) -> during.set(MDC.getCopyOfContextMap()))
+                .task(Task.of("next", String.class), (what, context) -> next.set(MDC.getCopyOfContextMap())));
+        Job job = db.scheduler()
+                .addJob(WORK, "x", JobSpec.builder().queueName("q").build());
+        events.await(JobCompleted.class);
+        db.scheduler().addJob("next", "x");
+        events.await(JobCompleted.class, 2);
+
+        assertThat(during.get())
+                .isEqualTo(Map.of(
+                        "job.id", Long.toString(job.id()),
+                        "job.task", "work",
+                        "job.attempt", "1",
+                        "job.queue", "q",
+                        "job.worker", worker.id()));
+        assertThat(next.get()).containsEntry("job.task", "next").doesNotContainKey("job.queue");
+    }
+
+    @Test
+    void aFailureIsOneLineWithOneStackTrace() {
+        db.start(db.worker().listener(events).task(WORK, (what, context) -> {
+            throw new IllegalStateException("on purpose");
+        }));
+        Job retried = db.scheduler().addJob(WORK, "x");
+        events.await(JobFailed.class, failed -> !failed.permanently());
+        Job last = db.scheduler()
+                .addJob(WORK, "x", JobSpec.builder().maxAttempts(1).build());
+        events.await(JobFailed.class, JobFailed::permanently);
+
+        assertThat(linesAbout(retried, 1)).singleElement().satisfies(line -> {
+            assertThat(line.getLevel()).isEqualTo(Level.WARN);
+            assertThat(line.getThrowableProxy().getMessage()).isEqualTo("on purpose");
+            assertThat(line.getMDCPropertyMap())
+                    .containsEntry("job.task", "work")
+                    .containsKey("job.worker");
+        });
+        assertThat(linesAbout(last, 1))
+                .singleElement()
+                .satisfies(line -> assertThat(line.getLevel()).isEqualTo(Level.ERROR));
+    }
+
+    private java.util.List<ILoggingEvent> linesAbout(Job job, int attempt) {
+        synchronized (lines) {
+            return lines.list.stream()
+                    .filter(line -> line.getLevel().isGreaterOrEqual(Level.INFO))
+                    .filter(line ->
+                            line.getMDCPropertyMap().getOrDefault("job.id", "").equals(Long.toString(job.id()))
+                                    || line.getFormattedMessage().contains("job " + job.id() + " "))
+                    .filter(line -> line.getFormattedMessage().contains("attempt " + attempt + "/"))
+                    .toList();
+        }
+    }
+}

@@ -1,0 +1,83 @@
+package dev.pgworker.autoconfigure;
+
+import java.time.Duration;
+
+import org.jspecify.annotations.Nullable;
+import org.springframework.beans.factory.ObjectProvider;
+import org.springframework.boot.health.contributor.AbstractHealthIndicator;
+import org.springframework.boot.health.contributor.Health;
+
+import dev.pgworker.Worker;
+import dev.pgworker.WorkerSettings;
+import dev.pgworker.WorkerStatus;
+
+/**
+ * Down if the worker does not do its work although the database would let it: it has been stopped, a thread has ended, or
+ * one hangs. Never asks the database, and stays up while that cannot be used: a new process could not use it either. An
+ * application that only adds jobs has no worker and is up.
+ */
+final class EngineHealthIndicator extends AbstractHealthIndicator {
+
+    /** What a loop may take beyond its interval, for instance because a statement waits for a lock. */
+    private static final Duration TOLERANCE = Duration.ofMinutes(1);
+
+    private final ObjectProvider<Worker> provider;
+    private final Duration longestFetch;
+    private final Duration longestHeartbeat;
+
+    /** Creates an indicator that asks for the worker at each check, because it is built after all other beans. */
+    EngineHealthIndicator(ObjectProvider<Worker> provider, WorkerSettings settings) {
+        super("The worker cannot be asked");
+        this.provider = provider;
+        longestFetch = settings.pollInterval().multipliedBy(2).plus(TOLERANCE);
+        longestHeartbeat =
+                settings.recovery().heartbeatInterval().multipliedBy(2).plus(TOLERANCE);
+    }
+
+    @Override
+    protected void doHealthCheck(Health.Builder builder) {
+        Worker worker = provider.getIfAvailable();
+        if (worker == null || worker.tasks().isEmpty()) {
+            builder.up().withDetail("runsJobs", false);
+            return;
+        }
+        WorkerStatus status = worker.status();
+        builder.up().withDetail("runsJobs", true);
+        String problem = status == null ? "The worker does not run" : problem(status);
+        if (problem != null) {
+            builder.down().withDetail("problem", problem);
+        }
+        if (status != null) {
+            describe(status, builder);
+        }
+    }
+
+    private @Nullable String problem(WorkerStatus status) {
+        if (!status.deadThreads().isEmpty()) {
+            return "Threads have ended: " + String.join(", ", status.deadThreads());
+        }
+        if (status.outage()) {
+            return null;
+        }
+        if (status.sinceFetch().compareTo(longestFetch) > 0) {
+            return "No look for jobs for more than " + longestFetch.toSeconds() + " s";
+        }
+        Duration sinceHeartbeat = status.sinceHeartbeat();
+        if (sinceHeartbeat != null && sinceHeartbeat.compareTo(longestHeartbeat) > 0) {
+            return "No sign of life for more than " + longestHeartbeat.toSeconds() + " s";
+        }
+        return null;
+    }
+
+    private static void describe(WorkerStatus status, Health.Builder builder) {
+        builder.withDetail("worker", status.workerId())
+                .withDetail("running", status.running())
+                .withDetail("listening", status.listening())
+                .withDetail("databaseUsable", !status.outage())
+                .withDetail("secondsSinceFetch", status.sinceFetch().toSeconds());
+        Duration sinceHeartbeat = status.sinceHeartbeat();
+        if (sinceHeartbeat != null) {
+            builder.withDetail("secondsSinceHeartbeat", sinceHeartbeat.toSeconds());
+        }
+    }
+}

@@ -1,0 +1,60 @@
+package dev.pgworker.autoconfigure;
+
+import java.time.Duration;
+import java.util.concurrent.TimeUnit;
+import java.util.function.ToDoubleFunction;
+
+import io.micrometer.core.instrument.Gauge;
+import io.micrometer.core.instrument.MeterRegistry;
+import io.micrometer.core.instrument.TimeGauge;
+import org.jspecify.annotations.Nullable;
+
+import dev.pgworker.Worker;
+import dev.pgworker.WorkerStatus;
+
+/** Shows what a worker is doing. Each look takes microseconds; a worker that does not run has no values. */
+final class WorkerGauges {
+
+    private WorkerGauges() {}
+
+    static void register(Worker worker, MeterRegistry registry) {
+        gauge(worker, registry, "worker.handlers.active", "Handlers that run", WorkerStatus::running);
+        gauge(worker, registry, "worker.handlers.free", "Further handlers that could run", WorkerStatus::freeSlots);
+        gauge(worker, registry, "worker.local.queue", "Claimed jobs that wait for a handler", WorkerStatus::waiting);
+        gauge(
+                worker,
+                registry,
+                "worker.listener.up",
+                "1 if notifications arrive, else 0",
+                status -> status.listening() ? 1 : 0);
+        TimeGauge.builder(
+                        "worker.heartbeat.age",
+                        worker,
+                        TimeUnit.MILLISECONDS,
+                        w -> value(w, status -> millis(status.sinceHeartbeat())))
+                .description("Time since the worker last told the database that it lives")
+                .strongReference(true)
+                .register(registry);
+    }
+
+    private static void gauge(
+            Worker worker,
+            MeterRegistry registry,
+            String name,
+            String description,
+            ToDoubleFunction<WorkerStatus> value) {
+        Gauge.builder(name, worker, w -> value(w, value))
+                .description(description)
+                .strongReference(true)
+                .register(registry);
+    }
+
+    private static double value(@Nullable Worker worker, ToDoubleFunction<WorkerStatus> value) {
+        WorkerStatus status = worker == null ? null : worker.status();
+        return status == null ? Double.NaN : value.applyAsDouble(status);
+    }
+
+    private static double millis(@Nullable Duration time) {
+        return time == null ? Double.NaN : time.toMillis();
+    }
+}
