@@ -64,7 +64,7 @@ class ChaosTest {
                 .until(() -> ledger.registeredWorkers().size() == workers);
         Adder adder = new Adder(pool, new Random(seed), 15);
         adder.start();
-        faults.inject(time);
+        faults.inject(time, adder);
         adder.stop();
         String unfinished = awaitDrain(ledger, faults);
 

@@ -19,7 +19,9 @@ import org.springframework.jdbc.support.JdbcTransactionManager;
 
 import dev.pgworker.Worker;
 import dev.pgworker.WorkerSettings;
+import dev.pgworker.event.WorkerEvent.JobLost;
 import dev.pgworker.event.WorkerEvent.WorkerLost;
+import dev.pgworker.event.WorkerEvent.WorkersRecovered;
 import dev.pgworker.job.Task;
 import dev.pgworker.recovery.RecoverySettings;
 import dev.pgworker.task.JobContext;
@@ -39,7 +41,9 @@ final class ChaosWorker {
     static final Task<ChaosJob> WORK = Task.of("work", ChaosJob.class);
     static final Task<ChaosJob> TRANSACTIONAL = Task.of("transactional", ChaosJob.class);
     static final Duration THRESHOLD = Duration.ofSeconds(4);
+    static final Duration SWEEP_INTERVAL = Duration.ofSeconds(1);
     static final int MAX_RECOVERIES = 3;
+    static final int CONCURRENCY = 4;
 
     private static final int POOL = 6;
     private static final Duration RETRY = Duration.ofMillis(200);
@@ -86,7 +90,7 @@ final class ChaosWorker {
         return Worker.builder(pool)
                 .transactionManager(new JdbcTransactionManager(pool))
                 .settings(WorkerSettings.builder()
-                        .concurrency(4)
+                        .concurrency(CONCURRENCY)
                         .pollInterval(Duration.ofSeconds(1))
                         .interruptedJobRetryDelay(RETRY)
                         .recovery(recovery())
@@ -97,6 +101,10 @@ final class ChaosWorker {
                 .listener(event -> {
                     if (event instanceof WorkerLost lost) {
                         ledger.lost(lost.workerId(), lost.reason());
+                    } else if (event instanceof JobLost lost) {
+                        ledger.lostJob(lost.workerId(), process, lost.job().id());
+                    } else if (event instanceof WorkersRecovered recovered) {
+                        recovered.deadWorkerIds().forEach(ledger::foundDead);
                     }
                 })
                 .build();
@@ -106,7 +114,7 @@ final class ChaosWorker {
         return RecoverySettings.builder()
                 .enabled(true)
                 .heartbeatInterval(Duration.ofSeconds(1))
-                .sweepInterval(Duration.ofSeconds(1))
+                .sweepInterval(SWEEP_INTERVAL)
                 .sweepThreshold(THRESHOLD)
                 .recoveryDelay(Duration.ZERO)
                 .maxRecoveries(MAX_RECOVERIES)

@@ -123,13 +123,18 @@ final class Faults implements AutoCloseable {
     }
 
     /** Injects faults for so long, every kind at least once, and returns when the last is over. */
-    void inject(Duration time) throws Exception {
+    void inject(Duration time, Adder adder) throws Exception {
+        pauseUntilOthersRunTheJobs(adder);
         long end = System.nanoTime() + time.toNanos();
         int least = Kind.values().length;
         for (int count = 0; count < least || System.nanoTime() < end; count++) {
-            begin(nextKind());
+            begin(nextKind(), adder);
             TimeUnit.MILLISECONDS.sleep(300 + random.nextInt(900));
         }
+        awaitUnderWay();
+    }
+
+    private void awaitUnderWay() throws Exception {
         for (Future<?> action : underWay) {
             action.get();
         }
@@ -145,10 +150,10 @@ final class Faults implements AutoCloseable {
         return next.remove(0);
     }
 
-    private void begin(Kind kind) throws Exception {
+    private void begin(Kind kind, Adder adder) throws Exception {
         switch (kind) {
             case KILL -> kill();
-            case PAUSE -> onChild(kind, false, this::pause, millis(5_000, 9_000));
+            case PAUSE -> pauseInLongJob(adder.addLong((int) millis(3_000, 7_000)), millis(5_000, 9_000));
             case CRASH_DATABASE -> onDatabase(kind, database::crash);
             case END_SESSIONS -> onDatabase(kind, this::endSessions);
             case CUT -> onChild(kind, true, this::cut, millis(0, 3_000));
@@ -188,8 +193,74 @@ final class Faults implements AutoCloseable {
     }
 
     private void onChild(Kind kind, boolean proxied, ChildAction action, long millis) throws Exception {
-        Child child = await(() -> pick(proxied));
+        onChild(kind, await(() -> pick(proxied)), action, millis);
+    }
+
+    private void onChild(Kind kind, Child child, ChildAction action, long millis) {
         submit(kind, child.number, () -> action.run(child, millis), () -> child.busy = false);
+    }
+
+    /**
+     * Pauses two processes in long jobs until others run these: then one of the two finds that its job has run its time, and
+     * the other one is interrupted. Until the others are done nothing else happens, so that nothing else explains it if they
+     * lose their jobs.
+     */
+    private void pauseUntilOthersRunTheJobs(Adder adder) throws Exception {
+        int shorter = adder.addLong(3_000);
+        pauseInLongJob(shorter, 15_000);
+        int longer = adder.addLong(6_500);
+        pauseInLongJob(longer, 15_000);
+        awaitUnderWay();
+        for (int i = 0;
+                i < 100
+                        && !(processesIn(shorter).isEmpty()
+                                && processesIn(longer).isEmpty());
+                i++) {
+            TimeUnit.MILLISECONDS.sleep(100);
+        }
+    }
+
+    /** Pauses the process that runs the job until another one runs it; any process, if that one is not to be had. */
+    private void pauseInLongJob(int n, long most) throws Exception {
+        List<Integer> running = processesIn(n);
+        for (int i = 0; i < 60 && running.isEmpty(); i++) {
+            TimeUnit.MILLISECONDS.sleep(50);
+            running = processesIn(n);
+        }
+        List<Integer> preferred = running;
+        Child child = await(() -> pick(false, preferred));
+        if (preferred.contains(child.number)) {
+            onChild(Kind.PAUSE, child, (paused, millis) -> pauseUntilAnotherRuns(n, paused, millis), most);
+        } else {
+            onChild(Kind.PAUSE, child, this::pause, Math.min(most, 6_000));
+        }
+    }
+
+    private void pause(Child child, long millis) throws Exception {
+        child.process.pause();
+        TimeUnit.MILLISECONDS.sleep(millis);
+        child.process.resume();
+    }
+
+    private void pauseUntilAnotherRuns(int n, Child child, long most) throws Exception {
+        long end = System.nanoTime() + TimeUnit.MILLISECONDS.toNanos(most);
+        child.process.pause();
+        try {
+            TimeUnit.MILLISECONDS.sleep(ChaosWorker.THRESHOLD.toMillis());
+            while (System.nanoTime() < end && processesIn(n).stream().allMatch(p -> p == child.number)) {
+                TimeUnit.MILLISECONDS.sleep(50);
+            }
+        } finally {
+            child.process.resume();
+        }
+    }
+
+    private List<Integer> processesIn(int n) {
+        try {
+            return ledger.processesIn(n);
+        } catch (DataAccessException e) {
+            return List.of(); // the database is away
+        }
     }
 
     private void onDatabase(Kind kind, Action action) throws Exception {
@@ -225,23 +296,24 @@ final class Faults implements AutoCloseable {
         return found;
     }
 
-    /** Takes a process to which nothing else is done. */
     private Child pick(boolean proxied) {
+        return pick(proxied, List.of());
+    }
+
+    /** Takes a process to which nothing else is done, one of the preferred ones if possible. */
+    private Child pick(boolean proxied, List<Integer> preferred) {
         List<Child> free = children.stream()
                 .filter(c -> !c.busy && (!proxied || c.proxy != null))
                 .toList();
         if (free.isEmpty()) {
             return null;
         }
-        Child child = free.get(random.nextInt(free.size()));
+        Child child = free.stream()
+                .filter(c -> preferred.contains(c.number))
+                .findFirst()
+                .orElse(free.get(random.nextInt(free.size())));
         child.busy = true;
         return child;
-    }
-
-    private void pause(Child child, long millis) throws Exception {
-        child.process.pause();
-        TimeUnit.MILLISECONDS.sleep(millis);
-        child.process.resume();
     }
 
     private void cut(Child child, long millis) throws Exception {
