@@ -173,9 +173,9 @@ class KilledWorkerTest {
             assertThat(held).hasSize(4).allMatch(lock -> lock.endsWith(" by " + here.id()));
             assertThat(locks()).isEqualTo(held);
             end.countDown();
-            events.await(JobCompleted.class, 4);
+            // The jobs behind may be run by any of the three.
+            Awaitility.await().atMost(Duration.ofSeconds(15)).until(() -> db.jobs() == 0);
             assertThat(events.all(JobLost.class)).isEmpty();
-            assertThat(db.jobs()).isZero();
         }
     }
 

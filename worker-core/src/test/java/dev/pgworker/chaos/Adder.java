@@ -16,6 +16,7 @@ import dev.pgworker.WorkerClient;
 import dev.pgworker.job.Job;
 import dev.pgworker.job.JobScheduler;
 import dev.pgworker.job.JobSpec;
+import dev.pgworker.job.Task;
 import dev.pgworker.schema.WorkerSchema;
 import dev.pgworker.task.PayloadCodec;
 
@@ -97,8 +98,12 @@ final class Adder {
     }
 
     private void addWithLedger(ChaosJob job, JobSpec spec) {
-        Job added = scheduler.addJob(
-                job.kind() == ChaosJob.Kind.TRANSACTIONAL ? ChaosWorker.TRANSACTIONAL : ChaosWorker.WORK, job, spec);
+        Task<ChaosJob> task = switch (job.kind()) {
+            case TRANSACTIONAL -> ChaosWorker.TRANSACTIONAL;
+            case LONG -> ChaosWorker.LONG;
+            default -> ChaosWorker.WORK;
+        };
+        Job added = scheduler.addJob(task, job, spec);
         ledger.added(job, added);
     }
 

@@ -20,7 +20,9 @@ import dev.pgworker.chaos.Ledger.Left;
 import dev.pgworker.chaos.Ledger.LostJob;
 import dev.pgworker.chaos.Ledger.Run;
 
+import static java.util.stream.Collectors.collectingAndThen;
 import static java.util.stream.Collectors.groupingBy;
+import static java.util.stream.Collectors.toList;
 
 /** Compares the ledger with what is guaranteed, after all jobs are done and all workers have stopped. */
 final class Audit {
@@ -50,6 +52,7 @@ final class Audit {
     private final List<FoundDead> foundDead;
     private final List<Fault> faults;
     private final Ledger ledger;
+    private final Set<Integer> nodes;
     private final Set<String> lostWorkers;
     private final Map<Integer, Added> addedByNumber = new HashMap<>();
     private final Map<String, Integer> lastOfKey = new HashMap<>();
@@ -57,7 +60,15 @@ final class Audit {
     private final List<String> problems = new ArrayList<>();
     private final Map<String, Integer> repetitions = new TreeMap<>();
 
-    Audit(Ledger ledger, List<Fault> faults) {
+    /**
+     * Reads the ledger.
+     *
+     * @param nodes the numbers of the processes of Node.js. They do not take jobs of a queue in order when another
+     *     transaction holds the first for a moment, leave a job locked whose outcome they could not write, and have no
+     *     fencing tokens. When their locks are released by force, the attempt stays counted.
+     */
+    Audit(Ledger ledger, List<Fault> faults, Set<Integer> nodes) {
+        this.nodes = nodes;
         this.ledger = ledger;
         this.faults = faults;
         added = ledger.allAdded();
@@ -68,7 +79,7 @@ final class Audit {
         lostWorkers = new HashSet<>(ledger.lostWorkers());
         added.forEach(a -> addedByNumber.put(a.n(), a));
         added.stream().filter(a -> a.jobKey() != null).forEach(a -> lastOfKey.put(a.jobKey(), a.n()));
-        runsByNumber = runs.stream().collect(groupingBy(Run::n));
+        runsByNumber = runs.stream().collect(groupingBy(Run::n, collectingAndThen(toList(), Audit::inOrderOfClaims)));
     }
 
     /** Returns what is wrong; empty if nothing is. */
@@ -89,7 +100,9 @@ final class Audit {
     String summary() {
         Map<Faults.Kind, Long> kinds =
                 faults.stream().collect(groupingBy(Fault::kind, TreeMap::new, Collectors.counting()));
-        return added.size() + " jobs added, " + runs.size() + " runs, " + lostWorkers.size()
+        long byNode = runs.stream().filter(r -> nodes.contains(r.process())).count();
+        return added.size() + " jobs added, " + runs.size() + " runs, " + byNode + " of them by Node.js, "
+                + lostWorkers.size()
                 + " workers that started over, repetitions " + repetitions + ", failed for good " + left.size()
                 + ", faults " + kinds + ", killed processes found dead after " + millis(timesUntilFoundDead(false))
                 + ", while the database was at peace after " + millis(timesUntilFoundDead(true))
@@ -155,7 +168,6 @@ final class Audit {
         }
     }
 
-    /** A paused process cannot be interrupted before it goes on, so its handlers may end after others have begun. */
     private void checkQueuesDoNotOverlap() {
         for (List<Run> ofQueue : byQueue().values()) {
             for (int i = 0; i < ofQueue.size(); i++) {
@@ -163,7 +175,7 @@ final class Audit {
                 for (int k = i + 1;
                         k < ofQueue.size() && ofQueue.get(k).startedAt().isBefore(end(run));
                         k++) {
-                    if (faultsOf(run, Faults.Kind.PAUSE).isEmpty()) {
+                    if (!mayOverlap(run, ofQueue.get(k))) {
                         problems.add("overlap in a queue: " + run + " and " + ofQueue.get(k));
                     }
                 }
@@ -171,15 +183,29 @@ final class Audit {
         }
     }
 
+    /**
+     * A paused process cannot be interrupted before it goes on, so its handlers may end after others have begun, or take a
+     * first step that they were about to take. Nor does an interrupt reach a handler that waits for a connection that does
+     * not answer.
+     */
+    private boolean mayOverlap(Run run, Run later) {
+        return isHindered(run, Faults.Kind.PAUSE) || waitsForNoAnswer(run) || isBegunLate(later);
+    }
+
+    private boolean waitsForNoAnswer(Run run) {
+        return !run.done()
+                && addedByNumber.get(run.n()).kind() == ChaosJob.Kind.TRANSACTIONAL
+                && isHindered(run, Faults.Kind.HALF_OPEN);
+    }
+
+    private boolean isHindered(Run run, Faults.Kind kind) {
+        return faults.stream()
+                .anyMatch(f -> f.kind() == kind && f.touches(run.process(), run.startedAt(), end(run).plusNanos(1)));
+    }
+
     /** A run whose end is unknown is known at its start only. */
     private static Instant end(Run run) {
         return run.endedAt() == null ? run.startedAt() : run.endedAt();
-    }
-
-    private List<Fault> faultsOf(Run run, Faults.Kind kind) {
-        return faults.stream()
-                .filter(f -> f.kind() == kind && f.touches(run.process(), run.startedAt(), end(run).plusNanos(1)))
-                .toList();
     }
 
     /** Jobs that were never retried, snoozed or recovered still have the place in which they were added. */
@@ -200,6 +226,7 @@ final class Audit {
     private boolean keptItsPlace(Run run) {
         Added a = addedByNumber.get(run.n());
         return a != null
+                && !nodes.contains(run.process())
                 && run.attempt() == 1
                 && run.recoveries() == 0
                 && run.runAt().equals(a.runAt())
@@ -230,6 +257,9 @@ final class Audit {
         }
         if (run.how() == null) {
             return diedAfter(run) && touched(run, next) ? "end not told" : null;
+        }
+        if (nodes.contains(run.process()) && !mayFail(run, next)) {
+            return touched(run, next) ? "left locked by Node.js" : null;
         }
         return switch (run.how()) {
             case "failed" -> mayFail(run, next) ? "failed" : null;
@@ -289,16 +319,44 @@ final class Audit {
                         && f.touches(run.process(), run.startedAt().minus(ChaosWorker.THRESHOLD), next.startedAt()));
     }
 
-    /** Later runs of a job have greater times in their tokens; those of a replaced job belong to another row. */
+    /** Later runs of a job have greater times in their tokens. */
     private void checkTokens() {
-        for (List<Run> ofJob : runs.stream().collect(groupingBy(Run::job)).values()) {
-            for (int i = 0; i + 1 < ofJob.size(); i++) {
-                if (time(ofJob.get(i)) >= time(ofJob.get(i + 1))) {
-                    problems.add("fencing token not greater than the last one: " + ofJob.get(i) + " and "
-                            + ofJob.get(i + 1));
-                }
+        runs.stream()
+                .filter(r -> r.token() != null)
+                .collect(groupingBy(Run::job))
+                .values()
+                .forEach(ofJob -> {
+                    for (int i = 0; i + 1 < ofJob.size(); i++) {
+                        long difference = time(ofJob.get(i + 1)) - time(ofJob.get(i));
+                        if (difference == 0 || (difference < 0 && !isBegunLate(ofJob.get(i + 1)))) {
+                            problems.add("fencing token not greater than the last one: " + ofJob.get(i) + " and "
+                                    + ofJob.get(i + 1));
+                        }
+                    }
+                });
+    }
+
+    /** A run begins after others that were claimed later if its process is paused when it is about to begin. */
+    private boolean isBegunLate(Run run) {
+        return faults.stream()
+                .anyMatch(f -> f.kind() == Faults.Kind.PAUSE
+                        && f.touches(run.process(), run.startedAt().minusSeconds(1), run.startedAt()));
+    }
+
+    private static List<Run> inOrderOfClaims(List<Run> runs) {
+        List<Run> ordered = new ArrayList<>();
+        for (Run run : runs) {
+            int place = ordered.size();
+            while (place > 0 && isClaimedBefore(run, ordered.get(place - 1))) {
+                place--;
             }
+            ordered.add(place, run);
         }
+        return ordered;
+    }
+
+    private static boolean isClaimedBefore(Run run, Run other) {
+        return run.token() != null && other.token() != null && time(run) < time(other);
     }
 
     private static long time(Run run) {
@@ -370,7 +428,7 @@ final class Audit {
             for (int i = 0; i + 1 < ofJob.size(); i++) {
                 Run run = ofJob.get(i);
                 Instant again = ofJob.get(i + 1).startedAt();
-                if (run.how() == null) {
+                if (run.how() == null && !nodes.contains(run.process())) {
                     faults.stream()
                             .filter(f ->
                                     f.kind() == Faults.Kind.KILL && f.touches(run.process(), run.startedAt(), again))
@@ -390,11 +448,20 @@ final class Audit {
                     ChaosJob.Kind kind = addedByNumber.get(run.n()).kind();
                     int most = 1
                             + (kind == ChaosJob.Kind.FAILS_ONCE ? 1 : 0)
-                            + Math.max(0, run.recoveries() - ChaosWorker.MAX_RECOVERIES);
+                            + Math.max(0, run.recoveries() - ChaosWorker.MAX_RECOVERIES)
+                            + releasesOfNode(run.startedAt());
                     if (kind != ChaosJob.Kind.TRANSACTIONAL && run.attempt() > most) {
                         problems.add("attempt " + run.attempt() + " of at most " + most + ": " + run);
                     }
                 });
+    }
+
+    private int releasesOfNode(Instant until) {
+        return (int) faults.stream()
+                .filter(f -> f.kind() == Faults.Kind.KILL
+                        && nodes.contains(f.process())
+                        && f.from().isBefore(until))
+                .count();
     }
 
     private List<Run> runs(int n) {

@@ -4,6 +4,7 @@ import java.sql.Timestamp;
 import java.time.Instant;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Set;
 import java.util.UUID;
 
 import com.zaxxer.hikari.HikariDataSource;
@@ -29,6 +30,9 @@ import static org.assertj.core.api.Assertions.assertThat;
 class AuditTest {
 
     private static final Instant BEGIN = Instant.parse("2026-01-01T00:00:00Z");
+
+    /** The number of the process of Node.js. */
+    private static final int NODE = 9;
 
     private final String database = TestSchema.uniqueName().name();
     private final JdbcClient admin = JdbcClient.create(new DriverManagerDataSource(TestPostgres.jdbcUrl()));
@@ -232,12 +236,43 @@ class AuditTest {
     }
 
     @Test
+    void aRunThatItsProcessWasAboutToBeginWhenItWasPausedMayOverlap() {
+        add(1, Kind.QUEUED, "q", null);
+        run(1).at(6, 8).process(2).token("1-1-5").done();
+        run(1).at(7.1, 7.2).token("1-1-4").how("interrupted");
+        lost("w1");
+        fault(Faults.Kind.PAUSE, 1, 2, 7);
+
+        assertThat(problems()).isEmpty();
+
+        faults.clear();
+        fault(Faults.Kind.PAUSE, 1, 2, 6);
+        assertThat(problems()).anyMatch(p -> p.startsWith("overlap in a queue: Run["));
+    }
+
+    @Test
+    void aTransactionThatWaitsForAConnectionWithoutAnswerMayOverlapButNotBeDone() {
+        add(1, Kind.TRANSACTIONAL, "q", null);
+        add(2, Kind.QUEUED, "q", null);
+        run(1).at(1, 7).how("failed");
+        run(2).at(6, 8).process(2).done();
+        run(1).at(9, 10).process(2).done();
+        effect(1);
+        fault(Faults.Kind.HALF_OPEN, 1, 0.5, 7);
+
+        assertThat(problems()).isEmpty();
+
+        sql("update chaos.run set done = true, how = 'done' where n = 1");
+        assertThat(problems()).singleElement().asString().startsWith("overlap in a queue: Run[");
+    }
+
+    @Test
     void onlyAPauseOfTheFirstProcessDuringItsRunExplainsAnOverlap() {
         add(1, Kind.QUEUED, "q", null);
         add(2, Kind.QUEUED, "q", null);
         run(1).at(1, 8).done();
         run(2).at(7, 9).process(2).done();
-        fault(Faults.Kind.PAUSE, 2, 2, 7.5);
+        fault(Faults.Kind.PAUSE, 2, 7.5, 12);
         fault(Faults.Kind.PAUSE, 1, 8.5, 12);
         fault(Faults.Kind.CRASH_DATABASE, Fault.ALL, 2, 7.5);
 
@@ -448,7 +483,7 @@ class AuditTest {
         run(1).at(6, 7).token("1-1-9").process(2).done();
         kill(1, 1.5);
 
-        assertThat(problems()).singleElement().asString().startsWith("fencing token not greater than the last one");
+        assertThat(problems()).anyMatch(p -> p.startsWith("fencing token not greater than the last one"));
     }
 
     @Test
@@ -526,8 +561,37 @@ class AuditTest {
         assertThat(problems()).isEmpty();
     }
 
+    // Node.js.
+
+    @Test
+    void whatNodeLeavesLockedWhenTheDatabaseGoesAwayRunsAgainAtTheCostOfAnAttempt() {
+        add(1);
+        run(1).at(1, 2).process(NODE).done();
+        run(1).at(9, 10).attempt(2).done();
+        kill(NODE, 8);
+
+        assertThat(problems()).singleElement().asString().startsWith("repeated without a reason: Run[");
+
+        fault(Faults.Kind.CRASH_DATABASE, Fault.ALL, 2, 3);
+        assertThat(problems()).isEmpty();
+    }
+
+    @Test
+    void nodeMayTakeJobsOfAQueueInAnotherOrderButNotAtTheSameTime() {
+        add(1, Kind.QUEUED, "q", null);
+        add(2, Kind.QUEUED, "q", null);
+        run(2).at(1, 2).process(NODE).done();
+        run(1).at(3, 4).done();
+
+        assertThat(problems()).isEmpty();
+
+        add(3, Kind.QUEUED, "q", null);
+        run(3).at(3.5, 5).process(NODE).done();
+        assertThat(problems()).singleElement().asString().startsWith("overlap in a queue: Run[");
+    }
+
     private List<String> problems() {
-        return new Audit(ledger, faults).problems();
+        return new Audit(ledger, faults, Set.of(NODE)).problems();
     }
 
     private void add(int n) {

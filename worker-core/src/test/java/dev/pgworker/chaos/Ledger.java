@@ -28,6 +28,7 @@ final class Ledger {
     /**
      * A run.
      *
+     * @param token null if the process is of Node.js, which has none
      * @param recoveries how often the job had lost its worker by then; -1 if the row was gone
      * @param endedAt when the handler ended; null if its process died before that could be told, and so is {@code how}
      */
@@ -264,6 +265,15 @@ final class Ledger {
         return sql.sql("select worker, found_at from chaos.found_dead order by found_at")
                 .query((row, number) -> new FoundDead(row.getString(1), instant(row.getTimestamp(2))))
                 .list();
+    }
+
+    /** Releases what is locked by others than PgWorkers, as an operator does who knows that they are gone. */
+    void releaseLocksOfNode() {
+        sql.sql("""
+                        select graphile_worker.force_unlock_workers(array(
+                          select locked_by from graphile_worker._private_jobs where locked_by not like 'pgworker-%'
+                          union
+                          select locked_by from graphile_worker._private_job_queues where locked_by not like 'pgworker-%'))""").query().listOfRows();
     }
 
     /** Returns the processes that run the job, as far as is known. */
