@@ -196,10 +196,12 @@ final class Fleet implements AutoCloseable {
         start(gone.post);
     }
 
-    /** Returns one of the members that are not busy, a preferred one if possible; null if there is none. */
+    /** Returns one of the live members that are not busy, a preferred one if possible; null if there is none. */
     synchronized Member free(Predicate<Member> suitable, List<Integer> preferred, Random random) {
-        List<Member> free =
-                members.stream().filter(m -> !m.busy).filter(suitable).toList();
+        List<Member> free = members.stream()
+                .filter(m -> !m.busy && m.process.isAlive())
+                .filter(suitable)
+                .toList();
         return free.stream()
                 .filter(m -> preferred.contains(m.number))
                 .findFirst()

@@ -1,6 +1,5 @@
 package dev.pgworker.store;
 
-import java.sql.Connection;
 import java.sql.SQLException;
 import java.time.Duration;
 import java.util.List;
@@ -8,17 +7,18 @@ import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CountDownLatch;
 import javax.sql.DataSource;
 
-import com.zaxxer.hikari.HikariDataSource;
 import org.awaitility.Awaitility;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.extension.RegisterExtension;
 import org.springframework.jdbc.core.simple.JdbcClient;
+import org.springframework.jdbc.datasource.SingleConnectionDataSource;
 
 import dev.pgworker.job.Task;
 import dev.pgworker.store.SweepStore.Request;
 import dev.pgworker.store.SweepStore.Result;
 import dev.pgworker.task.RecoveryDecision;
 import dev.pgworker.testing.TestSchema;
+import dev.pgworker.testsupport.TestPostgres;
 
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
@@ -73,20 +73,22 @@ class SweepTransactionTest {
 
     @Test
     void aSweepLeavesNoSettingOnItsConnection() throws Exception {
-        try (HikariDataSource pool = TestSchema.pool(1)) {
-            String before = idleLimit(pool);
+        SingleConnectionDataSource one = new SingleConnectionDataSource(TestPostgres.jdbcUrl(), true);
+        try {
+            String before = idleLimit(one);
 
-            new SweepStore(pool, db.schema(), List.of()).sweep(REQUEST);
+            new SweepStore(one, db.schema(), List.of()).sweep(REQUEST);
 
-            assertThat(idleLimit(pool)).isEqualTo(before);
-            try (Connection connection = pool.getConnection()) {
-                assertThat(connection.getNetworkTimeout()).isZero();
-            }
+            assertThat(idleLimit(one)).isEqualTo(before);
+            assertThat(one.getConnection().getNetworkTimeout()).isZero();
+            assertThat(one.getConnection().getAutoCommit()).isTrue();
+        } finally {
+            one.destroy();
         }
     }
 
-    private static String idleLimit(DataSource pool) {
-        return JdbcClient.create(pool)
+    private static String idleLimit(DataSource dataSource) {
+        return JdbcClient.create(dataSource)
                 .sql("show idle_in_transaction_session_timeout")
                 .query(String.class)
                 .single();
