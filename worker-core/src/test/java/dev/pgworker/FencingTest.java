@@ -5,6 +5,7 @@ import java.util.List;
 import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicLong;
 import java.util.concurrent.atomic.AtomicReference;
 
 import com.zaxxer.hikari.HikariDataSource;
@@ -22,6 +23,7 @@ import dev.pgworker.event.WorkerEvent.WorkerLost;
 import dev.pgworker.event.WorkerEvent.WorkerReplaced;
 import dev.pgworker.event.WorkerEvent.WorkerStarted;
 import dev.pgworker.event.WorkerEvent.WorkerStopped;
+import dev.pgworker.event.WorkerEvent.WorkersRecovered;
 import dev.pgworker.job.Job;
 import dev.pgworker.job.JobScheduler;
 import dev.pgworker.job.JobSpec;
@@ -164,6 +166,66 @@ class FencingTest {
 
         assertThat(tokens).hasSize(2).allSatisfy(t -> assertThat(t).startsWith(job.id() + "-1-"));
         assertThat(tokens.get(1)).isGreaterThan(tokens.get(0));
+    }
+
+    @Test
+    void aWorkerThatRunsAResilientJobGivesItUpAtTheLongerThreshold() throws Exception {
+        Duration threshold = Duration.ofSeconds(1);
+        CountDownLatch started = new CountDownLatch(1);
+        AtomicLong interruptedAt = new AtomicLong();
+        CountDownLatch interrupted = new CountDownLatch(1);
+        start(threshold, 1, (n, c) -> {
+            started.countDown();
+            try {
+                new CountDownLatch(1).await();
+            } finally {
+                interruptedAt.set(System.nanoTime());
+                interrupted.countDown();
+            }
+        });
+        scheduler()
+                .addJob(
+                        WORK,
+                        1,
+                        JobSpec.builder().flags("infrastructure_resilient").build());
+        started.await();
+
+        forbidConnections();
+        long begin = System.nanoTime();
+        cut();
+
+        assertThat(interrupted.await(15, TimeUnit.SECONDS)).isTrue();
+        // The last heartbeat was sent up to an interval before the cut.
+        assertThat(Duration.ofNanos(interruptedAt.get() - begin))
+                .isGreaterThan(threshold.multipliedBy(3).minusMillis(500));
+        allowConnections();
+        events.await(WorkerReplaced.class);
+    }
+
+    /** After an outage all heartbeats are old: who sweeps at once takes the jobs of workers that are about to send theirs. */
+    @Test
+    void aWorkerSweepsOnlyWhenItsOwnHeartbeatsHaveBeenOnTimeForAThreshold() {
+        Duration threshold = Duration.ofSeconds(2);
+        sql("insert into graphile_worker._private_workers (id, last_heartbeat_at) values ('dead', now() - interval '1 hour')")
+                .update();
+        long begin = System.nanoTime();
+        worker = Worker.builder(pool)
+                .settings(WorkerSettings.builder()
+                        .recovery(RecoverySettings.builder()
+                                .enabled(true)
+                                .heartbeatInterval(Duration.ofMillis(200))
+                                .sweepInterval(Duration.ofMillis(100))
+                                .sweepThreshold(threshold)
+                                .build())
+                        .build())
+                .task(WORK, (n, c) -> {})
+                .listener(events)
+                .build();
+        worker.start();
+
+        assertThat(events.await(WorkersRecovered.class).deadWorkerIds()).containsExactly("dead");
+
+        assertThat(Duration.ofNanos(System.nanoTime() - begin)).isGreaterThan(threshold);
     }
 
     @Test

@@ -1,6 +1,8 @@
 package dev.pgworker.chaos;
 
 import java.net.URI;
+import java.sql.Connection;
+import java.sql.Statement;
 import java.time.Duration;
 import java.util.Collections;
 import java.util.concurrent.CountDownLatch;
@@ -15,6 +17,7 @@ import dev.pgworker.Worker;
 import dev.pgworker.WorkerSettings;
 import dev.pgworker.event.WorkerEvent.JobStarted;
 import dev.pgworker.event.WorkerEvent.WorkerStopping;
+import dev.pgworker.job.Job;
 import dev.pgworker.job.JobRequest;
 import dev.pgworker.job.Task;
 import dev.pgworker.recovery.RecoverySettings;
@@ -80,9 +83,39 @@ class StopLimitTest {
         }
     }
 
-    /** Less would be lost in what the machine is busy with: the worker is to use its time only where it has to. */
     @Test
-    void aWorkerThatNothingHindersNeedsNoneOfIt() throws Exception {
+    void aStopThatCannotWriteAnOutcomeLeavesTheRegistrationSoThatOthersRecoverTheJob() throws Exception {
+        RecordingListener events = new RecordingListener();
+        Worker worker = db.start(db.worker()
+                .settings(settings())
+                .task(FAST, (n, context) -> end.await())
+                .listener(events));
+        Job job = db.scheduler().addJob(FAST, 1);
+        events.await(JobStarted.class);
+        String id = worker.id();
+        try (Connection connection = db.dataSource().getConnection();
+                Statement statement = connection.createStatement()) {
+            connection.setAutoCommit(false);
+            statement.execute(db.schema().in("select from {schema}._private_jobs for update"));
+            end.countDown();
+
+            worker.stop();
+
+            connection.rollback();
+        }
+        assertThat(db.sql("select id from {schema}._private_workers")
+                        .query(String.class)
+                        .list())
+                .containsExactly(id);
+        assertThat(db.sql("select locked_by from {schema}.jobs where id = ?")
+                        .param(job.id())
+                        .query(String.class)
+                        .single())
+                .isEqualTo(id);
+    }
+
+    @Test
+    void aWorkerThatNothingHindersStopsAtOnce() throws Exception {
         RecordingListener events = new RecordingListener();
         Worker worker = db.start(
                 db.worker().settings(settings()).task(FAST, (n, context) -> {}).listener(events));
