@@ -30,6 +30,9 @@ final class Audit {
     /** How long it takes at most to write an outcome while nothing hinders it, on a busy machine. */
     private static final Duration OUTCOME_LIMIT = Duration.ofSeconds(2);
 
+    /** How much later than its process is killed the server may write what that has sent, on a busy machine. */
+    private static final Duration SENT_LIMIT = Duration.ofSeconds(1);
+
     /** For how long the consequences of a broken connection go on, its discovery included. */
     private static final Duration OUTAGE_LIMIT = Duration.ofSeconds(15);
 
@@ -274,12 +277,15 @@ final class Audit {
         };
     }
 
-    /** Whether the process was killed during a run, or after it before the outcome was written. */
+    /**
+     * Whether the process was killed during a run, or after it before the outcome was written; or just before, when it had
+     * sent the row of the run, which the server wrote later.
+     */
     private boolean killed(Run run, Run next) {
+        Instant begun = run.endedAt() == null ? run.startedAt().minus(SENT_LIMIT) : run.startedAt();
         Instant written = run.endedAt() == null ? Instant.MAX : run.endedAt().plus(OUTCOME_LIMIT);
         return faults.stream()
-                .filter(f ->
-                        f.kind() == Faults.Kind.KILL && f.touches(run.process(), run.startedAt(), next.startedAt()))
+                .filter(f -> f.kind() == Faults.Kind.KILL && f.touches(run.process(), begun, next.startedAt()))
                 .anyMatch(kill -> kill.from().isBefore(written) || hindered(run, kill.from()));
     }
 

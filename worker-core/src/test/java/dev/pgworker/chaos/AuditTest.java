@@ -345,6 +345,19 @@ class AuditTest {
     }
 
     @Test
+    void aKillJustBeforeTheServerWroteTheRowOfARunExplainsARepetitionIfTheRunNeverEnded() {
+        add(1);
+        run(1).at(1.3, 2).unknownEnd();
+        run(1).at(6, 7).process(2).done();
+        kill(1, 1.2);
+
+        assertThat(problems()).isEmpty();
+
+        sql("update chaos.run set started_at = started_at + interval '1 s' where how is null");
+        assertThat(problems()).singleElement().asString().startsWith("repeated without a reason: Run[");
+    }
+
+    @Test
     void aKillLongAfterARunExplainsARepetitionOnlyIfTheOutcomeCouldNotBeWrittenUntilThen() {
         add(1);
         run(1).at(1, 2).done();
