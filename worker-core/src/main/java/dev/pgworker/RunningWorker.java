@@ -62,17 +62,24 @@ final class RunningWorker {
 
     private static final Logger log = LoggerFactory.getLogger(RunningWorker.class);
 
-    /** How long a service may take to notice that it is stopped. */
-    private static final Duration SERVICE_STOP_LIMIT = Duration.ofSeconds(5);
+    /** How long what claims jobs may take to notice that it is stopped, all together. */
+    private static final Duration CLAIMING_STOP_LIMIT = Duration.ofSeconds(3);
+
+    /** The same for what writes outcomes and proves the worker's life. */
+    private static final Duration LAST_STOP_LIMIT = Duration.ofSeconds(2);
 
     /** How long interrupted handlers may take to end before their jobs are given back regardless. */
     private static final Duration AFTER_INTERRUPT = Duration.ofSeconds(1);
 
-    /** How long outcomes may take to be written when the worker stops. */
+    /** How long outcomes may take to be written, if the stop has that much time left. */
     private static final Duration FLUSH_LIMIT = Duration.ofSeconds(10);
 
     /** How long listeners may take for the last events. */
     private static final Duration EVENTS_LIMIT = Duration.ofSeconds(2);
+
+    /** What a busy machine may add to the steps of a stop. */
+    private static final Duration STOP_MARGIN = Duration.ofMillis(500);
+
     /** How soon a stop is noticed by a lost worker that waits for its database. */
     private static final Duration STOP_CHECK = Duration.ofMillis(100);
 
@@ -97,6 +104,9 @@ final class RunningWorker {
 
     /** Set before the lock is asked for, so that whoever has it hurries. */
     private volatile boolean stopRequested;
+
+    /** When a requested stop has to be over, by {@link System#nanoTime}; set before the request. */
+    private volatile long stopBy;
 
     @GuardedBy("this") private boolean ended;
 
@@ -238,8 +248,12 @@ final class RunningWorker {
         }
     }
 
-    /** Stops everything in the order that loses nothing; each step is bounded in time. Does nothing a second time. */
+    /**
+     * Stops everything in the order that loses nothing. Each step is bounded in time, so that all of them take no longer than
+     * {@link WorkerSettings#stopLimit}. Does nothing a second time.
+     */
     void stop() {
+        stopBy = System.nanoTime() + parts.settings().stopLimit().toNanos();
         stopRequested = true;
         synchronized (this) {
             if (ended) {
@@ -247,7 +261,7 @@ final class RunningWorker {
             }
             log.info("Worker {} stops", id);
             events.publish(new WorkerEvent.WorkerStopping(id));
-            fence.stop(SERVICE_STOP_LIMIT);
+            fence.beginStop();
             stopClaiming();
             finishAndFlush(parts.settings().shutdownGracePeriod());
             end();
@@ -279,31 +293,44 @@ final class RunningWorker {
     }
 
     private void stopClaiming() {
-        if (cron != null) {
-            cron.stop(SERVICE_STOP_LIMIT);
-        }
-        sweep.stop(SERVICE_STOP_LIMIT);
         if (vacuum != null) {
             vacuum.cancel();
-            vacuum.stop(SERVICE_STOP_LIMIT);
         }
-        listener.stop(SERVICE_STOP_LIMIT);
-        fetchLoop.stop(SERVICE_STOP_LIMIT);
+        stopAll(CLAIMING_STOP_LIMIT, cron, sweep, vacuum, listener, fetchLoop);
         continuations.stop();
         executor.close();
     }
 
     @GuardedBy("this") private void end() {
-        completer.stop(SERVICE_STOP_LIMIT);
+        stopAll(LAST_STOP_LIMIT, completer, heartbeat, fence);
         executor.shutDown();
-        heartbeat.stop(SERVICE_STOP_LIMIT);
-        fence.stop(SERVICE_STOP_LIMIT);
         if (ownExecutor != null) {
             ownExecutor.shutdown();
         }
         ended = true;
         events.publish(new WorkerEvent.WorkerStopped(id));
         events.close(EVENTS_LIMIT);
+    }
+
+    /** Stops services at the same time, and waits for all of them together no longer than the limit. */
+    private static void stopAll(Duration limit, @Nullable BackgroundService... services) {
+        long end = System.nanoTime() + limit.toNanos();
+        Stream.of(services).filter(Objects::nonNull).forEach(BackgroundService::beginStop);
+        Stream.of(services)
+                .filter(Objects::nonNull)
+                .forEach(service -> service.stop(Duration.ofNanos(Math.max(0, end - System.nanoTime()))));
+    }
+
+    /** Returns how long outcomes may take to be written, so that a stop leaves time for what comes after. */
+    private Duration flushLimit() {
+        if (!stopRequested) {
+            return FLUSH_LIMIT;
+        }
+        Duration left = Duration.ofNanos(stopBy - System.nanoTime())
+                .minus(LAST_STOP_LIMIT)
+                .minus(EVENTS_LIMIT)
+                .minus(STOP_MARGIN);
+        return left.compareTo(FLUSH_LIMIT) < 0 ? left : FLUSH_LIMIT;
     }
 
     private void finishAndFlush(Duration grace) {
@@ -313,12 +340,13 @@ final class RunningWorker {
             while (!stopRequested && outage.isPresent() && !completer.awaitWritten(STOP_CHECK)) {
                 // A lost worker has time: nobody can take its jobs before the database is back.
             }
-            written = completer.awaitWritten(FLUSH_LIMIT);
+            Duration limit = flushLimit();
+            written = completer.awaitWritten(limit);
             if (!written) {
                 log.error(
                         "Some outcomes could not be written within {}; their jobs stay locked until"
                                 + " they are recovered",
-                        FLUSH_LIMIT);
+                        limit);
             }
         } catch (InterruptedException e) {
             Thread.currentThread().interrupt();

@@ -121,8 +121,8 @@ public final class Worker implements AutoCloseable {
 
     /**
      * Stops the worker: no further job is claimed, those not started are given back, running handlers are waited for
-     * and finally interrupted, outcomes are written, and the worker is deregistered. Returns when all that is done, at
-     * most the grace period and a few seconds later. Does nothing if the worker does not run.
+     * and finally interrupted, outcomes are written, and the worker is deregistered. Returns when all that is done, or
+     * when {@link WorkerSettings#stopLimit} is over. Does nothing if the worker does not run.
      */
     public synchronized void stop() {
         RunningWorker stopping = running;

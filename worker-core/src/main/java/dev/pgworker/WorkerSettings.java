@@ -37,6 +37,7 @@ public record WorkerSettings(
     private static final int LARGEST_LOCAL_QUEUE = 10_000;
     private static final int LONGEST_RUN = 1_000;
     private static final Duration LONGEST = Duration.ofDays(365);
+    private static final Duration STOP_ALLOWANCE = Duration.ofSeconds(15);
 
     /**
      * Checks every setting.
@@ -51,6 +52,14 @@ public record WorkerSettings(
         requirePositive("pollInterval", pollInterval);
         requireNotNegative("shutdownGracePeriod", shutdownGracePeriod);
         requireNotNegative("interruptedJobRetryDelay", interruptedJobRetryDelay);
+    }
+
+    /**
+     * Returns how long a stop of the worker takes at most, whatever handlers, listeners and the database do: the grace period
+     * and 15 s, which are needed only where something does not answer.
+     */
+    public Duration stopLimit() {
+        return shutdownGracePeriod.plus(STOP_ALLOWANCE);
     }
 
     /** Returns a builder that has the defaults. */

@@ -5,10 +5,13 @@ import java.io.UncheckedIOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.List;
+import java.util.Set;
 import java.util.regex.Pattern;
 import java.util.stream.Stream;
 
+import com.tngtech.archunit.base.DescribedPredicate;
 import com.tngtech.archunit.core.domain.JavaClasses;
+import com.tngtech.archunit.core.domain.JavaMethodCall;
 import com.tngtech.archunit.core.importer.ClassFileImporter;
 import com.tngtech.archunit.core.importer.ImportOption;
 import org.assertj.core.api.Assertions;
@@ -125,6 +128,35 @@ class ArchitectureTest {
                     .toList();
             Assertions.assertThat(offenders).isEmpty();
         }
+    }
+
+    /**
+     * Machines' clocks differ, so what decides about jobs asks the database for the time, or takes time spans from
+     * {@code System.nanoTime}. Exempt are times that callers give themselves ({@code runIn}) or are only told.
+     */
+    @Test
+    void nothingDecidesByTheClockOfThisMachine() {
+        Set<String> exempt = Set.of(
+                "dev.pgworker.job.JobSpec$Builder",
+                "dev.pgworker.job.Rescheduling$Builder",
+                "dev.pgworker.engine.JobRunner",
+                "dev.pgworker.store.JobRows",
+                "dev.pgworker.store.JobStore");
+        DescribedPredicate<JavaMethodCall> asksForTheTime =
+                DescribedPredicate.describe("ask for the time of day", ArchitectureTest::asksForTheTime);
+        noClasses()
+                .that(DescribedPredicate.describe("decide", type -> !exempt.contains(type.getName())))
+                .should()
+                .callMethodWhere(asksForTheTime)
+                .check(production);
+    }
+
+    private static boolean asksForTheTime(JavaMethodCall call) {
+        String owner = call.getTarget().getOwner().getPackageName();
+        Set<String> asking = Set.of("now", "systemUTC", "systemDefaultZone", "system", "tickMillis");
+        return (owner.startsWith("java.time")
+                        && asking.contains(call.getTarget().getName()))
+                || call.getTarget().getFullName().equals("java.lang.System.currentTimeMillis()");
     }
 
     private static String read(Path file) {

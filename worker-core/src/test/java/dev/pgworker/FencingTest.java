@@ -5,6 +5,7 @@ import java.util.List;
 import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicLong;
 import java.util.concurrent.atomic.AtomicReference;
 
 import com.zaxxer.hikari.HikariDataSource;
@@ -164,6 +165,40 @@ class FencingTest {
 
         assertThat(tokens).hasSize(2).allSatisfy(t -> assertThat(t).startsWith(job.id() + "-1-"));
         assertThat(tokens.get(1)).isGreaterThan(tokens.get(0));
+    }
+
+    @Test
+    void aWorkerThatRunsAResilientJobGivesItUpAtTheLongerThreshold() throws Exception {
+        Duration threshold = Duration.ofSeconds(1);
+        CountDownLatch started = new CountDownLatch(1);
+        AtomicLong interruptedAt = new AtomicLong();
+        CountDownLatch interrupted = new CountDownLatch(1);
+        start(threshold, 1, (n, c) -> {
+            started.countDown();
+            try {
+                new CountDownLatch(1).await();
+            } finally {
+                interruptedAt.set(System.nanoTime());
+                interrupted.countDown();
+            }
+        });
+        scheduler()
+                .addJob(
+                        WORK,
+                        1,
+                        JobSpec.builder().flags("infrastructure_resilient").build());
+        started.await();
+
+        forbidConnections();
+        long begin = System.nanoTime();
+        cut();
+
+        assertThat(interrupted.await(15, TimeUnit.SECONDS)).isTrue();
+        // The last heartbeat was sent up to an interval before the cut.
+        assertThat(Duration.ofNanos(interruptedAt.get() - begin))
+                .isGreaterThan(threshold.multipliedBy(3).minusMillis(500));
+        allowConnections();
+        events.await(WorkerReplaced.class);
     }
 
     @Test

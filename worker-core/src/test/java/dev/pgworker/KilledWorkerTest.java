@@ -4,6 +4,8 @@ import java.time.Duration;
 import java.util.ArrayList;
 import java.util.Collections;
 import java.util.List;
+import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.TimeUnit;
 
 import org.awaitility.Awaitility;
 import org.junit.jupiter.api.BeforeEach;
@@ -13,6 +15,7 @@ import org.junit.jupiter.api.condition.OS;
 import org.junit.jupiter.api.extension.RegisterExtension;
 
 import dev.pgworker.event.WorkerEvent.JobCompleted;
+import dev.pgworker.event.WorkerEvent.JobLost;
 import dev.pgworker.event.WorkerEvent.JobRecovered;
 import dev.pgworker.event.WorkerEvent.JobStarted;
 import dev.pgworker.event.WorkerEvent.ListenerConnected;
@@ -128,6 +131,70 @@ class KilledWorkerTest {
                     .isEqualTo(1);
             assertThat(db.jobs()).isZero();
         }
+    }
+
+    @Test
+    void processesThatComeBackWhileOthersRunTheirJobsNeitherEndThemNorGiveThemBackNorFreeTheirQueues()
+            throws Exception {
+        try (WorkerProcess one = WorkerProcess.start(db.schema(), "back-1");
+                WorkerProcess other = WorkerProcess.start(db.schema(), "back-2")) {
+            awaitWorkers(2);
+            // Each process runs one job at a time: the first job is over when its process comes back, the second is
+            // not.
+            add(-2_500, JobSpec.builder().queueName("over").build());
+            awaitLedger("start", 1);
+            add(60_000, JobSpec.builder().queueName("going-on").build());
+            awaitLedger("start", 2);
+            add(0, JobSpec.builder().queueName("over").build());
+            add(0, JobSpec.builder().queueName("going-on").build());
+            one.pause();
+            other.pause();
+            CountDownLatch started = new CountDownLatch(2);
+            CountDownLatch end = new CountDownLatch(1);
+            Worker here = db.start(db.worker()
+                    .settings(WorkerSettings.builder()
+                            .concurrency(8)
+                            .recovery(WorkerProcess.recovery())
+                            .build())
+                    .task(WorkerProcess.SLEEP, (millis, context) -> {
+                        started.countDown();
+                        end.await();
+                    })
+                    .listener(events));
+            assertThat(started.await(15, TimeUnit.SECONDS)).isTrue();
+            List<String> held = locks();
+
+            one.resume();
+            other.resume();
+
+            awaitLedger("interrupted", 1);
+            // They start over when they have tried to write what became of their jobs.
+            awaitWorkers(3);
+            assertThat(held).hasSize(4).allMatch(lock -> lock.endsWith(" by " + here.id()));
+            assertThat(locks()).isEqualTo(held);
+            end.countDown();
+            // The jobs behind may be run by any of the three.
+            Awaitility.await().atMost(Duration.ofSeconds(15)).until(() -> db.jobs() == 0);
+            assertThat(events.all(JobLost.class)).isEmpty();
+        }
+    }
+
+    private void awaitWorkers(int count) {
+        Awaitility.await()
+                .atMost(Duration.ofSeconds(15))
+                .until(() -> db.sql("select count(*) from {schema}._private_workers")
+                                .query(Integer.class)
+                                .single()
+                        == count);
+    }
+
+    private List<String> locks() {
+        return db.sql("""
+                        select 'job ' || id || ', attempt ' || attempts || ' at ' || locked_at || ' by ' || locked_by
+                        from {schema}._private_jobs where locked_at is not null
+                        union all
+                        select 'queue ' || queue_name || ' at ' || locked_at || ' by ' || locked_by
+                        from {schema}._private_job_queues where locked_at is not null order by 1""").query(String.class).list();
     }
 
     private void startHere() {

@@ -52,8 +52,14 @@ public final class Vacuum extends BackgroundService {
         return forbidden;
     }
 
-    /** Ends a vacuum that runs, so that the stop need not wait for it. */
+    /** Ends a vacuum that runs, so that the stop need not wait for it. Returns at once: the server may not answer. */
     public void cancel() {
+        Thread thread = new Thread(this::cancelNow, "worker-vacuum-cancel");
+        thread.setDaemon(true);
+        thread.start();
+    }
+
+    private void cancelNow() {
         try {
             table.cancelVacuum();
         } catch (SQLException e) {

@@ -89,7 +89,7 @@ public abstract class BackgroundService {
      * @return whether it has ended; false is logged
      */
     public final boolean stop(Duration limit) {
-        Thread running = beginStop();
+        Thread running = interruptWaiting();
         if (running == null || running == Thread.currentThread()) {
             return true;
         }
@@ -105,7 +105,12 @@ public abstract class BackgroundService {
         return true;
     }
 
-    private @Nullable Thread beginStop() {
+    /** As {@link #stop}, but returns at once, so that several services can end at the same time. */
+    public final void beginStop() {
+        interruptWaiting();
+    }
+
+    private @Nullable Thread interruptWaiting() {
         lock.lock();
         try {
             stopping = true;

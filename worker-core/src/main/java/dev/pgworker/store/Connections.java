@@ -32,26 +32,33 @@ final class Connections {
      */
     static <T extends @Nullable Object> T call(
             DataSource dataSource, String sql, Duration answerLimit, JobStore.Call<T> call) throws SQLException {
+        return call(
+                dataSource,
+                sql,
+                (connection, statement) -> answered(connection, answerLimit, () -> call.on(connection, statement)));
+    }
+
+    /** Runs statements of which none may wait for its answer for longer than the limit: the connection breaks then. */
+    static <T extends @Nullable Object> T answered(Connection connection, Duration answerLimit, Work<T> work)
+            throws SQLException {
         int limit = (int) answerLimit.toMillis();
-        return call(dataSource, sql, (connection, statement) -> {
-            int usual = connection.getNetworkTimeout();
-            if (usual > 0 && usual <= limit) {
-                return call.on(connection, statement);
+        int usual = connection.getNetworkTimeout();
+        if (usual > 0 && usual <= limit) {
+            return work.run();
+        }
+        connection.setNetworkTimeout(Runnable::run, limit);
+        try {
+            return work.run();
+        } finally {
+            if (!connection.isClosed()) {
+                connection.setNetworkTimeout(Runnable::run, usual);
             }
-            connection.setNetworkTimeout(Runnable::run, limit);
-            try {
-                return call.on(connection, statement);
-            } finally {
-                if (!connection.isClosed()) {
-                    connection.setNetworkTimeout(Runnable::run, usual);
-                }
-            }
-        });
+        }
     }
 
     /** Something that may fail. */
     @FunctionalInterface
-    interface Work<T> {
+    interface Work<T extends @Nullable Object> {
         T run() throws SQLException;
     }
 

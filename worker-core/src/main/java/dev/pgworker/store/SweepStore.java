@@ -36,15 +36,30 @@ public final class SweepStore {
 
     private static final Logger log = LoggerFactory.getLogger(SweepStore.class);
 
+    /** How long the server may take for one statement of a sweep, which may read all jobs. */
+    private static final Duration ANSWER_LIMIT = Duration.ofMinutes(1);
+
+    /** For how long the server waits for the next statement of a sweep while others cannot sweep. */
+    private static final Duration IDLE_LIMIT = Duration.ofSeconds(5);
+
+    /** The same where handlers are asked in between. */
+    private static final Duration IDLE_LIMIT_WITH_HANDLERS = Duration.ofMinutes(5);
+
     private final DataSource dataSource;
     private final WorkerSchema schema;
     private final List<JobRecoveryHandler> handlers;
+    private final Duration idleLimit;
 
     /** Creates a store whose sweeps ask the given handlers. */
     public SweepStore(DataSource dataSource, WorkerSchema schema, List<JobRecoveryHandler> handlers) {
+        this(dataSource, schema, handlers, handlers.isEmpty() ? IDLE_LIMIT : IDLE_LIMIT_WITH_HANDLERS);
+    }
+
+    SweepStore(DataSource dataSource, WorkerSchema schema, List<JobRecoveryHandler> handlers, Duration idleLimit) {
         this.dataSource = dataSource;
         this.schema = schema;
         this.handlers = List.copyOf(handlers);
+        this.idleLimit = idleLimit;
     }
 
     /**
@@ -98,10 +113,30 @@ public final class SweepStore {
     /** A job as it was locked by the dead worker, and what has become of it. */
     public record Recovered(Job job, String deadWorkerId, RecoveryOutcome outcome) {}
 
-    /** Sweeps on a connection of its own; has taken effect when it returns. */
+    /**
+     * Sweeps on a connection of its own; has taken effect when it returns. A process that is paused, or cut off, in the
+     * middle of it does not keep others from sweeping for good: the server ends its transaction.
+     */
     public Result sweep(Request request) throws SQLException {
         try (Connection connection = dataSource.getConnection()) {
-            return Connections.inTransaction(connection, () -> sweep(connection, request));
+            return Connections.answered(
+                    connection,
+                    ANSWER_LIMIT,
+                    () -> Connections.inTransaction(connection, () -> {
+                        limitIdleness(connection);
+                        return sweep(connection, request);
+                    }));
+        }
+    }
+
+    private static final String LIMIT_IDLENESS = """
+            select set_config('idle_in_transaction_session_timeout', ?, true)
+            """;
+
+    private void limitIdleness(Connection connection) throws SQLException {
+        try (PreparedStatement statement = connection.prepareStatement(LIMIT_IDLENESS)) {
+            statement.setString(1, idleLimit.toMillis() + "ms");
+            statement.executeQuery().close();
         }
     }
 

@@ -13,6 +13,9 @@ public final class WorkerStore {
 
     private static final Duration ANSWER_LIMIT = Duration.ofSeconds(10);
 
+    /** For statements that may read all jobs. */
+    private static final Duration LONG_ANSWER_LIMIT = Duration.ofMinutes(1);
+
     private final DataSource dataSource;
     private final WorkerSchema schema;
 
@@ -50,7 +53,7 @@ public final class WorkerStore {
 
     /** Removes the worker from the register. */
     public void deregister(String workerId) throws SQLException {
-        Connections.call(dataSource, schema.in(DEREGISTER), (connection, statement) -> {
+        Connections.call(dataSource, schema.in(DEREGISTER), ANSWER_LIMIT, (connection, statement) -> {
             statement.setString(1, workerId);
             return statement.execute();
         });
@@ -62,12 +65,13 @@ public final class WorkerStore {
 
     /** Releases locks of four hours or more of workers that give no sign of life; returns how many jobs had one. */
     public long releaseOldLocks() throws SQLException {
-        return Connections.call(dataSource, schema.in(RELEASE_OLD_LOCKS), (connection, statement) -> {
-            try (ResultSet row = statement.executeQuery()) {
-                row.next();
-                return row.getLong(1);
-            }
-        });
+        return Connections.call(
+                dataSource, schema.in(RELEASE_OLD_LOCKS), LONG_ANSWER_LIMIT, (connection, statement) -> {
+                    try (ResultSet row = statement.executeQuery()) {
+                        row.next();
+                        return row.getLong(1);
+                    }
+                });
     }
 
     private static final String KEEP_LOCKS = """
@@ -76,7 +80,7 @@ public final class WorkerStore {
 
     /** Renews the locks of these jobs, and of their queues, as far as the worker still holds them. */
     public void keepLocks(String workerId, Collection<Long> jobIds) throws SQLException {
-        Connections.call(dataSource, schema.in(KEEP_LOCKS), (connection, statement) -> {
+        Connections.call(dataSource, schema.in(KEEP_LOCKS), LONG_ANSWER_LIMIT, (connection, statement) -> {
             statement.setString(1, workerId);
             statement.setArray(2, connection.createArrayOf("int8", jobIds.toArray()));
             return statement.execute();

@@ -3,6 +3,7 @@ package dev.pgworker.chaos;
 import java.time.Duration;
 import java.util.Random;
 import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicInteger;
 import javax.sql.DataSource;
 
 import org.springframework.dao.DataAccessException;
@@ -15,6 +16,7 @@ import dev.pgworker.WorkerClient;
 import dev.pgworker.job.Job;
 import dev.pgworker.job.JobScheduler;
 import dev.pgworker.job.JobSpec;
+import dev.pgworker.job.Task;
 import dev.pgworker.schema.WorkerSchema;
 import dev.pgworker.task.PayloadCodec;
 
@@ -30,6 +32,7 @@ final class Adder {
     private final Random random;
     private final long pauseMillis;
     private final Thread thread = new Thread(this::run, "adder");
+    private final AtomicInteger numbers = new AtomicInteger();
     private volatile boolean stopped;
 
     Adder(DataSource dataSource, Random random, long pauseMillis) {
@@ -50,23 +53,57 @@ final class Adder {
     }
 
     private void run() {
-        for (int n = 0; !stopped; n++) {
-            ChaosJob job = job(n);
-            JobSpec spec = spec(job);
+        while (!stopped) {
+            ChaosJob job = job(numbers.getAndIncrement());
+            add(job, spec(job));
             try {
-                transaction.executeWithoutResult(status -> add(job, spec));
                 TimeUnit.MILLISECONDS.sleep(pauseMillis);
-            } catch (DataAccessException | TransactionException e) {
-                // Whether the job has been added, the ledger knows.
             } catch (InterruptedException e) {
                 throw new IllegalStateException(e);
             }
         }
     }
 
+    /**
+     * Adds a long job that starts before others, if possible; every second one with others behind it in its queue, which
+     * begin too early if the queue is freed too early. May be called by any thread.
+     *
+     * @param millis how long it takes
+     * @return the number of the long job
+     */
+    int addLong(int millis) {
+        int n = numbers.getAndIncrement();
+        ChaosJob job = new ChaosJob(n, ChaosJob.Kind.LONG, millis);
+        JobSpec.Builder spec = JobSpec.builder().priority(-1);
+        if (n % 2 == 1) {
+            add(job, spec.build());
+            return n;
+        }
+        String queue = "long-" + n;
+        add(job, spec.queueName(queue).build());
+        for (int i = 0; i < 3; i++) {
+            add(
+                    new ChaosJob(numbers.getAndIncrement(), ChaosJob.Kind.QUEUED, 30),
+                    JobSpec.builder().queueName(queue).build());
+        }
+        return n;
+    }
+
     private void add(ChaosJob job, JobSpec spec) {
-        Job added = scheduler.addJob(
-                job.kind() == ChaosJob.Kind.TRANSACTIONAL ? ChaosWorker.TRANSACTIONAL : ChaosWorker.WORK, job, spec);
+        try {
+            transaction.executeWithoutResult(status -> addWithLedger(job, spec));
+        } catch (DataAccessException | TransactionException e) {
+            // Whether the job has been added, the ledger knows.
+        }
+    }
+
+    private void addWithLedger(ChaosJob job, JobSpec spec) {
+        Task<ChaosJob> task = switch (job.kind()) {
+            case TRANSACTIONAL -> ChaosWorker.TRANSACTIONAL;
+            case LONG -> ChaosWorker.LONG;
+            default -> ChaosWorker.WORK;
+        };
+        Job added = scheduler.addJob(task, job, spec);
         ledger.added(job, added);
     }
 
@@ -79,7 +116,8 @@ final class Adder {
                         : percent < 80
                                 ? ChaosJob.Kind.TRANSACTIONAL
                                 : percent < 90 ? ChaosJob.Kind.FAILS_ONCE : ChaosJob.Kind.KEYED;
-        boolean slow = random.nextInt(20) == 0;
+        // A queue that is held up by a fault has to be able to catch up.
+        boolean slow = random.nextInt(kind == ChaosJob.Kind.QUEUED ? 80 : 20) == 0;
         return new ChaosJob(n, kind, slow ? 1_000 + random.nextInt(2_000) : random.nextInt(30));
     }
 

@@ -4,6 +4,7 @@ import java.time.Duration;
 import java.time.Instant;
 import java.util.ArrayList;
 import java.util.Comparator;
+import java.util.EnumSet;
 import java.util.HashMap;
 import java.util.HashSet;
 import java.util.List;
@@ -14,19 +15,44 @@ import java.util.stream.Collectors;
 
 import dev.pgworker.chaos.Faults.Fault;
 import dev.pgworker.chaos.Ledger.Added;
+import dev.pgworker.chaos.Ledger.FoundDead;
 import dev.pgworker.chaos.Ledger.Left;
+import dev.pgworker.chaos.Ledger.LostJob;
 import dev.pgworker.chaos.Ledger.Run;
 
+import static java.util.stream.Collectors.collectingAndThen;
 import static java.util.stream.Collectors.groupingBy;
+import static java.util.stream.Collectors.toList;
 
 /** Compares the ledger with what is guaranteed, after all jobs are done and all workers have stopped. */
 final class Audit {
 
+    /** How long it takes at most to write an outcome while nothing hinders it, on a busy machine. */
+    private static final Duration OUTCOME_LIMIT = Duration.ofSeconds(2);
+
+    /** For how long the consequences of a broken connection go on, its discovery included. */
+    private static final Duration OUTAGE_LIMIT = Duration.ofSeconds(15);
+
+    /** What a busy machine may add to the time of a recovery. */
+    private static final Duration SLACK = Duration.ofSeconds(2);
+
+    /** What may lose the answer to a statement that has been executed. */
+    private static final Set<Faults.Kind> BREAKING = EnumSet.of(
+            Faults.Kind.CRASH_DATABASE,
+            Faults.Kind.END_SESSIONS,
+            Faults.Kind.CUT,
+            Faults.Kind.HALF_OPEN,
+            Faults.Kind.DELAY,
+            Faults.Kind.EXHAUST_POOL);
+
     private final List<Added> added;
     private final List<Run> runs;
     private final List<Left> left;
+    private final List<LostJob> lostJobs;
+    private final List<FoundDead> foundDead;
     private final List<Fault> faults;
     private final Ledger ledger;
+    private final Set<Integer> nodes;
     private final Set<String> lostWorkers;
     private final Map<Integer, Added> addedByNumber = new HashMap<>();
     private final Map<String, Integer> lastOfKey = new HashMap<>();
@@ -34,16 +60,26 @@ final class Audit {
     private final List<String> problems = new ArrayList<>();
     private final Map<String, Integer> repetitions = new TreeMap<>();
 
-    Audit(Ledger ledger, List<Fault> faults) {
+    /**
+     * Reads the ledger.
+     *
+     * @param nodes the numbers of the processes of Node.js. They do not take jobs of a queue in order when another
+     *     transaction holds the first for a moment, leave a job locked whose outcome they could not write, and have no
+     *     fencing tokens. When their locks are released by force, the attempt stays counted.
+     */
+    Audit(Ledger ledger, List<Fault> faults, Set<Integer> nodes) {
+        this.nodes = nodes;
         this.ledger = ledger;
         this.faults = faults;
         added = ledger.allAdded();
         runs = ledger.allRuns();
         left = ledger.leftJobs();
+        lostJobs = ledger.lostJobs();
+        foundDead = ledger.foundDead();
         lostWorkers = new HashSet<>(ledger.lostWorkers());
         added.forEach(a -> addedByNumber.put(a.n(), a));
         added.stream().filter(a -> a.jobKey() != null).forEach(a -> lastOfKey.put(a.jobKey(), a.n()));
-        runsByNumber = runs.stream().collect(groupingBy(Run::n));
+        runsByNumber = runs.stream().collect(groupingBy(Run::n, collectingAndThen(toList(), Audit::inOrderOfClaims)));
     }
 
     /** Returns what is wrong; empty if nothing is. */
@@ -56,16 +92,29 @@ final class Audit {
         checkRepetitions();
         checkTokens();
         checkAttempts();
+        checkLostJobs();
+        checkRecoveryTimes();
         return problems;
     }
 
     String summary() {
         Map<Faults.Kind, Long> kinds =
                 faults.stream().collect(groupingBy(Fault::kind, TreeMap::new, Collectors.counting()));
-        return added.size() + " jobs added, " + runs.size() + " runs, " + lostWorkers.size()
+        long byNode = runs.stream().filter(r -> nodes.contains(r.process())).count();
+        return added.size() + " jobs added, " + runs.size() + " runs, " + byNode + " of them by Node.js, "
+                + lostWorkers.size()
                 + " workers that started over, repetitions " + repetitions + ", failed for good " + left.size()
-                + ", faults "
-                + kinds;
+                + ", faults " + kinds + ", killed processes found dead after " + millis(timesUntilFoundDead(false))
+                + ", while the database was at peace after " + millis(timesUntilFoundDead(true))
+                + ", their jobs running again after " + millis(timesUntilRunAgain());
+    }
+
+    private static String millis(List<Duration> times) {
+        List<Long> sorted = times.stream().map(Duration::toMillis).sorted().toList();
+        return sorted.isEmpty()
+                ? "no time"
+                : sorted.get(sorted.size() / 2) + " ms (median of " + sorted.size() + "; longest "
+                        + sorted.get(sorted.size() - 1) + " ms)";
     }
 
     private void checkNothingIsLost() {
@@ -119,7 +168,6 @@ final class Audit {
         }
     }
 
-    /** A paused process cannot be interrupted before it goes on, so its handlers may end after others have begun. */
     private void checkQueuesDoNotOverlap() {
         for (List<Run> ofQueue : byQueue().values()) {
             for (int i = 0; i < ofQueue.size(); i++) {
@@ -127,7 +175,7 @@ final class Audit {
                 for (int k = i + 1;
                         k < ofQueue.size() && ofQueue.get(k).startedAt().isBefore(end(run));
                         k++) {
-                    if (faultsOf(run, Faults.Kind.PAUSE).isEmpty()) {
+                    if (!mayOverlap(run, ofQueue.get(k))) {
                         problems.add("overlap in a queue: " + run + " and " + ofQueue.get(k));
                     }
                 }
@@ -135,15 +183,29 @@ final class Audit {
         }
     }
 
+    /**
+     * A paused process cannot be interrupted before it goes on, so its handlers may end after others have begun, or take a
+     * first step that they were about to take. Nor does an interrupt reach a handler that waits for a connection that does
+     * not answer.
+     */
+    private boolean mayOverlap(Run run, Run later) {
+        return isHindered(run, Faults.Kind.PAUSE) || waitsForNoAnswer(run) || isBegunLate(later);
+    }
+
+    private boolean waitsForNoAnswer(Run run) {
+        return !run.done()
+                && addedByNumber.get(run.n()).kind() == ChaosJob.Kind.TRANSACTIONAL
+                && isHindered(run, Faults.Kind.HALF_OPEN);
+    }
+
+    private boolean isHindered(Run run, Faults.Kind kind) {
+        return faults.stream()
+                .anyMatch(f -> f.kind() == kind && f.touches(run.process(), run.startedAt(), end(run).plusNanos(1)));
+    }
+
     /** A run whose end is unknown is known at its start only. */
     private static Instant end(Run run) {
         return run.endedAt() == null ? run.startedAt() : run.endedAt();
-    }
-
-    private List<Fault> faultsOf(Run run, Faults.Kind kind) {
-        return faults.stream()
-                .filter(f -> f.kind() == kind && f.touches(run.process(), run.startedAt(), end(run).plusNanos(1)))
-                .toList();
     }
 
     /** Jobs that were never retried, snoozed or recovered still have the place in which they were added. */
@@ -164,6 +226,7 @@ final class Audit {
     private boolean keptItsPlace(Run run) {
         Added a = addedByNumber.get(run.n());
         return a != null
+                && !nodes.contains(run.process())
                 && run.attempt() == 1
                 && run.recoveries() == 0
                 && run.runAt().equals(a.runAt())
@@ -189,23 +252,43 @@ final class Audit {
 
     /** Returns why a run was not the last of its job, or null if it should have been. */
     private String reasonToRepeat(Run run, Run next) {
-        if (touched(run, next, Faults.Kind.KILL)) {
+        if (killed(run, next)) {
             return "killed";
         }
         if (run.how() == null) {
-            return diedAfter(run) && touched(run, next, null) ? "end not told" : null;
+            return diedAfter(run) && touched(run, next) ? "end not told" : null;
+        }
+        if (nodes.contains(run.process()) && !mayFail(run, next)) {
+            return touched(run, next) ? "left locked by Node.js" : null;
         }
         return switch (run.how()) {
             case "failed" -> mayFail(run, next) ? "failed" : null;
-            case "snoozed" -> touched(run, next, null) ? "ledger away" : null;
+            case "snoozed" -> touched(run, next) ? "ledger away" : null;
             case "interrupted" -> lost(run, next) ? "interrupted" : null;
             default -> {
-                if (addedByNumber.get(run.n()).kind() == ChaosJob.Kind.TRANSACTIONAL && touched(run, next, null)) {
+                if (addedByNumber.get(run.n()).kind() == ChaosJob.Kind.TRANSACTIONAL && touched(run, next)) {
                     yield "rolled back";
                 }
                 yield lost(run, next) ? "done by a worker taken for dead" : null;
             }
         };
+    }
+
+    /** Whether the process was killed during a run, or after it before the outcome was written. */
+    private boolean killed(Run run, Run next) {
+        Instant written = run.endedAt() == null ? Instant.MAX : run.endedAt().plus(OUTCOME_LIMIT);
+        return faults.stream()
+                .filter(f ->
+                        f.kind() == Faults.Kind.KILL && f.touches(run.process(), run.startedAt(), next.startedAt()))
+                .anyMatch(kill -> kill.from().isBefore(written) || hindered(run, kill.from()));
+    }
+
+    /** Whether something kept the outcome of a run from being written by the given time. */
+    private boolean hindered(Run run, Instant until) {
+        return faults.stream()
+                .anyMatch(f -> f.kind() != Faults.Kind.KILL
+                        && f.touches(run.process(), run.endedAt().minus(ChaosWorker.THRESHOLD), until)
+                        && f.to().plus(OUTAGE_LIMIT).isAfter(until));
     }
 
     /** The end of a run is told later than its outcome while the database is away. */
@@ -219,32 +302,141 @@ final class Audit {
     private boolean mayFail(Run run, Run next) {
         return switch (addedByNumber.get(run.n()).kind()) {
             case FAILS_ONCE -> run.attempt() == 1;
-            case TRANSACTIONAL -> touched(run, next, null);
+            case TRANSACTIONAL -> touched(run, next);
             default -> false;
         };
     }
 
     /** Whether the worker knows that it was declared dead, and a fault explains why. */
     private boolean lost(Run run, Run next) {
-        return lostWorkers.contains(run.worker()) && !run.worker().equals(next.worker()) && touched(run, next, null);
+        return lostWorkers.contains(run.worker()) && !run.worker().equals(next.worker()) && touched(run, next);
     }
 
-    private boolean touched(Run run, Run next, Faults.Kind kind) {
-        Duration before = kind == Faults.Kind.KILL ? Duration.ZERO : ChaosWorker.THRESHOLD;
+    /** Whether anything but a kill was done to the process about the time of the run. */
+    private boolean touched(Run run, Run next) {
         return faults.stream()
-                .anyMatch(f -> (kind == null || f.kind() == kind)
-                        && f.touches(run.process(), run.startedAt().minus(before), next.startedAt()));
+                .anyMatch(f -> f.kind() != Faults.Kind.KILL
+                        && f.touches(run.process(), run.startedAt().minus(ChaosWorker.THRESHOLD), next.startedAt()));
     }
 
+    /** Later runs of a job have greater times in their tokens. */
     private void checkTokens() {
-        for (List<Run> ofNumber : runsByNumber.values()) {
-            Map<String, Long> tokens = ofNumber.stream().collect(groupingBy(Run::token, Collectors.counting()));
-            tokens.forEach((token, times) -> {
-                if (times > 1) {
-                    problems.add("fencing token given " + times + " times: " + token + " to " + ofNumber);
-                }
-            });
+        runs.stream()
+                .filter(r -> r.token() != null)
+                .collect(groupingBy(Run::job))
+                .values()
+                .forEach(ofJob -> {
+                    for (int i = 0; i + 1 < ofJob.size(); i++) {
+                        long difference = time(ofJob.get(i + 1)) - time(ofJob.get(i));
+                        if (difference == 0 || (difference < 0 && !isBegunLate(ofJob.get(i + 1)))) {
+                            problems.add("fencing token not greater than the last one: " + ofJob.get(i) + " and "
+                                    + ofJob.get(i + 1));
+                        }
+                    }
+                });
+    }
+
+    /** A run begins after others that were claimed later if its process is paused when it is about to begin. */
+    private boolean isBegunLate(Run run) {
+        return faults.stream()
+                .anyMatch(f -> f.kind() == Faults.Kind.PAUSE
+                        && f.touches(run.process(), run.startedAt().minusSeconds(1), run.startedAt()));
+    }
+
+    private static List<Run> inOrderOfClaims(List<Run> runs) {
+        List<Run> ordered = new ArrayList<>();
+        for (Run run : runs) {
+            int place = ordered.size();
+            while (place > 0 && isClaimedBefore(run, ordered.get(place - 1))) {
+                place--;
+            }
+            ordered.add(place, run);
         }
+        return ordered;
+    }
+
+    private static boolean isClaimedBefore(Run run, Run other) {
+        return run.token() != null && other.token() != null && time(run) < time(other);
+    }
+
+    private static long time(Run run) {
+        return Long.parseLong(run.token().substring(run.token().lastIndexOf('-') + 1));
+    }
+
+    /**
+     * Nobody takes a job from a worker that lives: a job is lost only by one that knows to have been declared dead, or whose
+     * connection broke while it wrote an outcome, so that the second attempt found the first one's work.
+     */
+    private void checkLostJobs() {
+        for (LostJob lost : lostJobs) {
+            Instant ended = runs.stream()
+                    .filter(r -> r.job() == lost.job() && r.worker().equals(lost.worker()) && r.endedAt() != null)
+                    .map(Run::endedAt)
+                    .max(Comparator.naturalOrder())
+                    .orElse(lost.noticedAt().minus(OUTCOME_LIMIT));
+            boolean explained = lostWorkers.contains(lost.worker())
+                    || faults.stream()
+                            .anyMatch(f -> BREAKING.contains(f.kind())
+                                    && f.touches(lost.process(), ended.minusMillis(500), lost.noticedAt()));
+            if (!explained) {
+                problems.add("job taken from a living worker: " + lost + " with runs "
+                        + runs.stream().filter(r -> r.job() == lost.job()).toList());
+            }
+        }
+    }
+
+    /** Where the database was at peace and another worker undisturbed, a killed process is found dead in time. */
+    private void checkRecoveryTimes() {
+        Duration most = ChaosWorker.THRESHOLD.plus(ChaosWorker.SWEEP_INTERVAL);
+        for (Duration time : timesUntilFoundDead(true)) {
+            if (time.compareTo(most.plus(SLACK)) > 0) {
+                problems.add("a killed process was found dead after " + time + ", which is more than " + most);
+            }
+        }
+    }
+
+    /** Returns how long it took after each kill until a sweep found the worker; only undisturbed ones if at peace. */
+    private List<Duration> timesUntilFoundDead(boolean atPeace) {
+        Map<String, Integer> processes = new HashMap<>();
+        runs.forEach(r -> processes.put(r.worker(), r.process()));
+        List<Duration> times = new ArrayList<>();
+        for (FoundDead found : foundDead) {
+            faults.stream()
+                    .filter(f -> f.kind() == Faults.Kind.KILL
+                            && Integer.valueOf(f.process()).equals(processes.get(found.worker()))
+                            && f.from().isBefore(found.at()))
+                    .filter(kill -> !atPeace || wasPeace(kill.from(), found.at()))
+                    .forEach(kill -> times.add(Duration.between(kill.from(), found.at())));
+        }
+        return times;
+    }
+
+    /** Sweeps wait until heartbeats have been on time for a threshold, so that what was before the kill counts, too. */
+    private boolean wasPeace(Instant killed, Instant found) {
+        Instant since = killed.minus(ChaosWorker.THRESHOLD.multipliedBy(2));
+        return faults.stream().noneMatch(f -> f.process() == Fault.ALL && f.touches(Fault.ALL, since, found))
+                && runs.stream()
+                        .filter(r -> r.startedAt().isBefore(killed))
+                        .mapToInt(Run::process)
+                        .distinct()
+                        .anyMatch(p -> faults.stream().noneMatch(f -> f.touches(p, since, found)));
+    }
+
+    private List<Duration> timesUntilRunAgain() {
+        List<Duration> times = new ArrayList<>();
+        for (List<Run> ofJob : runsByNumber.values()) {
+            for (int i = 0; i + 1 < ofJob.size(); i++) {
+                Run run = ofJob.get(i);
+                Instant again = ofJob.get(i + 1).startedAt();
+                if (run.how() == null && !nodes.contains(run.process())) {
+                    faults.stream()
+                            .filter(f ->
+                                    f.kind() == Faults.Kind.KILL && f.touches(run.process(), run.startedAt(), again))
+                            .forEach(kill -> times.add(Duration.between(kill.from(), again)));
+                }
+            }
+        }
+        return times;
     }
 
     /** A transaction that cannot begin or commit fails its attempt, run or not, so that those are not counted here. */
@@ -256,11 +448,20 @@ final class Audit {
                     ChaosJob.Kind kind = addedByNumber.get(run.n()).kind();
                     int most = 1
                             + (kind == ChaosJob.Kind.FAILS_ONCE ? 1 : 0)
-                            + Math.max(0, run.recoveries() - ChaosWorker.MAX_RECOVERIES);
+                            + Math.max(0, run.recoveries() - ChaosWorker.MAX_RECOVERIES)
+                            + releasesOfNode(run.startedAt());
                     if (kind != ChaosJob.Kind.TRANSACTIONAL && run.attempt() > most) {
                         problems.add("attempt " + run.attempt() + " of at most " + most + ": " + run);
                     }
                 });
+    }
+
+    private int releasesOfNode(Instant until) {
+        return (int) faults.stream()
+                .filter(f -> f.kind() == Faults.Kind.KILL
+                        && nodes.contains(f.process())
+                        && f.from().isBefore(until))
+                .count();
     }
 
     private List<Run> runs(int n) {

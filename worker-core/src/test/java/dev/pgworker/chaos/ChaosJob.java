@@ -16,6 +16,8 @@ public record ChaosJob(int n, Kind kind, int millis) {
         TRANSACTIONAL,
         /** Fails at its first attempt. */
         FAILS_ONCE,
-        KEYED
+        KEYED,
+        /** Runs for so long that its worker may be taken for dead and come back while another runs it. */
+        LONG
     }
 }

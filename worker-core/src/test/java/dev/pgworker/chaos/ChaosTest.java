@@ -33,20 +33,23 @@ class ChaosTest {
 
     private final long seed = Long.getLong("chaos.seed", new Random().nextLong());
     private final int workers = Integer.getInteger("chaos.workers", 3);
+    private final String nodeFolder = System.getProperty("chaos.node-dir");
     private final String minutes = System.getProperty("chaos.minutes");
     private final Duration time = minutes == null ? SHORT : Duration.ofMinutes(Integer.parseInt(minutes));
 
     @Test
     void nothingIsLostOrDoneTwiceWithoutAReasonAndQueuesNeverOverlap() throws Exception {
+        assertThat(workers).as("chaos.workers").isGreaterThanOrEqualTo(2);
         String repeat = "-Dchaos.seed=" + seed + " -Dchaos.workers=" + workers;
         System.out.println("Chaos for " + time.toSeconds() + " s: " + repeat);
         try (ChaosDatabase database = new ChaosDatabase();
-                HikariDataSource pool = ChaosWorker.pool(Faults.url(database.port()), 5)) {
+                HikariDataSource pool = ChaosWorker.pool(Fleet.url(database.port()), 5)) {
             new SchemaMigrator(pool, WorkerSchema.DEFAULT).migrate();
             Ledger ledger = new Ledger(pool);
             ledger.create();
-            try (Faults faults = new Faults(database, ledger, seed, workers)) {
-                List<String> problems = run(pool, ledger, faults);
+            try (Fleet fleet = new Fleet(database, "chaos-" + Long.toHexString(seed) + "-", workers, nodeFolder);
+                    Faults faults = new Faults(database, ledger, fleet, seed)) {
+                List<String> problems = run(pool, ledger, fleet, faults);
 
                 assertThat(problems)
                         .as("what went wrong; the same faults again with " + repeat)
@@ -58,18 +61,18 @@ class ChaosTest {
         }
     }
 
-    private List<String> run(HikariDataSource pool, Ledger ledger, Faults faults) throws Exception {
+    private List<String> run(HikariDataSource pool, Ledger ledger, Fleet fleet, Faults faults) throws Exception {
         Awaitility.await()
                 .atMost(Duration.ofSeconds(30))
                 .until(() -> ledger.registeredWorkers().size() == workers);
         Adder adder = new Adder(pool, new Random(seed), 15);
         adder.start();
-        faults.inject(time);
+        faults.inject(time, adder);
         adder.stop();
-        String unfinished = awaitDrain(ledger, faults);
+        String unfinished = awaitDrain(ledger, fleet);
 
-        List<Integer> stuck = faults.stopWorkers();
-        Audit audit = new Audit(ledger, faults.done());
+        List<Integer> stuck = fleet.stop();
+        Audit audit = new Audit(ledger, faults.done(), fleet.nodes());
         List<String> problems = audit.problems();
         System.out.println(audit.summary());
         if (unfinished != null) {
@@ -80,18 +83,18 @@ class ChaosTest {
     }
 
     /** Waits until only failed jobs are left, every process works, and the dead are forgotten; returns null then. */
-    private static String awaitDrain(Ledger ledger, Faults faults) {
+    private static String awaitDrain(Ledger ledger, Fleet fleet) {
         try {
             Awaitility.await()
                     .atMost(DRAIN)
                     .pollInterval(Duration.ofMillis(100))
                     .ignoreExceptionsInstanceOf(DataAccessException.class)
                     .until(() -> ledger.leftJobs().stream().allMatch(ChaosTest::isFailed)
-                            && ledger.registeredWorkers().size() == faults.workers());
+                            && ledger.registeredWorkers().size() == fleet.workers());
             return null;
         } catch (ConditionTimeoutException e) {
             return "not recovered after " + DRAIN.toSeconds() + " s: jobs " + ledger.leftJobs() + " and workers "
-                    + ledger.registeredWorkers() + " of " + faults.workers() + " processes";
+                    + ledger.registeredWorkers() + " of " + fleet.workers() + " processes";
         }
     }
 

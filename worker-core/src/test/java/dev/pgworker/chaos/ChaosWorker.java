@@ -6,6 +6,7 @@ import java.nio.charset.StandardCharsets;
 import java.sql.Connection;
 import java.sql.SQLException;
 import java.time.Duration;
+import java.time.Instant;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.UUID;
@@ -19,7 +20,9 @@ import org.springframework.jdbc.support.JdbcTransactionManager;
 
 import dev.pgworker.Worker;
 import dev.pgworker.WorkerSettings;
+import dev.pgworker.event.WorkerEvent.JobLost;
 import dev.pgworker.event.WorkerEvent.WorkerLost;
+import dev.pgworker.event.WorkerEvent.WorkersRecovered;
 import dev.pgworker.job.Task;
 import dev.pgworker.recovery.RecoverySettings;
 import dev.pgworker.task.JobContext;
@@ -30,32 +33,39 @@ import dev.pgworker.task.TaskRegistration;
 import dev.pgworker.testing.TestSchema;
 
 /**
- * The main class of the worker processes. Arguments: the worker's JDBC URL, that of the ledger, and the number of the
- * process. Stops when its standard input ends; a line there is a number of milliseconds for which to take every connection
+ * The main class of the worker processes. Arguments: the worker's JDBC URL, the one it listens on, that of the ledger, the
+ * number of the process, and the time of day at which {@link System#nanoTime} is 0, in nanoseconds since 1970. Stops when its standard input ends; a line there is a number of milliseconds for which to take every connection
  * of the pool.
  */
 final class ChaosWorker {
 
     static final Task<ChaosJob> WORK = Task.of("work", ChaosJob.class);
+    /** Not served by Node.js, as little as the transactional ones. */
+    static final Task<ChaosJob> LONG = Task.of("long", ChaosJob.class);
+
     static final Task<ChaosJob> TRANSACTIONAL = Task.of("transactional", ChaosJob.class);
     static final Duration THRESHOLD = Duration.ofSeconds(4);
+    static final Duration SWEEP_INTERVAL = Duration.ofSeconds(1);
     static final int MAX_RECOVERIES = 3;
+    static final int CONCURRENCY = 4;
 
     private static final int POOL = 6;
     private static final Duration RETRY = Duration.ofMillis(200);
 
     private final HikariDataSource pool;
+    private final HikariDataSource listenPool;
     private final Ledger ledger;
     private final int process;
 
-    private ChaosWorker(String url, String ledgerUrl, int process) {
+    private ChaosWorker(String url, String listenUrl, String ledgerUrl, int process, long origin) {
         pool = pool(url, POOL);
-        ledger = new Ledger(pool(ledgerUrl, POOL));
+        listenPool = url.equals(listenUrl) ? pool : pool(listenUrl, 1);
+        ledger = new Ledger(pool(ledgerUrl, POOL), () -> Instant.EPOCH.plusNanos(origin + System.nanoTime()));
         this.process = process;
     }
 
     public static void main(String[] args) throws Exception {
-        new ChaosWorker(args[0], args[1], Integer.parseInt(args[2])).run();
+        new ChaosWorker(args[0], args[1], args[2], Integer.parseInt(args[3]), Long.parseLong(args[4])).run();
     }
 
     /** Returns a pool that may be opened while the server is away. */
@@ -84,19 +94,25 @@ final class ChaosWorker {
     private Worker worker() {
         TaskOptions options = TaskOptions.DEFAULT.withRetryPolicy(RetryPolicy.fixed(RETRY));
         return Worker.builder(pool)
+                .listenDataSource(listenPool)
                 .transactionManager(new JdbcTransactionManager(pool))
                 .settings(WorkerSettings.builder()
-                        .concurrency(4)
+                        .concurrency(CONCURRENCY)
                         .pollInterval(Duration.ofSeconds(1))
                         .interruptedJobRetryDelay(RETRY)
                         .recovery(recovery())
                         .build())
                 .tasks(List.of(
                         TaskRegistration.of(WORK, this::handle).with(options),
+                        TaskRegistration.of(LONG, this::handle).with(options),
                         TaskRegistration.of(TRANSACTIONAL, this::handle).with(options.withTransactional(true))))
                 .listener(event -> {
                     if (event instanceof WorkerLost lost) {
                         ledger.lost(lost.workerId(), lost.reason());
+                    } else if (event instanceof JobLost lost) {
+                        ledger.lostJob(lost.workerId(), process, lost.job().id());
+                    } else if (event instanceof WorkersRecovered recovered) {
+                        recovered.deadWorkerIds().forEach(ledger::foundDead);
                     }
                 })
                 .build();
@@ -106,7 +122,7 @@ final class ChaosWorker {
         return RecoverySettings.builder()
                 .enabled(true)
                 .heartbeatInterval(Duration.ofSeconds(1))
-                .sweepInterval(Duration.ofSeconds(1))
+                .sweepInterval(SWEEP_INTERVAL)
                 .sweepThreshold(THRESHOLD)
                 .recoveryDelay(Duration.ZERO)
                 .maxRecoveries(MAX_RECOVERIES)

@@ -1,6 +1,5 @@
 package dev.pgworker.chaos;
 
-import java.io.IOException;
 import java.time.Duration;
 import java.time.Instant;
 import java.util.ArrayList;
@@ -12,13 +11,14 @@ import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
 import java.util.concurrent.Future;
 import java.util.concurrent.TimeUnit;
+import java.util.function.Predicate;
 import java.util.function.Supplier;
 
 import org.springframework.dao.DataAccessException;
 
-import dev.pgworker.testing.WorkerProcess;
+import dev.pgworker.chaos.Fleet.Member;
 
-/** The worker processes, and what is done to them. Started and awaited by one thread. */
+/** What is done to the worker processes and their database. Begun and awaited by one thread. */
 final class Faults implements AutoCloseable {
 
     /** What may be done. */
@@ -41,20 +41,6 @@ final class Faults implements AutoCloseable {
 
         boolean touches(int aProcess, Instant after, Instant before) {
             return (process == ALL || process == aProcess) && to.isAfter(after) && from.isBefore(before);
-        }
-    }
-
-    /** A worker; behind a proxy if that is not null. */
-    private static final class Child {
-        final int number;
-        final WorkerProcess process;
-        final FlakyProxy proxy;
-        boolean busy;
-
-        Child(int number, WorkerProcess process, FlakyProxy proxy) {
-            this.number = number;
-            this.process = process;
-            this.proxy = proxy;
         }
     }
 
@@ -82,54 +68,38 @@ final class Faults implements AutoCloseable {
 
     private final ChaosDatabase database;
     private final Ledger ledger;
-    private final String logs;
+    private final Fleet fleet;
     private final Random random;
-    private final List<Child> children = new ArrayList<>();
     private final List<Fault> done = new CopyOnWriteArrayList<>();
     private final List<Future<?>> underWay = new ArrayList<>();
     private final List<Kind> next = new ArrayList<>();
     private final ExecutorService executor = Executors.newCachedThreadPool();
     private boolean databaseBusy;
-    private int started;
+    private Instant nodeAliveAt = Instant.now();
     private int rounds;
 
-    Faults(ChaosDatabase database, Ledger ledger, long seed, int workers) throws IOException {
-        if (workers < 2) {
-            throw new IllegalArgumentException("chaos.workers must be at least 2, but is " + workers);
-        }
+    Faults(ChaosDatabase database, Ledger ledger, Fleet fleet, long seed) {
         this.database = database;
         this.ledger = ledger;
-        this.logs = "chaos-" + Long.toHexString(seed) + "-";
+        this.fleet = fleet;
         this.random = new Random(seed);
-        for (int i = 0; i < workers; i++) {
-            // Every second one has a proxy.
-            startChild(i % 2 == 1 ? new FlakyProxy(database.port()) : null);
-        }
-    }
-
-    static String url(int port) {
-        return "jdbc:postgresql://localhost:" + port
-                + "/postgres?user=postgres&password=postgres&socketTimeout=5&connectTimeout=3";
-    }
-
-    private void startChild(FlakyProxy proxy) throws IOException {
-        int number = ++started;
-        String url = url(proxy == null ? database.port() : proxy.port());
-        WorkerProcess process = WorkerProcess.start(
-                ChaosWorker.class, logs + number, url, url(database.port()), Integer.toString(number));
-        synchronized (this) {
-            children.add(new Child(number, process, proxy));
-        }
     }
 
     /** Injects faults for so long, every kind at least once, and returns when the last is over. */
-    void inject(Duration time) throws Exception {
+    void inject(Duration time, Adder adder) throws Exception {
+        pauseUntilOthersRunTheJobs(adder);
         long end = System.nanoTime() + time.toNanos();
         int least = Kind.values().length;
         for (int count = 0; count < least || System.nanoTime() < end; count++) {
-            begin(nextKind());
+            begin(nextKind(), adder);
+            replaceNodeIfItEnded();
             TimeUnit.MILLISECONDS.sleep(300 + random.nextInt(900));
         }
+        awaitUnderWay();
+        retireNode();
+    }
+
+    private void awaitUnderWay() throws Exception {
         for (Future<?> action : underWay) {
             action.get();
         }
@@ -145,24 +115,16 @@ final class Faults implements AutoCloseable {
         return next.remove(0);
     }
 
-    private void begin(Kind kind) throws Exception {
+    private void begin(Kind kind, Adder adder) throws Exception {
         switch (kind) {
             case KILL -> kill();
-            case PAUSE -> onChild(kind, false, this::pause, millis(5_000, 9_000));
+            case PAUSE -> pauseInLongJob(adder.addLong((int) millis(3_000, 7_000)), millis(5_000, 9_000));
             case CRASH_DATABASE -> onDatabase(kind, database::crash);
             case END_SESSIONS -> onDatabase(kind, this::endSessions);
-            case CUT -> onChild(kind, true, this::cut, millis(0, 3_000));
-            case HALF_OPEN -> onChild(kind, true, this::halfOpen, millis(1_000, 8_000));
-            case DELAY -> onChild(kind, true, this::delay, millis(1_000, 4_000));
-            case EXHAUST_POOL ->
-                onChild(
-                        kind,
-                        false,
-                        (child, millis) -> {
-                            child.process.tell(Long.toString(millis));
-                            TimeUnit.MILLISECONDS.sleep(millis);
-                        },
-                        millis(1_000, 6_000));
+            case CUT -> onMember(kind, Member::isProxied, this::cut, millis(0, 3_000));
+            case HALF_OPEN -> onMember(kind, Member::isProxied, this::halfOpen, millis(1_000, 8_000));
+            case DELAY -> onMember(kind, Member::isProxied, this::delay, millis(1_000, 4_000));
+            case EXHAUST_POOL -> onMember(kind, Member::isJava, this::exhaustPool, millis(1_000, 6_000));
             case REFUSE_DELETIONS -> onDatabase(kind, this::refuseDeletions);
         }
     }
@@ -172,24 +134,129 @@ final class Faults implements AutoCloseable {
     }
 
     private void kill() throws Exception {
-        Child child = await(() -> pick(false));
+        Member member = await(() -> pick(m -> true, List.of()));
         Instant from = Instant.now();
-        child.process.kill();
-        done.add(new Fault(Kind.KILL, child.number, from, Instant.now()));
-        synchronized (this) {
-            children.remove(child);
+        member.process.kill();
+        done.add(new Fault(Kind.KILL, member.number, from, Instant.now()));
+        if (member.node) {
+            releaseLocksOfNode();
         }
-        startChild(child.proxy);
+        fleet.replace(member);
+    }
+
+    /** Errors of the database end it now and then. Its end was somewhere between this look and the one before. */
+    private void replaceNodeIfItEnded() throws Exception {
+        Member node = fleet.node();
+        if (node == null) {
+            return;
+        }
+        Instant now = Instant.now();
+        if (node.process.isAlive()) {
+            nodeAliveAt = now;
+        } else {
+            done.add(new Fault(Kind.KILL, node.number, nodeAliveAt, now));
+            releaseLocksOfNode();
+            fleet.replace(node);
+        }
+    }
+
+    /** Lets Node.js stop as it would, and releases what it leaves locked: nobody else does for four hours. */
+    private void retireNode() throws Exception {
+        Member node = fleet.node();
+        if (node == null) {
+            return;
+        }
+        Instant from = Instant.now();
+        node.process.awaitExit(Duration.ofSeconds(20));
+        node.process.close();
+        done.add(new Fault(Kind.KILL, node.number, from, Instant.now()));
+        releaseLocksOfNode();
+        fleet.remove(node);
+    }
+
+    private void releaseLocksOfNode() throws InterruptedException {
+        persist(ledger::releaseLocksOfNode);
     }
 
     @FunctionalInterface
-    private interface ChildAction {
-        void run(Child child, long millis) throws Exception;
+    private interface MemberAction {
+        void run(Member member, long millis) throws Exception;
     }
 
-    private void onChild(Kind kind, boolean proxied, ChildAction action, long millis) throws Exception {
-        Child child = await(() -> pick(proxied));
-        submit(kind, child.number, () -> action.run(child, millis), () -> child.busy = false);
+    private void onMember(Kind kind, Predicate<Member> suitable, MemberAction action, long millis) throws Exception {
+        onMember(kind, await(() -> pick(suitable, List.of())), action, millis);
+    }
+
+    private void onMember(Kind kind, Member member, MemberAction action, long millis) {
+        submit(kind, member.number, () -> action.run(member, millis), () -> member.busy = false);
+    }
+
+    private void exhaustPool(Member member, long millis) throws Exception {
+        member.process.tell(Long.toString(millis));
+        TimeUnit.MILLISECONDS.sleep(millis);
+    }
+
+    /**
+     * Pauses two processes in long jobs until others run these: then one of the two finds that its job has run its time, and
+     * the other one is interrupted. Until the others are done nothing else happens, so that nothing else explains it if they
+     * lose their jobs.
+     */
+    private void pauseUntilOthersRunTheJobs(Adder adder) throws Exception {
+        int shorter = adder.addLong(3_000);
+        pauseInLongJob(shorter, 15_000);
+        int longer = adder.addLong(6_500);
+        pauseInLongJob(longer, 15_000);
+        awaitUnderWay();
+        for (int i = 0;
+                i < 100
+                        && !(processesIn(shorter).isEmpty()
+                                && processesIn(longer).isEmpty());
+                i++) {
+            TimeUnit.MILLISECONDS.sleep(100);
+        }
+    }
+
+    /** Pauses the process that runs the job until another one runs it; any process, if that one is not to be had. */
+    private void pauseInLongJob(int n, long most) throws Exception {
+        List<Integer> running = processesIn(n);
+        for (int i = 0; i < 60 && running.isEmpty(); i++) {
+            TimeUnit.MILLISECONDS.sleep(50);
+            running = processesIn(n);
+        }
+        List<Integer> preferred = running;
+        Member member = await(() -> pick(m -> true, preferred));
+        if (preferred.contains(member.number)) {
+            onMember(Kind.PAUSE, member, (paused, millis) -> pauseUntilAnotherRuns(n, paused, millis), most);
+        } else {
+            onMember(Kind.PAUSE, member, this::pause, Math.min(most, 6_000));
+        }
+    }
+
+    private void pause(Member member, long millis) throws Exception {
+        member.process.pause();
+        TimeUnit.MILLISECONDS.sleep(millis);
+        member.process.resume();
+    }
+
+    private void pauseUntilAnotherRuns(int n, Member member, long most) throws Exception {
+        long end = System.nanoTime() + TimeUnit.MILLISECONDS.toNanos(most);
+        member.process.pause();
+        try {
+            TimeUnit.MILLISECONDS.sleep(ChaosWorker.THRESHOLD.toMillis());
+            while (System.nanoTime() < end && processesIn(n).stream().allMatch(p -> p == member.number)) {
+                TimeUnit.MILLISECONDS.sleep(50);
+            }
+        } finally {
+            member.process.resume();
+        }
+    }
+
+    private List<Integer> processesIn(int n) {
+        try {
+            return ledger.processesIn(n);
+        } catch (DataAccessException e) {
+            return List.of(); // the database is away
+        }
     }
 
     private void onDatabase(Kind kind, Action action) throws Exception {
@@ -225,43 +292,33 @@ final class Faults implements AutoCloseable {
         return found;
     }
 
-    /** Takes a process to which nothing else is done. */
-    private Child pick(boolean proxied) {
-        List<Child> free = children.stream()
-                .filter(c -> !c.busy && (!proxied || c.proxy != null))
-                .toList();
-        if (free.isEmpty()) {
-            return null;
+    /** Takes a process to which nothing else is done, one of the preferred ones if possible. */
+    private Member pick(Predicate<Member> suitable, List<Integer> preferred) {
+        Member member = fleet.free(suitable, preferred, random);
+        if (member != null) {
+            member.busy = true;
         }
-        Child child = free.get(random.nextInt(free.size()));
-        child.busy = true;
-        return child;
+        return member;
     }
 
-    private void pause(Child child, long millis) throws Exception {
-        child.process.pause();
+    private void cut(Member member, long millis) throws Exception {
+        member.proxy().set(FlakyProxy.Mode.REFUSE);
+        member.proxy().cut();
         TimeUnit.MILLISECONDS.sleep(millis);
-        child.process.resume();
+        member.proxy().set(FlakyProxy.Mode.FORWARD);
     }
 
-    private void cut(Child child, long millis) throws Exception {
-        child.proxy.set(FlakyProxy.Mode.REFUSE);
-        child.proxy.cut();
+    private void halfOpen(Member member, long millis) throws Exception {
+        member.proxy().set(FlakyProxy.Mode.HOLD);
         TimeUnit.MILLISECONDS.sleep(millis);
-        child.proxy.set(FlakyProxy.Mode.FORWARD);
+        member.proxy().cut();
+        member.proxy().set(FlakyProxy.Mode.FORWARD);
     }
 
-    private void halfOpen(Child child, long millis) throws Exception {
-        child.proxy.set(FlakyProxy.Mode.HOLD);
+    private void delay(Member member, long millis) throws Exception {
+        member.proxy().set(FlakyProxy.Mode.DELAY);
         TimeUnit.MILLISECONDS.sleep(millis);
-        child.proxy.cut();
-        child.proxy.set(FlakyProxy.Mode.FORWARD);
-    }
-
-    private void delay(Child child, long millis) throws Exception {
-        child.proxy.set(FlakyProxy.Mode.DELAY);
-        TimeUnit.MILLISECONDS.sleep(millis);
-        child.proxy.set(FlakyProxy.Mode.FORWARD);
+        member.proxy().set(FlakyProxy.Mode.FORWARD);
     }
 
     private void endSessions() throws InterruptedException {
@@ -292,29 +349,8 @@ final class Faults implements AutoCloseable {
         return List.copyOf(done);
     }
 
-    synchronized int workers() {
-        return children.size();
-    }
-
-    /** Lets all workers stop as an application does; returns the numbers of those that do not. */
-    synchronized List<Integer> stopWorkers() throws Exception {
-        List<Integer> stuck = new ArrayList<>();
-        for (Child child : children) {
-            if (!child.process.awaitExit(Duration.ofSeconds(40))) {
-                stuck.add(child.number);
-            }
-        }
-        return stuck;
-    }
-
     @Override
-    public synchronized void close() throws IOException {
+    public void close() {
         executor.shutdownNow();
-        for (Child child : children) {
-            child.process.close();
-            if (child.proxy != null) {
-                child.proxy.close();
-            }
-        }
     }
 }

@@ -3,6 +3,7 @@ package dev.pgworker.chaos;
 import java.sql.Timestamp;
 import java.time.Duration;
 import java.time.Instant;
+import java.time.InstantSource;
 import java.util.List;
 import java.util.UUID;
 import java.util.concurrent.LinkedBlockingQueue;
@@ -27,6 +28,7 @@ final class Ledger {
     /**
      * A run.
      *
+     * @param token null if the process is of Node.js, which has none
      * @param recoveries how often the job had lost its worker by then; -1 if the row was gone
      * @param endedAt when the handler ended; null if its process died before that could be told, and so is {@code how}
      */
@@ -46,15 +48,28 @@ final class Ledger {
             Instant endedAt,
             String how) {}
 
+    /** An outcome that was not recorded because its worker held the job no longer. */
+    record LostJob(String worker, int process, long job, Instant noticedAt) {}
+
+    /** A worker that a sweep has found dead. */
+    record FoundDead(String worker, Instant at) {}
+
     /** A job that is in the table after all others are gone. */
     record Left(long id, int n, String lockedBy, int attempts, int maxAttempts, int recoveries, String lastError) {}
 
     private final JdbcClient sql;
+    private final InstantSource clock;
     private final LinkedBlockingQueue<Runnable> notes = new LinkedBlockingQueue<>();
     private final Thread writer = new Thread(this::writeNotes, "ledger");
 
     Ledger(DataSource dataSource) {
+        this(dataSource, InstantSource.system());
+    }
+
+    /** Creates a ledger with a clock that goes as the database's does. */
+    Ledger(DataSource dataSource, InstantSource clock) {
         sql = JdbcClient.create(dataSource);
+        this.clock = clock;
     }
 
     JdbcClient sql() {
@@ -75,6 +90,8 @@ final class Ledger {
                           done boolean default false, ended_at timestamptz, how text)""",
                         "create table chaos.effect (n int)",
                         "create table chaos.lost (worker text, reason text)",
+                        "create table chaos.lost_job (worker text, process int, job bigint, noticed_at timestamptz)",
+                        "create table chaos.found_dead (worker text, found_at timestamptz)",
                         "create table chaos.refusing (refusing boolean)",
                         "insert into chaos.refusing values (false)",
                         """
@@ -133,7 +150,7 @@ final class Ledger {
 
     /** Notes the present time as the end of a run; returns before that is written. */
     void ended(UUID run, String how) {
-        Timestamp now = Timestamp.from(Instant.now());
+        Timestamp now = Timestamp.from(clock.instant());
         notes.add(() -> sql.sql("update chaos.run set ended_at = ?, how = ? where id = ?")
                 .params(now, how, run)
                 .update());
@@ -143,6 +160,22 @@ final class Ledger {
     void lost(String worker, String reason) {
         notes.add(() -> sql.sql("insert into chaos.lost values (?, ?)")
                 .params(worker, reason)
+                .update());
+    }
+
+    /** Notes that the outcome of a job was not recorded because the worker held it no longer. */
+    void lostJob(String worker, int process, long job) {
+        Timestamp now = Timestamp.from(clock.instant());
+        notes.add(() -> sql.sql("insert into chaos.lost_job values (?, ?, ?, ?)")
+                .params(worker, process, job, now)
+                .update());
+    }
+
+    /** Notes that sweeping found a worker dead. */
+    void foundDead(String worker) {
+        Timestamp now = Timestamp.from(clock.instant());
+        notes.add(() -> sql.sql("insert into chaos.found_dead values (?, ?)")
+                .params(worker, now)
                 .update());
     }
 
@@ -219,6 +252,36 @@ final class Ledger {
 
     List<String> lostWorkers() {
         return sql.sql("select worker from chaos.lost").query(String.class).list();
+    }
+
+    List<LostJob> lostJobs() {
+        return sql.sql("select worker, process, job, noticed_at from chaos.lost_job order by noticed_at")
+                .query((row, number) ->
+                        new LostJob(row.getString(1), row.getInt(2), row.getLong(3), instant(row.getTimestamp(4))))
+                .list();
+    }
+
+    List<FoundDead> foundDead() {
+        return sql.sql("select worker, found_at from chaos.found_dead order by found_at")
+                .query((row, number) -> new FoundDead(row.getString(1), instant(row.getTimestamp(2))))
+                .list();
+    }
+
+    /** Releases what is locked by others than PgWorkers, as an operator does who knows that they are gone. */
+    void releaseLocksOfNode() {
+        sql.sql("""
+                        select graphile_worker.force_unlock_workers(array(
+                          select locked_by from graphile_worker._private_jobs where locked_by not like 'pgworker-%'
+                          union
+                          select locked_by from graphile_worker._private_job_queues where locked_by not like 'pgworker-%'))""").query().listOfRows();
+    }
+
+    /** Returns the processes that run the job, as far as is known. */
+    List<Integer> processesIn(int n) {
+        return sql.sql("select process from chaos.run where n = ? and how is null")
+                .param(n)
+                .query(Integer.class)
+                .list();
     }
 
     List<Left> leftJobs() {

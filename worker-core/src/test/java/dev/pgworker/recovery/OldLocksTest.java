@@ -128,6 +128,34 @@ class OldLocksTest {
         assertThat(row(mine)).containsEntry("locked_by", "me");
     }
 
+    /** The job of a worker that lives is its own however old the lock: administration and adds under its key go around it. */
+    @ParameterizedTest
+    @CsvSource({"alive, 1 minute, true", "stale, 2 hours, false"})
+    void protectTheirJobsAsLongAsTheirWorkerLives(String worker, String heartbeat, boolean is) {
+        JobSpec keyed = JobSpec.builder().jobKey("k").build();
+        Job job = db.scheduler().addJob("work", 1, keyed);
+        lock(worker, "5 hours");
+        db.sql("insert into {schema}._private_workers (id, last_heartbeat_at) values (?, now() - ?::interval)")
+                .params(worker, heartbeat)
+                .update();
+
+        assertThat(changed("reschedule_jobs(array[%d], now(), attempts => 1)", job))
+                .isEqualTo(is ? 0 : 1);
+        assertThat(changed("permanently_fail_jobs(array[%d], 'test')", job)).isEqualTo(is ? 0 : 1);
+        assertThat(changed("complete_jobs(array[%d])", job)).isEqualTo(is ? 0 : 1);
+        assertThat(db.jobs()).isEqualTo(is ? 1 : 0);
+        if (is) {
+            db.sql("select {schema}.remove_job('k')").query().listOfRows();
+            assertThat(row(job)).containsEntry("locked_by", worker).containsEntry("attempts", 25);
+        }
+    }
+
+    private int changed(String call, Job job) {
+        return db.sql("select count(*) from {schema}." + call.formatted(job.id()))
+                .query(Integer.class)
+                .single();
+    }
+
     private Sweep sweep(List<Long> longRunning) {
         return new Sweep(
                 "me",

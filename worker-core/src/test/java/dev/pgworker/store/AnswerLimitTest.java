@@ -10,8 +10,10 @@ import com.zaxxer.hikari.HikariDataSource;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.extension.RegisterExtension;
+import org.springframework.jdbc.datasource.SingleConnectionDataSource;
 
 import dev.pgworker.testing.TestSchema;
+import dev.pgworker.testsupport.TestPostgres;
 
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
@@ -22,7 +24,7 @@ class AnswerLimitTest {
     final TestSchema db = new TestSchema();
 
     @Test
-    @Timeout(60)
+    @Timeout(value = 20, threadMode = Timeout.ThreadMode.SEPARATE_THREAD) // no interrupt ends a wait for the server
     void aStatementWithoutAnAnswerGivesUpAndLeavesNoTraceOnOtherConnections() throws Exception {
         db.sql("insert into {schema}._private_job_queues (queue_name, locked_at, locked_by) values ('q', now(), 'w')")
                 .update();
@@ -42,6 +44,21 @@ class AnswerLimitTest {
             try (Connection connection = pool.getConnection()) {
                 assertThat(connection.getNetworkTimeout()).isZero();
             }
+        }
+    }
+
+    /** HikariCP would put right what is forgotten. */
+    @Test
+    void afterAnAnswerTheConnectionIsAsItWas() throws Exception {
+        SingleConnectionDataSource one = new SingleConnectionDataSource(TestPostgres.jdbcUrl(), true);
+        try {
+            one.getConnection().setNetworkTimeout(Runnable::run, 70_000);
+
+            new JobStore(one, db.schema(), "w", List::of, Duration.ofSeconds(60)).heldQueues();
+
+            assertThat(one.getConnection().getNetworkTimeout()).isEqualTo(70_000);
+        } finally {
+            one.destroy();
         }
     }
 }

@@ -6,7 +6,9 @@ import java.nio.file.Path;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Map;
 import java.util.concurrent.TimeUnit;
+import java.util.concurrent.locks.LockSupport;
 
 import com.zaxxer.hikari.HikariDataSource;
 import org.springframework.jdbc.core.simple.JdbcClient;
@@ -20,7 +22,8 @@ import dev.pgworker.testsupport.TestPostgres;
 
 /**
  * A worker in a JVM of its own, to be killed or paused. It serves the task {@code sleep}, whose payload is how many
- * milliseconds to sleep, and notes in the table {@code ledger} when it starts, ends or interrupts a job.
+ * milliseconds to sleep, and notes in the table {@code ledger} when it starts, ends or interrupts a job. A negative payload
+ * lets it sleep in spite of interrupts, and end without a note.
  */
 public final class WorkerProcess implements AutoCloseable {
 
@@ -39,7 +42,12 @@ public final class WorkerProcess implements AutoCloseable {
 
     /** Starts the main class in a JVM of its own; its output goes into a file of the build directory. */
     public static WorkerProcess start(Class<?> main, String name, String... arguments) throws IOException {
-        File output = Path.of("target", "worker-process-" + name + ".log").toFile();
+        return start(main, name, Map.of(), arguments);
+    }
+
+    /** As {@link #start(Class, String, String...)}, with these environment variables besides those of this process. */
+    public static WorkerProcess start(Class<?> main, String name, Map<String, String> environment, String... arguments)
+            throws IOException {
         List<String> command = new ArrayList<>(List.of(
                 Path.of(System.getProperty("java.home"), "bin", "java").toString(),
                 "-XX:TieredStopAtLevel=1",
@@ -48,11 +56,21 @@ public final class WorkerProcess implements AutoCloseable {
                 System.getProperty("java.class.path"),
                 main.getName()));
         command.addAll(List.of(arguments));
-        Process process = new ProcessBuilder(command)
-                .redirectErrorStream(true)
-                .redirectOutput(output)
-                .start();
-        return new WorkerProcess(process);
+        return start(command, name, environment);
+    }
+
+    /** Starts a program; its output goes into a file of the build directory. */
+    public static WorkerProcess start(List<String> command, String name) throws IOException {
+        return start(command, name, Map.of());
+    }
+
+    private static WorkerProcess start(List<String> command, String name, Map<String, String> environment)
+            throws IOException {
+        File output = Path.of("target", "worker-process-" + name + ".log").toFile();
+        ProcessBuilder builder =
+                new ProcessBuilder(command).redirectErrorStream(true).redirectOutput(output);
+        builder.environment().putAll(environment);
+        return new WorkerProcess(builder.start());
     }
 
     /** Creates the table in which workers note what they do. */
@@ -86,6 +104,10 @@ public final class WorkerProcess implements AutoCloseable {
                 .task(SLEEP, (millis, context) -> {
                     long job = context.job().id();
                     sql.sql(note).params(job, context.workerId(), "start").update();
+                    if (millis < 0) {
+                        sleepThroughInterrupts(-millis);
+                        return;
+                    }
                     try {
                         TimeUnit.MILLISECONDS.sleep(millis);
                     } catch (InterruptedException e) {
@@ -97,6 +119,14 @@ public final class WorkerProcess implements AutoCloseable {
                     }
                     sql.sql(note).params(job, context.workerId(), "end").update();
                 });
+    }
+
+    private static void sleepThroughInterrupts(int millis) {
+        long end = System.nanoTime() + TimeUnit.MILLISECONDS.toNanos(millis);
+        for (long left = end - System.nanoTime(); left > 0; left = end - System.nanoTime()) {
+            LockSupport.parkNanos(left);
+            Thread.interrupted();
+        }
     }
 
     public static void main(String[] args) {
@@ -117,6 +147,11 @@ public final class WorkerProcess implements AutoCloseable {
     /** Lets the threads of the process go on. */
     public void resume() throws Exception {
         signal("-CONT");
+    }
+
+    /** Returns true until the process has ended. */
+    public boolean isAlive() {
+        return process.isAlive();
     }
 
     /** Writes a line to the standard input of the process. */

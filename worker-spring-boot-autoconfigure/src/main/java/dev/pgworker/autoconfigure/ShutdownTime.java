@@ -20,15 +20,12 @@ final class ShutdownTime {
     private static final String PROPERTY = "spring.lifecycle.timeout-per-shutdown-phase";
     private static final Duration SPRING_DEFAULT = Duration.ofSeconds(30);
 
-    /** What comes after the grace period: interrupting handlers and writing what became of their jobs. */
-    private static final Duration AFTER_GRACE = Duration.ofSeconds(15);
-
     private ShutdownTime() {}
 
     /** Warns if Spring does not wait for as long as the worker may take. */
     static void check(WorkerSettings settings, Environment environment) {
         Duration given = Binder.get(environment).bind(PROPERTY, Duration.class).orElseGet(() -> SPRING_DEFAULT);
-        Duration needed = settings.shutdownGracePeriod().plus(AFTER_GRACE);
+        Duration needed = settings.stopLimit();
         if (given.compareTo(needed) < 0) {
             log.warn(
                     "worker.shutdown.grace-period is {} s, but Spring waits {} s for the worker to stop: set {} to at least"

@@ -1,0 +1,80 @@
+package dev.pgworker.chaos;
+
+import java.io.IOException;
+import java.net.InetAddress;
+import java.net.ServerSocket;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.nio.file.attribute.PosixFilePermissions;
+import java.util.List;
+import java.util.stream.Stream;
+
+import dev.pgworker.testing.WorkerProcess;
+
+/** A PgBouncer in transaction mode before a server. */
+final class PgBouncer implements AutoCloseable {
+
+    private final Path configuration;
+    private final WorkerProcess process;
+    private final int port;
+
+    private PgBouncer(Path configuration, WorkerProcess process, int port) {
+        this.configuration = configuration;
+        this.process = process;
+        this.port = port;
+    }
+
+    /** Starts one for the server on the given port; returns null if none is installed. */
+    static PgBouncer start(int server, String name) throws IOException {
+        Path program = Stream.of("/usr/sbin", "/usr/bin", "/usr/local/bin", "/opt/homebrew/bin")
+                .map(folder -> Path.of(folder, "pgbouncer"))
+                .filter(Files::isExecutable)
+                .findFirst()
+                .orElse(null);
+        if (program == null) {
+            return null;
+        }
+        int port = freePort();
+        Path file = Files.createTempFile("pgbouncer", ".ini");
+        // The defaults wait 15 s before a server that was away is asked again.
+        Files.writeString(file, """
+                [databases]
+                postgres = host=127.0.0.1 port=%d dbname=postgres user=postgres password=postgres
+                [pgbouncer]
+                listen_addr = 127.0.0.1
+                listen_port = %d
+                unix_socket_dir =
+                auth_type = any
+                pool_mode = transaction
+                default_pool_size = 30
+                max_client_conn = 300
+                server_login_retry = 1
+                ignore_startup_parameters = extra_float_digits
+                """.formatted(server, port));
+        // It refuses to run as root.
+        boolean root = System.getProperty("user.name").equals("root");
+        if (root) {
+            Files.setPosixFilePermissions(file, PosixFilePermissions.fromString("rw-r--r--"));
+        }
+        List<String> command = root
+                ? List.of(program.toString(), "-u", "nobody", file.toString())
+                : List.of(program.toString(), file.toString());
+        return new PgBouncer(file, WorkerProcess.start(command, name + "pgbouncer"), port);
+    }
+
+    private static int freePort() throws IOException {
+        try (ServerSocket socket = new ServerSocket(0, 1, InetAddress.getLoopbackAddress())) {
+            return socket.getLocalPort();
+        }
+    }
+
+    int port() {
+        return port;
+    }
+
+    @Override
+    public void close() throws IOException {
+        process.close();
+        Files.delete(configuration);
+    }
+}
