@@ -3,6 +3,7 @@ package dev.pgworker.engine;
 import java.sql.SQLException;
 import java.time.Duration;
 import java.util.ArrayList;
+import java.util.Comparator;
 import java.util.HashMap;
 import java.util.HashSet;
 import java.util.List;
@@ -128,6 +129,7 @@ public final class JobCompleter extends BackgroundService {
         if (done.isEmpty()) {
             return;
         }
+        done.sort(Comparator.comparingLong(Job::id));
         audit.during(() -> {
             Lanes lanes = continuations.allowed(localQueue.plan(done));
             Completion completion = store.complete(done, continuations.tasks(), lanes);

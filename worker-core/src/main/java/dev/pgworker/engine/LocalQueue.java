@@ -33,9 +33,7 @@ import dev.pgworker.store.JobStore.Lanes;
  */
 public final class LocalQueue {
 
-    private static final Comparator<Claimed> START_ORDER = Comparator.<Claimed>comparingInt(c -> c.job.priority())
-            .thenComparing(c -> c.job.runAt())
-            .thenComparingLong(c -> c.job.id());
+    private static final Comparator<Claimed> START_ORDER = LocalQueue::compareStart;
 
     /** After so many slow jobs of a queue in a row, or a run of fast ones, other due jobs get their turn. */
     private static final int LONGEST_TENURE = 100;
@@ -97,6 +95,14 @@ public final class LocalQueue {
 
     /** A job and the {@link System#nanoTime} of its claim. */
     private record Claimed(Job job, long at) {}
+
+    private static int compareStart(Claimed one, Claimed other) {
+        int order = Integer.compare(one.job.priority(), other.job.priority());
+        if (order == 0) {
+            order = one.job.runAt().compareTo(other.job.runAt());
+        }
+        return order == 0 ? Long.compare(one.job.id(), other.job.id()) : order;
+    }
 
     /** The jobs of one named queue. */
     private static final class Lane {

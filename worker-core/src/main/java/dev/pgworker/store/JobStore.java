@@ -43,6 +43,7 @@ public final class JobStore {
     private final String workerId;
     private final ForbiddenFlags forbiddenFlags;
     private final Duration answerLimit;
+    private final RowAddresses addresses = new RowAddresses();
 
     /**
      * Creates the store of the worker with this id.
@@ -106,7 +107,7 @@ public final class JobStore {
 
     private static final String JOB_COLUMNS =
             "id, queue_name, task_id, payload, priority, run_at, attempts, max_attempts, last_error, created_at,"
-                    + " updated_at, key, revision, flags";
+                    + " updated_at, key, revision, flags, address";
 
     private static final String CLAIM = "select " + JOB_COLUMNS
             + " from {schema}.pgworker_claim(worker_id => ?, task_ids => ?, wanted => ?, forbidden => ?, runs => ?,"
@@ -163,11 +164,13 @@ public final class JobStore {
 
     private static final String COMPLETE = "select outcome, " + JOB_COLUMNS
             + " from {schema}.pgworker_complete(worker_id => ?, job_ids => ?, task_ids => ?,"
-            + " wanted => ?, forbidden => ?, aheads => ?, going_on => ?)";
+            + " wanted => ?, forbidden => ?, aheads => ?, going_on => ?, addresses => ?)";
 
     /**
      * Deletes the jobs that this worker still holds, claims the next jobs of their queues as the lanes say, and frees the
      * queues that do not go on.
+     *
+     * @param done faster in ascending order of their ids
      */
     public Completion complete(List<Job> done, Tasks tasks, Lanes lanes) throws SQLException {
         return call(COMPLETE, (connection, statement) -> complete(connection, statement, done, tasks, lanes));
@@ -224,6 +227,7 @@ public final class JobStore {
         statement.setArray(5, wanted == 0 ? null : forbidden(connection));
         statement.setArray(6, lanes.aheads.isEmpty() ? null : connection.createArrayOf("int4", lanes.aheads.toArray()));
         statement.setArray(7, goingOn(connection, lanes));
+        statement.setArray(8, addresses(connection, done));
         List<Job> claimed = new ArrayList<>();
         Unwritten unwritten = new Unwritten(new ArrayList<>(), new ArrayList<>());
         try (ResultSet rows = statement.executeQuery()) {
@@ -234,6 +238,7 @@ public final class JobStore {
                     claimed.add(job(rows, 2, tasks, lockedAt));
                 } else {
                     unwritten.add(rows.getLong(2), outcome);
+                    addresses.forget(rows.getLong(2));
                 }
             }
         }
@@ -462,8 +467,10 @@ public final class JobStore {
             throw new IllegalStateException(
                     "The database handed out a job of task id " + taskId + ", which this worker did not ask for");
         }
+        long id = row.getLong(first);
+        addresses.put(id, row.getString(first + 14));
         return new Job(
-                row.getLong(first),
+                id,
                 task,
                 row.getString(first + 3),
                 row.getString(first + 1),
@@ -484,6 +491,11 @@ public final class JobStore {
     private @Nullable Array forbidden(Connection connection) throws SQLException {
         Collection<String> flags = forbiddenFlags.current();
         return flags.isEmpty() ? null : connection.createArrayOf("text", flags.toArray());
+    }
+
+    private @Nullable Array addresses(Connection connection, List<Job> jobs) throws SQLException {
+        String[] known = jobs.size() == 1 ? null : addresses.ofAll(jobs);
+        return known == null ? null : connection.createArrayOf("tid", known);
     }
 
     private static @Nullable Array goingOn(Connection connection, Lanes lanes) throws SQLException {
