@@ -78,7 +78,7 @@ final class RunningWorker {
     private static final Duration EVENTS_LIMIT = Duration.ofSeconds(2);
 
     /** What a busy machine may add to the steps of a stop. */
-    private static final Duration STOP_MARGIN = Duration.ofMillis(500);
+    private static final Duration STOP_MARGIN = Duration.ofSeconds(1);
 
     /** How soon a stop is noticed by a lost worker that waits for its database. */
     private static final Duration STOP_CHECK = Duration.ofMillis(100);
