@@ -2,6 +2,7 @@ package dev.pgworker.chaos;
 
 import java.time.Duration;
 import java.time.Instant;
+import java.time.temporal.ChronoUnit;
 import java.util.ArrayList;
 import java.util.Comparator;
 import java.util.EnumSet;
@@ -255,6 +256,9 @@ final class Audit {
 
     /** Returns why a run was not the last of its job, or null if it should have been. */
     private String reasonToRepeat(Run run, Run next) {
+        if (isBegunLate(next, run)) {
+            return "begun before a pause";
+        }
         if (killed(run, next)) {
             return "killed";
         }
@@ -340,6 +344,18 @@ final class Audit {
                         }
                     }
                 });
+    }
+
+    /** Whether a run of ours is in the ledger after one of Node.js, which has no token, although its claim came before. */
+    private boolean isBegunLate(Run run, Run before) {
+        return nodes.contains(before.process())
+                && run.token() != null
+                && before.startedAt().isAfter(claimedAt(run))
+                && isBegunLate(run);
+    }
+
+    private static Instant claimedAt(Run run) {
+        return Instant.EPOCH.plus(time(run), ChronoUnit.MICROS);
     }
 
     /** A run begins after others that were claimed later if its process is paused when it is about to begin. */

@@ -2,6 +2,7 @@ package dev.pgworker.chaos;
 
 import java.sql.Timestamp;
 import java.time.Instant;
+import java.time.temporal.ChronoUnit;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Set;
@@ -601,6 +602,25 @@ class AuditTest {
         add(3, Kind.QUEUED, "q", null);
         run(3).at(3.5, 5).process(NODE).done();
         assertThat(problems()).singleElement().asString().startsWith("overlap in a queue: Run[");
+    }
+
+    @Test
+    void aJobOfNodeMayBeginAgainOnlyInAProcessThatClaimedItBeforeAndWasPaused() {
+        add(1);
+        add(2);
+        run(1).at(7, 7.5).process(NODE).done();
+        run(1).at(8, 8.1).token("1-1-" + micros(1)).done();
+        run(2).at(7, 7.5).process(NODE).done();
+        run(2).at(8, 8.1).token("2-1-" + micros(7.6)).done();
+
+        assertThat(problems()).hasSize(2).allMatch(p -> p.startsWith("repeated without a reason: Run["));
+
+        fault(Faults.Kind.PAUSE, 1, 2, 7.9);
+        assertThat(problems()).singleElement().asString().contains("token=2-1-");
+    }
+
+    private static long micros(double seconds) {
+        return ChronoUnit.MICROS.between(Instant.EPOCH, instant(seconds));
     }
 
     private List<String> problems() {

@@ -50,6 +50,20 @@ class LeaseTest {
     }
 
     @Test
+    void itEndsBeforeOthersMayTakeTheWorkerForDead() {
+        lease.renew(ago(THRESHOLD.minusSeconds(4)));
+        assertThat(lease.isLost()).isTrue();
+
+        Lease later = new Lease(THRESHOLD, THRESHOLD);
+        later.renew(ago(THRESHOLD.minusSeconds(6)));
+        assertThat(later.isLost()).isFalse();
+
+        Lease ofShortThreshold = new Lease(Duration.ofSeconds(40), Duration.ofSeconds(40));
+        ofShortThreshold.renew(ago(Duration.ofSeconds(37)));
+        assertThat(ofShortThreshold.isLost()).isTrue();
+    }
+
+    @Test
     void aHeartbeatAfterTheThresholdComesTooLateEvenIfNobodyHasLookedMeanwhile() {
         Lease shortLease = new Lease(Duration.ofNanos(1), Duration.ofNanos(1));
         shortLease.renew(System.nanoTime());
