@@ -48,6 +48,7 @@ public final class NotificationListener extends BackgroundService {
 
     // Owned by the thread.
     private @Nullable Connection connection;
+    private @Nullable MessageArrival arrival;
     private long checkAt;
     private boolean disconnectedReported;
 
@@ -101,6 +102,7 @@ public final class NotificationListener extends BackgroundService {
         try (Statement statement = fresh.createStatement()) {
             statement.execute("listen \"" + JOBS_INSERT + "\"; listen \"" + WORKER_MIGRATE + "\"");
         }
+        arrival = MessageArrival.on(fresh);
         listening = true;
         disconnectedReported = false;
         checkAt = System.nanoTime() + CHECK_NANOS;
@@ -110,6 +112,15 @@ public final class NotificationListener extends BackgroundService {
     }
 
     private void receive(Connection current) throws SQLException {
+        MessageArrival.Message begun = arrival == null ? MessageArrival.Message.OTHER : arrival.await(WAIT_MILLIS);
+        // All but some notifications are about jobs, and looking for jobs in vain costs little.
+        boolean told = begun == MessageArrival.Message.NOTIFICATION;
+        if (told) {
+            onJobs.run();
+        }
+        if (begun == MessageArrival.Message.NONE && !check(current)) {
+            return;
+        }
         PGNotification[] notifications = current.unwrap(PGConnection.class).getNotifications(WAIT_MILLIS);
         if (notifications == null || notifications.length == 0) {
             check(current);
@@ -124,18 +135,22 @@ public final class NotificationListener extends BackgroundService {
                 jobs = true;
             }
         }
-        if (jobs) {
+        // The others may have come after the first was told.
+        if (jobs && !(told && notifications.length == 1)) {
             onJobs.run();
         }
     }
 
-    private void check(Connection current) throws SQLException {
-        if (System.nanoTime() - checkAt >= 0) {
-            if (!current.isValid(CHECK_LIMIT_SECONDS)) {
-                throw new SQLException("The listening connection does not answer", "08006");
-            }
-            checkAt = System.nanoTime() + CHECK_NANOS;
+    /** Returns true if it was time to ask the server: the driver may have read notifications before the answer. */
+    private boolean check(Connection current) throws SQLException {
+        if (System.nanoTime() - checkAt < 0) {
+            return false;
         }
+        if (!current.isValid(CHECK_LIMIT_SECONDS)) {
+            throw new SQLException("The listening connection does not answer", "08006");
+        }
+        checkAt = System.nanoTime() + CHECK_NANOS;
+        return true;
     }
 
     @Override
@@ -152,6 +167,7 @@ public final class NotificationListener extends BackgroundService {
         listening = false;
         Connection current = connection;
         connection = null;
+        arrival = null;
         if (current == null) {
             return;
         }
