@@ -47,7 +47,11 @@ final class ClientConnections {
     }
 
     DataAccessException translate(String task, SQLException e) {
-        DataAccessException translated = translator.translate(task, null, e);
-        return translated == null ? new UncategorizedSQLException(task, null, e) : translated;
+        // A missing schema or table, a right not granted: the text of Spring's exception leaves out what the server
+        // says.
+        boolean named = e.getSQLState() != null && e.getSQLState().startsWith("42");
+        String message = named ? task + ": " + e.getMessage() : task;
+        DataAccessException translated = translator.translate(message, null, e);
+        return translated == null ? new UncategorizedSQLException(message, null, e) : translated;
     }
 }

@@ -9,6 +9,7 @@ import java.sql.Types;
 import java.time.OffsetDateTime;
 import java.time.ZoneOffset;
 import java.util.List;
+import java.util.Objects;
 import java.util.function.Supplier;
 import java.util.stream.Stream;
 import javax.sql.DataSource;
@@ -28,7 +29,7 @@ import dev.pgworker.task.PayloadCodec;
 
 /**
  * Adds jobs on the connection of the caller's transaction: those with a key through {@code add_job} and {@code add_jobs},
- * those without through functions that do the same but return no rows.
+ * those without through statements that do the same but return no rows.
  */
 public final class JdbcJobScheduler implements JobScheduler {
 
@@ -36,6 +37,7 @@ public final class JdbcJobScheduler implements JobScheduler {
     private final WorkerSchema schema;
     private final PayloadCodec codec;
     private final Interception interception;
+    private final String addUsual;
     private final String addPlain;
     private final String addKeyed;
 
@@ -49,6 +51,7 @@ public final class JdbcJobScheduler implements JobScheduler {
         this.schema = schema;
         this.codec = codec;
         this.interception = new Interception(interceptors);
+        this.addUsual = schema.in(ADD_USUAL);
         this.addPlain = schema.in(ADD_PLAIN);
         this.addKeyed = schema.in(ADD_KEYED);
     }
@@ -113,11 +116,28 @@ public final class JdbcJobScheduler implements JobScheduler {
                         : addKeyed(connection, identifier, json, spec));
     }
 
+    // What pgworker_add_job does for the usual job, whose task exists, without the cost of a function's call, which is
+    // a tenth
+    // of adding a job. Adds nothing where there is more to do.
+    private static final String ADD_USUAL = """
+            insert into {schema}._private_jobs (task_id, payload, run_at, max_attempts, priority)
+            select t.id, ?::json, coalesce(?, now()), coalesce(?, 25), coalesce(?, 0)
+            from {schema}._private_tasks t
+            where t.identifier = ? and current_setting('transaction_isolation') = 'read committed'
+            returning id, now(), pg_notify('jobs:insert', '{"r":' || random() || ',"count":1}')
+            """;
+
     private static final String ADD_PLAIN = """
             select {schema}.pgworker_add_job(?, ?::json, ?, ?, ?, ?, ?), now()
             """;
 
     private Job addPlain(Connection connection, String identifier, String payload, JobSpec spec) throws SQLException {
+        Job usual = spec.queueName() == null && spec.flags().isEmpty()
+                ? addUsual(connection, identifier, payload, spec)
+                : null;
+        if (usual != null) {
+            return usual;
+        }
         try (PreparedStatement statement = connection.prepareStatement(addPlain)) {
             statement.setString(1, identifier);
             statement.setString(2, payload);
@@ -126,10 +146,28 @@ public final class JdbcJobScheduler implements JobScheduler {
             statement.setObject(5, spec.maxAttempts(), Types.INTEGER);
             statement.setObject(6, spec.priority(), Types.INTEGER);
             statement.setArray(7, flags(connection, spec));
-            try (ResultSet added = statement.executeQuery()) {
-                added.next();
-                return JobRows.freshJob(added.getLong(1), identifier, payload, spec, JobRows.instant(added, 2));
-            }
+            return Objects.requireNonNull(added(statement, identifier, payload, spec));
+        }
+    }
+
+    private @Nullable Job addUsual(Connection connection, String identifier, String payload, JobSpec spec)
+            throws SQLException {
+        try (PreparedStatement statement = connection.prepareStatement(addUsual)) {
+            statement.setString(1, payload);
+            statement.setObject(2, runAt(spec), Types.TIMESTAMP_WITH_TIMEZONE);
+            statement.setObject(3, spec.maxAttempts(), Types.INTEGER);
+            statement.setObject(4, spec.priority(), Types.INTEGER);
+            statement.setString(5, identifier);
+            return added(statement, identifier, payload, spec);
+        }
+    }
+
+    private static @Nullable Job added(PreparedStatement statement, String identifier, String payload, JobSpec spec)
+            throws SQLException {
+        try (ResultSet row = statement.executeQuery()) {
+            return row.next()
+                    ? JobRows.freshJob(row.getLong(1), identifier, payload, spec, JobRows.instant(row, 2))
+                    : null;
         }
     }
 

@@ -134,9 +134,14 @@ class PlainAddTest {
     /** The clean-up deletes names that nobody uses; a snapshot taken before must not add a job to one. */
     @Test
     void aNameDeletedAfterTheSnapshotFailsTheTransaction() {
+        JobSpec queued = JobSpec.builder().queueName("q").build();
         for (boolean bulk : new boolean[] {false, true}) {
-            for (String deleted : List.of("_private_tasks", "_private_job_queues")) {
-                JobSpec spec = JobSpec.builder().queueName("q").build();
+            for (Map.Entry<String, JobSpec> deletion : List.of(
+                    Map.entry("_private_tasks", JobSpec.DEFAULT),
+                    Map.entry("_private_tasks", queued),
+                    Map.entry("_private_job_queues", queued))) {
+                String deleted = deletion.getKey();
+                JobSpec spec = deletion.getValue();
                 db.scheduler().addJob("t", 1, spec);
                 db.sql("delete from {schema}._private_jobs").update();
                 TransactionTemplate transaction = new TransactionTemplate(new JdbcTransactionManager(db.dataSource()));
