@@ -6,7 +6,6 @@ import java.sql.ResultSet;
 import java.sql.SQLException;
 import java.sql.Types;
 import java.time.Duration;
-import java.time.ZoneOffset;
 import java.util.ArrayList;
 import java.util.Collection;
 import java.util.HashMap;
@@ -89,10 +88,7 @@ public final class JdbcJobAdmin implements JobAdmin {
     public List<Job> reschedule(Collection<Long> ids, Rescheduling rescheduling) {
         Arguments.requireNonNull("rescheduling", rescheduling);
         return change("reschedule jobs", RESCHEDULE, ids, statement -> {
-            statement.setObject(
-                    2,
-                    rescheduling.runAt() == null ? null : rescheduling.runAt().atOffset(ZoneOffset.UTC),
-                    Types.TIMESTAMP_WITH_TIMEZONE);
+            statement.setObject(2, JobRows.offset(rescheduling.runAt()), Types.TIMESTAMP_WITH_TIMEZONE);
             statement.setObject(3, rescheduling.priority(), Types.INTEGER);
             statement.setObject(4, rescheduling.attempts(), Types.INTEGER);
             statement.setObject(5, rescheduling.maxAttempts(), Types.INTEGER);

@@ -6,8 +6,6 @@ import java.sql.PreparedStatement;
 import java.sql.ResultSet;
 import java.sql.SQLException;
 import java.sql.Types;
-import java.time.OffsetDateTime;
-import java.time.ZoneOffset;
 import java.util.List;
 import java.util.Objects;
 import java.util.function.Supplier;
@@ -142,7 +140,7 @@ public final class JdbcJobScheduler implements JobScheduler {
             statement.setString(1, identifier);
             statement.setString(2, payload);
             statement.setString(3, spec.queueName());
-            statement.setObject(4, runAt(spec), Types.TIMESTAMP_WITH_TIMEZONE);
+            statement.setObject(4, JobRows.offset(spec.runAt()), Types.TIMESTAMP_WITH_TIMEZONE);
             statement.setObject(5, spec.maxAttempts(), Types.INTEGER);
             statement.setObject(6, spec.priority(), Types.INTEGER);
             statement.setArray(7, flags(connection, spec));
@@ -154,7 +152,7 @@ public final class JdbcJobScheduler implements JobScheduler {
             throws SQLException {
         try (PreparedStatement statement = connection.prepareStatement(addUsual)) {
             statement.setString(1, payload);
-            statement.setObject(2, runAt(spec), Types.TIMESTAMP_WITH_TIMEZONE);
+            statement.setObject(2, JobRows.offset(spec.runAt()), Types.TIMESTAMP_WITH_TIMEZONE);
             statement.setObject(3, spec.maxAttempts(), Types.INTEGER);
             statement.setObject(4, spec.priority(), Types.INTEGER);
             statement.setString(5, identifier);
@@ -185,7 +183,7 @@ public final class JdbcJobScheduler implements JobScheduler {
             statement.setString(1, identifier);
             statement.setString(2, payload);
             statement.setString(3, spec.queueName());
-            statement.setObject(4, runAt(spec), Types.TIMESTAMP_WITH_TIMEZONE);
+            statement.setObject(4, JobRows.offset(spec.runAt()), Types.TIMESTAMP_WITH_TIMEZONE);
             statement.setObject(5, spec.maxAttempts(), Types.INTEGER);
             statement.setString(6, spec.jobKey());
             statement.setObject(7, spec.priority(), Types.INTEGER);
@@ -213,10 +211,6 @@ public final class JdbcJobScheduler implements JobScheduler {
                 return JobRows.addedJob(job, names.getString(1), names.getString(2));
             }
         }
-    }
-
-    private static @Nullable OffsetDateTime runAt(JobSpec spec) {
-        return spec.runAt() == null ? null : spec.runAt().atOffset(ZoneOffset.UTC);
     }
 
     private static @Nullable Array flags(Connection connection, JobSpec spec) throws SQLException {

@@ -4,6 +4,7 @@ import java.sql.ResultSet;
 import java.sql.SQLException;
 import java.time.Instant;
 import java.time.OffsetDateTime;
+import java.time.ZoneOffset;
 import java.util.LinkedHashSet;
 import java.util.Map;
 import java.util.Set;
@@ -77,6 +78,10 @@ final class JobRows {
 
     static Instant instant(ResultSet row, int column) throws SQLException {
         return row.getObject(column, OffsetDateTime.class).toInstant();
+    }
+
+    static @Nullable OffsetDateTime offset(@Nullable Instant instant) {
+        return instant == null ? null : instant.atOffset(ZoneOffset.UTC);
     }
 
     static @Nullable Instant nullableInstant(ResultSet row, int column) throws SQLException {

@@ -90,6 +90,22 @@ class PlainAddTest {
         assertThat(bulk).extracting(Job::id).isSorted().doesNotHaveDuplicates();
     }
 
+    @Test
+    void jobsThatDifferInTheirPayloadsOnlyAreNoExceptions() {
+        for (JobRequest request : requests) {
+            Job single = db.scheduler().addJob(request.identifier(), request.payload(), request.spec());
+            List<Job> bulk = db.scheduler()
+                    .addJobs(List.of(request, JobRequest.of(request.identifier(), "other", request.spec()), request));
+
+            assertThat(bulk).extracting(Job::payload).containsExactly(single.payload(), "\"other\"", single.payload());
+            for (Job job : bulk) {
+                assertThat(job).isEqualTo(stored(job.id()));
+            }
+            assertThat(rows(List.of(bulk.get(0), bulk.get(2))))
+                    .containsOnly(rows(List.of(single)).get(0));
+        }
+    }
+
     /** A job with a key, taken away again, sends the whole batch through {@code add_jobs}. */
     private List<Job> publicAddJobs() {
         List<JobRequest> keyed = new ArrayList<>(requests);
