@@ -372,7 +372,7 @@ final class RunningWorker {
                 long settled = localQueue.settledInTotal();
                 boolean idle = localQueue.isIdle();
                 int free = localQueue.free();
-                List<Job> jobs = free == 0 ? List.of() : store.claim(tasks, free, localQueue::runOf, null);
+                List<Job> jobs = free == 0 ? List.of() : store.claim(tasks, free, localQueue::runOf, false, null);
                 if (!jobs.isEmpty()) {
                     executor.submit(jobs);
                 } else if (idle) {

@@ -14,6 +14,8 @@ import java.util.concurrent.atomic.AtomicInteger;
 
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.extension.RegisterExtension;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
 import org.springframework.jdbc.datasource.DataSourceTransactionManager;
 
 import dev.pgworker.event.WorkerEvent.JobCompleted;
@@ -149,16 +151,17 @@ class ClaimAheadTest {
         assertThat(claim()).containsExactly(ids.get(4));
     }
 
-    @Test
-    void aClaimTakesRunsOfQueuesInTheOrderOfAllJobs() {
+    @ParameterizedTest
+    @ValueSource(booleans = {false, true})
+    void aClaimTakesRunsOfQueuesInTheOrderOfAllJobs(boolean wide) {
         addAll(9, 3);
         List<Long> ids = db.sql("select id from {schema}._private_jobs order by id")
                 .query(Long.class)
                 .list();
 
-        assertThat(claimRuns(4, 3)).containsExactly(ids.get(0), ids.get(1), ids.get(2), ids.get(3));
+        assertThat(claimRuns(4, 3, wide)).containsExactly(ids.get(0), ids.get(1), ids.get(2), ids.get(3));
         assertThat(lockedQueues()).isEqualTo(3);
-        assertThat(claimRuns(4, 3)).isEmpty();
+        assertThat(claimRuns(4, 3, wide)).isEmpty();
     }
 
     @Test
@@ -177,13 +180,14 @@ class ClaimAheadTest {
         }
     }
 
-    @Test
-    void aClaimOfRunsFindsEnoughAmongManyQueuesWithOneJobEach() {
+    @ParameterizedTest
+    @ValueSource(booleans = {false, true})
+    void aClaimOfRunsFindsEnoughAmongManyQueuesWithOneJobEach(boolean wide) {
         addAll(300, 300);
 
-        assertThat(claimRuns(100, 50)).hasSize(100);
-        assertThat(claimRuns(100, 50)).hasSize(100);
-        assertThat(claimRuns(200, 50)).hasSize(100);
+        assertThat(claimRuns(100, 50, wide)).hasSize(100);
+        assertThat(claimRuns(100, 50, wide)).hasSize(100);
+        assertThat(claimRuns(200, 50, wide)).hasSize(100);
     }
 
     @Test
@@ -223,10 +227,14 @@ class ClaimAheadTest {
     }
 
     private List<Long> claimRuns(int wanted, int run) {
+        return claimRuns(wanted, run, false);
+    }
+
+    private List<Long> claimRuns(int wanted, int run, boolean wide) {
         return db.sql("""
                         select id from {schema}.pgworker_claim('w', array(select id from {schema}._private_tasks), ?, null,
-                          array[?::int])
-                        """).params(wanted, run).query(Long.class).list();
+                          array[?::int], wide => ?)
+                        """).params(wanted, run, wide).query(Long.class).list();
     }
 
     private List<Long> claim() {

@@ -46,6 +46,7 @@ public final class FetchLoop extends BackgroundService {
 
     // Owned by the thread.
     private JobStore.@Nullable Tasks tasks;
+    private final ClaimBreadth breadth = new ClaimBreadth();
     private boolean mayHaveDue = true;
     private long pollAt;
     private long dueAt = Long.MAX_VALUE;
@@ -138,7 +139,7 @@ public final class FetchLoop extends BackgroundService {
         // If this throws, whether something is due is still unknown.
         try {
             audit.during(() -> {
-                jobs.addAll(store.claim(served, wanted, localQueue::runOf, floor.current()));
+                jobs.addAll(store.claim(served, wanted, localQueue::runOf, breadth.isWide(), floor.current()));
                 executor.submit(jobs);
             });
         } catch (SQLException | RuntimeException e) {
@@ -148,6 +149,7 @@ public final class FetchLoop extends BackgroundService {
         publish(() -> jobs.isEmpty()
                 ? new WorkerEvent.FetchEmpty(workerId)
                 : new WorkerEvent.JobsFetched(workerId, jobs.size()));
+        breadth.claimed(jobs, wanted);
         boolean lookedAtAll = floor.claimed(jobs, wanted);
         if (jobs.size() < wanted && lookedAtAll) {
             Duration untilDue = store.nextDue(served, Duration.ofNanos(System.nanoTime() - before));

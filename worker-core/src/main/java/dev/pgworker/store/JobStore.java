@@ -111,7 +111,7 @@ public final class JobStore {
 
     private static final String CLAIM = "select " + JOB_COLUMNS
             + " from {schema}.pgworker_claim(worker_id => ?, task_ids => ?, wanted => ?, forbidden => ?, runs => ?,"
-            + " floor_priority => ?, floor_run_at => ?)";
+            + " floor_priority => ?, floor_run_at => ?, wide => ?)";
 
     /**
      * Where a claim begins to look for jobs without a queue that have this priority: earlier ones are passed over.
@@ -124,9 +124,10 @@ public final class JobStore {
      * Claims up to {@code wanted} due jobs, in the order in which they are to start.
      *
      * @param runs how many jobs to take of a queue whose first job is of a task with this identifier
+     * @param wide whether to look in many queues at once, because each has few jobs
      * @param floor where to begin; null to look at all jobs
      */
-    public List<Job> claim(Tasks tasks, int wanted, ToIntFunction<String> runs, @Nullable Floor floor)
+    public List<Job> claim(Tasks tasks, int wanted, ToIntFunction<String> runs, boolean wide, @Nullable Floor floor)
             throws SQLException {
         return call(CLAIM, (connection, statement) -> {
             Integer[] ids = tasks.ids();
@@ -138,6 +139,7 @@ public final class JobStore {
             statement.setObject(6, floor == null ? null : floor.priority, Types.INTEGER);
             statement.setObject(
                     7, floor == null ? null : floor.runAt.atOffset(ZoneOffset.UTC), Types.TIMESTAMP_WITH_TIMEZONE);
+            statement.setBoolean(8, wide);
             try (ResultSet rows = statement.executeQuery()) {
                 Instant lockedAt = Instant.now();
                 List<Job> jobs = new ArrayList<>();

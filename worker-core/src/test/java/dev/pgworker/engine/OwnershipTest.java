@@ -64,7 +64,7 @@ class OwnershipTest {
                 completer);
         db.scheduler().addJob(WORK, 1);
         db.scheduler().addJob(WORK, 2);
-        List<Job> jobs = store.claim(tasks, 2, task -> 1, null);
+        List<Job> jobs = store.claim(tasks, 2, task -> 1, false, null);
         lease.renew(System.nanoTime());
 
         lease.revoke();
@@ -84,7 +84,7 @@ class OwnershipTest {
     @Test
     void theDatabaseSaysWhoseAJobIs() throws Exception {
         db.scheduler().addJob(WORK, 1);
-        Job job = store.claim(tasks, 1, task -> 1, null).get(0);
+        Job job = store.claim(tasks, 1, task -> 1, false, null).get(0);
         assertThat(ownership.mayClaim()).as("before the first heartbeat").isFalse();
         assertThat(ownership.holds(job)).isTrue();
 

@@ -172,7 +172,7 @@ class CompletionTest {
         for (boolean moved : List.of(false, true)) {
             add(4, "goes on");
             add(3, "is over");
-            List<Job> jobs = byId(store.claim(tasks, 10, task -> 3, null));
+            List<Job> jobs = byId(store.claim(tasks, 10, task -> 3, false, null));
             assertThat(jobs).hasSize(6);
             if (moved) {
                 db.sql("update {schema}._private_jobs set priority = priority where id = ?")
@@ -195,7 +195,7 @@ class CompletionTest {
 
     private List<Job> claimed(int jobs, String queue) throws SQLException {
         add(jobs, queue);
-        return byId(store.claim(tasks, jobs, task -> jobs, null));
+        return byId(store.claim(tasks, jobs, task -> jobs, false, null));
     }
 
     private void add(int jobs, String queue) {

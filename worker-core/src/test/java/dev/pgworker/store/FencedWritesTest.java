@@ -38,7 +38,7 @@ class FencedWritesTest {
             db.scheduler().addJob("work", 1, JobSpec.builder().queueName(queue).build());
         }
         tasks = old.tasks(List.of("work"));
-        jobs = old.claim(tasks, 2, task -> 1, null);
+        jobs = old.claim(tasks, 2, task -> 1, false, null);
         assertThat(jobs).hasSize(2);
         db.sql("update {schema}._private_jobs set locked_by = 'other' where locked_by = 'old'")
                 .update();

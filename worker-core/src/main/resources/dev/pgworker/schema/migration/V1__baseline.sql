@@ -1394,7 +1394,7 @@ comment on function "${schema}".pgworker_lanes(int[], int, text[], int) is
 -- If every promising queue was held, by a peer's statement that locks all of them for a moment for instance, look again shortly.
 create or replace function "${schema}".pgworker_claim(
   worker_id text, task_ids int[], wanted int, forbidden text[] default null, runs int[] default null,
-  floor_priority int default null, floor_run_at timestamptz default null
+  floor_priority int default null, floor_run_at timestamptz default null, wide boolean default false
 ) returns table (
   id bigint, queue_name text, task_id int, payload json, priority smallint, run_at timestamptz, attempts smallint,
   max_attempts smallint, last_error text, created_at timestamptz, updated_at timestamptz, key text, revision int, flags jsonb,
@@ -1410,7 +1410,7 @@ declare
   long constant boolean := coalesce(1 < any(runs), false);
   spare constant int := 8 + wanted + case when long then wanted / 8 else wanted / 2 end;
   -- A few queues with many jobs each are the usual case of fast jobs.
-  shallow boolean := long;
+  shallow boolean := long and not wide;
   queues int[];
   complete boolean;
   run_queues int[];
@@ -1580,11 +1580,12 @@ begin
       order by c.priority, c.run_at, c.id;
 end
 $$;
-comment on function "${schema}".pgworker_claim(text, int[], int, text[], int[], int, timestamptz) is
+comment on function "${schema}".pgworker_claim(text, int[], int, text[], int[], int, timestamptz, boolean) is
   'Locks at most wanted due jobs of these tasks for the worker, counts the attempt and returns them in the order priority, run_at, '
   'id. Of a queue it takes the first job, or as many of the first as runs says at the place of that job''s task, and only while no '
-  'worker has it locked. Jobs with a forbidden flag are passed over, and those without a queue that are of the floor''s priority but '
-  'due before it: where nobody may vacuum, that spares reading past what finished jobs left in the index. '
+  'worker has it locked; where that means few jobs of each queue, wide finds enough of them sooner. Jobs with a forbidden flag are '
+  'passed over, and those without a queue that are of the floor''s priority but due before it: where nobody may vacuum, that spares '
+  'reading past what finished jobs left in the index. '
   'Waits for no lock, so a short answer does not prove that there is no more: ask again after a notification.';
 
 -- Half of the work of deleting jobs by their ids is to find and to lock them first, so that nobody who holds one is waited for.
