@@ -104,7 +104,8 @@ class BulkAddTest {
     void moreJobsThanAChunkAreReturnedInOrderToo() {
         List<Integer> numbers = IntStream.range(0, 12_001).boxed().toList();
 
-        List<Job> jobs = counted().addJobs(NUMBER, numbers);
+        List<Job> jobs = counted()
+                .addJobs(NUMBER, numbers, JobSpec.builder().queueName("q").build());
 
         assertThat(statements.stream().filter(s -> s.contains("add_jobs("))).hasSize(3);
         assertThat(jobs)
@@ -112,6 +113,22 @@ class BulkAddTest {
                 .containsExactlyElementsOf(numbers.stream().map(String::valueOf).toList());
         assertThat(jobs).extracting(Job::id).isSorted();
         assertThat(db.jobs()).isEqualTo(12_001);
+    }
+
+    @Test
+    void jobsThatDifferInTheirPayloadsOnlyTakeAPlainStatementForEachChunkOnceTheirTaskIsKnown() {
+        db.scheduler().addJob(NUMBER, -1);
+        List<Integer> numbers = IntStream.range(0, 12_001).boxed().toList();
+
+        List<Job> jobs = counted().addJobs(NUMBER, numbers);
+
+        assertThat(statements.stream().filter(s -> s.contains("insert into"))).hasSize(3);
+        assertThat(statements.stream().filter(s -> s.contains("add_jobs("))).isEmpty();
+        assertThat(jobs)
+                .extracting(Job::payload)
+                .containsExactlyElementsOf(numbers.stream().map(String::valueOf).toList());
+        assertThat(jobs).extracting(Job::id).isSorted();
+        assertThat(db.jobs()).isEqualTo(12_002);
     }
 
     @Test
