@@ -47,8 +47,7 @@ final class ClientConnections {
     }
 
     DataAccessException translate(String task, SQLException e) {
-        // A missing schema or table, a right not granted: the text of Spring's exception leaves out what the server
-        // says.
+        // For a missing schema or table, or a right not granted, Spring's text leaves out what the server says.
         boolean named = e.getSQLState() != null && e.getSQLState().startsWith("42");
         String message = named ? task + ": " + e.getMessage() : task;
         DataAccessException translated = translator.translate(message, null, e);
