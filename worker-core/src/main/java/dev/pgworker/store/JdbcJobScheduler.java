@@ -114,9 +114,8 @@ public final class JdbcJobScheduler implements JobScheduler {
                         : addKeyed(connection, identifier, json, spec));
     }
 
-    // What pgworker_add_job does for the usual job, whose task exists, without the cost of calling a function. Adds
-    // nothing
-    // where there is more to do.
+    // What pgworker_add_job does for the usual job, whose task exists, without the cost of calling a function.
+    // Adds nothing where there is more to do.
     private static final String ADD_USUAL = """
             insert into {schema}._private_jobs (task_id, payload, run_at, max_attempts, priority)
             select t.id, ?::json, coalesce(?, now()), coalesce(?, 25), coalesce(?, 0)
