@@ -69,7 +69,7 @@ class ArchitectureTest {
                 .whereLayer("event")
                 .mayOnlyAccessLayers("job")
                 .whereLayer("store")
-                .mayOnlyAccessLayers("job", "schema", "task", "event")
+                .mayOnlyAccessLayers("job", "schema", "task", "event", "lifecycle")
                 .whereLayer("lifecycle")
                 .mayNotAccessAnyLayer()
                 .whereLayer("engine")
