@@ -32,7 +32,9 @@ import dev.pgworker.crontab.CronScheduler;
 import dev.pgworker.engine.ClaimAudit;
 import dev.pgworker.engine.ClaimFloor;
 import dev.pgworker.engine.Continuations;
+import dev.pgworker.engine.CurrentFlags;
 import dev.pgworker.engine.FetchLoop;
+import dev.pgworker.engine.Fetcher;
 import dev.pgworker.engine.HandlerTransactions;
 import dev.pgworker.engine.JobCompleter;
 import dev.pgworker.engine.JobExecutor;
@@ -43,8 +45,8 @@ import dev.pgworker.engine.Ownership;
 import dev.pgworker.engine.Vacuum;
 import dev.pgworker.event.WorkerEvent;
 import dev.pgworker.event.WorkerEvents;
-import dev.pgworker.job.Job;
 import dev.pgworker.lifecycle.BackgroundService;
+import dev.pgworker.lifecycle.DatabaseFailure;
 import dev.pgworker.lifecycle.Lease;
 import dev.pgworker.lifecycle.Outage;
 import dev.pgworker.recovery.Fence;
@@ -80,6 +82,14 @@ final class RunningWorker {
     /** What a busy machine may add to the steps of a stop. */
     private static final Duration STOP_MARGIN = Duration.ofSeconds(1);
 
+    /** How long a due job waits before a worker with free handlers says why. */
+    private static final Duration STALL = Duration.ofSeconds(30);
+
+    /** How often a single pass looks after jobs that have waited too long for a handler. */
+    private static final Duration TEND_INTERVAL = Duration.ofMillis(200);
+
+    private static final int MOST_CONFLICTS = 10;
+
     /** How soon a stop is noticed by a lost worker that waits for its database. */
     private static final Duration STOP_CHECK = Duration.ofMillis(100);
 
@@ -92,6 +102,9 @@ final class RunningWorker {
     private final Continuations continuations;
     private final JobCompleter completer;
     private final JobExecutor executor;
+    private final CurrentFlags flags;
+    private final ClaimAudit audit;
+    private final Fetcher fetcher;
     private final FetchLoop fetchLoop;
     private final NotificationListener listener;
     private final Heartbeat heartbeat;
@@ -122,28 +135,29 @@ final class RunningWorker {
         events = new WorkerEvents(id, parts.directListeners(), parts.listeners());
         RecoverySettings recovery = settings.recovery();
         lease = new Lease(recovery.sweepThreshold(), recovery.resilientSweepThreshold());
-        store = new JobStore(parts.dataSource(), parts.schema(), id, parts.forbiddenFlags());
+        store = new JobStore(parts.dataSource(), parts.schema(), id);
+        flags = new CurrentFlags(parts.forbiddenFlags());
         localQueue = new LocalQueue(
                 settings.concurrency(), settings.localQueueSize(), settings.localQueueTtl(), settings.queueRunLimit());
-        ClaimAudit audit = new ClaimAudit(store, localQueue);
-        Ownership ownership = new Ownership(lease, store);
-        continuations = new Continuations(ownership);
-        completer = new JobCompleter(
-                id, store, localQueue, audit, continuations, settings.interruptedJobRetryDelay(), events, outage);
+        audit = new ClaimAudit(id, store, localQueue, parts.auditInterval(), events, outage);
+        Ownership ownership = new Ownership(lease, store, localQueue);
+        continuations = new Continuations(ownership, localQueue, flags);
+        completer = new JobCompleter(id, store, localQueue, audit, continuations, events, outage);
         ownExecutor = parts.handlerExecutor() == null ? handlerThreads() : null;
         Executor handlers = ownExecutor == null ? parts.handlerExecutor() : ownExecutor;
         executor = new JobExecutor(
                 id,
                 localQueue,
-                new JobRunner(parts.tasks(), parts.codec(), parts.jobInterceptors(), transactions(audit), events),
+                new JobRunner(parts.tasks(), parts.codec(), parts.jobInterceptors(), transactions(ownership), events),
                 parts.jobScheduler(),
                 Objects.requireNonNull(handlers),
                 ownership,
+                settings.interruptedJobRetryDelay(),
                 completer);
         vacuum = settings.vacuum()
                 ? new Vacuum(new JobsTable(parts.dataSource(), parts.schema()), localQueue, outage)
                 : null;
-        fetchLoop = new FetchLoop(
+        fetcher = new Fetcher(
                 id,
                 store,
                 parts.tasks().identifiers(),
@@ -151,13 +165,12 @@ final class RunningWorker {
                 audit,
                 executor,
                 continuations,
-                ownership,
-                settings.pollInterval(),
+                flags,
                 new ClaimFloor(() -> vacuum != null && vacuum.isForbidden()),
-                events,
-                outage);
+                events);
+        fetchLoop = new FetchLoop(id, store, fetcher, localQueue, ownership, settings.pollInterval(), events, outage);
         continuations.connect(executor::submit);
-        audit.connect(fetchLoop::capacityFreed);
+        executor.audited(audit, this::whyNothingStarts);
         completer.connect(fetchLoop::capacityFreed, fetchLoop::jobsMayBeDue);
         localQueue.connect(fetchLoop::capacityFreed);
         lease.whenChanged(fetchLoop::capacityFreed);
@@ -179,7 +192,6 @@ final class RunningWorker {
                 new SweepStore(parts.dataSource(), parts.schema(), parts.recoveryHandlers()),
                 workers,
                 lease,
-                () -> executor.runningFor(Sweep.longRun()),
                 events,
                 outage);
         cron = parts.cron().isEmpty()
@@ -188,11 +200,25 @@ final class RunningWorker {
                         id, parts.cron(), new CrontabStore(parts.dataSource(), parts.schema()), events, outage);
     }
 
-    private @Nullable HandlerTransactions transactions(ClaimAudit audit) {
+    private @Nullable HandlerTransactions transactions(Ownership ownership) {
         PlatformTransactionManager manager = parts.transactionManager();
         return manager == null
                 ? null
-                : new HandlerTransactions(manager, parts.dataSource(), store, localQueue, audit, continuations);
+                : new HandlerTransactions(
+                        manager, parts.dataSource(), store, localQueue, audit, continuations, ownership);
+    }
+
+    /** Called on {@code worker-audit} when no job has started for a while although a handler is free. */
+    private @Nullable String whyNothingStarts() throws SQLException {
+        if (!lease.isHeld() || !fetcher.jobsWait(STALL)) {
+            return null;
+        }
+        String obstacle = fetchLoop.obstacle() == null ? completer.obstacle() : fetchLoop.obstacle();
+        LocalQueue.Load load = localQueue.load();
+        return obstacle != null
+                ? obstacle
+                : load.waiting() + " claimed jobs wait for the handler executor, and the outcomes of "
+                        + load.unwritten() + " are not written";
     }
 
     String id() {
@@ -214,11 +240,13 @@ final class RunningWorker {
                 heartbeat.sinceBeat(),
                 fetchLoop.sinceSuccess(),
                 dead,
-                outage.isPresent());
+                outage.isPresent(),
+                audit.stall(),
+                audit.reconciled());
     }
 
     private Stream<BackgroundService> services() {
-        return Stream.of(heartbeat, fence, completer, listener, fetchLoop, sweep, vacuum, cron)
+        return Stream.of(heartbeat, fence, completer, listener, fetchLoop, audit, sweep, vacuum, cron)
                 .filter(Objects::nonNull);
     }
 
@@ -239,6 +267,7 @@ final class RunningWorker {
         completer.start();
         listener.start();
         fetchLoop.start();
+        audit.start();
         sweep.start();
         if (vacuum != null) {
             vacuum.start();
@@ -296,7 +325,9 @@ final class RunningWorker {
         if (vacuum != null) {
             vacuum.cancel();
         }
-        stopAll(CLAIMING_STOP_LIMIT, cron, sweep, vacuum, listener, fetchLoop);
+        fetchLoop.beginStop();
+        fetcher.cancel();
+        stopAll(CLAIMING_STOP_LIMIT, cron, sweep, vacuum, listener, fetchLoop, audit);
         continuations.stop();
         executor.close();
     }
@@ -304,6 +335,7 @@ final class RunningWorker {
     @GuardedBy("this") private void end() {
         stopAll(LAST_STOP_LIMIT, completer, heartbeat, fence);
         executor.shutDown();
+        flags.shutDown();
         if (ownExecutor != null) {
             ownExecutor.shutdown();
         }
@@ -352,7 +384,8 @@ final class RunningWorker {
             Thread.currentThread().interrupt();
             log.warn("The stop was interrupted; jobs that are running stay locked until they are recovered");
         }
-        if (!written) {
+        // What may still be claimed, or was without anybody knowing, is taken from this worker when it shows no life.
+        if (!written || (audit.isInDoubt() && !audit.lookForTheLastTime())) {
             heartbeat.stayRegistered();
         }
     }
@@ -361,30 +394,42 @@ final class RunningWorker {
         events.start();
         heartbeat.start();
         completer.start();
+        audit.start();
         try {
-            JobStore.Tasks tasks = store.tasks(parts.tasks().identifiers());
-            continuations.allow(tasks);
+            fetcher.learnTasks();
             while (true) {
                 if (lease.isLost()) {
                     throw new IllegalStateException("Worker " + id + " could not prove its life");
                 }
+                fetcher.tend();
                 // Read first: a job settled after this may have added one that the claim does not see.
                 long settled = localQueue.settledInTotal();
                 boolean idle = localQueue.isIdle();
-                int free = localQueue.free();
-                List<Job> jobs = free == 0 ? List.of() : store.claim(tasks, free, localQueue::runOf, false, null);
-                if (!jobs.isEmpty()) {
-                    executor.submit(jobs);
-                } else if (idle) {
+                int room = localQueue.free();
+                boolean anyFetched = room > 0 && fetchUndisturbed(room).count() > 0;
+                if (!anyFetched && idle) {
                     return settled;
-                } else {
-                    localQueue.awaitSettledBeyond(settled);
+                } else if (!anyFetched) {
+                    localQueue.awaitSettledBeyond(settled, TEND_INTERVAL);
                 }
             }
         } catch (SQLException e) {
             throw translate(e);
         } finally {
             stop();
+        }
+    }
+
+    /** Claims jobs, once more where another transaction was in the way. */
+    private Fetcher.Fetched fetchUndisturbed(int room) throws SQLException {
+        for (int attempt = 1; ; attempt++) {
+            try {
+                return fetcher.fetch(room);
+            } catch (SQLException e) {
+                if (DatabaseFailure.of(e) != DatabaseFailure.CONFLICT || attempt == MOST_CONFLICTS) {
+                    throw e;
+                }
+            }
         }
     }
 

@@ -1,5 +1,6 @@
 package dev.pgworker;
 
+import java.time.Duration;
 import java.time.ZoneId;
 import java.time.ZoneOffset;
 import java.util.ArrayList;
@@ -201,7 +202,7 @@ public final class Worker implements AutoCloseable {
         private @Nullable JobScheduler jobScheduler;
         private @Nullable Executor handlerExecutor;
         private @Nullable PlatformTransactionManager transactionManager;
-        private ForbiddenFlags forbiddenFlags = List::of;
+        private @Nullable ForbiddenFlags forbiddenFlags;
         private final List<TaskRegistration> tasks = new ArrayList<>();
         private final List<WorkerEventListener> listeners = new ArrayList<>();
         private final List<WorkerEventListener> directListeners = new ArrayList<>();
@@ -210,6 +211,7 @@ public final class Worker implements AutoCloseable {
         private final List<CronItem> cronItems = new ArrayList<>();
         private ZoneId crontabZone = ZoneOffset.UTC;
         private final List<JobRecoveryHandler> recoveryHandlers = new ArrayList<>();
+        private Duration auditInterval = Duration.ofMinutes(1);
 
         private Builder(DataSource dataSource) {
             this.dataSource = dataSource;
@@ -224,6 +226,12 @@ public final class Worker implements AutoCloseable {
         /** Sets how the worker works; the defaults unless set. */
         public Builder settings(WorkerSettings settings) {
             this.settings = settings;
+            return this;
+        }
+
+        /** Sets how often to look at all jobs for some that the worker holds without knowing it; for tests. */
+        Builder auditInterval(Duration auditInterval) {
+            this.auditInterval = auditInterval;
             return this;
         }
 
@@ -371,7 +379,8 @@ public final class Worker implements AutoCloseable {
                     List.copyOf(jobInterceptors),
                     CronPlan.of(Crontab.of(cronItems), crontabZone, usedCodec)
                             .with(List.copyOf(scheduleInterceptors), usedCodec),
-                    List.copyOf(recoveryHandlers)));
+                    List.copyOf(recoveryHandlers),
+                    auditInterval));
         }
 
         private void warnOfUnservedTasks(TaskRegistry registry) {

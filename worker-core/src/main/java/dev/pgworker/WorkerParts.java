@@ -1,5 +1,6 @@
 package dev.pgworker;
 
+import java.time.Duration;
 import java.util.List;
 import java.util.concurrent.Executor;
 import javax.sql.DataSource;
@@ -28,9 +29,10 @@ record WorkerParts(
         JobScheduler jobScheduler,
         @Nullable Executor handlerExecutor,
         @Nullable PlatformTransactionManager transactionManager,
-        ForbiddenFlags forbiddenFlags,
+        @Nullable ForbiddenFlags forbiddenFlags,
         List<WorkerEventListener> listeners,
         List<WorkerEventListener> directListeners,
         List<JobInterceptor> jobInterceptors,
         CronPlan cron,
-        List<JobRecoveryHandler> recoveryHandlers) {}
+        List<JobRecoveryHandler> recoveryHandlers,
+        Duration auditInterval) {}

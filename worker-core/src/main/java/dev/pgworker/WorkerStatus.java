@@ -17,6 +17,9 @@ import org.jspecify.annotations.Nullable;
  * @param sinceFetch the time since the worker last looked for jobs or found that it need not, or since its start
  * @param deadThreads names of the worker's threads that have ended although the worker runs; empty in good health
  * @param outage whether the database cannot be used
+ * @param stall why a due job that this worker may run does not start although a handler is free, if that has been so for
+ *     half a minute; null otherwise
+ * @param reconciled how many jobs the worker held without knowing it, or knew without running them, and has given back
  */
 public record WorkerStatus(
         String workerId,
@@ -27,7 +30,9 @@ public record WorkerStatus(
         @Nullable Duration sinceHeartbeat,
         Duration sinceFetch,
         List<String> deadThreads,
-        boolean outage) {
+        boolean outage,
+        @Nullable String stall,
+        long reconciled) {
 
     /** Copies the list. */
     public WorkerStatus {

@@ -27,6 +27,7 @@ import dev.pgworker.event.WorkerEvent.JobFailed;
 import dev.pgworker.event.WorkerEvent.JobLost;
 import dev.pgworker.event.WorkerEvent.JobReturned;
 import dev.pgworker.event.WorkerEvent.JobSnoozed;
+import dev.pgworker.event.WorkerEvent.JobSuperseded;
 import dev.pgworker.event.WorkerEvent.ListenerConnected;
 import dev.pgworker.event.WorkerEvent.WorkerStarted;
 import dev.pgworker.job.Job;
@@ -68,7 +69,8 @@ class HandlerControlTest {
 
         assertThat(events.await(JobFailed.class).permanently()).isTrue();
         assertThat(row())
-                .containsEntry("attempts", 25)
+                .containsEntry("attempts", 1)
+                .containsEntry("max_attempts", 1)
                 .hasEntrySatisfying("last_error", e -> assertThat((String) e).contains("no such thing"));
     }
 
@@ -116,7 +118,7 @@ class HandlerControlTest {
         db.scheduler().addJob(WORK, 1);
 
         assertThat(events.await(JobFailed.class).permanently()).isTrue();
-        assertThat(row()).containsEntry("attempts", 25);
+        assertThat(row()).containsEntry("attempts", 1).containsEntry("max_attempts", 1);
     }
 
     @Test
@@ -421,8 +423,9 @@ class HandlerControlTest {
         db.sql("select {schema}.remove_job('k')").query().singleRow();
         mayEnd.countDown();
 
-        events.await(JobFailed.class);
+        events.await(JobSuperseded.class);
         assertThat(row()).containsEntry("attempts", 25).containsEntry("locked_by", null);
+        assertThat(events.all(JobFailed.class)).isEmpty();
     }
 
     @Test
@@ -568,7 +571,7 @@ class HandlerControlTest {
     }
 
     private Map<String, Object> row() {
-        return db.sql("select attempts, last_error, locked_by from {schema}.jobs")
+        return db.sql("select attempts, max_attempts, last_error, locked_by from {schema}.jobs")
                 .query()
                 .singleRow();
     }

@@ -269,10 +269,14 @@ class JobKeyModelTest {
         String worker = random.nextInt(8) == 0 ? any(WORKERS) : Objects.requireNonNull(row.lockedBy);
         int wanted = random.nextInt(2);
         log.add("complete " + row.id + " by " + worker + " wanting " + wanted);
-        List<String> answer =
-                db.sql("""
+        List<String> answer = db.sql("""
                         select outcome || ' ' || id
-                        from {schema}.pgworker_complete(?, array[?::bigint], array(select id from {schema}._private_tasks), ?)""").params(worker, row.id, wanted).query(String.class).list();
+                        from {schema}.pgworker_complete(?, array[?::bigint],
+                          array(select coalesce(locked_at, now()) from {schema}._private_jobs where id = ?),
+                          array(select id from {schema}._private_tasks), ?)""")
+                .params(worker, row.id, row.id, wanted)
+                .query(String.class)
+                .list();
         List<String> expected = new ArrayList<>();
         if (!worker.equals(row.lockedBy)) {
             expected.add("lost " + row.id);
@@ -302,18 +306,23 @@ class JobKeyModelTest {
         Instant at = random.nextInt(4) == 0 ? FUTURE : past();
         log.add("release " + row.id + " " + action + " at " + at);
         List<String> answer = db.sql("""
-                        select outcome from {schema}.pgworker_release(?, array[?::bigint], array[?], array[null::float8],
+                        select outcome from {schema}.pgworker_release(?, array[?::bigint],
+                          array(select locked_at from {schema}._private_jobs where id = ?), array[?], array[null::float8],
                           array[?::timestamptz], array[?::text], array[?::text], array[?::int], array[null::text])""")
-                .params(worker, row.id, action, at.toString(), error, row.claimedKey, row.claimedAttempts)
+                .params(worker, row.id, row.id, action, at.toString(), error, row.claimedKey, row.claimedAttempts)
                 .query(String.class)
                 .list();
-        assertThat(answer).isEmpty();
-        boolean over = action.equals("fail") || row.retired() || !Objects.equals(row.claimedKey, row.key);
+        boolean ended = row.retired() || !Objects.equals(row.claimedKey, row.key);
         if (error != null) {
             row.error = error;
         }
-        if (over) {
+        if (ended) {
+            assertThat(answer).containsExactly("superseded");
             row.attempts = row.maxAttempts;
+        } else if (action.equals("fail")) {
+            assertThat(answer).containsExactly("failed");
+            row.attempts = row.claimedAttempts;
+            row.maxAttempts = row.claimedAttempts;
         } else {
             row.attempts = action.equals("back") ? row.claimedAttempts - 1 : row.claimedAttempts;
             row.runAt = at;

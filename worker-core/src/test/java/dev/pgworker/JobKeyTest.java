@@ -399,9 +399,10 @@ class JobKeyTest {
 
             for (long id : List.of(removed, replaced)) {
                 db.sql("""
-                                select count(*) from {schema}.pgworker_release('w', array[?::bigint], array[?], array[0::float8],
+                                select count(*) from {schema}.pgworker_release('w', array[?::bigint],
+                                  array(select locked_at from {schema}._private_jobs where id = ?), array[?], array[0::float8],
                                   array[null::timestamptz], array[null::text], array[?], array[1], array[null::text])""")
-                        .params(id, action, (id == removed ? "removed" : "replaced") + action)
+                        .params(id, id, action, (id == removed ? "removed" : "replaced") + action)
                         .query(Integer.class)
                         .single();
                 assertThat(row(id))

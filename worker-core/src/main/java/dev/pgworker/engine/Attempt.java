@@ -5,6 +5,7 @@ import org.jspecify.annotations.Nullable;
 
 import dev.pgworker.job.Job;
 import dev.pgworker.job.JobScheduler;
+import dev.pgworker.store.JobStore.Claim;
 import dev.pgworker.task.JobContext;
 
 /**
@@ -21,6 +22,7 @@ final class Attempt implements JobContext {
     private final String workerId;
     private final JobScheduler jobScheduler;
     private final Ownership ownership;
+    private final LocalQueue.Runner runner;
 
     /** The thread that runs the handler; null once the attempt has ended. */
     @GuardedBy("this") private @Nullable Thread thread = Thread.currentThread();
@@ -31,8 +33,9 @@ final class Attempt implements JobContext {
     private volatile boolean timedOut;
 
     /** Begins an attempt on the calling thread. */
-    Attempt(Job job, String workerId, JobScheduler jobScheduler, Ownership ownership) {
+    Attempt(Job job, String workerId, JobScheduler jobScheduler, Ownership ownership, LocalQueue.Runner runner) {
         this.ownership = ownership;
+        this.runner = runner;
         this.job = job;
         this.shown = job;
         this.workerId = workerId;
@@ -47,6 +50,15 @@ final class Attempt implements JobContext {
     /** Returns the job as it was claimed. */
     Job claimed() {
         return job;
+    }
+
+    Claim claim() {
+        return Claim.of(job);
+    }
+
+    /** Returns the runner whose thread runs the handler. */
+    LocalQueue.Runner runner() {
+        return runner;
     }
 
     /** Changes the payload that the handler sees. */

@@ -3,136 +3,432 @@ package dev.pgworker.engine;
 import java.sql.SQLException;
 import java.time.Duration;
 import java.util.ArrayList;
+import java.util.Collection;
+import java.util.HashSet;
 import java.util.List;
-import java.util.concurrent.TimeUnit;
+import java.util.Map;
+import java.util.Set;
+import java.util.TreeSet;
 import java.util.concurrent.atomic.AtomicInteger;
-import java.util.concurrent.locks.ReentrantReadWriteLock;
+import java.util.concurrent.atomic.AtomicLong;
+import java.util.function.Consumer;
+import java.util.function.Predicate;
 
+import com.google.errorprone.annotations.concurrent.GuardedBy;
+import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
+import dev.pgworker.event.WorkerEvent;
+import dev.pgworker.event.WorkerEvents;
+import dev.pgworker.job.Job;
+import dev.pgworker.lifecycle.BackgroundService;
+import dev.pgworker.lifecycle.DatabaseFailure;
+import dev.pgworker.lifecycle.Outage;
 import dev.pgworker.store.JobStore;
+import dev.pgworker.store.JobStore.Claim;
+import dev.pgworker.store.JobStore.Held;
+import dev.pgworker.store.JobStore.HeldQueue;
 import dev.pgworker.store.JobStore.Release;
 import dev.pgworker.store.JobStore.ReleaseAction;
+import dev.pgworker.store.JobStore.Written;
 
 /**
- * Gives back jobs that the database handed to this worker in an answer that never arrived, because the connection broke
- * between the commit and the answer, and frees queues that were left locked so. Nobody else would: the worker lives and
- * holds their locks.
+ * Compares on {@code worker-audit} what the database says this worker holds with what the worker knows, and puts right where
+ * they differ: nobody else would, because the worker lives.
  *
- * <p>A claim holds the lock shared, from the statement until its jobs are in the local queue; a check holds it alone, so
- * that it sees no job that is still on its way. A check follows every failed claim and every outcome that could not be
- * written because the job is not held any more, and two more follow later, because a server may finish a statement after
- * its client has gone.
+ * <ul>
+ *   <li>Every few seconds, by key: jobs that wait here but are not held are not started; claims that are known but that
+ *       nobody runs, gives back or writes are given back.
+ *   <li>By a look at all jobs: those that are held but not known were claimed in an answer that never arrived, for instance;
+ *       they are given back. The look takes no lock. It follows every statement whose end is unknown, at once and twice more
+ *       later, because a server may finish a statement after its client has gone; and without any such reason it is made
+ *       once a minute, or after a hundred times as long as it takes.
+ * </ul>
+ *
+ * <p>A job that is held but not known may be on its way here. So statements that may claim jobs are numbered: what is still
+ * unknown when all have ended that had begun before the look was over will never be known.
  */
-public final class ClaimAudit {
+public final class ClaimAudit extends BackgroundService {
 
     private static final Logger log = LoggerFactory.getLogger(ClaimAudit.class);
 
-    private static final List<Duration> CHECKS_AFTER =
+    private static final Duration TICK = Duration.ofSeconds(5);
+    private static final List<Duration> LOOKS_AFTER_DOUBT =
             List.of(Duration.ZERO, Duration.ofSeconds(5), Duration.ofSeconds(30));
 
-    private static final long RETRY_NANOS = TimeUnit.MILLISECONDS.toNanos(10);
+    /** The longest time between two looks, so that nothing is held in vain for two minutes. */
+    private static final Duration LONGEST_INTERVAL = Duration.ofSeconds(105);
 
+    /** Looks take a hundredth of the time at most, and a tenth while there is a doubt. */
+    private static final int SHARE = 100;
+
+    private static final int SHARE_IN_DOUBT = 10;
+
+    /** Node.js releases locks of four hours without asking who holds them. */
+    private static final Duration RENEW_AFTER = Duration.ofHours(1);
+
+    /** How long a due job may wait for a free handler before that counts as a fault. */
+    private static final Duration STALL = Duration.ofSeconds(30);
+
+    private static final Duration STATEMENT_LIMIT = Duration.ofSeconds(65);
+    private static final long RECHECK_NANOS = Duration.ofMillis(50).toNanos();
+
+    private final String workerId;
     private final JobStore store;
     private final LocalQueue localQueue;
-    private final ReentrantReadWriteLock lock = new ReentrantReadWriteLock();
+    private final Duration interval;
+    private final WorkerEvents events;
 
-    /** Which check comes next; the size of the list when there is nothing to check. Set to 0 by any thread. */
-    private final AtomicInteger nextCheck = new AtomicInteger(CHECKS_AFTER.size());
+    /** Which look after a doubt comes next; the size of the list when there is none. Set to 0 by any thread. */
+    private final AtomicInteger nextLook = new AtomicInteger(LOOKS_AFTER_DOUBT.size());
 
-    private volatile long failedAt;
+    private volatile long doubtedAt;
 
-    /** Called when a check becomes due. */
-    private volatile Runnable checkDue = () -> {};
+    /** Counts doubts, so that one that arises during a look is not taken for settled by it. */
+    private final AtomicLong doubts = new AtomicLong();
 
-    /** Creates the audit of one worker. */
-    public ClaimAudit(JobStore store, LocalQueue localQueue) {
+    private volatile long settledDoubts;
+
+    /** Why the only job of the last claim could not be read, if that is why its answer was lost. */
+    private volatile @Nullable Throwable unreadable;
+
+    @GuardedBy("inFlight") private final TreeSet<Long> inFlight = new TreeSet<>();
+
+    @GuardedBy("inFlight") private long lastBegun;
+
+    private final AtomicLong reconciled = new AtomicLong();
+    private volatile @Nullable String stall;
+
+    private volatile Predicate<Claim> isBeingEnded = claim -> true;
+    private volatile Consumer<Job> giveBack = job -> {};
+    private volatile StallCheck stallCheck = () -> null;
+
+    // Owned by the thread.
+    private long lookAt;
+    private long earliestLook = System.nanoTime();
+    private long stallCheckAt = System.nanoTime();
+    private Set<Claim> suspects = Set.of();
+
+    /**
+     * Creates the audit of one worker.
+     *
+     * @param interval the time between two looks without a reason, if looks are fast
+     */
+    public ClaimAudit(
+            String workerId,
+            JobStore store,
+            LocalQueue localQueue,
+            Duration interval,
+            WorkerEvents events,
+            Outage outage) {
+        super("worker-audit", true, outage);
+        this.workerId = workerId;
         this.store = store;
         this.localQueue = localQueue;
+        this.interval = interval;
+        this.events = events;
+        lookAt = System.nanoTime() + interval.toNanos();
     }
 
-    /** Says whom to wake for a check. Call before the start. */
-    public void connect(Runnable onCheckDue) {
-        checkDue = onCheckDue;
+    /** Finds out why no job starts. */
+    @FunctionalInterface
+    public interface StallCheck {
+
+        /** Returns why a due job does not start although a handler is free, or null if there is none that waits. */
+        @Nullable String reason() throws SQLException;
+    }
+
+    /**
+     * Says where claims are when they are not in the local queue. Call before the start.
+     *
+     * @param isBeingEnded returns true for a claim that somebody runs or whose outcome somebody is to write
+     * @param giveBack gives a job back
+     * @param stallCheck asked when no job has started for a while although a handler is free
+     */
+    void connect(Predicate<Claim> isBeingEnded, Consumer<Job> giveBack, StallCheck stallCheck) {
+        this.isBeingEnded = isBeingEnded;
+        this.giveBack = giveBack;
+        this.stallCheck = stallCheck;
     }
 
     /** A statement that may claim jobs, and what takes them into the local queue. */
     @FunctionalInterface
-    interface Claim {
-        void run() throws SQLException;
+    interface ClaimingStatement<T, E extends Exception> {
+        T run() throws E;
     }
 
-    /** Runs a claim on the calling thread and remembers if it fails. */
-    void during(Claim claim) throws SQLException {
-        lock.readLock().lock();
+    /** Runs a statement that may claim jobs on the calling thread, and looks for what it may have claimed if it fails. */
+    <T, E extends Exception> T during(ClaimingStatement<T, E> statement) throws E {
+        long number = begin();
         try {
-            claim.run();
-        } catch (SQLException | RuntimeException e) {
-            doubt();
+            return statement.run();
+        } catch (Throwable e) {
+            if (DatabaseFailure.of(e) != DatabaseFailure.CONFLICT) {
+                doubt();
+            }
             throw e;
         } finally {
-            lock.readLock().unlock();
+            synchronized (inFlight) {
+                inFlight.remove(number);
+            }
         }
     }
 
-    /** Asks for checks, because what the database says this worker holds may not be what it knows of. */
+    private long begin() {
+        synchronized (inFlight) {
+            lastBegun++;
+            inFlight.add(lastBegun);
+            return lastBegun;
+        }
+    }
+
+    private long lastBegun() {
+        synchronized (inFlight) {
+            return lastBegun;
+        }
+    }
+
+    private boolean haveEnded(long upTo) {
+        synchronized (inFlight) {
+            return inFlight.isEmpty() || inFlight.first() > upTo;
+        }
+    }
+
+    /** Asks for a look, because what the database says this worker holds may not be what it knows of. */
     void doubt() {
-        failedAt = System.nanoTime();
-        nextCheck.set(0);
-        checkDue.run();
+        doubts.incrementAndGet();
+        doubtedAt = System.nanoTime();
+        nextLook.set(0);
+        wake();
     }
 
-    /** Gives lost jobs back, and frees lost queues, if it is time for a check. */
-    void checkIfDue() throws SQLException {
-        int check = nextCheck.get();
-        if (check < CHECKS_AFTER.size()
-                && System.nanoTime() - failedAt >= CHECKS_AFTER.get(check).toNanos()
-                && lock.writeLock().tryLock()) {
-            try {
-                giveBackLost();
-                freeLost();
-                nextCheck.compareAndSet(check, check + 1);
-            } finally {
-                lock.writeLock().unlock();
+    /** As {@link #doubt}, because the answer to a claim of one job could not be read. */
+    void doubt(Throwable why) {
+        unreadable = why;
+        doubt();
+    }
+
+    /** Returns true if a statement has ended in an unknown way and no look has followed. */
+    public boolean isInDoubt() {
+        return settledDoubts != doubts.get();
+    }
+
+    /** Returns how many jobs this worker held without knowing it, or knew without running them, since its start. */
+    public long reconciled() {
+        return reconciled.get();
+    }
+
+    /** Returns why a due job does not start although a handler is free; null while there is no such job. */
+    public @Nullable String stall() {
+        return stall;
+    }
+
+    @Override
+    protected void step() throws SQLException, InterruptedException {
+        compareKnown();
+        renew();
+        checkStall();
+        long time = System.nanoTime();
+        if (isLookDue(time)) {
+            look();
+        }
+        pause(untilNextStep());
+    }
+
+    private boolean isLookDue(long time) {
+        return time - earliestLook >= 0 && (time - lookAt >= 0 || time - nextLookAt() >= 0);
+    }
+
+    /** Returns when the next look after a doubt is due; a time that never comes if there is none. */
+    private long nextLookAt() {
+        int look = nextLook.get();
+        return look < LOOKS_AFTER_DOUBT.size()
+                ? doubtedAt + LOOKS_AFTER_DOUBT.get(look).toNanos()
+                : System.nanoTime() + Long.MAX_VALUE / 2;
+    }
+
+    private long untilNextStep() {
+        long time = System.nanoTime();
+        long untilLook = Math.max(earliestLook - time, Math.min(lookAt - time, nextLookAt() - time));
+        return Math.max(0, Math.min(TICK.toNanos(), untilLook));
+    }
+
+    /** Compares what is known with the rows of these jobs. */
+    private void compareKnown() throws SQLException {
+        List<Claim> waiting = localQueue.waiting();
+        if (!waiting.isEmpty()) {
+            Set<Claim> held = store.stillHeld(waiting, localQueue);
+            List<Claim> lost = new ArrayList<>(waiting);
+            lost.removeIf(held::contains);
+            dropLost(lost);
+        }
+        Set<Claim> unattended = new HashSet<>(localQueue.taken());
+        unattended.removeIf(isBeingEnded);
+        Set<Claim> twice = new HashSet<>(unattended);
+        twice.retainAll(suspects);
+        suspects = unattended;
+        for (Claim claim : twice) {
+            Job job = localQueue.job(claim);
+            if (job != null) {
+                reconciled.incrementAndGet();
+                log.error("{} was claimed, but nobody runs it; it is given back", job);
+                giveBack.accept(job);
+                publish(1, 0);
             }
         }
     }
 
-    /** Returns how long to wait for the next check, some milliseconds at least; a very long time if none is to come. */
-    long nanosUntilCheck() {
-        int check = nextCheck.get();
-        if (check >= CHECKS_AFTER.size()) {
-            return Long.MAX_VALUE;
+    private void dropLost(Collection<Claim> lost) {
+        List<Job> removed = localQueue.remove(lost);
+        for (Job job : removed) {
+            log.warn("{} is not held by this worker any more; it is not started", job);
+            events.publish(new WorkerEvent.JobLost(workerId, job));
         }
-        long left = failedAt + CHECKS_AFTER.get(check).toNanos() - System.nanoTime();
-        // A check that is due but was kept out by a claim is tried again shortly.
-        return Math.max(left, RETRY_NANOS);
+        localQueue.settled(removed);
     }
 
-    private void giveBackLost() throws SQLException {
-        List<Release> lost = new ArrayList<>();
+    private void renew() throws SQLException {
+        List<Claim> claims = localQueue.toRenew(RENEW_AFTER);
+        if (!claims.isEmpty()) {
+            store.renew(claims, localQueue);
+            localQueue.renewed(claims);
+        }
+    }
+
+    private void checkStall() throws SQLException {
+        if (localQueue.sinceStart().compareTo(STALL) < 0) {
+            stall = null;
+        } else if (System.nanoTime() - stallCheckAt >= 0) {
+            stallCheckAt = System.nanoTime() + 2 * TICK.toNanos();
+            String reason = stallCheck.reason();
+            if (reason != null && stall == null) {
+                log.error("Due jobs wait although handlers are free: {}", reason);
+            }
+            stall = reason;
+        }
+    }
+
+    private void look() throws SQLException, InterruptedException {
+        int look = nextLook.get();
+        long begin = System.nanoTime();
+        boolean afterDoubt = begin - nextLookAt() >= 0;
+        long doubtsBefore = doubts.get();
+        Throwable why = unreadable;
+        unreadable = null;
+        try {
+            int found = giveBackUnknown(store.held(), store.heldQueues(), why);
+            if (found > 0) {
+                wake();
+            }
+        } finally {
+            long took = System.nanoTime() - begin;
+            long rest = Math.min(SHARE * took, LONGEST_INTERVAL.toNanos());
+            lookAt = System.nanoTime() + Math.max(interval.toNanos(), rest);
+            earliestLook = System.nanoTime() + SHARE_IN_DOUBT * took;
+        }
+        settledDoubts = doubtsBefore;
+        if (afterDoubt && doubts.get() == doubtsBefore) {
+            nextLook.compareAndSet(look, look + 1);
+        }
+    }
+
+    private int giveBackUnknown(List<Held> held, List<HeldQueue> queues, @Nullable Throwable why)
+            throws SQLException, InterruptedException {
+        List<Held> unknown = new ArrayList<>(held);
+        unknown.removeIf(this::isKnown);
+        List<HeldQueue> unknownQueues = new ArrayList<>(queues);
+        unknownQueues.removeIf(queue -> localQueue.containsQueue(queue.name()));
+        if (unknown.isEmpty() && unknownQueues.isEmpty()) {
+            return 0;
+        }
+        if (!awaitEnd(lastBegun())) {
+            return 0;
+        }
+        unknown.removeIf(this::isKnown);
+        int jobs = unknown.isEmpty() ? 0 : giveBack(unknown, unknown.size() == 1 ? why : null);
+        unknownQueues.removeIf(queue -> localQueue.containsQueue(queue.name()));
+        if (!unknownQueues.isEmpty()) {
+            store.free(unknownQueues);
+        }
+        if (jobs > 0 || !unknownQueues.isEmpty()) {
+            reconciled.addAndGet(jobs);
+            log.warn(
+                    "{} jobs and {} queues were held by this worker without its knowledge, because an answer of the database"
+                            + " was lost or could not be used; they are given back",
+                    jobs,
+                    unknownQueues.size());
+            publish(jobs, unknownQueues.size());
+        }
+        return jobs;
+    }
+
+    /** A lock that has been renewed is known by its first time. */
+    private boolean isKnown(Held held) {
+        return localQueue.contains(held.claim())
+                || localQueue.holds(held.claim().jobId(), held.claim().lockedAt());
+    }
+
+    /** Waits until the statements have ended that had begun by then; returns whether they have. */
+    private boolean awaitEnd(long upTo) throws InterruptedException {
+        long deadline = System.nanoTime() + STATEMENT_LIMIT.toNanos();
+        while (!haveEnded(upTo)) {
+            if (isStopping() || System.nanoTime() - deadline >= 0) {
+                return false;
+            }
+            pause(RECHECK_NANOS);
+        }
+        return true;
+    }
+
+    private int giveBack(List<Held> unknown, @Nullable Throwable why) throws SQLException {
+        List<Release> releases = new ArrayList<>();
         List<Long> goingOn = new ArrayList<>();
-        for (JobStore.Held held : store.held()) {
-            if (!localQueue.contains(held.id())) {
-                lost.add(new Release(held.id(), held.key(), null, ReleaseAction.BACK, null, null, null));
-                if (localQueue.containsQueue(held.queueName())) {
-                    goingOn.add(held.id());
-                }
+        for (Held held : unknown) {
+            releases.add(
+                    why == null
+                            ? new Release(held.claim(), held.key(), null, ReleaseAction.BACK, null, null, null)
+                            : new Release(
+                                    held.claim(),
+                                    held.key(),
+                                    null,
+                                    ReleaseAction.RETRY,
+                                    null,
+                                    ErrorText.ascii("The job could not be read: " + ErrorText.headline(why)),
+                                    null));
+            if (localQueue.containsQueue(held.queueName())) {
+                goingOn.add(held.claim().jobId());
             }
         }
-        if (!lost.isEmpty()) {
-            log.info("{} jobs were claimed in an answer that never arrived; they are given back", lost.size());
-            store.release(lost, goingOn);
+        Map<Long, Written> written = store.release(releases, goingOn, JobStore.Locks.UNCHANGED);
+        written.values().removeIf(outcome -> outcome == Written.LOST || outcome == Written.GONE);
+        return written.size();
+    }
+
+    /**
+     * Looks once on the calling thread, after the service has been stopped.
+     *
+     * @return false if a statement has not ended yet, or the database does not answer
+     */
+    public boolean lookForTheLastTime() {
+        try {
+            if (!haveEnded(lastBegun())) {
+                return false;
+            }
+            long doubtsBefore = doubts.get();
+            giveBackUnknown(store.held(), store.heldQueues(), null);
+            settledDoubts = doubtsBefore;
+            return true;
+        } catch (SQLException e) {
+            log.debug("What this worker still holds cannot be found out", e);
+            return false;
+        } catch (InterruptedException e) {
+            Thread.currentThread().interrupt();
+            return false;
         }
     }
 
-    private void freeLost() throws SQLException {
-        List<String> lost = new ArrayList<>(store.heldQueues());
-        lost.removeIf(localQueue::containsQueue);
-        if (!lost.isEmpty()) {
-            log.info("{} queues were left locked by an answer that never arrived; they are freed", lost.size());
-            store.free(lost);
-        }
+    private void publish(int jobs, int queues) {
+        events.publish(new WorkerEvent.ClaimsReconciled(workerId, jobs, queues));
     }
 }

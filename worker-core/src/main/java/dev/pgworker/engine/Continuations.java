@@ -1,12 +1,12 @@
 package dev.pgworker.engine;
 
+import java.util.Collection;
 import java.util.List;
 import java.util.Objects;
 import java.util.function.Consumer;
 
 import org.jspecify.annotations.Nullable;
 
-import dev.pgworker.job.Job;
 import dev.pgworker.store.JobStore;
 
 /**
@@ -15,18 +15,23 @@ import dev.pgworker.store.JobStore;
  */
 public final class Continuations {
 
-    private volatile JobStore.Tasks tasks = JobStore.Tasks.NONE;
-    private volatile @Nullable Consumer<List<Job>> taker;
-    private volatile boolean stopped;
     private final Ownership ownership;
+    private final LocalQueue localQueue;
+    private final CurrentFlags flags;
+
+    private volatile JobStore.Tasks tasks = JobStore.Tasks.NONE;
+    private volatile @Nullable Consumer<JobStore.Claimed> taker;
+    private volatile boolean stopped;
 
     /** Creates continuations that are allowed only while the worker may claim jobs. */
-    public Continuations(Ownership ownership) {
+    public Continuations(Ownership ownership, LocalQueue localQueue, CurrentFlags flags) {
         this.ownership = ownership;
+        this.localQueue = localQueue;
+        this.flags = flags;
     }
 
     /** Says who takes the jobs. Call once, before any job runs. */
-    public void connect(Consumer<List<Job>> takesJobs) {
+    public void connect(Consumer<JobStore.Claimed> takesJobs) {
         taker = takesJobs;
     }
 
@@ -40,18 +45,22 @@ public final class Continuations {
         stopped = true;
     }
 
-    JobStore.Tasks tasks() {
-        return tasks;
-    }
-
     /** Returns what of these lanes is allowed. */
-    JobStore.Lanes allowed(JobStore.Lanes lanes) {
-        return stopped || !ownership.mayStart() ? lanes.withoutClaims() : lanes;
+    JobStore.Continuation allowed(JobStore.Lanes lanes) {
+        if (!lanes.claims() || stopped || !ownership.mayStart()) {
+            return new JobStore.Continuation(tasks, lanes.withoutClaims(), 1, List.of());
+        }
+        try {
+            Collection<String> forbidden = flags.get();
+            return new JobStore.Continuation(tasks, lanes, localQueue.freeBytes(), forbidden);
+        } catch (ForbiddenFlagsException e) {
+            return new JobStore.Continuation(tasks, lanes.withoutClaims(), 1, List.of());
+        }
     }
 
-    void accept(List<Job> jobs) {
-        if (!jobs.isEmpty()) {
-            Objects.requireNonNull(taker).accept(jobs);
+    void accept(JobStore.Claimed claimed) {
+        if (claimed.size() > 0) {
+            Objects.requireNonNull(taker).accept(claimed);
         }
     }
 }

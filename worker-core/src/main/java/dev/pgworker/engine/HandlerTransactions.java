@@ -1,10 +1,11 @@
 package dev.pgworker.engine;
 
 import java.sql.Connection;
-import java.sql.SQLException;
 import java.util.List;
 import javax.sql.DataSource;
 
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
 import org.springframework.jdbc.datasource.DataSourceUtils;
 import org.springframework.transaction.PlatformTransactionManager;
 import org.springframework.transaction.TransactionStatus;
@@ -13,6 +14,7 @@ import org.springframework.transaction.support.DefaultTransactionDefinition;
 import dev.pgworker.job.Job;
 import dev.pgworker.store.JobStore;
 import dev.pgworker.store.JobStore.Completion;
+import dev.pgworker.store.JobStore.Continuation;
 import dev.pgworker.store.JobStore.Lanes;
 
 /**
@@ -21,12 +23,15 @@ import dev.pgworker.store.JobStore.Lanes;
  */
 public final class HandlerTransactions {
 
+    private static final Logger log = LoggerFactory.getLogger(HandlerTransactions.class);
+
     private final PlatformTransactionManager transactionManager;
     private final DataSource dataSource;
     private final JobStore store;
     private final LocalQueue localQueue;
     private final ClaimAudit audit;
     private final Continuations continuations;
+    private final Ownership ownership;
 
     /**
      * Creates what runs them.
@@ -39,13 +44,15 @@ public final class HandlerTransactions {
             JobStore store,
             LocalQueue localQueue,
             ClaimAudit audit,
-            Continuations continuations) {
+            Continuations continuations,
+            Ownership ownership) {
         this.transactionManager = transactionManager;
         this.dataSource = dataSource;
         this.store = store;
         this.localQueue = localQueue;
         this.audit = audit;
         this.continuations = continuations;
+        this.ownership = ownership;
     }
 
     /** The work of a handler. */
@@ -75,9 +82,7 @@ public final class HandlerTransactions {
             transactionManager.rollback(status);
             return withAllItems(outcome);
         }
-        JobOutcome[] completed = {outcome};
-        audit.during(() -> completed[0] = complete(job, status));
-        return completed[0];
+        return audit.during(() -> complete(job, status));
     }
 
     /** The items of a batch that succeeded have been rolled back with those that failed. */
@@ -90,9 +95,9 @@ public final class HandlerTransactions {
                 : outcome;
     }
 
-    private JobOutcome complete(Job job, TransactionStatus status) throws SQLException {
+    private JobOutcome complete(Job job, TransactionStatus status) throws Exception {
         Completion completion;
-        Lanes lanes = lanes(job);
+        Continuation next = continuation(job);
         try {
             Connection connection = DataSourceUtils.getConnection(dataSource);
             try {
@@ -102,30 +107,46 @@ public final class HandlerTransactions {
                                     + " handler cannot complete its job");
                 }
                 store.awaitRow(connection, job);
-                completion = store.complete(connection, job, continuations.tasks(), lanes);
+                completion = store.complete(connection, job, next, localQueue);
             } finally {
                 DataSourceUtils.releaseConnection(connection, dataSource);
             }
-        } catch (SQLException | RuntimeException e) {
+        } catch (Throwable e) {
             rollback(status, e);
             throw e;
         }
-        if (!completion.unwritten().lost().isEmpty()) {
+        if (!completion.unwritten().isEmpty()) {
             transactionManager.rollback(status);
             return JobOutcome.Lost.INSTANCE;
         }
-        transactionManager.commit(status);
+        commit(job, status);
         continuations.accept(completion.claimed());
-        return new JobOutcome.Committed(!lanes.goingOn().isEmpty());
+        return new JobOutcome.Committed(!next.lanes().goingOn().isEmpty());
+    }
+
+    /** What fails after the commit does not undo it: the database tells whether the job has been deleted. */
+    private void commit(Job job, TransactionStatus status) throws Exception {
+        try {
+            transactionManager.commit(status);
+        } catch (Throwable e) {
+            rollback(status, e);
+            if (ownership.isHeld(job)) {
+                throw e;
+            }
+            log.warn(
+                    "{} has succeeded and its transaction is committed, but what was to follow the commit failed",
+                    job,
+                    ErrorText.loggable(e));
+        }
     }
 
     /**
      * A queue of which there are more jobs here is left to the completer, which may be writing the outcome of one of them;
      * one that has no other is this thread's alone.
      */
-    private Lanes lanes(Job job) {
-        Lanes lanes = continuations.allowed(localQueue.plan(List.of(job)));
-        return lanes.goingOn().isEmpty() ? lanes : lanes.withoutClaims();
+    private Continuation continuation(Job job) {
+        Lanes lanes = localQueue.plan(List.of(job));
+        return continuations.allowed(lanes.goingOn().isEmpty() ? lanes : lanes.withoutClaims());
     }
 
     private void rollback(TransactionStatus status, Throwable cause) {
@@ -134,8 +155,11 @@ public final class HandlerTransactions {
         }
         try {
             transactionManager.rollback(status);
-        } catch (RuntimeException e) {
-            cause.addSuppressed(e);
+        } catch (RuntimeException | Error e) {
+            log.debug("A transaction could not be rolled back", e);
+            if (e != cause) {
+                cause.addSuppressed(e);
+            }
         }
     }
 }

@@ -2,17 +2,23 @@ package dev.pgworker.engine;
 
 import java.sql.SQLException;
 import java.time.Duration;
+import java.util.ArrayDeque;
 import java.util.ArrayList;
 import java.util.Comparator;
+import java.util.Deque;
+import java.util.EnumSet;
 import java.util.HashMap;
 import java.util.HashSet;
+import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Objects;
 import java.util.Set;
 import java.util.concurrent.BlockingQueue;
+import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.LinkedBlockingQueue;
 import java.util.concurrent.TimeUnit;
+import java.util.function.Predicate;
 import java.util.function.Supplier;
 
 import org.jspecify.annotations.Nullable;
@@ -23,18 +29,21 @@ import dev.pgworker.event.WorkerEvent;
 import dev.pgworker.event.WorkerEvents;
 import dev.pgworker.job.Job;
 import dev.pgworker.lifecycle.BackgroundService;
+import dev.pgworker.lifecycle.DatabaseFailure;
 import dev.pgworker.lifecycle.Outage;
 import dev.pgworker.store.JobStore;
+import dev.pgworker.store.JobStore.Claim;
 import dev.pgworker.store.JobStore.Completion;
-import dev.pgworker.store.JobStore.Lanes;
+import dev.pgworker.store.JobStore.Continuation;
 import dev.pgworker.store.JobStore.Release;
-import dev.pgworker.store.JobStore.ReleaseAction;
-import dev.pgworker.store.JobStore.Unwritten;
-import dev.pgworker.store.JobStore.When;
+import dev.pgworker.store.JobStore.Written;
 
 /**
  * Writes outcomes in groups on {@code worker-complete}: what ends while a write is under way forms the next one. An
- * outcome stays here until it is written or the job turns out to be another worker's.
+ * outcome stays here until it is written or the job turns out to be another claim's.
+ *
+ * <p>A group that the database refuses is written one by one, so that an outcome that cannot be written hurts its own job
+ * alone: that is put away as failed, with the reason, or left to the audit where even this is refused.
  */
 public final class JobCompleter extends BackgroundService {
 
@@ -43,18 +52,34 @@ public final class JobCompleter extends BackgroundService {
     private static final int LARGEST_GROUP = 500;
     private static final Duration BUSY_PAUSE = Duration.ofMillis(20);
 
+    /** How often one outcome is tried where the statement was cancelled. */
+    private static final int CANCELLED_TRIES = 3;
+
+    /** The same where something else than the outcome may be to blame, a missing privilege for instance. */
+    private static final int REFUSED_TRIES = 6;
+
+    private static final Set<Written> NOT_WRITTEN = EnumSet.of(Written.BUSY, Written.LOST, Written.GONE);
+
     private final String workerId;
     private final JobStore store;
     private final LocalQueue localQueue;
     private final ClaimAudit audit;
     private final Continuations continuations;
-    private final Duration interruptedRetryDelay;
     private final WorkerEvents events;
 
-    private final BlockingQueue<Finished> finished = new LinkedBlockingQueue<>();
+    private final BlockingQueue<Ended> finished = new LinkedBlockingQueue<>();
 
-    /** What the next write holds. Owned by the thread; survives a failed write. */
-    private final List<Finished> group = new ArrayList<>();
+    /** The claims in {@link #finished}, {@link #group} and {@link #later}. */
+    private final Set<Claim> pending = ConcurrentHashMap.newKeySet();
+
+    /** What the next write holds, one outcome of a job. Owned by the thread; survives a failed write. */
+    private final Map<Long, Ending> group = new LinkedHashMap<>();
+
+    /** Outcomes of jobs of which there is another one in the group. Owned by the thread. */
+    private final Deque<Ending> later = new ArrayDeque<>();
+
+    /** Why the last outcome could not be written; null if none is in the way. */
+    private volatile @Nullable String obstacle;
 
     private volatile Runnable capacityFreed = () -> {};
     private volatile Runnable jobsReleased = () -> {};
@@ -66,7 +91,6 @@ public final class JobCompleter extends BackgroundService {
             LocalQueue localQueue,
             ClaimAudit audit,
             Continuations continuations,
-            Duration interruptedRetryDelay,
             WorkerEvents events,
             Outage outage) {
         super("worker-complete", true, outage);
@@ -75,11 +99,34 @@ public final class JobCompleter extends BackgroundService {
         this.localQueue = localQueue;
         this.audit = audit;
         this.continuations = continuations;
-        this.interruptedRetryDelay = interruptedRetryDelay;
         this.events = events;
     }
 
-    private record Finished(Job job, JobOutcome outcome) {}
+    /** An outcome on its way. Owned by the thread. */
+    private static final class Ending {
+
+        private Ended ended;
+
+        /** Set once a statement about it has ended in an unknown way: it may be written already. */
+        private boolean tried;
+
+        /** Set once it was in a group that was refused. */
+        private boolean alone;
+
+        private int refusals;
+
+        Ending(Ended ended) {
+            this.ended = ended;
+        }
+
+        private Job job() {
+            return ended.job();
+        }
+
+        private boolean isSuccess() {
+            return ended.outcome() instanceof JobOutcome.Success;
+        }
+    }
 
     /** Says whom to tell about free slots, and about jobs that run again at a later time. Call before the start. */
     public void connect(Runnable onCapacityFreed, Runnable onJobsReleased) {
@@ -88,8 +135,19 @@ public final class JobCompleter extends BackgroundService {
     }
 
     /** Takes an outcome; returns before it is written. May be called from any thread. */
-    void submit(Job job, JobOutcome outcome) {
-        finished.add(new Finished(job, outcome));
+    void submit(Ended ended) {
+        pending.add(ended.claim());
+        finished.add(ended);
+    }
+
+    /** Returns true if the outcome of this claim is to be written. */
+    boolean isPending(Claim claim) {
+        return pending.contains(claim);
+    }
+
+    /** Returns why outcomes cannot be written; null while nothing is known to be in the way. */
+    public @Nullable String obstacle() {
+        return obstacle;
     }
 
     /**
@@ -103,60 +161,214 @@ public final class JobCompleter extends BackgroundService {
 
     @Override
     protected void step() throws SQLException, InterruptedException {
-        if (group.isEmpty()) {
-            group.add(finished.take());
+        try {
+            fill();
+            settleDecided();
+            writeIsolated(Ending::isSuccess, this::complete);
+            writeIsolated(ending -> !ending.isSuccess(), this::release);
+            obstacle = null;
+        } catch (SQLException | RuntimeException | Error e) {
+            obstacle = ErrorText.headline(e);
+            throw e;
         }
-        finished.drainTo(group, LARGEST_GROUP - group.size());
-        settleDecided();
-        complete();
-        release();
-        if (!group.isEmpty()) {
+        if (!group.isEmpty() && finished.isEmpty()) {
             // Only busy jobs are left: somebody changes them in an open transaction.
-            Finished next = finished.poll(BUSY_PAUSE.toMillis(), TimeUnit.MILLISECONDS);
+            Ended next = finished.poll(BUSY_PAUSE.toMillis(), TimeUnit.MILLISECONDS);
             if (next != null) {
-                group.add(next);
+                add(new Ending(next));
             }
         }
     }
 
-    private void complete() throws SQLException {
-        List<Job> done = new ArrayList<>();
-        for (Finished f : group) {
-            if (f.outcome instanceof JobOutcome.Success) {
-                done.add(f.job);
+    private void fill() throws InterruptedException {
+        for (int i = later.size(); i > 0; i--) {
+            add(later.remove());
+        }
+        if (group.isEmpty()) {
+            add(new Ending(finished.take()));
+        }
+        for (Ended next = poll(); next != null; next = poll()) {
+            add(new Ending(next));
+        }
+    }
+
+    private @Nullable Ended poll() {
+        return group.size() < LARGEST_GROUP ? finished.poll() : null;
+    }
+
+    private void add(Ending ending) {
+        Ending present = group.putIfAbsent(ending.job().id(), ending);
+        if (present != null && present != ending) {
+            later.add(ending);
+        }
+    }
+
+    /** Writes outcomes together and settles those that are written. */
+    @FunctionalInterface
+    private interface Writer {
+        void write(List<Ending> endings) throws SQLException;
+    }
+
+    /**
+     * Writes outcomes of the group together, or one by one where that is refused. Throws where that says nothing about them:
+     * the database cannot be used, or asks for a repetition.
+     */
+    private void writeIsolated(Predicate<Ending> which, Writer writer) throws SQLException {
+        List<Ending> together = group.values().stream()
+                .filter(ending -> !ending.alone && which.test(ending))
+                .toList();
+        if (!together.isEmpty()) {
+            try {
+                writer.write(together);
+            } catch (SQLException | RuntimeException | Error e) {
+                together.forEach(ending -> ending.tried = true);
+                requireRefusal(e);
+                log.debug("A group of {} outcomes was refused; they are written one by one", together.size(), e);
+                together.forEach(ending -> ending.alone = true);
             }
         }
-        if (done.isEmpty()) {
+        List<Ending> single = group.values().stream()
+                .filter(ending -> ending.alone && which.test(ending))
+                .toList();
+        SQLException toRepeat = null;
+        for (Ending ending : single) {
+            try {
+                writer.write(List.of(ending));
+            } catch (SQLException | RuntimeException | Error e) {
+                ending.tried = true;
+                requireRefusal(e);
+                ending.refusals++;
+                if (ending.refusals < mostTries(e)) {
+                    toRepeat = e instanceof SQLException sql ? sql : new SQLException(e);
+                } else {
+                    refused(ending, e);
+                }
+            }
+        }
+        if (toRepeat != null) {
+            throw toRepeat;
+        }
+    }
+
+    private static int mostTries(Throwable e) {
+        String state = e instanceof SQLException sql ? sql.getSQLState() : null;
+        if (state == null) {
+            return 1;
+        }
+        boolean mayBeTheSchema = state.startsWith("42") || state.startsWith("3F") || state.startsWith("28");
+        return DatabaseFailure.of(e) == DatabaseFailure.CANCELLED
+                ? CANCELLED_TRIES
+                : mayBeTheSchema ? REFUSED_TRIES : 1;
+    }
+
+    private static void requireRefusal(Throwable e) throws SQLException {
+        DatabaseFailure kind = DatabaseFailure.of(e);
+        if (kind == DatabaseFailure.OUTAGE || kind == DatabaseFailure.CONFLICT) {
+            if (e instanceof SQLException sql) {
+                throw sql;
+            }
+            throw new SQLException(e);
+        }
+    }
+
+    private void refused(Ending ending, Throwable e) throws SQLException {
+        if (writeInAscii(ending, e) || putAway(ending, e)) {
             return;
         }
-        done.sort(Comparator.comparingLong(Job::id));
-        audit.during(() -> {
-            Lanes lanes = continuations.allowed(localQueue.plan(done));
-            Completion completion = store.complete(done, continuations.tasks(), lanes);
-            continuations.accept(completion.claimed());
-            settle(done, completion.unwritten());
-        });
+        // Nobody writes it any more; the audit finds the job held by nobody.
+        forget(List.of(ending));
+        localQueue.settled(List.of(ending.job()));
+        audit.doubt();
     }
 
-    /** Settles what handlers' transactions have written, or found to be another worker's. */
+    /** The encoding of the database may lack characters of an error's text. */
+    private boolean writeInAscii(Ending ending, Throwable refusal) throws SQLException {
+        Release release = ending.ended.release();
+        boolean data = refusal instanceof SQLException e
+                && e.getSQLState() != null
+                && e.getSQLState().startsWith("22");
+        if (release == null || release.error() == null || !data) {
+            return false;
+        }
+        Ended ended = ending.ended;
+        Release ascii = release.withError(ErrorText.ascii(release.error()));
+        ending.ended = new Ended(ended.job(), ended.outcome(), ascii, ended.error());
+        return wrote(ending, ended);
+    }
+
+    private boolean putAway(Ending ending, Throwable refusal) throws SQLException {
+        named(
+                ending.job(),
+                () -> log.error(
+                        "The outcome of {} cannot be written; the job counts as failed",
+                        ending.job(),
+                        ErrorText.loggable(refusal)));
+        Ended ended = ending.ended;
+        ending.ended = OutcomeEncoder.inexpressible(
+                ended.job(), "the outcome of this attempt could not be written: " + ErrorText.headline(refusal));
+        return wrote(ending, ended);
+    }
+
+    /** Tries another text of the outcome; returns false, and restores the one before, if that is refused as well. */
+    private boolean wrote(Ending ending, Ended before) throws SQLException {
+        try {
+            release(List.of(ending));
+            return true;
+        } catch (SQLException | RuntimeException | Error e) {
+            ending.ended = before;
+            requireRefusal(e);
+            log.debug("The outcome of {} is refused in plain text, too", ending.job(), e);
+            return false;
+        }
+    }
+
+    private void complete(List<Ending> endings) throws SQLException {
+        List<Job> done = endings.stream()
+                .map(Ending::job)
+                .sorted(Comparator.comparingLong(Job::id))
+                .toList();
+        Completion completion = audit.during(() -> {
+            Continuation next = continuations.allowed(localQueue.plan(done));
+            Completion answer = store.complete(done, next, localQueue);
+            continuations.accept(answer.claimed());
+            return answer;
+        });
+        settle(endings, completion.unwritten());
+    }
+
+    private void release(List<Ending> endings) throws SQLException {
+        List<Release> releases = new ArrayList<>();
+        List<Job> jobs = new ArrayList<>();
+        for (Ending ending : endings) {
+            releases.add(Objects.requireNonNull(ending.ended.release()));
+            jobs.add(ending.job());
+        }
+        settle(endings, store.release(releases, localQueue.plan(jobs).goingOn(), localQueue));
+        jobsReleased.run();
+    }
+
+    /** Settles what handlers' transactions have written, or found to be another claim's. */
     private void settleDecided() throws SQLException {
-        List<Job> decided = new ArrayList<>();
+        List<Ending> decided = new ArrayList<>();
+        List<Job> jobs = new ArrayList<>();
         List<Job> holding = new ArrayList<>();
-        List<Long> lost = new ArrayList<>();
-        for (Finished f : group) {
-            if (f.outcome instanceof JobOutcome.Committed committed) {
-                decided.add(f.job);
+        Map<Long, Written> lost = new HashMap<>();
+        for (Ending ending : group.values()) {
+            if (ending.ended.outcome() instanceof JobOutcome.Committed committed) {
+                decided.add(ending);
+                jobs.add(ending.job());
                 if (committed.queueHeld()) {
-                    holding.add(f.job);
+                    holding.add(ending.job());
                 }
-            } else if (f.outcome instanceof JobOutcome.Lost) {
-                decided.add(f.job);
-                lost.add(f.job.id());
+            } else if (ending.ended.outcome() instanceof JobOutcome.Lost) {
+                decided.add(ending);
+                jobs.add(ending.job());
+                lost.put(ending.job().id(), Written.LOST);
             }
         }
         if (!decided.isEmpty()) {
-            freeQueues(holding, decided);
-            settle(decided, new Unwritten(List.of(), lost));
+            freeQueues(holding, jobs);
+            settle(decided, lost);
         }
     }
 
@@ -172,106 +384,94 @@ public final class JobCompleter extends BackgroundService {
                 over.add(Objects.requireNonNull(job.queueName()));
             }
         }
-        if (!over.isEmpty()) {
-            store.free(over);
+        if (over.isEmpty()) {
+            return;
         }
-    }
-
-    private void release() throws SQLException {
-        List<Job> jobs = new ArrayList<>();
-        List<Release> releases = new ArrayList<>();
-        for (Finished f : group) {
-            Release release = release(f);
-            if (release != null) {
-                jobs.add(f.job);
-                releases.add(release);
-            }
-        }
-        if (!releases.isEmpty()) {
-            settle(jobs, write(releases, localQueue.plan(jobs).goingOn()));
-            jobsReleased.run();
-        }
-    }
-
-    private Unwritten write(List<Release> releases, List<Long> goingOn) throws SQLException {
         try {
-            return store.release(releases, goingOn);
-        } catch (SQLException e) {
-            if (e.getSQLState() == null || !e.getSQLState().startsWith("22")) {
-                throw e;
-            }
-            log.debug("The database cannot hold an error text; it is reduced to ASCII", e);
-            List<Release> ascii = releases.stream()
-                    .map(r -> r.withError(r.error() == null ? null : ErrorText.ascii(r.error())))
-                    .toList();
-            return store.release(ascii, goingOn);
+            store.free(over);
+        } catch (SQLException | RuntimeException e) {
+            requireRefusal(e);
+            log.warn("Queues {} could not be freed; that is tried again", over, e);
+            audit.doubt();
         }
-    }
-
-    /** Returns what to write for an outcome, or null if it is not one of those that give a job up. */
-    private @Nullable Release release(Finished f) {
-        if (f.outcome instanceof JobOutcome.Failure failure) {
-            ReleaseAction action = failure.permanently() ? ReleaseAction.FAIL : ReleaseAction.RETRY;
-            return Release.of(f.job, action, failure.when(), ErrorText.of(failure.error()), failure.rest());
-        }
-        if (f.outcome instanceof JobOutcome.Snoozed snoozed) {
-            return Release.of(f.job, ReleaseAction.BACK, snoozed.when(), null, null);
-        }
-        if (f.outcome instanceof JobOutcome.Returned returned) {
-            When when = returned.started() ? When.in(interruptedRetryDelay) : null;
-            return Release.of(f.job, ReleaseAction.BACK, when, null, returned.rest());
-        }
-        return null;
     }
 
     /** Removes what is written from the group, tells about it, and frees the slots. */
-    private void settle(List<Job> jobs, Unwritten unwritten) {
-        Map<Long, Boolean> lost = new HashMap<>();
-        unwritten.lost().forEach(id -> lost.put(id, true));
-        unwritten.busy().forEach(id -> lost.put(id, false));
-        Map<Long, Job> settled = new HashMap<>();
-        for (Job job : jobs) {
-            if (!Boolean.FALSE.equals(lost.get(job.id()))) {
-                settled.put(job.id(), job);
+    private void settle(List<Ending> endings, Map<Long, Written> outcomes) {
+        List<Ending> settled = new ArrayList<>();
+        boolean anyLost = false;
+        for (Ending ending : endings) {
+            Written written = outcomes.get(ending.job().id());
+            if (written != Written.BUSY) {
+                settled.add(ending);
+                anyLost |= written == Written.LOST;
             }
         }
-        for (Finished f : group) {
-            if (settled.containsKey(f.job.id())) {
-                report(f, lost.containsKey(f.job.id()));
-            }
-        }
-        group.removeIf(f -> settled.containsKey(f.job.id()));
-        localQueue.settled(settled.values());
-        if (!unwritten.lost().isEmpty()) {
+        forget(settled);
+        localQueue.settled(settled.stream().map(Ending::job).toList());
+        if (anyLost) {
             audit.doubt();
         }
         capacityFreed.run();
+        settled.forEach(ending -> report(ending, outcomes.get(ending.job().id())));
     }
 
-    private void report(Finished f, boolean lost) {
-        if (lost) {
-            named(f.job, () -> log.warn("{} is not held by this worker any more; its outcome is not recorded", f.job));
-            publish(() -> new WorkerEvent.JobLost(workerId, f.job));
-        } else if (f.outcome instanceof JobOutcome.Failure failure) {
-            boolean permanently = failure.permanently() || f.job.attempts() >= f.job.maxAttempts();
-            named(f.job, () -> {
-                if (permanently) {
-                    log.error("{} failed permanently", f.job, failure.error());
-                } else {
-                    log.warn("{} failed and will be retried", f.job, failure.error());
-                }
-            });
-            publish(() -> new WorkerEvent.JobFailed(workerId, f.job, failure.error(), permanently));
-        } else if (f.outcome instanceof JobOutcome.Snoozed) {
-            log.debug("{} is snoozed", f.job);
-            publish(() -> new WorkerEvent.JobSnoozed(workerId, f.job));
-        } else if (f.outcome instanceof JobOutcome.Returned returned) {
-            log.info("{} is given back, its attempt not counted", f.job);
-            publish(() -> new WorkerEvent.JobReturned(workerId, f.job, returned.started()));
-        } else {
-            log.debug("{} succeeded", f.job);
-            publish(() -> new WorkerEvent.JobCompleted(workerId, f.job));
+    private void forget(List<Ending> endings) {
+        for (Ending ending : endings) {
+            group.remove(ending.job().id(), ending);
+            pending.remove(ending.ended.claim());
         }
+    }
+
+    /**
+     * Tells what the database has made of an outcome.
+     *
+     * @param written null for a job that was deleted
+     */
+    private void report(Ending ending, @Nullable Written written) {
+        Job job = ending.job();
+        JobOutcome outcome = ending.ended.outcome();
+        boolean unwritten = written != null && NOT_WRITTEN.contains(written);
+        if (unwritten && !ending.tried) {
+            named(job, () -> log.warn("{} is not held by this worker any more; its outcome is not recorded", job));
+            publish(() -> new WorkerEvent.JobLost(workerId, job));
+        } else if (written == Written.SUPERSEDED) {
+            named(
+                    job,
+                    () -> log.info(
+                            "{} was superseded or removed by its key while it ran, and does not run again",
+                            job,
+                            ending.ended.error()));
+            publish(() -> new WorkerEvent.JobSuperseded(workerId, job));
+        } else if (outcome instanceof JobOutcome.Failure failure) {
+            reportFailure(job, failure, ending.ended.error(), written);
+        } else if (outcome instanceof JobOutcome.Snoozed) {
+            log.debug("{} is snoozed", job);
+            publish(() -> new WorkerEvent.JobSnoozed(workerId, job));
+        } else if (outcome instanceof JobOutcome.Returned returned) {
+            log.info("{} is given back, its attempt not counted", job);
+            publish(() -> new WorkerEvent.JobReturned(workerId, job, returned.started()));
+        } else {
+            log.debug("{} succeeded", job);
+            publish(() -> new WorkerEvent.JobCompleted(workerId, job));
+        }
+    }
+
+    private void reportFailure(
+            Job job, JobOutcome.Failure failure, @Nullable Throwable error, @Nullable Written written) {
+        // An answer that was lost told what this would have told again.
+        boolean permanently = written == Written.FAILED
+                || (written != Written.RETRIED && (failure.permanently() || job.attempts() >= job.maxAttempts()));
+        String text =
+                failure.permanently() ? job.withMaxAttempts(job.attempts()).toString() : job.toString();
+        named(job, () -> {
+            if (permanently) {
+                log.error("{} failed permanently", text, error);
+            } else {
+                log.warn("{} failed and will be retried", text, error);
+            }
+        });
+        publish(() -> new WorkerEvent.JobFailed(workerId, job, failure.error(), permanently));
     }
 
     /** Logs with the job in the logging context, as while its handler ran. */
@@ -279,6 +479,9 @@ public final class JobCompleter extends BackgroundService {
         JobMdc.put(job, workerId);
         try {
             logging.run();
+        } catch (RuntimeException | Error e) {
+            // An exception of the application that a logger cannot read.
+            log.warn("What became of {} could not be logged", job);
         } finally {
             JobMdc.clear();
         }

@@ -4,20 +4,24 @@ import java.time.Duration;
 import java.util.Collection;
 import java.util.Collections;
 import java.util.List;
-import java.util.Set;
+import java.util.Map;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.Executor;
 import java.util.concurrent.Future;
 import java.util.concurrent.RejectedExecutionException;
 import java.util.concurrent.ScheduledThreadPoolExecutor;
 import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicLong;
 
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
+import dev.pgworker.engine.LocalQueue.Runner;
 import dev.pgworker.job.Job;
 import dev.pgworker.job.JobScheduler;
+import dev.pgworker.store.JobStore;
+import dev.pgworker.store.JobStore.Claim;
 import dev.pgworker.task.JobTimeoutException;
 
 /**
@@ -32,23 +36,38 @@ public final class JobExecutor {
     /** How long a handler may take to end after its timeout interrupted it. */
     private static final Duration AFTER_TIMEOUT = Duration.ofSeconds(5);
 
+    /** A timeout beyond this never comes. */
+    private static final Duration LONGEST_TIMEOUT = Duration.ofDays(36_500);
+
+    /** How long the handler executor may take to begin a task before the task is taken for lost. */
+    private static final Duration LONGEST_HAND_OVER = Duration.ofSeconds(10);
+
+    private static final Duration TELL_PAUSE = Duration.ofSeconds(10);
+
     private final String workerId;
     private final LocalQueue localQueue;
     private final JobRunner runner;
     private final JobScheduler jobScheduler;
     private final Executor executor;
     private final Ownership ownership;
+    private final OutcomeEncoder encoder;
     private final JobCompleter completer;
 
     /** Its thread starts with the first handler that has a timeout. */
     private final ScheduledThreadPoolExecutor timer;
 
-    private final Set<Attempt> running = ConcurrentHashMap.newKeySet();
+    private final Map<Claim, Attempt> running = new ConcurrentHashMap<>();
+
+    private final AtomicLong tellAgainAt = new AtomicLong(System.nanoTime());
 
     /** Set before the running attempts are interrupted, so that one that is just beginning is, too. */
     private volatile boolean interrupting;
 
-    /** Creates an executor whose handlers run on the given one. */
+    /**
+     * Creates an executor whose handlers run on the given one.
+     *
+     * @param interruptedRetryDelay when a job runs again that was interrupted by a stop
+     */
     public JobExecutor(
             String workerId,
             LocalQueue localQueue,
@@ -56,6 +75,7 @@ public final class JobExecutor {
             JobScheduler jobScheduler,
             Executor executor,
             Ownership ownership,
+            Duration interruptedRetryDelay,
             JobCompleter completer) {
         this.workerId = workerId;
         this.localQueue = localQueue;
@@ -63,6 +83,7 @@ public final class JobExecutor {
         this.jobScheduler = jobScheduler;
         this.executor = executor;
         this.ownership = ownership;
+        encoder = new OutcomeEncoder(interruptedRetryDelay);
         this.completer = completer;
         timer = new ScheduledThreadPoolExecutor(1, task -> {
             Thread thread = new Thread(task, "worker-timeout");
@@ -72,81 +93,168 @@ public final class JobExecutor {
         timer.setRemoveOnCancelPolicy(true);
     }
 
+    /**
+     * Lets the audit know which claims are attended to, and give back those that are not.
+     *
+     * @param stallCheck asked when no job has started for a while although a handler is free
+     */
+    public void audited(ClaimAudit audit, ClaimAudit.StallCheck stallCheck) {
+        audit.connect(claim -> isRunning(claim) || completer.isPending(claim), this::giveBack, stallCheck);
+    }
+
     /** Takes claimed jobs over; returns before they run. Gives them back if the worker is stopping. */
-    public void submit(List<Job> jobs) {
-        int runners = localQueue.add(jobs);
-        if (runners < 0) {
-            giveBack(jobs);
+    public void submit(JobStore.Claimed claimed) {
+        if (!claimed.unreadable().isEmpty()) {
+            localQueue.addEnded(
+                    claimed.unreadable().stream().map(JobStore.Unreadable::job).toList());
+            claimed.unreadable().forEach(one -> failUnreadable(one.job(), one.error()));
+        }
+        List<Runner> runners = localQueue.add(claimed.jobs());
+        if (runners == null) {
+            giveBack(claimed.jobs());
             return;
         }
-        startRunners(runners);
+        runners.forEach(this::start);
     }
 
-    /** Starts the runners that the handler executor refused before. */
+    private void failUnreadable(Job job, Throwable error) {
+        completer.submit(encoder.encode(job, JobOutcome.Failure.of(new UnreadableJobException(error))));
+    }
+
+    /** The row of a job could not be read. */
+    private static final class UnreadableJobException extends RuntimeException {
+
+        private static final long serialVersionUID = 1L;
+
+        UnreadableJobException(Throwable cause) {
+            super("The job could not be read: " + ErrorText.headline(cause), ErrorText.loggable(cause));
+        }
+    }
+
+    /** Starts the runners that the handler executor refused, or has not begun, before. */
     void startMissingRunners() {
-        startRunners(localQueue.missingRunners());
-    }
-
-    private void startRunners(int runners) {
-        for (int i = 0; i < runners; i++) {
-            startRunner();
+        int unbegun = localQueue.signOffUnbegun(LONGEST_HAND_OVER);
+        if (unbegun > 0) {
+            tell(
+                    "The handler executor has not begun " + unbegun + " tasks within " + LONGEST_HAND_OVER.toSeconds()
+                            + " s; it has lost them, or has too few threads",
+                    null);
         }
+        localQueue.missingRunners().forEach(this::start);
     }
 
-    private void startRunner() {
+    /** Hands a runner over. Where that fails its jobs stay queued: the next poll tries again, or they are given back. */
+    private void start(Runner runner) {
+        HandOver handOver = new HandOver(runner);
         try {
-            executor.execute(this::runJobs);
+            executor.execute(handOver);
         } catch (RejectedExecutionException e) {
-            // The jobs stay queued: the next poll tries again, and a stop gives them back.
-            localQueue.signOff();
-            log.error("The handler executor refuses work", e);
+            localQueue.signOff(runner);
+            tell("The handler executor refuses work", e);
+        } catch (Throwable e) {
+            localQueue.signOff(runner);
+            tell("The handler executor failed", e);
+        } finally {
+            handOver.isHandedOver = true;
         }
     }
 
-    private void runJobs() {
-        Job job = localQueue.next(null, 0);
-        while (job != null) {
-            long start = System.nanoTime();
-            if (!ownership.mayStart()) {
-                completer.submit(job, new JobOutcome.Returned(false, null));
-            } else if (!runJob(job)) {
-                return; // somebody else has signed this runner off
+    /** What the handler executor runs. It must not do so on the thread that hands it over, which has other work to do. */
+    private final class HandOver implements Runnable {
+
+        private final Runner runner;
+        private final Thread handsOver = Thread.currentThread();
+        private volatile boolean isHandedOver;
+
+        HandOver(Runner runner) {
+            this.runner = runner;
+        }
+
+        @Override
+        public void run() {
+            if (!isHandedOver && Thread.currentThread() == handsOver) {
+                tell(
+                        "The handler executor runs tasks on the thread of the caller; threads of their own run them",
+                        null);
+                Thread thread = new Thread(() -> runJobs(runner), "worker-job");
+                thread.setDaemon(true);
+                thread.start();
+            } else {
+                runJobs(runner);
             }
-            job = localQueue.next(job, System.nanoTime() - start);
+        }
+    }
+
+    /** Logs what is wrong with the handler executor, but not so often that it does harm. */
+    private void tell(String what, @Nullable Throwable error) {
+        long time = System.nanoTime();
+        long again = tellAgainAt.get();
+        if (time - again >= 0 && tellAgainAt.compareAndSet(again, time + TELL_PAUSE.toNanos())) {
+            log.error(what, error == null ? null : ErrorText.loggable(error));
+        }
+    }
+
+    private void runJobs(Runner runner) {
+        if (!localQueue.begin(runner)) {
+            return;
+        }
+        try {
+            Job job = localQueue.next(runner, 0);
+            while (job != null) {
+                long start = System.nanoTime();
+                if (!ownership.mayStart()) {
+                    giveBack(job);
+                } else if (!runJob(runner, job)) {
+                    return; // somebody else has signed this runner off
+                }
+                job = localQueue.next(runner, System.nanoTime() - start);
+            }
+        } catch (Throwable e) {
+            // A job at hand is found by the audit.
+            tell("A runner of jobs failed; others go on", e);
+        } finally {
+            localQueue.signOff(runner);
         }
     }
 
     /** Returns false if the attempt was abandoned. */
-    private boolean runJob(Job job) {
-        Attempt attempt = new Attempt(job, workerId, jobScheduler, ownership);
-        running.add(attempt);
-        if (interrupting) {
-            interruptToStop(attempt);
+    private boolean runJob(Runner runner, Job job) {
+        Attempt attempt = new Attempt(job, workerId, jobScheduler, ownership, runner);
+        JobOutcome outcome;
+        Future<?> deadline = null;
+        try {
+            running.put(attempt.claim(), attempt);
+            if (interrupting) {
+                interruptToStop(attempt);
+            }
+            deadline = deadline(attempt);
+            outcome = this.runner.run(attempt);
+        } catch (Throwable e) {
+            // What goes wrong around the handler, memory for instance that cannot be had, is an outcome, too.
+            outcome = JobOutcome.Failure.of(e);
         }
-        Future<?> deadline = deadline(attempt);
-        JobOutcome outcome = run(attempt);
         boolean mine = attempt.end();
         if (deadline != null) {
             deadline.cancel(false);
         }
         // An interrupt meant for this handler must not reach the next one.
         Thread.interrupted();
-        running.remove(attempt);
         if (mine) {
-            runner.report(attempt, outcome);
-            completer.submit(job, outcome);
+            end(attempt, outcome);
         } else {
             log.info("The handler of {} has ended {} s after it began", attempt, attempt.nanos() / 1_000_000_000);
         }
         return mine;
     }
 
-    /** Turns even what goes wrong around the handler, memory for instance that cannot be had, into an outcome. */
-    private JobOutcome run(Attempt attempt) {
+    /** Passes an outcome on. Until then the attempt counts as running; a claim that nobody has any more the audit finds. */
+    private void end(Attempt attempt, JobOutcome outcome) {
         try {
-            return runner.run(attempt);
-        } catch (Throwable e) {
-            return JobOutcome.Failure.of(e);
+            Ended ended = encoder.encode(attempt.claimed(), outcome);
+            runner.report(attempt, ended.outcome());
+            completer.submit(ended);
+        } finally {
+            running.remove(attempt.claim());
         }
     }
 
@@ -155,7 +263,8 @@ public final class JobExecutor {
         if (timeout == null) {
             return null;
         }
-        return timer.schedule(() -> timeOut(attempt, timeout), timeout.toNanos(), TimeUnit.NANOSECONDS);
+        long nanos = timeout.compareTo(LONGEST_TIMEOUT) < 0 ? timeout.toNanos() : LONGEST_TIMEOUT.toNanos();
+        return timer.schedule(() -> timeOut(attempt, timeout), nanos, TimeUnit.NANOSECONDS);
     }
 
     private void timeOut(Attempt attempt, Duration timeout) {
@@ -179,11 +288,13 @@ public final class JobExecutor {
         if (attempt.end()) {
             log.warn(
                     "{} ignores its interruption; the worker goes on without it while its handler still runs", attempt);
-            running.remove(attempt);
-            runner.report(attempt, outcome);
-            completer.submit(attempt.claimed(), outcome);
-            if (localQueue.replaceRunner(attempt.claimed(), attempt.nanos())) {
-                startRunner();
+            try {
+                end(attempt, outcome);
+            } finally {
+                Runner replacement = localQueue.replace(attempt.runner(), attempt.nanos());
+                if (replacement != null) {
+                    start(replacement);
+                }
             }
         }
     }
@@ -203,9 +314,17 @@ public final class JobExecutor {
     }
 
     private void giveBack(List<Job> jobs) {
-        for (Job job : jobs) {
-            completer.submit(job, new JobOutcome.Returned(false, null));
-        }
+        jobs.forEach(this::giveBack);
+    }
+
+    /** Gives a job back that has not started. */
+    void giveBack(Job job) {
+        completer.submit(encoder.encode(job, new JobOutcome.Returned(false, null)));
+    }
+
+    /** Returns true if the handler of this claim runs. */
+    boolean isRunning(Claim claim) {
+        return running.containsKey(claim);
     }
 
     /**
@@ -224,27 +343,19 @@ public final class JobExecutor {
         if (localQueue.awaitNoRunners(afterInterrupt)) {
             return;
         }
-        running.forEach(attempt -> abandon(attempt, new JobOutcome.Returned(true, null)));
+        running.values().forEach(attempt -> abandon(attempt, new JobOutcome.Returned(true, null)));
     }
 
     /** Interrupts all running handlers, and those that are just beginning, because the worker may not go on with them. */
     public void interruptAll() {
         interrupting = true;
-        running.forEach(this::interruptToStop);
+        running.values().forEach(this::interruptToStop);
     }
 
     /** Returns true if a job runs that has one of the flags. */
     public boolean runsAnyFlagged(Collection<String> flags) {
-        return running.stream()
+        return running.values().stream()
                 .anyMatch(attempt -> !Collections.disjoint(attempt.job().flags(), flags));
-    }
-
-    /** Returns the ids of the jobs that have been running for at least that long. */
-    public List<Long> runningFor(Duration time) {
-        return running.stream()
-                .filter(attempt -> attempt.nanos() >= time.toNanos())
-                .map(attempt -> attempt.job().id())
-                .toList();
     }
 
     /** Ends the thread that watches timeouts. */

@@ -28,6 +28,8 @@ public final class JobRunner {
 
     private static final Logger log = LoggerFactory.getLogger(JobRunner.class);
 
+    private static final Duration LONGEST_WAIT = Duration.ofDays(36_500);
+
     private final TaskRegistry tasks;
     private final PayloadCodec codec;
     private final @Nullable HandlerTransactions transactions;
@@ -89,10 +91,18 @@ public final class JobRunner {
 
     private void reportStart(Attempt attempt) {
         if (events.isWatched()) {
-            Duration waited = Duration.between(attempt.claimed().runAt(), Instant.now());
-            events.publish(new WorkerEvent.JobStarted(
-                    attempt.workerId(), attempt.claimed(), waited.isNegative() ? Duration.ZERO : waited));
+            events.publish(
+                    new WorkerEvent.JobStarted(attempt.workerId(), attempt.claimed(), waited(attempt.claimed())));
         }
+    }
+
+    /** A job may have been due since forever; what counts time in nanoseconds cannot hold that. */
+    private static Duration waited(Job job) {
+        Duration waited = Duration.between(job.runAt(), Instant.now());
+        if (waited.isNegative()) {
+            return Duration.ZERO;
+        }
+        return waited.compareTo(LONGEST_WAIT) < 0 ? waited : LONGEST_WAIT;
     }
 
     /** Tells how an attempt ended whose outcome is decided. */
@@ -149,7 +159,7 @@ public final class JobRunner {
         private static final long serialVersionUID = 1L;
 
         PartialFailureException(int failed, int items, Throwable first) {
-            super(failed + " of " + items + " items failed, first with " + first, first);
+            super(failed + " of " + items + " items failed, first with " + ErrorText.headline(first), first);
         }
     }
 
@@ -192,8 +202,11 @@ public final class JobRunner {
         try {
             Duration delay = policy.delay(job, error);
             return When.in(delay.isNegative() ? Duration.ZERO : delay);
-        } catch (RuntimeException e) {
-            log.error("The retry policy of task {} failed; the usual back-off is taken", job.taskIdentifier(), e);
+        } catch (Throwable e) {
+            log.error(
+                    "The retry policy of task {} failed; the usual back-off is taken",
+                    job.taskIdentifier(),
+                    ErrorText.loggable(e));
             return null;
         }
     }

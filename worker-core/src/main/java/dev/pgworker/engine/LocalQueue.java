@@ -1,6 +1,8 @@
 package dev.pgworker.engine;
 
 import java.time.Duration;
+import java.time.Instant;
+import java.time.temporal.ChronoUnit;
 import java.util.ArrayList;
 import java.util.Collection;
 import java.util.Comparator;
@@ -16,6 +18,8 @@ import com.google.errorprone.annotations.concurrent.GuardedBy;
 import org.jspecify.annotations.Nullable;
 
 import dev.pgworker.job.Job;
+import dev.pgworker.store.JobStore;
+import dev.pgworker.store.JobStore.Claim;
 import dev.pgworker.store.JobStore.Lanes;
 
 /**
@@ -24,19 +28,24 @@ import dev.pgworker.store.JobStore.Lanes;
  *
  * <p>Jobs are claimed ahead of free handlers as far as handlers are measured to be fast, so that slow ones leave jobs to
  * other workers and to more urgent ones. Of a named queue one job at a time is runnable or runs; the others that are here
- * wait for it. A job that has waited too long is not started but given back, together with those behind it in its queue:
- * the database may have decided that this worker is dead.
+ * wait for it, and take no room from anybody. A job that has waited too long is not started but given back, together with
+ * those behind it in its queue: the database may have decided that this worker is dead, and a slow job of a queue keeps
+ * others from running what it holds up here.
  *
- * <p>It also counts the runners, the tasks on the handler executor that take jobs from here one after the other: a
+ * <p>It also knows the {@link Runner}s, the tasks on the handler executor that take jobs from here one after the other: a
  * runner signs off in the same step in which it finds nothing, so that a job added next always finds or starts one.
  * Safe for use by many threads.
  */
-public final class LocalQueue {
+public final class LocalQueue implements JobStore.Locks {
 
-    private static final Comparator<Claimed> START_ORDER = LocalQueue::compareStart;
+    private static final Comparator<Held> START_ORDER = LocalQueue::compareStart;
 
     /** After so many slow jobs of a queue in a row, or a run of fast ones, other due jobs get their turn. */
     private static final int LONGEST_TENURE = 100;
+
+    /** The payloads that may be here, unless a single job or the number of handlers needs more: a share of the heap. */
+    private static final long MOST_BYTES =
+            Math.min(64L << 20, Math.max(1L << 20, Runtime.getRuntime().maxMemory() / 16));
 
     private final int concurrency;
     private final int size;
@@ -46,26 +55,34 @@ public final class LocalQueue {
     /** Called, holding no lock of this, when there is room again or jobs are to be given back. */
     private volatile Runnable changed = () -> {};
 
-    @GuardedBy("this") private final PriorityQueue<Claimed> ready = new PriorityQueue<>(START_ORDER);
+    @GuardedBy("this") private final PriorityQueue<Held> ready = new PriorityQueue<>(START_ORDER);
 
     @GuardedBy("this") private final Map<String, Lane> lanes = new HashMap<>();
 
-    /** Jobs that have not started, in {@link #ready} or behind another job of their queue. */
-    @GuardedBy("this") private int waiting;
+    /** Jobs that wait behind another one of their queue. */
+    @GuardedBy("this") private int behind;
 
-    /** Jobs that have been handed out and have not ended. */
+    /** Runners that have a job. */
     @GuardedBy("this") private int running;
 
-    @GuardedBy("this") private int runners;
+    @GuardedBy("this") private final Set<Runner> runners = new HashSet<>();
 
-    /**
-     * Ids of the jobs whose outcome is not known to be written, and how often they are here: a job given up may be claimed
-     * again before that is known.
-     */
-    @GuardedBy("this") private final Map<Long, Integer> unsettled = new HashMap<>();
+    /** Runners that the handler executor has not begun yet. */
+    @GuardedBy("this") private int unbegun;
+
+    /** The claims whose outcome is not known to be written. */
+    @GuardedBy("this") private final Map<Claim, Held> unsettled = new HashMap<>();
+
+    /** The size of the payloads of {@link #unsettled}, in characters. */
+    @GuardedBy("this") private long bytes;
 
     /** Jobs that are not to be started, until somebody gives them back. */
     @GuardedBy("this") private List<Job> expired = new ArrayList<>();
+
+    /** No job has waited too long before this {@link System#nanoTime}. */
+    @GuardedBy("this") private long expiryAt;
+
+    @GuardedBy("this") private boolean mayExpire;
 
     @GuardedBy("this") private final Pace pace = new Pace();
 
@@ -77,6 +94,12 @@ public final class LocalQueue {
     @GuardedBy("this") private long settledInTotal;
 
     @GuardedBy("this") private boolean closed;
+
+    /** Set once a lock is renewed, so that the usual case needs no look. */
+    private volatile boolean anyRenewed;
+
+    /** Since when handlers are free and no job has started, by {@link System#nanoTime}. */
+    @GuardedBy("this") private long idleSince = System.nanoTime();
 
     /**
      * Creates an empty queue.
@@ -93,10 +116,42 @@ public final class LocalQueue {
         timeToLiveNanos = timeToLive.toNanos();
     }
 
-    /** A job and the {@link System#nanoTime} of its claim. */
-    private record Claimed(Job job, long at) {}
+    /** Takes jobs from the queue on a thread of the handler executor. What it does is decided under the queue's lock. */
+    static final class Runner {
 
-    private static int compareStart(Claimed one, Claimed other) {
+        private final long signedOnAt = System.nanoTime();
+        private boolean begun;
+        private @Nullable Job job;
+    }
+
+    private enum Stage {
+        /** In {@link #ready}, or behind another job of its queue. */
+        WAITING,
+        /** To be given back without having been started. */
+        EXPIRED,
+        /** Handed out. */
+        TAKEN
+    }
+
+    /** A claim that is not settled. */
+    private static final class Held {
+
+        private final Job job;
+        /** The {@link System#nanoTime} at which the claim was taken in. */
+        private final long at;
+
+        private Stage stage = Stage.TAKEN;
+        private JobStore.@Nullable Lock lock;
+        private long renewedAt;
+
+        Held(Job job, long at) {
+            this.job = job;
+            this.at = at;
+            renewedAt = at;
+        }
+    }
+
+    private static int compareStart(Held one, Held other) {
         int order = Integer.compare(one.job.priority(), other.job.priority());
         if (order == 0) {
             order = one.job.runAt().compareTo(other.job.runAt());
@@ -106,15 +161,15 @@ public final class LocalQueue {
 
     /** The jobs of one named queue. */
     private static final class Lane {
-        private final PriorityQueue<Claimed> behind = new PriorityQueue<>(START_ORDER);
-        /** The one that is ready or runs; compared by identity, because a job that is tried again has the same id. */
+        private final PriorityQueue<Held> behind = new PriorityQueue<>(START_ORDER);
+        /** The one that is ready or runs; compared by identity. */
         private @Nullable Job current;
         /** How many of its jobs are {@link LocalQueue#unsettled}. */
         private int unsettled;
         /** How many of its jobs have been claimed since this worker locked it. */
         private int tenure;
-        /** Set when jobs of it are being given back: no later one may start before. */
-        private boolean expired;
+        /** How many of its jobs are being given back: no later one may start before that is written. */
+        private int expired;
     }
 
     /** Says whom to tell about room and about jobs to give back. Call before any job arrives. */
@@ -125,65 +180,81 @@ public final class LocalQueue {
     /** Returns how many jobs may be claimed; 0 while enough jobs wait, so that claims are not small. */
     public synchronized int free() {
         int ahead = ahead();
-        if (closed || (ahead > 0 && waiting > ahead / 2)) {
+        if (closed || (ahead > 0 && ready.size() > ahead / 2)) {
             return 0;
         }
-        int mayWait = concurrency + ahead - running - waiting;
-        int mayBeUnwritten = 2 * (concurrency + ahead) - unsettled.size();
-        return Math.max(0, Math.min(mayWait, mayBeUnwritten));
+        int mayStart = concurrency + ahead - running - ready.size();
+        int mayBeUnwritten = 2 * (concurrency + ahead) - (unsettled.size() - behind);
+        return Math.max(0, Math.min(mayStart, mayBeUnwritten));
     }
 
     @GuardedBy("this") private int ahead() {
-        return pace.jobs(concurrency, size);
+        return bytes >= MOST_BYTES ? 0 : pace.jobs(concurrency, size);
+    }
+
+    /** Returns how many bytes the payloads of the next claim may have; it may bring one job whatever its size. */
+    synchronized long freeBytes() {
+        return Math.max(1, MOST_BYTES - bytes);
     }
 
     /**
-     * Takes claimed jobs in.
+     * Takes claimed jobs in, which count as claimed even if the queue is closed.
      *
-     * @return how many runners to start, or -1 if the queue is closed and the jobs are to be given back; they count as
-     *     claimed in either case
+     * @return the runners to start, or null if the queue is closed and the jobs are to be given back
      */
-    int add(List<Job> jobs) {
+    @Nullable List<Runner> add(List<Job> jobs) {
         boolean newlyExpired;
-        int runnersToStart;
+        List<Runner> toStart;
         synchronized (this) {
             boolean noneExpired = expired.isEmpty();
-            takeIn(jobs);
+            takeIn(jobs, !closed);
             newlyExpired = noneExpired && !expired.isEmpty();
-            runnersToStart = closed ? -1 : missingRunners();
+            toStart = closed ? null : missingRunners();
         }
         if (newlyExpired) {
             changed.run();
         }
-        return runnersToStart;
+        return toStart;
     }
 
-    @GuardedBy("this") private void takeIn(List<Job> jobs) {
+    /** Takes claimed jobs in that are not to run: what becomes of them is decided already. */
+    synchronized void addEnded(Collection<Job> jobs) {
+        takeIn(jobs, false);
+    }
+
+    @GuardedBy("this") private void takeIn(Collection<Job> jobs, boolean toStart) {
         long time = System.nanoTime();
         for (Job job : jobs) {
-            unsettled.merge(job.id(), 1, Integer::sum);
+            Held held = new Held(job, time);
+            unsettled.put(Claim.of(job), held);
+            bytes += job.payload().length();
             Lane lane = null;
             if (job.queueName() != null) {
                 lane = lanes.computeIfAbsent(job.queueName(), name -> new Lane());
                 lane.unsettled++;
                 lane.tenure++;
             }
-            if (!closed) {
-                put(new Claimed(job, time), lane);
+            if (toStart) {
+                put(held, lane);
             }
         }
     }
 
-    @GuardedBy("this") private void put(Claimed claimed, @Nullable Lane lane) {
-        if (lane != null && lane.expired) {
-            expired.add(claimed.job);
+    @GuardedBy("this") private void put(Held held, @Nullable Lane lane) {
+        if (lane != null && lane.expired > 0) {
+            expire(held, lane);
             return;
         }
-        waiting++;
+        held.stage = Stage.WAITING;
+        if (!mayExpire) {
+            mayExpire = true;
+            expiryAt = held.at + timeToLiveNanos;
+        }
         if (lane == null) {
-            ready.add(claimed);
+            ready.add(held);
         } else {
-            lane.behind.add(claimed);
+            behind++;
+            lane.behind.add(held);
             if (lane.current == null) {
                 promote(lane);
             }
@@ -192,36 +263,63 @@ public final class LocalQueue {
 
     /** Makes the next job of a queue runnable. */
     @GuardedBy("this") private void promote(Lane lane) {
-        Claimed next = lane.behind.poll();
+        Held next = lane.behind.poll();
         lane.current = next == null ? null : next.job;
         if (next != null) {
+            behind--;
             ready.add(next);
         }
     }
 
-    /** Signs on as many runners as the ready jobs need and the concurrency allows; returns how many to start. */
-    synchronized int missingRunners() {
-        int missing = Math.max(0, Math.min(ready.size(), concurrency - runners));
-        runners += missing;
+    /** Signs on as many runners as the ready jobs need and the concurrency allows; the caller starts them. */
+    synchronized List<Runner> missingRunners() {
+        List<Runner> missing = new ArrayList<>();
+        for (int i = Math.min(ready.size() - unbegun, concurrency - runners.size()); i > 0; i--) {
+            missing.add(signOn());
+        }
         return missing;
     }
 
+    @GuardedBy("this") private Runner signOn() {
+        Runner runner = new Runner();
+        runners.add(runner);
+        unbegun++;
+        return runner;
+    }
+
+    /** Begins a runner; returns false if it has begun already, or was signed off meanwhile. */
+    synchronized boolean begin(Runner runner) {
+        if (runner.begun || !runners.contains(runner)) {
+            return false;
+        }
+        runner.begun = true;
+        unbegun--;
+        return true;
+    }
+
     /**
-     * Returns the next job for a runner, or null after having signed the runner off.
+     * Returns the next job for a runner, or null after having signed it off. The job that it has run before has ended.
      *
-     * @param ended the job that the runner has just run, whose outcome is submitted; null if there is none
-     * @param nanos how long it took
+     * @param nanos how long that took
      */
-    @Nullable Job next(@Nullable Job ended, long nanos) {
+    @Nullable Job next(Runner runner, long nanos) {
         boolean worthALook;
         Job next;
         synchronized (this) {
             boolean noRoom = free() == 0;
-            if (ended != null) {
-                end(ended, nanos);
+            if (runner.job != null) {
+                pace(runner.job, nanos);
+                end(runner);
             }
             boolean noneExpired = expired.isEmpty();
-            next = poll();
+            next = runners.contains(runner) ? poll() : null;
+            if (next == null) {
+                signOff(runner);
+            } else {
+                runner.job = next;
+                running++;
+                idleSince = System.nanoTime();
+            }
             worthALook = (noRoom && free() > 0) || (noneExpired && !expired.isEmpty());
         }
         if (worthALook) {
@@ -230,13 +328,23 @@ public final class LocalQueue {
         return next;
     }
 
-    @SuppressWarnings("ReferenceEquality") // a job that is claimed again is another one
-    @GuardedBy("this") private void end(Job job, long nanos) {
-        running--;
+    @GuardedBy("this") private void pace(Job job, long nanos) {
         pace.ran(nanos);
         if (job.queueName() != null) {
             paceOfTask.computeIfAbsent(job.taskIdentifier(), task -> new Pace()).ran(nanos);
-            Lane lane = lanes.get(job.queueName());
+        }
+    }
+
+    @SuppressWarnings("ReferenceEquality") // a job that is claimed again is another one
+    @GuardedBy("this") private void end(Runner runner) {
+        Job job = runner.job;
+        runner.job = null;
+        if (job != null) {
+            if (running == concurrency) {
+                idleSince = System.nanoTime();
+            }
+            running--;
+            Lane lane = job.queueName() == null ? null : lanes.get(job.queueName());
             if (lane != null && lane.current == job) {
                 promote(lane);
             }
@@ -245,95 +353,144 @@ public final class LocalQueue {
 
     @GuardedBy("this") private @Nullable Job poll() {
         long time = System.nanoTime();
-        for (Claimed claimed = ready.poll(); claimed != null; claimed = ready.poll()) {
-            if (time - claimed.at <= timeToLiveNanos) {
-                waiting--;
-                running++;
-                return claimed.job;
+        for (Held held = ready.poll(); held != null; held = ready.poll()) {
+            if (time - held.at <= timeToLiveNanos) {
+                held.stage = Stage.TAKEN;
+                return held.job;
             }
-            expire(claimed);
+            expireReady(held);
         }
-        signOff();
         return null;
     }
 
-    @GuardedBy("this") private void expire(Claimed claimed) {
-        waiting--;
-        expired.add(claimed.job);
-        pace.doubt();
-        String queueName = claimed.job.queueName();
+    /** Expires a job that was taken from the ready ones, and with it those behind. */
+    @GuardedBy("this") private void expireReady(Held held) {
+        String queueName = held.job.queueName();
         Lane lane = queueName == null ? null : lanes.get(queueName);
+        expire(held, lane);
         if (lane != null) {
-            lane.expired = true;
             lane.current = null;
-            for (Claimed behind : lane.behind) {
-                waiting--;
-                expired.add(behind.job);
+            expireBehind(lane);
+        }
+    }
+
+    @GuardedBy("this") private void expireBehind(Lane lane) {
+        behind -= lane.behind.size();
+        lane.behind.forEach(held -> expire(held, lane));
+        lane.behind.clear();
+    }
+
+    @GuardedBy("this") private void expire(Held held, @Nullable Lane lane) {
+        held.stage = Stage.EXPIRED;
+        expired.add(held.job);
+        pace.doubt();
+        if (lane != null) {
+            lane.expired++;
+            Pace ofTask = paceOfTask.get(held.job.taskIdentifier());
+            if (ofTask != null) {
+                ofTask.doubt();
             }
-            lane.behind.clear();
         }
     }
 
     /** Returns the jobs that have waited too long; the caller gives them back. */
     synchronized List<Job> takeExpired() {
         long time = System.nanoTime();
-        List<Claimed> late = new ArrayList<>();
-        for (Claimed claimed : ready) {
-            if (time - claimed.at > timeToLiveNanos) {
-                late.add(claimed);
-            }
-        }
-        if (!late.isEmpty()) {
-            ready.removeAll(new HashSet<>(late));
-            late.forEach(this::expire);
+        if (mayExpire && time - expiryAt > 0) {
+            expireLate(time);
         }
         List<Job> taken = expired;
         expired = new ArrayList<>();
         return taken;
     }
 
-    /** Returns how long to wait until a job has waited too long; a very long time if none waits. */
+    @GuardedBy("this") private void expireLate(long time) {
+        List<Held> late = new ArrayList<>();
+        mayExpire = false;
+        for (Held held : ready) {
+            if (isLate(held, time)) {
+                late.add(held);
+            }
+        }
+        if (!late.isEmpty()) {
+            ready.removeAll(new HashSet<>(late));
+            late.forEach(this::expireReady);
+        }
+        for (Lane lane : lanes.values()) {
+            boolean anyLate = false;
+            for (Held held : lane.behind) {
+                anyLate |= isLate(held, time);
+            }
+            if (anyLate) {
+                expireBehind(lane);
+            }
+        }
+    }
+
+    /** Returns whether a job has waited too long, and notes when it will have otherwise. */
+    @GuardedBy("this") private boolean isLate(Held held, long time) {
+        if (time - held.at > timeToLiveNanos) {
+            return true;
+        }
+        long at = held.at + timeToLiveNanos;
+        if (!mayExpire || at - expiryAt < 0) {
+            expiryAt = at;
+        }
+        mayExpire = true;
+        return false;
+    }
+
+    /** Returns how long to wait until a job may have waited too long; a very long time if none waits. */
     synchronized long nanosUntilExpired() {
         if (!expired.isEmpty()) {
             return 0;
         }
-        long time = System.nanoTime();
-        long left = Long.MAX_VALUE;
-        for (Claimed claimed : ready) {
-            left = Math.min(left, Math.max(0, claimed.at + timeToLiveNanos - time + 1));
-        }
-        return left;
+        return mayExpire ? Math.max(0, expiryAt - System.nanoTime() + 1) : Long.MAX_VALUE;
     }
 
-    /** Signs a runner off that could not be started. */
-    synchronized void signOff() {
-        runners--;
-        if (runners == 0) {
+    /** Signs a runner off, if it is not, together with a job that it may have. */
+    synchronized void signOff(Runner runner) {
+        end(runner);
+        if (runners.remove(runner)) {
+            unbegun -= runner.begun ? 0 : 1;
             notifyAll();
         }
     }
 
-    /**
-     * Signs a runner off that is stuck in a job, whose outcome is submitted; returns true if another one has been signed on
-     * and is to be started.
-     */
-    boolean replaceRunner(Job stuck, long nanos) {
-        boolean replaced;
+    /** Signs a runner off that is stuck in a job; returns another one to start in its place, or null if none is needed. */
+    @Nullable Runner replace(Runner stuck, long nanos) {
+        Runner replacement = null;
         synchronized (this) {
-            end(stuck, nanos);
-            replaced = !ready.isEmpty();
-            if (!replaced) {
-                signOff();
+            if (stuck.job != null) {
+                pace(stuck.job, nanos);
+            }
+            signOff(stuck);
+            if (!ready.isEmpty() && runners.size() < concurrency) {
+                replacement = signOn();
             }
         }
         changed.run();
-        return replaced;
+        return replacement;
+    }
+
+    /**
+     * Signs runners off that the executor has not begun for so long; they do nothing if it begins them after all.
+     *
+     * @return how many
+     */
+    synchronized int signOffUnbegun(Duration longerThan) {
+        long time = System.nanoTime();
+        List<Runner> unbegun = runners.stream()
+                .filter(runner -> !runner.begun && time - runner.signedOnAt > longerThan.toNanos())
+                .toList();
+        unbegun.forEach(this::signOff);
+        return unbegun.size();
     }
 
     /** Waits until no handler runs; returns whether that is so. Meaningful once the queue is closed. */
     synchronized boolean awaitNoRunners(Duration limit) throws InterruptedException {
         long deadline = System.nanoTime() + limit.toNanos();
-        while (runners > 0) {
+        while (runners.stream().anyMatch(runner -> runner.begun)) {
             long left = deadline - System.nanoTime();
             if (left <= 0) {
                 return false;
@@ -343,14 +500,80 @@ public final class LocalQueue {
         return true;
     }
 
-    /** Returns true if the outcome of the job is still to be written. */
-    synchronized boolean contains(long id) {
-        return unsettled.containsKey(id);
+    /** Returns true if the outcome of this claim is still to be written. */
+    synchronized boolean contains(Claim claim) {
+        return unsettled.containsKey(claim);
+    }
+
+    /** Returns true if the lock of a claim whose outcome is still to be written has, or may have, been renewed to this time. */
+    boolean holds(long jobId, Instant lockedAt) {
+        if (!anyRenewed) {
+            return false;
+        }
+        synchronized (this) {
+            return unsettled.values().stream()
+                    .anyMatch(held -> held.job.id() == jobId && held.lock != null && held.lock.has(lockedAt));
+        }
     }
 
     /** Returns true if the outcome of a job of this queue is still to be written. */
     synchronized boolean containsQueue(@Nullable String queueName) {
         return queueName != null && lanes.containsKey(queueName);
+    }
+
+    /** Returns the claims whose jobs wait for a handler. */
+    synchronized List<Claim> waiting() {
+        List<Claim> claims = new ArrayList<>();
+        unsettled.forEach((claim, held) -> {
+            if (held.stage == Stage.WAITING) {
+                claims.add(claim);
+            }
+        });
+        return claims;
+    }
+
+    /** Returns the claims whose jobs somebody has taken from here, to run them or to give them back. */
+    synchronized List<Claim> taken() {
+        List<Claim> claims = new ArrayList<>();
+        unsettled.forEach((claim, held) -> {
+            if (held.stage != Stage.WAITING) {
+                claims.add(claim);
+            }
+        });
+        expired.forEach(job -> claims.remove(Claim.of(job)));
+        return claims;
+    }
+
+    /** Returns the job of a claim whose outcome is still to be written; null for any other. */
+    synchronized @Nullable Job job(Claim claim) {
+        Held held = unsettled.get(claim);
+        return held == null ? null : held.job;
+    }
+
+    /** Takes jobs out that wait for a handler although they are not this worker's; the caller settles them. */
+    synchronized List<Job> remove(Collection<Claim> lost) {
+        List<Job> removed = new ArrayList<>();
+        for (Claim claim : lost) {
+            Held held = unsettled.get(claim);
+            if (held != null && held.stage == Stage.WAITING) {
+                held.stage = Stage.TAKEN;
+                removed.add(held.job);
+                removeWaiting(held);
+            }
+        }
+        return removed;
+    }
+
+    @SuppressWarnings("ReferenceEquality") // a job that is claimed again is another one
+    @GuardedBy("this") private void removeWaiting(Held held) {
+        Lane lane = held.job.queueName() == null ? null : lanes.get(held.job.queueName());
+        if (ready.remove(held)) {
+            if (lane != null && lane.current == held.job) {
+                promote(lane);
+            }
+        } else if (lane != null && lane.behind.remove(held)) {
+            behind--;
+        }
     }
 
     /**
@@ -368,7 +591,7 @@ public final class LocalQueue {
         if (counts.isEmpty()) {
             return Lanes.NONE;
         }
-        int room = concurrency + size + longestRun - running - waiting;
+        int room = concurrency + size + longestRun - running - ready.size() - behind;
         Set<String> planned = new HashSet<>();
         List<Integer> aheads = new ArrayList<>(written.size());
         List<Long> goingOn = new ArrayList<>();
@@ -380,7 +603,7 @@ public final class LocalQueue {
                 if (others > 0) {
                     goingOn.add(job.id());
                 }
-                if (!closed && !lane.expired && planned.add(job.queueName())) {
+                if (!closed && lane.expired == 0 && planned.add(job.queueName())) {
                     ahead = toClaim(lane, job, others, room);
                 }
             }
@@ -411,15 +634,67 @@ public final class LocalQueue {
 
     /** Forgets jobs whose outcome is written. */
     synchronized void settled(Collection<Job> jobs) {
+        int settled = 0;
         for (Job job : jobs) {
-            unsettled.computeIfPresent(job.id(), (id, times) -> times == 1 ? null : times - 1);
-            Lane lane = job.queueName() == null ? null : lanes.get(job.queueName());
-            if (lane != null && --lane.unsettled == 0) {
-                lanes.remove(job.queueName());
+            Held held = unsettled.remove(Claim.of(job));
+            if (held != null) {
+                settled++;
+                bytes -= job.payload().length();
+                Lane lane = job.queueName() == null ? null : lanes.get(job.queueName());
+                if (lane != null) {
+                    lane.expired -= held.stage == Stage.EXPIRED ? 1 : 0;
+                    if (--lane.unsettled == 0) {
+                        lanes.remove(job.queueName());
+                    }
+                }
             }
         }
-        settledInTotal += jobs.size();
+        settledInTotal += settled;
         notifyAll();
+    }
+
+    /**
+     * Returns the claims whose locks are older than that, each with the time to which it is to be renewed, which stays the
+     * same until {@link #renewed} is called: it may be on its way.
+     */
+    synchronized List<Claim> toRenew(Duration age) {
+        long time = System.nanoTime();
+        List<Claim> claims = new ArrayList<>();
+        unsettled.forEach((claim, held) -> {
+            if (time - held.renewedAt >= age.toNanos()) {
+                Instant current = held.lock == null ? claim.lockedAt() : held.lock.current();
+                if (held.lock == null || held.lock.pending() == null) {
+                    long micros = TimeUnit.NANOSECONDS.toMicros(time - held.renewedAt);
+                    held.lock = new JobStore.Lock(current, current.plus(micros, ChronoUnit.MICROS));
+                }
+                claims.add(claim);
+            }
+        });
+        anyRenewed |= !claims.isEmpty();
+        return claims;
+    }
+
+    /** Takes note that the locks of these claims have been renewed as far as they are still held. */
+    synchronized void renewed(List<Claim> claims) {
+        long time = System.nanoTime();
+        for (Claim claim : claims) {
+            Held held = unsettled.get(claim);
+            if (held != null && held.lock != null && held.lock.pending() != null) {
+                held.lock = new JobStore.Lock(held.lock.pending(), null);
+                held.renewedAt = time;
+            }
+        }
+    }
+
+    @Override
+    public JobStore.@Nullable Lock of(Claim claim) {
+        if (!anyRenewed) {
+            return null;
+        }
+        synchronized (this) {
+            Held held = unsettled.get(claim);
+            return held == null ? null : held.lock;
+        }
     }
 
     /** Lets no further job start and returns those that have not started. */
@@ -427,13 +702,16 @@ public final class LocalQueue {
         closed = true;
         List<Job> unstarted = expired;
         expired = new ArrayList<>();
-        ready.forEach(claimed -> unstarted.add(claimed.job));
-        ready.clear();
-        for (Lane lane : lanes.values()) {
-            lane.behind.forEach(claimed -> unstarted.add(claimed.job));
-            lane.behind.clear();
+        for (Held held : unsettled.values()) {
+            if (held.stage == Stage.WAITING) {
+                held.stage = Stage.TAKEN;
+                unstarted.add(held.job);
+            }
         }
-        waiting = 0;
+        ready.clear();
+        lanes.values().forEach(lane -> lane.behind.clear());
+        behind = 0;
+        mayExpire = false;
         return unstarted;
     }
 
@@ -442,12 +720,19 @@ public final class LocalQueue {
      *
      * @param running jobs whose handler runs
      * @param waiting claimed jobs that wait for a handler
+     * @param unwritten jobs that have ended, or are given back, and whose outcome is not written
      */
-    public record Load(int running, int waiting) {}
+    public record Load(int running, int waiting, int unwritten) {}
 
     /** Returns how much the worker has to do. */
     public synchronized Load load() {
-        return new Load(running, waiting);
+        int waiting = ready.size() + behind;
+        return new Load(running, waiting, Math.max(0, unsettled.size() - waiting - running));
+    }
+
+    /** Returns how long no job has started although a handler is free; zero while all handlers run. */
+    synchronized Duration sinceStart() {
+        return running >= concurrency ? Duration.ZERO : Duration.ofNanos(System.nanoTime() - idleSince);
     }
 
     /** Returns true if there is no claimed job whose outcome is still to be written. */
@@ -473,10 +758,10 @@ public final class LocalQueue {
         return settledInTotal;
     }
 
-    /** Waits until a job is settled that was not when the given total was read. */
-    public synchronized void awaitSettledBeyond(long total) throws InterruptedException {
-        while (settledInTotal == total) {
-            wait();
+    /** Waits until a job is settled that was not when the given total was read, but no longer than the limit. */
+    public synchronized void awaitSettledBeyond(long total, Duration limit) throws InterruptedException {
+        if (settledInTotal == total) {
+            TimeUnit.NANOSECONDS.timedWait(this, limit.toNanos());
         }
     }
 }

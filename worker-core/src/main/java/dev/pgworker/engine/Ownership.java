@@ -1,6 +1,7 @@
 package dev.pgworker.engine;
 
 import java.sql.SQLException;
+import java.util.List;
 
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
@@ -8,6 +9,7 @@ import org.slf4j.LoggerFactory;
 import dev.pgworker.job.Job;
 import dev.pgworker.lifecycle.Lease;
 import dev.pgworker.store.JobStore;
+import dev.pgworker.store.JobStore.Claim;
 
 /** Whether a worker may still work on what it has claimed. Safe for use by many threads. */
 public final class Ownership {
@@ -16,11 +18,13 @@ public final class Ownership {
 
     private final Lease lease;
     private final JobStore store;
+    private final JobStore.Locks locks;
 
     /** Creates the ownership of one worker. */
-    public Ownership(Lease lease, JobStore store) {
+    public Ownership(Lease lease, JobStore store, JobStore.Locks locks) {
         this.lease = lease;
         this.store = store;
+        this.locks = locks;
     }
 
     /** Returns true if jobs may be claimed: the worker is registered and cannot have been declared dead. */
@@ -33,13 +37,18 @@ public final class Ownership {
         return !lease.isLost();
     }
 
-    /** Asks the database whether the job is still this worker's; no answer is a no. */
+    /** Asks the database whether the job is still held by the claim that returned it; no answer is a no. */
     boolean holds(Job job) {
         try {
-            return mayStart() && store.holds(job.id());
+            return mayStart() && isHeld(job);
         } catch (SQLException e) {
             log.warn("Whether {} is still this worker's cannot be found out", job, e);
             return false;
         }
+    }
+
+    /** As {@link #holds}, but whatever this worker may do, and without an answer where there is none. */
+    boolean isHeld(Job job) throws SQLException {
+        return !store.stillHeld(List.of(Claim.of(job)), locks).isEmpty();
     }
 }

@@ -33,12 +33,17 @@ final class ListenerCall {
         long now = System.nanoTime();
         long at = logAgainAt.get();
         if (now - at >= 0 && logAgainAt.compareAndSet(at, now + PAUSE_NANOS)) {
-            log.warn(
-                    "Listener {} failed on {}; {} failures before have not been logged",
-                    listener.getClass().getName(),
-                    event.getClass().getSimpleName(),
-                    unlogged.getAndSet(0),
-                    error);
+            try {
+                log.warn(
+                        "Listener {} failed on {}; {} failures before have not been logged",
+                        listener.getClass().getName(),
+                        event.getClass().getSimpleName(),
+                        unlogged.getAndSet(0),
+                        error);
+            } catch (RuntimeException | Error e) {
+                // The exception is the listener's, too, and a logger may be unable to read it.
+                log.warn("Listener {} failed, and so does reading its exception", listener.getClass());
+            }
         } else {
             unlogged.incrementAndGet();
         }

@@ -151,6 +151,22 @@ public sealed interface WorkerEvent {
     record JobLost(String workerId, Job job) implements OfJob {}
 
     /**
+     * The attempt ended without success, but the job had been superseded or removed by its key meanwhile: it does not run
+     * again. Published on {@code worker-complete} instead of {@link JobFailed}, {@link JobSnoozed} or {@link JobReturned}.
+     */
+    record JobSuperseded(String workerId, Job job) implements OfJob {}
+
+    /**
+     * The database said that this worker held jobs, or had locked queues, that it did not know of, or it knew of jobs that
+     * none of its threads was running: an answer was lost, for instance. They have been given back, the attempt not counted.
+     * Published on {@code worker-audit}.
+     *
+     * @param jobs how many jobs
+     * @param queues how many queues without a job
+     */
+    record ClaimsReconciled(String workerId, int jobs, int queues) implements WorkerEvent {}
+
+    /**
      * This worker, and no other, has taken a job from a worker that died. Published on {@code worker-sweep}.
      *
      * @param job as the dead worker had it locked, the interrupted attempt counted

@@ -106,6 +106,28 @@ public record Job(
                 times);
     }
 
+    /** Returns this job with another limit of attempts. */
+    public Job withMaxAttempts(int limit) {
+        return new Job(
+                id,
+                taskIdentifier,
+                payload,
+                queueName,
+                priority,
+                runAt,
+                attempts,
+                limit,
+                lastError,
+                createdAt,
+                updatedAt,
+                key,
+                lockedAt,
+                lockedBy,
+                revision,
+                flags,
+                recoveries);
+    }
+
     /** Returns true if a {@link ScheduleInterceptor} had this job not added, so that there is no row of it. */
     public boolean isSkipped() {
         return id == 0;

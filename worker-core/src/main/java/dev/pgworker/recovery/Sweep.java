@@ -2,9 +2,7 @@ package dev.pgworker.recovery;
 
 import java.sql.SQLException;
 import java.time.Duration;
-import java.util.List;
 import java.util.concurrent.ThreadLocalRandom;
-import java.util.function.Supplier;
 
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
@@ -20,7 +18,7 @@ import dev.pgworker.store.WorkerStore;
 
 /**
  * Takes the jobs of dead workers away on {@code worker-sweep}, if recovery is enabled, and releases locks of more than
- * four hours, in any case. The latter never are those of a live worker: before each release it renews its own.
+ * four hours, in any case. The latter never are those of a live worker, which renews them.
  *
  * <p>After an outage it lets the heartbeats of others arrive before it judges them.
  */
@@ -40,14 +38,11 @@ public final class Sweep extends BackgroundService {
     private static final Duration RELEASE_SPREAD = Duration.ofMinutes(2);
     private static final Duration FIRST_RELEASE = Duration.ofMinutes(1);
 
-    private static final Duration LONG_RUN = Duration.ofHours(1);
-
     private final String workerId;
     private final RecoverySettings settings;
     private final SweepStore sweeps;
     private final WorkerStore workers;
     private final Lease lease;
-    private final Supplier<List<Long>> longRunning;
     private final WorkerEvents events;
 
     // Owned by the thread.
@@ -59,7 +54,6 @@ public final class Sweep extends BackgroundService {
      * Creates the sweep of one worker.
      *
      * @param firstRelease after how long to release old locks for the first time
-     * @param longRunning returns the ids of the jobs that this worker has been running for an hour or more
      */
     public Sweep(
             String workerId,
@@ -68,7 +62,6 @@ public final class Sweep extends BackgroundService {
             SweepStore sweeps,
             WorkerStore workers,
             Lease lease,
-            Supplier<List<Long>> longRunning,
             WorkerEvents events,
             Outage outage) {
         super("worker-sweep", true, outage);
@@ -78,18 +71,12 @@ public final class Sweep extends BackgroundService {
         this.sweeps = sweeps;
         this.workers = workers;
         this.lease = lease;
-        this.longRunning = longRunning;
         this.events = events;
     }
 
     /** Returns when a worker that starts is to release old locks for the first time: soon, but not all workers at once. */
     public static Duration firstRelease() {
         return random(FIRST_RELEASE);
-    }
-
-    /** Returns for how long a job has to run to be one of the long ones. */
-    public static Duration longRun() {
-        return LONG_RUN;
     }
 
     @Override
@@ -106,10 +93,6 @@ public final class Sweep extends BackgroundService {
     }
 
     private void releaseOldLocks() throws SQLException {
-        List<Long> running = longRunning.get();
-        if (!running.isEmpty()) {
-            workers.keepLocks(workerId, running);
-        }
         long released = workers.releaseOldLocks();
         if (released > 0) {
             log.warn("Released {} jobs that were locked for more than four hours by workers that are gone", released);

@@ -5,6 +5,7 @@ import java.sql.Connection;
 import java.sql.PreparedStatement;
 import java.sql.ResultSet;
 import java.sql.SQLException;
+import java.sql.Statement;
 import java.sql.Types;
 import java.time.Duration;
 import java.time.Instant;
@@ -13,9 +14,12 @@ import java.util.ArrayList;
 import java.util.Collection;
 import java.util.Collections;
 import java.util.HashMap;
+import java.util.HashSet;
 import java.util.List;
+import java.util.Locale;
 import java.util.Map;
 import java.util.Objects;
+import java.util.Set;
 import java.util.function.Function;
 import java.util.function.ToIntFunction;
 import java.util.stream.Stream;
@@ -23,9 +27,9 @@ import javax.sql.DataSource;
 
 import org.jspecify.annotations.Nullable;
 
+import dev.pgworker.job.Arguments;
 import dev.pgworker.job.Job;
 import dev.pgworker.schema.WorkerSchema;
-import dev.pgworker.task.ForbiddenFlags;
 
 /**
  * The statements of one worker: claim, complete, release, and when to look again.
@@ -41,30 +45,74 @@ public final class JobStore {
     private final DataSource dataSource;
     private final WorkerSchema schema;
     private final String workerId;
-    private final ForbiddenFlags forbiddenFlags;
     private final Duration answerLimit;
     private final RowAddresses addresses = new RowAddresses();
 
-    /**
-     * Creates the store of the worker with this id.
-     *
-     * @param forbiddenFlags asked at every claim
-     */
-    public JobStore(DataSource dataSource, WorkerSchema schema, String workerId, ForbiddenFlags forbiddenFlags) {
-        this(dataSource, schema, workerId, forbiddenFlags, ANSWER_LIMIT);
+    /** The claim that is under way, if any. */
+    private volatile @Nullable Statement claiming;
+
+    /** Creates the store of the worker with this id. */
+    public JobStore(DataSource dataSource, WorkerSchema schema, String workerId) {
+        this(dataSource, schema, workerId, ANSWER_LIMIT);
     }
 
-    JobStore(
-            DataSource dataSource,
-            WorkerSchema schema,
-            String workerId,
-            ForbiddenFlags forbiddenFlags,
-            Duration answerLimit) {
+    JobStore(DataSource dataSource, WorkerSchema schema, String workerId, Duration answerLimit) {
         this.dataSource = dataSource;
         this.schema = schema;
         this.workerId = workerId;
-        this.forbiddenFlags = forbiddenFlags;
         this.answerLimit = answerLimit;
+    }
+
+    /**
+     * One run of a job, which every write about it names. A job that is tried again is claimed again, at another time.
+     *
+     * @param lockedAt when the job was claimed, by the database's clock
+     */
+    public record Claim(long jobId, Instant lockedAt) {
+
+        /** Returns the claim by which a job is held that a claim or a completion returned. */
+        public static Claim of(Job job) {
+            return new Claim(job.id(), Objects.requireNonNull(job.lockedAt()));
+        }
+    }
+
+    /**
+     * The time that the lock of a claim has since it was renewed.
+     *
+     * @param pending the time that it may have instead, because it is being renewed or an answer was lost
+     */
+    public record Lock(Instant current, @Nullable Instant pending) {
+
+        /** Returns true if the lock has this time, or may have it. */
+        public boolean has(Instant lockedAt) {
+            return lockedAt.equals(current) || lockedAt.equals(pending);
+        }
+    }
+
+    /** Knows which locks have been renewed. */
+    @FunctionalInterface
+    public interface Locks {
+
+        /** No lock was renewed. */
+        Locks UNCHANGED = claim -> null;
+
+        /** Returns the lock of a claim; null if it has never been renewed. */
+        @Nullable Lock of(Claim claim);
+
+        private Lock get(Claim claim) {
+            Lock lock = of(claim);
+            return lock == null ? new Lock(claim.lockedAt, null) : lock;
+        }
+
+        private Instant current(Claim claim) {
+            Lock lock = of(claim);
+            return lock == null ? claim.lockedAt : lock.current;
+        }
+
+        private @Nullable Instant pending(Claim claim) {
+            Lock lock = of(claim);
+            return lock == null ? null : lock.pending;
+        }
     }
 
     /**
@@ -107,11 +155,14 @@ public final class JobStore {
 
     private static final String JOB_COLUMNS =
             "id, queue_name, task_id, payload, priority, run_at, attempts, max_attempts, last_error, created_at,"
-                    + " updated_at, key, revision, flags, address";
+                    + " updated_at, key, revision, flags, address, locked_at";
 
     private static final String CLAIM = "select " + JOB_COLUMNS
             + " from {schema}.pgworker_claim(worker_id => ?, task_ids => ?, wanted => ?, forbidden => ?, runs => ?,"
-            + " floor_priority => ?, floor_run_at => ?, wide => ?)";
+            + " floor_priority => ?, floor_run_at => ?, wide => ?, most_bytes => ?)";
+
+    /** For a job whose payload cannot be read. */
+    private static final String CLAIM_WITHOUT_PAYLOAD = CLAIM.replace(" payload,", " null as payload,");
 
     /**
      * Where a claim begins to look for jobs without a queue that have this priority: earlier ones are passed over.
@@ -121,34 +172,91 @@ public final class JobStore {
     public record Floor(int priority, Instant runAt) {}
 
     /**
-     * Claims up to {@code wanted} due jobs, in the order in which they are to start.
+     * What a claim looks for.
      *
+     * @param wanted how many jobs at most
+     * @param mostBytes how many bytes their payloads may have together; a single job may have more
+     * @param forbidden flags whose jobs are passed over
      * @param runs how many jobs to take of a queue whose first job is of a task with this identifier
      * @param wide whether to look in many queues at once, because each has few jobs
      * @param floor where to begin; null to look at all jobs
+     * @param withPayload whether to read payloads; without them, each job has the payload {@code null}
      */
-    public List<Job> claim(Tasks tasks, int wanted, ToIntFunction<String> runs, boolean wide, @Nullable Floor floor)
-            throws SQLException {
-        return call(CLAIM, (connection, statement) -> {
+    public record ClaimRequest(
+            int wanted,
+            long mostBytes,
+            Collection<String> forbidden,
+            ToIntFunction<String> runs,
+            boolean wide,
+            @Nullable Floor floor,
+            boolean withPayload) {
+
+        /** Asks for so many jobs of any size, one of a queue. */
+        public static ClaimRequest of(int wanted) {
+            return new ClaimRequest(wanted, Long.MAX_VALUE, List.of(), task -> 1, false, null, true);
+        }
+    }
+
+    /**
+     * A job whose row could not be read.
+     *
+     * @param job what could be read of it
+     * @param error why
+     */
+    public record Unreadable(Job job, Throwable error) {}
+
+    /**
+     * Jobs that have been claimed.
+     *
+     * @param jobs in the order in which they are to start
+     */
+    public record Claimed(List<Job> jobs, List<Unreadable> unreadable) {
+
+        private Claimed() {
+            this(new ArrayList<>(), new ArrayList<>());
+        }
+
+        /** Returns how many jobs have been claimed. */
+        public int size() {
+            return jobs.size() + unreadable.size();
+        }
+    }
+
+    /** Claims due jobs. Ends with an exception, and claims nothing, when {@link #cancelClaim} is called meanwhile. */
+    public Claimed claim(Tasks tasks, ClaimRequest request) throws SQLException {
+        return call(request.withPayload ? CLAIM : CLAIM_WITHOUT_PAYLOAD, (connection, statement) -> {
             Integer[] ids = tasks.ids();
+            Floor floor = request.floor;
             statement.setString(1, workerId);
             statement.setArray(2, connection.createArrayOf("int4", ids));
-            statement.setInt(3, wanted);
-            statement.setArray(4, forbidden(connection));
-            statement.setArray(5, runs(connection, tasks, ids, runs));
+            statement.setInt(3, request.wanted);
+            statement.setArray(4, texts(connection, request.forbidden));
+            statement.setArray(5, runs(connection, tasks, ids, request.runs));
             statement.setObject(6, floor == null ? null : floor.priority, Types.INTEGER);
             statement.setObject(
                     7, floor == null ? null : floor.runAt.atOffset(ZoneOffset.UTC), Types.TIMESTAMP_WITH_TIMEZONE);
-            statement.setBoolean(8, wide);
+            statement.setBoolean(8, request.wide);
+            statement.setLong(9, request.mostBytes);
+            claiming = statement;
             try (ResultSet rows = statement.executeQuery()) {
-                Instant lockedAt = Instant.now();
-                List<Job> jobs = new ArrayList<>();
+                Claimed claimed = new Claimed();
+                Rows reader = new Rows(tasks, 1);
                 while (rows.next()) {
-                    jobs.add(job(rows, 1, tasks, lockedAt));
+                    reader.read(rows, claimed);
                 }
-                return jobs;
+                return claimed;
+            } finally {
+                claiming = null;
             }
         });
+    }
+
+    /** Ends a claim that is under way, which may wait for a lock. May be called from any thread; opens a connection. */
+    public void cancelClaim() throws SQLException {
+        Statement statement = claiming;
+        if (statement != null) {
+            statement.cancel();
+        }
     }
 
     private static @Nullable Array runs(
@@ -165,23 +273,33 @@ public final class JobStore {
     }
 
     private static final String COMPLETE = "select outcome, " + JOB_COLUMNS
-            + " from {schema}.pgworker_complete(worker_id => ?, job_ids => ?, task_ids => ?,"
-            + " wanted => ?, forbidden => ?, aheads => ?, going_on => ?, addresses => ?)";
+            + " from {schema}.pgworker_complete(worker_id => ?, job_ids => ?, claims => ?, task_ids => ?,"
+            + " wanted => ?, forbidden => ?, aheads => ?, going_on => ?, addresses => ?, renewals => ?, most_bytes => ?)";
 
     /**
-     * Deletes the jobs that this worker still holds, claims the next jobs of their queues as the lanes say, and frees the
+     * What a completion does beside deleting the jobs: it claims the next jobs of their queues as the lanes say, and frees the
      * queues that do not go on.
      *
-     * @param done faster in ascending order of their ids
+     * @param mostBytes as in {@link ClaimRequest}
+     * @param forbidden as in {@link ClaimRequest}
      */
-    public Completion complete(List<Job> done, Tasks tasks, Lanes lanes) throws SQLException {
-        return call(COMPLETE, (connection, statement) -> complete(connection, statement, done, tasks, lanes));
+    public record Continuation(Tasks tasks, Lanes lanes, long mostBytes, Collection<String> forbidden) {}
+
+    /**
+     * Deletes the jobs that these claims still hold, and goes on as the continuation says.
+     *
+     * @param done no job twice; faster in ascending order of their ids
+     */
+    public Completion complete(List<Job> done, Continuation next, Locks locks) throws SQLException {
+        return call(COMPLETE, (connection, statement) -> complete(connection, statement, done, next, locks));
     }
 
-    /** As {@link #complete(List, Tasks, Lanes)}, in the transaction of the given connection and without ending it. */
-    public Completion complete(Connection connection, Job done, Tasks tasks, Lanes lanes) throws SQLException {
+    /**
+     * As {@link #complete(List, Continuation, Locks)}, in the transaction of the given connection and without ending it.
+     */
+    public Completion complete(Connection connection, Job done, Continuation next, Locks locks) throws SQLException {
         try (PreparedStatement statement = connection.prepareStatement(schema.in(COMPLETE))) {
-            return complete(connection, statement, List.of(done), tasks, lanes);
+            return complete(connection, statement, List.of(done), next, locks);
         }
     }
 
@@ -199,6 +317,11 @@ public final class JobStore {
         /** Returns these lanes without any claims. */
         public Lanes withoutClaims() {
             return new Lanes(Collections.nCopies(aheads.size(), 0), goingOn);
+        }
+
+        /** Returns true if any job is to be claimed. */
+        public boolean claims() {
+            return wanted() > 0;
         }
 
         private int wanted() {
@@ -219,67 +342,75 @@ public final class JobStore {
     }
 
     private Completion complete(
-            Connection connection, PreparedStatement statement, List<Job> done, Tasks tasks, Lanes lanes)
+            Connection connection, PreparedStatement statement, List<Job> done, Continuation next, Locks locks)
             throws SQLException {
+        Lanes lanes = next.lanes;
         int wanted = lanes.wanted();
         statement.setString(1, workerId);
         statement.setArray(2, ids(connection, done.stream().map(Job::id)));
-        statement.setArray(3, connection.createArrayOf("int4", tasks.ids()));
-        statement.setInt(4, wanted);
-        statement.setArray(5, wanted == 0 ? null : forbidden(connection));
-        statement.setArray(6, lanes.aheads.isEmpty() ? null : connection.createArrayOf("int4", lanes.aheads.toArray()));
-        statement.setArray(7, goingOn(connection, lanes));
-        statement.setArray(8, addresses(connection, done));
-        List<Job> claimed = new ArrayList<>();
-        Unwritten unwritten = new Unwritten(new ArrayList<>(), new ArrayList<>());
+        statement.setArray(3, times(connection, done, job -> locks.current(Claim.of(job))));
+        statement.setArray(4, connection.createArrayOf("int4", next.tasks.ids()));
+        statement.setInt(5, wanted);
+        statement.setArray(6, wanted == 0 ? null : texts(connection, next.forbidden));
+        statement.setArray(7, lanes.aheads.isEmpty() ? null : connection.createArrayOf("int4", lanes.aheads.toArray()));
+        statement.setArray(8, lanes.goingOn.isEmpty() ? null : ids(connection, lanes.goingOn.stream()));
+        statement.setArray(9, addresses(connection, done));
+        statement.setArray(10, times(connection, done, job -> locks.pending(Claim.of(job))));
+        statement.setLong(11, next.mostBytes);
+        Completion completion = new Completion(new Claimed(), new HashMap<>());
         try (ResultSet rows = statement.executeQuery()) {
-            Instant lockedAt = Instant.now();
+            Rows reader = new Rows(next.tasks, 2);
             while (rows.next()) {
                 String outcome = rows.getString(1);
                 if (outcome.equals("claimed")) {
-                    claimed.add(job(rows, 2, tasks, lockedAt));
+                    reader.read(rows, completion.claimed);
                 } else {
-                    unwritten.add(rows.getLong(2), outcome);
+                    completion.unwritten.put(rows.getLong(2), Written.of(outcome));
                     addresses.forget(rows.getLong(2));
                 }
             }
         }
-        return new Completion(claimed, unwritten);
+        return completion;
     }
 
     private static final String RELEASE = """
-            select id, outcome from {schema}.pgworker_release(worker_id => ?, job_ids => ?, actions => ?, delays => ?,
-              run_ats => ?, errors => ?, keys => ?, attempts => ?, payloads => ?, going_on => ?)
+            select id, outcome from {schema}.pgworker_release(worker_id => ?, job_ids => ?, claims => ?, actions => ?, delays => ?,
+              run_ats => ?, errors => ?, keys => ?, attempts => ?, payloads => ?, going_on => ?, renewals => ?)
             """;
 
     /**
-     * Gives jobs up that did not succeed, as each release says, where this worker still holds them, and frees the queues
-     * that do not go on.
+     * Gives jobs up that did not succeed, as each release says, where these claims still hold them, and frees the queues that
+     * do not go on.
+     *
+     * @param releases no job twice
+     * @return what has become of each, by its id
      */
-    public Unwritten release(List<Release> releases, List<Long> goingOn) throws SQLException {
+    public Map<Long, Written> release(List<Release> releases, List<Long> goingOn, Locks locks) throws SQLException {
         return call(RELEASE, (connection, statement) -> {
             statement.setString(1, workerId);
-            statement.setArray(2, ids(connection, releases.stream().map(Release::jobId)));
-            statement.setArray(3, array(connection, "text", releases, r -> r.action.sqlName));
-            statement.setArray(4, array(connection, "float8", releases, Release::delaySeconds));
-            statement.setArray(5, array(connection, "timestamptz", releases, Release::runAtText));
-            statement.setArray(6, array(connection, "text", releases, Release::error));
-            statement.setArray(7, array(connection, "text", releases, Release::key));
-            statement.setArray(8, array(connection, "int4", releases, Release::attempts));
-            statement.setArray(9, array(connection, "text", releases, Release::payload));
-            statement.setArray(10, goingOn.isEmpty() ? null : ids(connection, goingOn.stream()));
-            Unwritten unwritten = new Unwritten(new ArrayList<>(), new ArrayList<>());
+            statement.setArray(2, ids(connection, releases.stream().map(r -> r.claim.jobId)));
+            statement.setArray(3, times(connection, releases, r -> locks.current(r.claim)));
+            statement.setArray(4, array(connection, "text", releases, r -> r.action.sqlName));
+            statement.setArray(5, array(connection, "float8", releases, Release::delaySeconds));
+            statement.setArray(6, times(connection, releases, Release::runAt));
+            statement.setArray(7, array(connection, "text", releases, Release::error));
+            statement.setArray(8, array(connection, "text", releases, Release::key));
+            statement.setArray(9, array(connection, "int4", releases, Release::attempts));
+            statement.setArray(10, array(connection, "text", releases, Release::payload));
+            statement.setArray(11, goingOn.isEmpty() ? null : ids(connection, goingOn.stream()));
+            statement.setArray(12, times(connection, releases, r -> locks.pending(r.claim)));
+            Map<Long, Written> outcomes = new HashMap<>();
             try (ResultSet rows = statement.executeQuery()) {
                 while (rows.next()) {
-                    unwritten.add(rows.getLong(1), rows.getString(2));
+                    outcomes.put(rows.getLong(1), Written.of(rows.getString(2)));
                 }
             }
-            return unwritten;
+            return outcomes;
         });
     }
 
     private static final String FREE = """
-            select {schema}.pgworker_free(worker_id => ?, queue_names => ?)
+            select {schema}.pgworker_free(worker_id => ?, queue_names => ?, locked_ats => ?)
             """;
 
     /** Frees queues of which this worker has no job. */
@@ -287,12 +418,23 @@ public final class JobStore {
         call(FREE, (connection, statement) -> {
             statement.setString(1, workerId);
             statement.setArray(2, connection.createArrayOf("text", queueNames.toArray()));
+            statement.setArray(3, null);
+            return statement.execute();
+        });
+    }
+
+    /** Frees queues that this worker still has locked since the given times. */
+    public void free(List<HeldQueue> queues) throws SQLException {
+        call(FREE, (connection, statement) -> {
+            statement.setString(1, workerId);
+            statement.setArray(2, array(connection, "text", queues, HeldQueue::name));
+            statement.setArray(3, times(connection, queues, HeldQueue::lockedAt));
             return statement.execute();
         });
     }
 
     private static final String HELD = """
-            select j.id, j.key, q.queue_name
+            select j.id, j.locked_at, j.key, q.queue_name
             from {schema}._private_jobs j
             left join {schema}._private_job_queues q on q.id = j.job_queue_id
             where j.locked_by = ?
@@ -300,53 +442,101 @@ public final class JobStore {
 
     /** A job that the database says this worker holds. */
     public record Held(
-            long id, @Nullable String key, @Nullable String queueName) {}
+            Claim claim, @Nullable String key, @Nullable String queueName) {}
 
-    /** Reads which jobs this worker holds. Scans the table: for rare occasions. */
+    /** Reads which jobs this worker holds. Reads the whole table, and takes no lock. */
     public List<Held> held() throws SQLException {
         return call(HELD, (connection, statement) -> {
             statement.setString(1, workerId);
             List<Held> held = new ArrayList<>();
             try (ResultSet rows = statement.executeQuery()) {
                 while (rows.next()) {
-                    held.add(new Held(rows.getLong(1), rows.getString(2), rows.getString(3)));
+                    Claim claim = new Claim(rows.getLong(1), JobRows.instant(rows, 2));
+                    held.add(new Held(claim, rows.getString(3), rows.getString(4)));
                 }
             }
             return held;
         });
     }
 
-    private static final String HOLDS = """
-            select exists (select from {schema}._private_jobs where id = ? and locked_by = ?)
+    private static final String STILL_HELD = """
+            select g.id, j.locked_at
+            from unnest(?::bigint[]) g(id)
+            join {schema}._private_jobs j on j.id = g.id and j.locked_by = ?
             """;
 
-    /** Returns true if the database says that this worker holds the job. */
-    public boolean holds(long jobId) throws SQLException {
-        return call(HOLDS, (connection, statement) -> {
-            statement.setLong(1, jobId);
+    /** Returns those of the claims by which this worker still holds their jobs. */
+    public Set<Claim> stillHeld(Collection<Claim> claims, Locks locks) throws SQLException {
+        return call(STILL_HELD, (connection, statement) -> {
+            statement.setArray(1, ids(connection, claims.stream().map(Claim::jobId)));
             statement.setString(2, workerId);
-            try (ResultSet row = statement.executeQuery()) {
-                row.next();
-                return row.getBoolean(1);
+            Map<Long, Instant> times = new HashMap<>();
+            try (ResultSet rows = statement.executeQuery()) {
+                while (rows.next()) {
+                    times.put(rows.getLong(1), JobRows.instant(rows, 2));
+                }
             }
+            Set<Claim> held = new HashSet<>();
+            for (Claim claim : claims) {
+                Instant lockedAt = times.get(claim.jobId);
+                if (lockedAt != null && locks.get(claim).has(lockedAt)) {
+                    held.add(claim);
+                }
+            }
+            return held;
+        });
+    }
+
+    private static final String RENEW = """
+            select {schema}.pgworker_renew(worker_id => ?, job_ids => ?, claims => ?, renewals => ?)
+            """;
+
+    /** Gives the locks of these claims, and of their queues, their pending times, as far as the worker still holds them. */
+    public void renew(List<Claim> claims, Locks locks) throws SQLException {
+        call(RENEW, (connection, statement) -> {
+            statement.setString(1, workerId);
+            statement.setArray(2, ids(connection, claims.stream().map(Claim::jobId)));
+            statement.setArray(3, times(connection, claims, locks::current));
+            statement.setArray(4, times(connection, claims, locks::pending));
+            return statement.execute();
         });
     }
 
     private static final String HELD_QUEUES = """
-            select queue_name from {schema}._private_job_queues where locked_by = ?
+            select queue_name, locked_at from {schema}._private_job_queues where locked_by = ?
             """;
 
-    /** Reads the names of the queues that this worker has locked. Scans the table: for rare occasions. */
-    public List<String> heldQueues() throws SQLException {
+    /** A queue that the database says this worker has locked, and since when. */
+    public record HeldQueue(String name, Instant lockedAt) {}
+
+    /** Reads which queues this worker has locked. Reads the whole table of queues, and takes no lock. */
+    public List<HeldQueue> heldQueues() throws SQLException {
         return call(HELD_QUEUES, (connection, statement) -> {
             statement.setString(1, workerId);
-            List<String> names = new ArrayList<>();
+            List<HeldQueue> queues = new ArrayList<>();
             try (ResultSet rows = statement.executeQuery()) {
                 while (rows.next()) {
-                    names.add(rows.getString(1));
+                    queues.add(new HeldQueue(rows.getString(1), JobRows.instant(rows, 2)));
                 }
             }
-            return names;
+            return queues;
+        });
+    }
+
+    private static final String WAITS = """
+            select {schema}.pgworker_waits(task_ids => ?, forbidden => ?, longer_than => ? * interval '1 second')
+            """;
+
+    /** Returns whether a job that this worker may run has been due for longer than that. */
+    public boolean waits(Tasks tasks, Collection<String> forbidden, Duration longerThan) throws SQLException {
+        return call(WAITS, (connection, statement) -> {
+            statement.setArray(1, connection.createArrayOf("int4", tasks.ids()));
+            statement.setArray(2, texts(connection, forbidden));
+            statement.setDouble(3, longerThan.toNanos() / 1e9);
+            try (ResultSet row = statement.executeQuery()) {
+                row.next();
+                return row.getBoolean(1);
+            }
         });
     }
 
@@ -376,19 +566,29 @@ public final class JobStore {
      * What a completion did.
      *
      * @param claimed the next jobs of the queues that became free
-     * @param unwritten the jobs that were not deleted
+     * @param unwritten the jobs that were not deleted, by their ids
      */
-    public record Completion(List<Job> claimed, Unwritten unwritten) {}
+    public record Completion(Claimed claimed, Map<Long, Written> unwritten) {}
 
-    /**
-     * The jobs that a write passed over.
-     *
-     * @param busy ids of jobs that are this worker's, but whose row another transaction has locked: write them again
-     * @param lost ids of jobs that are not this worker's any more
-     */
-    public record Unwritten(List<Long> busy, List<Long> lost) {
-        private void add(long id, String outcome) {
-            ("busy".equals(outcome) ? busy : lost).add(id);
+    /** What the database has made of an outcome. */
+    public enum Written {
+        /** The job runs again, and the attempt counts. */
+        RETRIED,
+        /** The job has failed permanently. */
+        FAILED,
+        /** The job runs again, and the attempt does not count. */
+        BACK,
+        /** The job was superseded or removed by its key while it ran, and never runs again. */
+        SUPERSEDED,
+        /** The job is this claim's, but another transaction has locked its row: write it again. */
+        BUSY,
+        /** The job is not this claim's any more. */
+        LOST,
+        /** There is no such job. */
+        GONE;
+
+        private static Written of(String name) {
+            return valueOf(name.toUpperCase(Locale.ROOT));
         }
     }
 
@@ -411,7 +611,7 @@ public final class JobStore {
     /**
      * A job to give up.
      *
-     * @param jobId the id of the job
+     * @param claim by which it is held
      * @param key the key that the job had when it was claimed
      * @param attempts the attempts that it had when it was claimed; null to take those in the database
      * @param action what becomes of it
@@ -420,7 +620,7 @@ public final class JobStore {
      * @param payload what to write to {@code payload}; null to leave it
      */
     public record Release(
-            long jobId,
+            Claim claim,
             @Nullable String key,
             @Nullable Integer attempts,
             ReleaseAction action,
@@ -431,30 +631,46 @@ public final class JobStore {
         /** Gives a job up as it was claimed. */
         public static Release of(
                 Job job, ReleaseAction action, @Nullable When when, @Nullable String error, @Nullable String payload) {
-            return new Release(job.id(), job.key(), job.attempts(), action, when, error, payload);
+            return new Release(Claim.of(job), job.key(), job.attempts(), action, when, error, payload);
         }
 
         /** Returns this release with another error. */
         public Release withError(@Nullable String other) {
-            return new Release(jobId, key, attempts, action, when, other, payload);
+            return new Release(claim, key, attempts, action, when, other, payload);
         }
 
         private @Nullable Double delaySeconds() {
-            return when == null || when.delay == null ? null : when.delay.toNanos() / 1e9;
+            return when == null || when.delay == null ? null : when.delay.getSeconds() + when.delay.getNano() / 1e9;
         }
 
-        private @Nullable String runAtText() {
-            return when == null || when.at == null ? null : when.at.toString();
+        private @Nullable Instant runAt() {
+            return when == null ? null : when.at;
         }
     }
 
     /**
      * A time in the future: one of the two is set.
      *
-     * @param delay the time from the database's present
+     * @param delay the time from the database's present, not negative
      * @param at the instant itself
      */
     public record When(@Nullable Duration delay, @Nullable Instant at) {
+
+        /** So long that the database can still add it to its time. */
+        private static final Duration LONGEST = Duration.ofDays(365L * 250_000);
+
+        /**
+         * Checks that the database can hold the time.
+         *
+         * @throws IllegalArgumentException if it cannot
+         */
+        public When {
+            Arguments.requireInstant("The time of the next run", at);
+            if (delay != null && (delay.isNegative() || delay.compareTo(LONGEST) > 0)) {
+                throw new IllegalArgumentException("The time until the next run must be between 0 and "
+                        + LONGEST.toDays() + " days, but is " + delay);
+            }
+        }
 
         /** Returns the time after a delay. */
         public static When in(Duration delay) {
@@ -462,37 +678,84 @@ public final class JobStore {
         }
     }
 
-    private Job job(ResultSet row, int first, Tasks tasks, Instant lockedAt) throws SQLException {
-        int taskId = row.getInt(first + 2);
-        String task = tasks.identifiers().get(taskId);
-        if (task == null) {
-            throw new IllegalStateException(
-                    "The database handed out a job of task id " + taskId + ", which this worker did not ask for");
+    /** Reads the rows of one answer, all of which have been claimed at the same time. */
+    private final class Rows {
+
+        private final Tasks tasks;
+        private final int first;
+        private @Nullable Instant lockedAt;
+
+        Rows(Tasks tasks, int first) {
+            this.tasks = tasks;
+            this.first = first;
         }
-        long id = row.getLong(first);
-        addresses.put(id, row.getString(first + 14));
-        return new Job(
-                id,
-                task,
-                row.getString(first + 3),
-                row.getString(first + 1),
-                row.getInt(first + 4),
-                JobRows.instant(row, first + 5),
-                row.getInt(first + 6),
-                row.getInt(first + 7),
-                row.getString(first + 8),
-                JobRows.instant(row, first + 9),
-                JobRows.instant(row, first + 10),
-                row.getString(first + 11),
-                lockedAt,
-                workerId,
-                row.getInt(first + 12),
-                JobRows.flags(row, first + 13));
+
+        void read(ResultSet row, Claimed claimed) throws SQLException {
+            long id = row.getLong(first);
+            if (lockedAt == null) {
+                lockedAt = JobRows.instant(row, first + 15);
+            }
+            try {
+                claimed.jobs.add(job(row, id, lockedAt));
+                addresses.put(id, row.getString(first + 14));
+            } catch (SQLException | RuntimeException | Error e) {
+                claimed.unreadable.add(new Unreadable(unreadable(row, id, lockedAt), e));
+            }
+        }
+
+        private Job job(ResultSet row, long id, Instant lockedAt) throws SQLException {
+            int taskId = row.getInt(first + 2);
+            String task = tasks.identifiers().get(taskId);
+            if (task == null) {
+                throw new IllegalStateException(
+                        "The database handed out a job of task id " + taskId + ", which this worker did not ask for");
+            }
+            return new Job(
+                    id,
+                    task,
+                    Objects.requireNonNullElse(row.getString(first + 3), NO_PAYLOAD),
+                    row.getString(first + 1),
+                    row.getInt(first + 4),
+                    JobRows.instant(row, first + 5),
+                    row.getInt(first + 6),
+                    row.getInt(first + 7),
+                    row.getString(first + 8),
+                    JobRows.instant(row, first + 9),
+                    JobRows.instant(row, first + 10),
+                    row.getString(first + 11),
+                    lockedAt,
+                    workerId,
+                    row.getInt(first + 12),
+                    JobRows.flags(row, first + 13));
+        }
+
+        /** Reads what it takes to give a job up. */
+        private Job unreadable(ResultSet row, long id, Instant lockedAt) throws SQLException {
+            int taskId = row.getInt(first + 2);
+            return new Job(
+                    id,
+                    tasks.identifiers().getOrDefault(taskId, "task " + taskId),
+                    NO_PAYLOAD,
+                    row.getString(first + 1),
+                    row.getInt(first + 4),
+                    Instant.EPOCH,
+                    row.getInt(first + 6),
+                    row.getInt(first + 7),
+                    null,
+                    Instant.EPOCH,
+                    Instant.EPOCH,
+                    row.getString(first + 11),
+                    lockedAt,
+                    workerId,
+                    row.getInt(first + 12),
+                    Set.of());
+        }
     }
 
-    private @Nullable Array forbidden(Connection connection) throws SQLException {
-        Collection<String> flags = forbiddenFlags.current();
-        return flags.isEmpty() ? null : connection.createArrayOf("text", flags.toArray());
+    private static final String NO_PAYLOAD = "null";
+
+    private static @Nullable Array texts(Connection connection, Collection<String> texts) throws SQLException {
+        return texts.isEmpty() ? null : connection.createArrayOf("text", texts.toArray());
     }
 
     private @Nullable Array addresses(Connection connection, List<Job> jobs) throws SQLException {
@@ -500,20 +763,35 @@ public final class JobStore {
         return known == null ? null : connection.createArrayOf("tid", known);
     }
 
-    private static @Nullable Array goingOn(Connection connection, Lanes lanes) throws SQLException {
-        return lanes.goingOn.isEmpty() ? null : ids(connection, lanes.goingOn.stream());
-    }
-
     private static Array ids(Connection connection, Stream<Long> ids) throws SQLException {
         return connection.createArrayOf("int8", ids.toArray());
     }
 
-    private static Array array(
-            Connection connection, String type, List<Release> releases, Function<Release, @Nullable Object> value)
+    /** Returns null where there is no time at all. */
+    private static <T> @Nullable Array times(
+            Connection connection, List<T> elements, Function<T, @Nullable Instant> time) throws SQLException {
+        @Nullable String[] texts = new @Nullable String[elements.size()];
+        @Nullable Instant last = null;
+        @Nullable String text = null;
+        boolean any = false;
+        for (int i = 0; i < texts.length; i++) {
+            Instant instant = time.apply(elements.get(i));
+            if (instant != null && !instant.equals(last)) {
+                text = Timestamps.text(instant);
+                last = instant;
+                any = true;
+            }
+            texts[i] = instant == null ? null : text;
+        }
+        return any ? connection.createArrayOf("timestamptz", texts) : null;
+    }
+
+    private static <T> Array array(
+            Connection connection, String type, List<T> elements, Function<T, @Nullable Object> value)
             throws SQLException {
-        @Nullable Object[] values = new @Nullable Object[releases.size()];
+        @Nullable Object[] values = new @Nullable Object[elements.size()];
         for (int i = 0; i < values.length; i++) {
-            values[i] = value.apply(releases.get(i));
+            values[i] = value.apply(elements.get(i));
         }
         return connection.createArrayOf(type, values);
     }

@@ -3,7 +3,6 @@ package dev.pgworker.store;
 import java.sql.ResultSet;
 import java.sql.SQLException;
 import java.time.Duration;
-import java.util.Collection;
 import javax.sql.DataSource;
 
 import dev.pgworker.schema.WorkerSchema;
@@ -72,18 +71,5 @@ public final class WorkerStore {
                         return row.getLong(1);
                     }
                 });
-    }
-
-    private static final String KEEP_LOCKS = """
-            select {schema}.pgworker_keep_locks(?, ?)
-            """;
-
-    /** Renews the locks of these jobs, and of their queues, as far as the worker still holds them. */
-    public void keepLocks(String workerId, Collection<Long> jobIds) throws SQLException {
-        Connections.call(dataSource, schema.in(KEEP_LOCKS), LONG_ANSWER_LIMIT, (connection, statement) -> {
-            statement.setString(1, workerId);
-            statement.setArray(2, connection.createArrayOf("int8", jobIds.toArray()));
-            return statement.execute();
-        });
     }
 }

@@ -2,16 +2,22 @@ package dev.pgworker.engine;
 
 import java.time.Duration;
 import java.time.Instant;
+import java.util.ArrayDeque;
 import java.util.ArrayList;
+import java.util.Deque;
+import java.util.IdentityHashMap;
 import java.util.List;
 import java.util.Objects;
 import java.util.Set;
 import java.util.concurrent.TimeUnit;
 
+import org.awaitility.Awaitility;
 import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.Test;
 
+import dev.pgworker.engine.LocalQueue.Runner;
 import dev.pgworker.job.Job;
+import dev.pgworker.store.JobStore.Claim;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
@@ -23,7 +29,10 @@ class LocalQueueTest {
     private static final Duration LONG = Duration.ofMinutes(1);
 
     private final LocalQueue queue = new LocalQueue(2, 100, LONG, 10);
+    private final Deque<Runner> idle = new ArrayDeque<>();
+    private final IdentityHashMap<Job, Runner> runners = new IdentityHashMap<>();
     private long ids = 1_000_000;
+    private static int claims;
 
     @Test
     void claimsNothingAheadOfSlowHandlers() {
@@ -47,7 +56,7 @@ class LocalQueueTest {
         add(plainJobs(51));
 
         assertThat(queue.free()).isZero();
-        Job first = Objects.requireNonNull(queue.next(null, 0));
+        Job first = Objects.requireNonNull(next(null, 0));
         assertThat(queue.free()).isEqualTo(2 + 100 - 51);
         assertThat(first.id()).isPositive();
     }
@@ -58,8 +67,9 @@ class LocalQueueTest {
         int[] told = {0};
         queue.connect(() -> told[0]++);
         add(plainJobs(100));
-        for (int i = 0; i < 99; i++) {
-            queue.next(null, 0);
+        Job job = next(null, 0);
+        for (int i = 0; i < 98; i++) {
+            job = next(job, FAST);
         }
 
         assertThat(told[0]).isEqualTo(1);
@@ -69,14 +79,14 @@ class LocalQueueTest {
     void tellsThatThereIsRoomWhenAJobEndsAfterItsOutcomeIsWritten() {
         List<Job> jobs = plainJobs(2);
         add(jobs);
-        queue.next(null, 0);
-        queue.next(null, 0);
+        next(null, 0);
+        next(null, 0);
         int[] told = {0};
         queue.connect(() -> told[0]++);
         settle(jobs.get(0));
         assertThat(queue.free()).isZero();
 
-        queue.next(jobs.get(0), SLOW);
+        next(jobs.get(0), SLOW);
 
         assertThat(queue.free()).isEqualTo(1);
         assertThat(told[0]).isEqualTo(1);
@@ -89,52 +99,52 @@ class LocalQueueTest {
         Job plain = job(3, null, 1);
         add(List.of(first, second, plain));
 
-        assertThat(queue.next(null, 0)).isEqualTo(first);
-        assertThat(queue.next(null, 0)).isEqualTo(plain);
-        assertThat(queue.next(null, 0)).isNull();
-        assertThat(queue.next(first, FAST)).isEqualTo(second);
+        assertThat(next(null, 0)).isEqualTo(first);
+        assertThat(next(null, 0)).isEqualTo(plain);
+        assertThat(next(null, 0)).isNull();
+        assertThat(next(first, FAST)).isEqualTo(second);
         settle(first);
-        assertThat(queue.next(second, FAST)).isNull();
+        assertThat(next(second, FAST)).isNull();
     }
 
     @Test
     void aLaterClaimOfBetterPriorityOvertakesThoseBehindInItsQueue() {
         Job running = job(1, "q", 0);
         add(List.of(running, job(2, "q", 0)));
-        assertThat(queue.next(null, 0)).isEqualTo(running);
+        assertThat(next(null, 0)).isEqualTo(running);
         Job urgent = job(3, "q", -1);
         add(List.of(urgent));
 
-        assertThat(queue.next(running, FAST)).isEqualTo(urgent);
+        assertThat(next(running, FAST)).isEqualTo(urgent);
     }
 
     @Test
     void aJobWhoseSuccessorArrivesBeforeItsRunnerReturnsDoesNotOverlapIt() {
         Job first = job(1, "q", 0);
         add(List.of(first));
-        assertThat(queue.next(null, 0)).isEqualTo(first);
+        assertThat(next(null, 0)).isEqualTo(first);
         settle(first);
         Job second = job(2, "q", 0);
         add(List.of(second, job(3, "q", 0)));
-        assertThat(queue.next(null, 0)).isEqualTo(second);
+        assertThat(next(null, 0)).isEqualTo(second);
 
-        assertThat(queue.next(first, FAST)).isNull();
+        assertThat(next(first, FAST)).isNull();
     }
 
     @Test
     void aJobClaimedAgainBeforeItsRunnerReturnsKeepsItsQueue() {
         Job first = job(1, "q", 0);
         add(List.of(first));
-        assertThat(queue.next(null, 0)).isEqualTo(first);
+        assertThat(next(null, 0)).isEqualTo(first);
         Job again = job(1, "q", 0);
         add(List.of(again));
         settle(first);
-        assertThat(queue.contains(1)).isTrue();
+        assertThat(queue.contains(Claim.of(again))).isTrue();
         assertThat(queue.containsQueue("q")).isTrue();
 
-        assertThat(queue.next(first, FAST)).isSameAs(again);
+        assertThat(next(first, FAST)).isSameAs(again);
         add(List.of(job(2, "q", 0)));
-        assertThat(queue.next(first, FAST)).isNull();
+        assertThat(next(null, 0)).isNull();
     }
 
     @Test
@@ -145,9 +155,10 @@ class LocalQueueTest {
         Job plain = job(3, null, 0);
         int[] told = new int[1];
         impatient.connect(() -> told[0]++);
-        impatient.add(List.of(first, second, plain));
+        Runner runner = Objects.requireNonNull(impatient.add(List.of(first, second, plain)))
+                .get(0);
 
-        assertThat(impatient.next(null, 0)).isNull();
+        assertThat(impatient.next(runner, 0)).isNull();
         assertThat(told[0]).isEqualTo(1);
         assertThat(impatient.nanosUntilExpired()).isZero();
         assertThat(impatient.takeExpired()).containsExactlyInAnyOrder(first, second, plain);
@@ -158,6 +169,42 @@ class LocalQueueTest {
         assertThat(impatient.takeExpired()).containsExactly(third);
         assertThat(impatient.plan(List.of(first)).aheads()).containsExactly(0);
         assertThat(impatient.isIdle()).isFalse();
+    }
+
+    @Test
+    void jobsBehindAnotherOfTheirQueueTakeNoRoom() {
+        Job slow = job(1, "q", 0);
+        List<Job> jobs = new ArrayList<>(List.of(slow));
+        for (int i = 2; i < 200; i++) {
+            jobs.add(job(i, "q", 0));
+        }
+        add(jobs);
+        assertThat(next(null, 0)).isEqualTo(slow);
+
+        assertThat(queue.free()).isEqualTo(1);
+        assertThat(queue.load().waiting()).isEqualTo(198);
+    }
+
+    @Test
+    void thoseBehindASlowJobAreGivenBackAndThenItsQueueGoesOn() {
+        LocalQueue impatient = new LocalQueue(2, 100, Duration.ofMillis(200), 10);
+        Job slow = job(1, "q", 0);
+        Job second = job(2, "q", 0);
+        Job third = job(3, "q", 0);
+        Runner runner = Objects.requireNonNull(impatient.add(List.of(slow, second, third)))
+                .get(0);
+        assertThat(impatient.next(runner, 0)).isEqualTo(slow);
+
+        Awaitility.await().until(() -> impatient.nanosUntilExpired() == 0);
+        assertThat(impatient.takeExpired()).containsExactlyInAnyOrder(second, third);
+        assertThat(impatient.plan(List.of(second, third)).goingOn()).containsExactly(2L, 3L);
+        assertThat(impatient.plan(List.of(slow)).aheads())
+                .as("before they are given back")
+                .containsExactly(0);
+        impatient.settled(List.of(second, third));
+
+        assertThat(impatient.next(runner, SLOW)).isNull();
+        assertThat(impatient.plan(List.of(slow)).aheads()).containsExactly(1);
     }
 
     @Test
@@ -180,7 +227,7 @@ class LocalQueueTest {
         run(12, FAST, "other");
         Job job = job(1, "q", 0);
         add(List.of(job));
-        assertThat(queue.next(null, 0)).isEqualTo(job);
+        assertThat(next(null, 0)).isEqualTo(job);
         assertThat(queue.plan(List.of(job)).aheads()).containsExactly(3);
         run(200, FAST, "other");
         assertThat(queue.plan(List.of(job)).aheads()).containsExactly(10);
@@ -225,28 +272,38 @@ class LocalQueueTest {
         Job second = job(2, "q", 0);
         Job plain = job(3, null, 1);
         add(List.of(first, second, plain));
-        assertThat(queue.next(null, 0)).isEqualTo(first);
+        assertThat(next(null, 0)).isEqualTo(first);
 
         assertThat(queue.close()).containsExactlyInAnyOrder(second, plain);
 
         assertThat(queue.free()).isZero();
         assertThat(queue.plan(List.of(first, second)).aheads()).containsExactly(0, 0);
-        assertThat(queue.next(first, FAST)).isNull();
-        assertThat(queue.add(List.of(job(4, null, 0)))).isNegative();
+        assertThat(next(first, FAST)).isNull();
+        assertThat(queue.add(List.of(job(4, null, 0)))).isNull();
     }
 
     private void run(int jobs, long nanos, @Nullable String queueName) {
         for (int i = 0; i < jobs; i++) {
             Job job = job(ids++, queueName, 0);
             add(List.of(job));
-            assertThat(queue.next(null, 0)).isEqualTo(job);
-            queue.next(job, nanos);
+            assertThat(next(null, 0)).isEqualTo(job);
+            next(job, nanos);
             settle(job);
         }
     }
 
     private void add(List<Job> jobs) {
-        assertThat(queue.add(jobs)).isNotNegative();
+        idle.addAll(Objects.requireNonNull(queue.add(jobs)));
+    }
+
+    /** Lets a runner that has run a job, or an idle one, ask for the next. */
+    private @Nullable Job next(@Nullable Job ended, long nanos) {
+        Runner runner = ended == null ? idle.poll() : runners.remove(ended);
+        Job job = queue.next(runner == null ? new Runner() : runner, nanos);
+        if (job != null) {
+            runners.put(job, Objects.requireNonNull(runner));
+        }
+        return job;
     }
 
     private void settle(Job job) {
@@ -263,6 +320,21 @@ class LocalQueueTest {
 
     private static Job job(long id, @Nullable String queueName, int priority) {
         return new Job(
-                id, "task", "{}", queueName, priority, PAST, 1, 25, null, PAST, PAST, null, PAST, "w", 0, Set.of());
+                id,
+                "task",
+                "{}",
+                queueName,
+                priority,
+                PAST,
+                1,
+                25,
+                null,
+                PAST,
+                PAST,
+                null,
+                PAST.plusNanos(1_000L * claims++),
+                "w",
+                0,
+                Set.of());
     }
 }

@@ -15,6 +15,7 @@ import dev.pgworker.job.Task;
 import dev.pgworker.lifecycle.Lease;
 import dev.pgworker.lifecycle.Outage;
 import dev.pgworker.store.JobStore;
+import dev.pgworker.store.JobStore.ClaimRequest;
 import dev.pgworker.task.TaskRegistration;
 import dev.pgworker.task.TaskRegistry;
 import dev.pgworker.testing.RecordingListener;
@@ -41,8 +42,8 @@ class OwnershipTest {
 
     @BeforeEach
     void claimTasks() throws Exception {
-        store = new JobStore(db.dataSource(), db.schema(), "me", List::of);
-        ownership = new Ownership(lease, store);
+        store = new JobStore(db.dataSource(), db.schema(), "me");
+        ownership = new Ownership(lease, store, localQueue);
         tasks = store.tasks(List.of("work"));
     }
 
@@ -50,9 +51,9 @@ class OwnershipTest {
     void claimedJobsDoNotStartButAreGivenBack() throws Exception {
         WorkerEvents published = new WorkerEvents("w", List.of(events), List.of());
         Outage outage = new Outage();
-        ClaimAudit audit = new ClaimAudit(store, localQueue);
-        JobCompleter completer = new JobCompleter(
-                "me", store, localQueue, audit, new Continuations(ownership), Duration.ZERO, published, outage);
+        ClaimAudit audit = new ClaimAudit("me", store, localQueue, Duration.ofMinutes(1), published, outage);
+        Continuations continuations = new Continuations(ownership, localQueue, new CurrentFlags(null));
+        JobCompleter completer = new JobCompleter("me", store, localQueue, audit, continuations, published, outage);
         TaskRegistry registry = TaskRegistry.of(List.of(TaskRegistration.of(WORK, (n, context) -> ran.add(n))));
         JobExecutor executor = new JobExecutor(
                 "me",
@@ -61,10 +62,11 @@ class OwnershipTest {
                 db.scheduler(),
                 task -> new Thread(task).start(),
                 ownership,
+                Duration.ZERO,
                 completer);
         db.scheduler().addJob(WORK, 1);
         db.scheduler().addJob(WORK, 2);
-        List<Job> jobs = store.claim(tasks, 2, task -> 1, false, null);
+        JobStore.Claimed jobs = store.claim(tasks, ClaimRequest.of(2));
         lease.renew(System.nanoTime());
 
         lease.revoke();
@@ -84,7 +86,7 @@ class OwnershipTest {
     @Test
     void theDatabaseSaysWhoseAJobIs() throws Exception {
         db.scheduler().addJob(WORK, 1);
-        Job job = store.claim(tasks, 1, task -> 1, false, null).get(0);
+        Job job = store.claim(tasks, ClaimRequest.of(1)).jobs().get(0);
         assertThat(ownership.mayClaim()).as("before the first heartbeat").isFalse();
         assertThat(ownership.holds(job)).isTrue();
 

@@ -72,7 +72,6 @@ class CalmSweepTest {
                 new SweepStore(db.dataSource(), db.schema(), List.of()),
                 new WorkerStore(db.dataSource(), db.schema()),
                 lease,
-                List::of,
                 new WorkerEvents("me", List.of(), List.of()),
                 new Outage());
     }

@@ -1,6 +1,7 @@
 package dev.pgworker.recovery;
 
 import java.time.Duration;
+import java.time.OffsetDateTime;
 import java.util.List;
 import java.util.Map;
 
@@ -15,6 +16,9 @@ import dev.pgworker.job.Job;
 import dev.pgworker.job.JobSpec;
 import dev.pgworker.lifecycle.Lease;
 import dev.pgworker.lifecycle.Outage;
+import dev.pgworker.store.JobStore;
+import dev.pgworker.store.JobStore.Claim;
+import dev.pgworker.store.JobStore.Lock;
 import dev.pgworker.store.SweepStore;
 import dev.pgworker.store.WorkerStore;
 import dev.pgworker.testing.TestSchema;
@@ -75,14 +79,19 @@ class OldLocksTest {
     }
 
     @Test
-    void aWorkerRenewsTheOldLocksOfItsLongJobsAndTheirQueues() throws Exception {
+    void aWorkerRenewsTheLocksOfItsLongJobsAndTheirQueues() throws Exception {
         Job held = db.scheduler()
                 .addJob("work", 1, JobSpec.builder().queueName("q").build());
         lock("me", "5 hours");
         Job other = db.scheduler().addJob("work", 2);
         lock("other", "5 hours");
+        Claim mine = claim(held);
+        Claim theirs = claim(other);
 
-        workers().keepLocks("me", List.of(held.id(), other.id()));
+        new JobStore(db.dataSource(), db.schema(), "me")
+                .renew(
+                        List.of(mine, theirs),
+                        claim -> new Lock(claim.lockedAt(), claim.lockedAt().plus(Duration.ofHours(5))));
 
         assertThat(workers().releaseOldLocks()).isEqualTo(1);
         assertThat(row(held)).containsEntry("locked_by", "me");
@@ -93,14 +102,20 @@ class OldLocksTest {
                 .isTrue();
     }
 
+    private Claim claim(Job job) {
+        return db.sql("select locked_at from {schema}._private_jobs where id = ?")
+                .param(job.id())
+                .query((row, number) -> new Claim(
+                        job.id(), row.getObject(1, OffsetDateTime.class).toInstant()))
+                .single();
+    }
+
     @Test
-    void theSweepRenewsAndReleasesThoughRecoveryIsDisabledAndItsStopWaitsForThat() throws Exception {
-        Job mine = db.scheduler().addJob("work", 1);
-        lock("me", "5 hours");
+    void theSweepReleasesThoughRecoveryIsDisabledAndItsStopWaitsForThat() throws Exception {
         Job job = db.scheduler()
                 .addJob("work", 2, JobSpec.builder().queueName("q").build());
         lock("gone", "5 hours");
-        Sweep sweep = sweep(List.of(mine.id()));
+        Sweep sweep = sweep();
         try (var connection = db.dataSource().getConnection()) {
             connection.setAutoCommit(false);
             try (var statement = connection.createStatement()) {
@@ -125,7 +140,6 @@ class OldLocksTest {
         }
 
         assertThat(row(job)).containsEntry("locked_by", null);
-        assertThat(row(mine)).containsEntry("locked_by", "me");
     }
 
     /** The job of a worker that lives is its own however old the lock: administration and adds under its key go around it. */
@@ -156,7 +170,7 @@ class OldLocksTest {
                 .single();
     }
 
-    private Sweep sweep(List<Long> longRunning) {
+    private Sweep sweep() {
         return new Sweep(
                 "me",
                 RecoverySettings.DEFAULT,
@@ -164,7 +178,6 @@ class OldLocksTest {
                 new SweepStore(db.dataSource(), db.schema(), List.of()),
                 workers(),
                 new Lease(Duration.ofMinutes(5), Duration.ofMinutes(5)),
-                () -> longRunning,
                 new WorkerEvents("w", List.of(), List.of()),
                 new Outage());
     }

@@ -6,6 +6,7 @@ import java.sql.SQLException;
 import java.sql.Statement;
 import java.util.Comparator;
 import java.util.List;
+import java.util.Map;
 import java.util.Set;
 import java.util.stream.IntStream;
 
@@ -20,9 +21,13 @@ import dev.pgworker.job.Job;
 import dev.pgworker.job.JobRequest;
 import dev.pgworker.job.JobSpec;
 import dev.pgworker.job.Task;
+import dev.pgworker.store.JobStore.ClaimRequest;
 import dev.pgworker.store.JobStore.Completion;
+import dev.pgworker.store.JobStore.Continuation;
+import dev.pgworker.store.JobStore.HeldQueue;
 import dev.pgworker.store.JobStore.Lanes;
 import dev.pgworker.store.JobStore.Tasks;
+import dev.pgworker.store.JobStore.Written;
 import dev.pgworker.testing.TestSchema;
 
 import static org.assertj.core.api.Assertions.assertThat;
@@ -43,7 +48,7 @@ class CompletionTest {
 
     @BeforeEach
     void createStore() throws SQLException {
-        store = new JobStore(pool, db.schema(), "w", List::of);
+        store = new JobStore(pool, db.schema(), "w");
         tasks = store.tasks(Set.of("work"));
     }
 
@@ -76,7 +81,8 @@ class CompletionTest {
 
     private @Nullable Integer claimAndDelete(String deletingWorker, int jobs) {
         return db.sql("""
-                        select cardinality({schema}.pgworker_delete_at(?, array_agg(c.id order by c.id), array_agg(c.address)))
+                        select cardinality({schema}.pgworker_delete_at(?, array_agg(c.id order by c.id),
+                          array_agg(c.locked_at), array_agg(c.address)))
                         from {schema}.pgworker_claim('w', array(select id from {schema}._private_tasks), ?) c
                         """)
                 .params(deletingWorker, jobs)
@@ -94,7 +100,7 @@ class CompletionTest {
 
         Completion completion = complete(jobs);
 
-        assertThat(completion.unwritten().lost()).isEmpty();
+        assertThat(completion.unwritten()).isEmpty();
         assertThat(remaining()).isEmpty();
     }
 
@@ -108,7 +114,7 @@ class CompletionTest {
 
         Completion completion = complete(jobs);
 
-        assertThat(completion.unwritten().lost()).containsExactly(taken);
+        assertThat(completion.unwritten()).containsExactly(Map.entry(taken, Written.LOST));
         assertThat(remaining()).containsExactly(taken);
     }
 
@@ -133,7 +139,7 @@ class CompletionTest {
 
         Completion completion = complete(jobs);
 
-        assertThat(completion.unwritten().lost()).containsExactly(removed);
+        assertThat(completion.unwritten()).containsExactly(Map.entry(removed, Written.GONE));
         assertThat(remaining()).contains(successor).doesNotContainAnyElementsOf(ids(jobs));
     }
 
@@ -152,8 +158,7 @@ class CompletionTest {
 
             Completion completion = complete(jobs);
 
-            assertThat(completion.unwritten().busy()).containsExactly(held);
-            assertThat(completion.unwritten().lost()).isEmpty();
+            assertThat(completion.unwritten()).containsExactly(Map.entry(held, Written.BUSY));
             assertThat(remaining()).containsExactly(held);
             other.rollback();
         }
@@ -163,7 +168,7 @@ class CompletionTest {
             row.next();
             assertThat(row.getString(1)).isEqualTo("0");
         }
-        assertThat(complete(List.of(jobs.get(2))).unwritten().busy()).isEmpty();
+        assertThat(complete(List.of(jobs.get(2))).unwritten()).isEmpty();
         assertThat(remaining()).isEmpty();
     }
 
@@ -172,7 +177,7 @@ class CompletionTest {
         for (boolean moved : List.of(false, true)) {
             add(4, "goes on");
             add(3, "is over");
-            List<Job> jobs = byId(store.claim(tasks, 10, task -> 3, false, null));
+            List<Job> jobs = byId(claim(10, 3));
             assertThat(jobs).hasSize(6);
             if (moved) {
                 db.sql("update {schema}._private_jobs set priority = priority where id = ?")
@@ -183,11 +188,11 @@ class CompletionTest {
                     .map(job -> "goes on".equals(job.queueName()) ? 1 : 0)
                     .toList();
 
-            Completion completion = store.complete(jobs, tasks, new Lanes(aheads, List.of()));
+            Completion completion = complete(jobs, new Lanes(aheads, List.of()));
 
-            assertThat(completion.claimed()).extracting(Job::queueName).containsExactly("goes on");
-            assertThat(store.heldQueues()).containsExactly("goes on");
-            complete(completion.claimed());
+            assertThat(completion.claimed().jobs()).extracting(Job::queueName).containsExactly("goes on");
+            assertThat(store.heldQueues()).extracting(HeldQueue::name).containsExactly("goes on");
+            complete(completion.claimed().jobs());
             assertThat(store.heldQueues()).isEmpty();
             assertThat(remaining()).isEmpty();
         }
@@ -195,7 +200,7 @@ class CompletionTest {
 
     private List<Job> claimed(int jobs, String queue) throws SQLException {
         add(jobs, queue);
-        return byId(store.claim(tasks, jobs, task -> jobs, false, null));
+        return byId(claim(jobs, jobs));
     }
 
     private void add(int jobs, String queue) {
@@ -215,7 +220,17 @@ class CompletionTest {
     }
 
     private Completion complete(List<Job> jobs) throws SQLException {
-        return store.complete(jobs, tasks, Lanes.NONE);
+        return complete(jobs, Lanes.NONE);
+    }
+
+    private Completion complete(List<Job> jobs, Lanes lanes) throws SQLException {
+        return store.complete(
+                jobs, new Continuation(tasks, lanes, Long.MAX_VALUE, List.of()), JobStore.Locks.UNCHANGED);
+    }
+
+    private List<Job> claim(int wanted, int run) throws SQLException {
+        return store.claim(tasks, new ClaimRequest(wanted, Long.MAX_VALUE, List.of(), task -> run, false, null, true))
+                .jobs();
     }
 
     private String place(long id) {

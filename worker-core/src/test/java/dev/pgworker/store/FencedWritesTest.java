@@ -1,5 +1,6 @@
 package dev.pgworker.store;
 
+import java.time.Instant;
 import java.util.List;
 import java.util.Map;
 
@@ -9,12 +10,17 @@ import org.junit.jupiter.api.extension.RegisterExtension;
 
 import dev.pgworker.job.Job;
 import dev.pgworker.job.JobSpec;
+import dev.pgworker.store.JobStore.Claim;
+import dev.pgworker.store.JobStore.ClaimRequest;
 import dev.pgworker.store.JobStore.Completion;
+import dev.pgworker.store.JobStore.Continuation;
 import dev.pgworker.store.JobStore.Lanes;
+import dev.pgworker.store.JobStore.Lock;
+import dev.pgworker.store.JobStore.Locks;
 import dev.pgworker.store.JobStore.Release;
 import dev.pgworker.store.JobStore.ReleaseAction;
 import dev.pgworker.store.JobStore.Tasks;
-import dev.pgworker.store.JobStore.Unwritten;
+import dev.pgworker.store.JobStore.Written;
 import dev.pgworker.testing.TestSchema;
 
 import static org.assertj.core.api.Assertions.assertThat;
@@ -33,12 +39,12 @@ class FencedWritesTest {
     /** The first worker claims two jobs with queues; then they are another one's, and a third job waits behind each. */
     @BeforeEach
     void takeTheJobsOfTheOldWorker() throws Exception {
-        old = new JobStore(db.dataSource(), db.schema(), "old", List::of);
+        old = new JobStore(db.dataSource(), db.schema(), "old");
         for (String queue : List.of("a", "b", "a", "b")) {
             db.scheduler().addJob("work", 1, JobSpec.builder().queueName(queue).build());
         }
         tasks = old.tasks(List.of("work"));
-        jobs = old.claim(tasks, 2, task -> 1, false, null);
+        jobs = old.claim(tasks, ClaimRequest.of(2)).jobs();
         assertThat(jobs).hasSize(2);
         db.sql("update {schema}._private_jobs set locked_by = 'other' where locked_by = 'old'")
                 .update();
@@ -50,36 +56,43 @@ class FencedWritesTest {
 
     @Test
     void aCompletionOfOneJob() throws Exception {
-        Completion completion = old.complete(jobs.subList(0, 1), tasks, new Lanes(List.of(1), List.of()));
+        Completion completion = complete(jobs.subList(0, 1));
 
-        assertThat(completion.claimed()).isEmpty();
-        assertThat(completion.unwritten().lost()).containsExactly(jobs.get(0).id());
+        assertThat(completion.claimed().size()).isZero();
+        assertThat(completion.unwritten()).containsExactly(Map.entry(jobs.get(0).id(), Written.LOST));
         assertThat(rows()).isEqualTo(before);
     }
 
     @Test
     void aCompletionOfSeveralJobs() throws Exception {
-        Completion completion = old.complete(jobs, tasks, new Lanes(List.of(1, 1), List.of()));
+        Completion completion = complete(jobs);
 
-        assertThat(completion.claimed()).isEmpty();
-        assertThat(completion.unwritten().lost())
-                .containsExactlyElementsOf(jobs.stream().map(Job::id).toList());
+        assertThat(completion.claimed().size()).isZero();
+        assertThat(completion.unwritten())
+                .hasSize(2)
+                .containsValue(Written.LOST)
+                .doesNotContainValue(Written.GONE);
         assertThat(rows()).isEqualTo(before);
     }
 
     @Test
     void aReleaseHoweverTheJobEnded() throws Exception {
         for (ReleaseAction action : ReleaseAction.values()) {
-            Unwritten unwritten = old.release(
+            Map<Long, Written> outcomes = old.release(
                     jobs.stream()
                             .map(job -> Release.of(job, action, null, "error", null))
                             .toList(),
-                    List.of());
+                    List.of(),
+                    Locks.UNCHANGED);
 
-            assertThat(unwritten.lost())
-                    .containsExactlyElementsOf(jobs.stream().map(Job::id).toList());
+            assertThat(outcomes.values()).hasSize(2).containsOnly(Written.LOST);
             assertThat(rows()).isEqualTo(before);
         }
+    }
+
+    private Completion complete(List<Job> done) throws Exception {
+        Lanes lanes = new Lanes(done.stream().map(job -> 1).toList(), List.of());
+        return old.complete(done, new Continuation(tasks, lanes, 1, List.of()), Locks.UNCHANGED);
     }
 
     @Test
@@ -95,10 +108,46 @@ class FencedWritesTest {
                 .update();
         before = rows();
 
-        new WorkerStore(db.dataSource(), db.schema())
-                .keepLocks("old", jobs.stream().map(Job::id).toList());
+        old.renew(jobs.stream().map(Claim::of).toList(), claim -> new Lock(claim.lockedAt(), Instant.now()));
 
         assertThat(rows()).isEqualTo(before);
+    }
+
+    /** The same worker holds them again: a statement that is repeated after a lost answer must not hit the later run. */
+    @Test
+    void anythingAboutAnEarlierRunOfTheSameJobsByTheSameWorker() throws Exception {
+        db.sql("update {schema}._private_jobs set locked_by = 'old', locked_at = locked_at + interval '1 microsecond' "
+                        + "where locked_by = 'other'")
+                .update();
+        db.sql("update {schema}._private_job_queues set locked_by = 'old' where locked_by = 'other'")
+                .update();
+        before = rows();
+
+        assertThat(complete(jobs).unwritten().values()).hasSize(2).containsOnly(Written.LOST);
+        assertThat(complete(jobs.subList(0, 1)).unwritten().values()).containsExactly(Written.LOST);
+        aReleaseHoweverTheJobEnded();
+        old.renew(jobs.stream().map(Claim::of).toList(), claim -> new Lock(claim.lockedAt(), Instant.now()));
+
+        assertThat(rows()).isEqualTo(before);
+        assertThat(old.stillHeld(jobs.stream().map(Claim::of).toList(), Locks.UNCHANGED))
+                .isEmpty();
+    }
+
+    /** Whether the answer to a renewal was lost or the renewal itself: the claim is known by either time. */
+    @Test
+    void aClaimIsKnownByTheTimeToWhichItMayHaveBeenRenewed() throws Exception {
+        db.sql("update {schema}._private_jobs set locked_by = 'old' where locked_by = 'other'")
+                .update();
+        Instant later = java.util.Objects.requireNonNull(jobs.get(0).lockedAt()).plusSeconds(1);
+        Locks renewed = claim -> new Lock(claim.lockedAt(), later);
+        old.renew(List.of(Claim.of(jobs.get(0))), renewed);
+
+        assertThat(old.stillHeld(jobs.stream().map(Claim::of).toList(), renewed))
+                .hasSize(2);
+        Lanes lanes = new Lanes(List.of(0, 0), List.of());
+        assertThat(old.complete(jobs, new Continuation(tasks, lanes, 1, List.of()), renewed)
+                        .unwritten())
+                .isEmpty();
     }
 
     private List<Map<String, Object>> rows() {

@@ -1212,25 +1212,6 @@ $$;
 comment on function "${schema}".pgworker_release_old_locks() is
   'Releases locks of four hours or more, except those of workers that prove their life; returns how many jobs it unlocked.';
 
--- Node.js releases locks of four hours without asking who holds them.
-create or replace function "${schema}".pgworker_keep_locks(worker_id text, job_ids bigint[]) returns void
-language plpgsql volatile as $$
-begin
-  update "${schema}"._private_jobs j set locked_at = now()
-    where j.id in (
-      select h.id from "${schema}"._private_jobs h
-      where h.id = any(job_ids) and h.locked_by = pgworker_keep_locks.worker_id and h.locked_at < now() - interval '1 hour'
-      for update skip locked);
-  update "${schema}"._private_job_queues q set locked_at = now()
-    where q.locked_by = pgworker_keep_locks.worker_id and q.locked_at < now() - interval '1 hour'
-      and q.id in (
-        select h.job_queue_id from "${schema}"._private_jobs h
-        where h.id = any(job_ids) and h.locked_by = pgworker_keep_locks.worker_id);
-end
-$$;
-comment on function "${schema}".pgworker_keep_locks(text, bigint[]) is
-  'Renews the locks of these jobs of a live worker, and of their queues, that are older than an hour.';
-
 create or replace function "${schema}".delete_stale_workers(worker_ids text[]) returns void
 language sql volatile as $$
   delete from "${schema}"._private_workers w where w.id = any(worker_ids)
@@ -1387,6 +1368,43 @@ comment on function "${schema}".pgworker_lanes(int[], int, text[], int) is
   'So many queues in which a claim should look for jobs, found by reading due jobs to the given depth, a few more at most; and '
   'whether these are all.';
 
+-- Stored sizes are after compression, which makes texts smaller by a factor of 255 at most: only a claim that might be too large is
+-- looked at more closely. Small rows are measured together; large ones one by one, so that none is decompressed in vain.
+create or replace function "${schema}".pgworker_fitting(tids tid[], stored_bytes bigint, most_bytes bigint) returns tid[]
+language plpgsql stable as $$
+declare
+  ordered tid[];
+  one tid;
+  total bigint := 0;
+  fitting tid[] := '{}';
+begin
+  if most_bytes is null or stored_bytes is null or stored_bytes <= most_bytes / 255 then
+    return tids;
+  elsif stored_bytes <= cardinality(tids) * 2048::bigint then
+    return array(
+      select f.tid from (
+        select m.tid, sum(m.size) over (order by m.priority, m.run_at, m.id) as total,
+          row_number() over (order by m.priority, m.run_at, m.id) as place
+        from (
+          select j.ctid as tid, j.priority, j.run_at, j.id, octet_length(j.payload::text) as size
+          from "${schema}"._private_jobs j where j.ctid = any(tids)) m) f
+      where f.total <= most_bytes or f.place = 1);
+  end if;
+  ordered := array(
+    select j.ctid from "${schema}"._private_jobs j where j.ctid = any(tids) order by j.priority, j.run_at, j.id);
+  foreach one in array ordered loop
+    total := total + (select octet_length(j.payload::text) from "${schema}"._private_jobs j where j.ctid = one);
+    exit when total > most_bytes and fitting <> '{}';
+    fitting := fitting || one;
+    exit when total > most_bytes;
+  end loop;
+  return fitting;
+end
+$$;
+comment on function "${schema}".pgworker_fitting(tid[], bigint, bigint) is
+  'The first of the jobs at these addresses, in the order in which they are to start, whose payloads take at most so many bytes, '
+  'uncompressed; at least one. The stored bytes are what their payloads take in the table.';
+
 -- 1. Without locks: the first due job, or run of jobs, of each promising queue, cut where jobs without a queue come first.
 -- 2. Lock queue rows, passing over held ones, then exactly those jobs, each queue's without a gap: taking the second job of a queue
 --    because the first is held would break the order. A queue whose first job was lost meanwhile stays free.
@@ -1394,11 +1412,11 @@ comment on function "${schema}".pgworker_lanes(int[], int, text[], int) is
 -- If every promising queue was held, by a peer's statement that locks all of them for a moment for instance, look again shortly.
 create or replace function "${schema}".pgworker_claim(
   worker_id text, task_ids int[], wanted int, forbidden text[] default null, runs int[] default null,
-  floor_priority int default null, floor_run_at timestamptz default null, wide boolean default false
+  floor_priority int default null, floor_run_at timestamptz default null, wide boolean default false, most_bytes bigint default null
 ) returns table (
   id bigint, queue_name text, task_id int, payload json, priority smallint, run_at timestamptz, attempts smallint,
   max_attempts smallint, last_error text, created_at timestamptz, updated_at timestamptz, key text, revision int, flags jsonb,
-  address tid
+  address tid, locked_at timestamptz
 )
 language plpgsql volatile rows 100
 set plan_cache_mode = force_generic_plan set enable_seqscan = off set enable_bitmapscan = off set enable_sort = off
@@ -1421,12 +1439,18 @@ declare
   taken tid[];
   taken_queues int[];
   taken_places bigint[];
+  taken_sizes int[];
+  stored_bytes bigint;
+  fitting tid[];
   lanes int[];
+  claimed_at timestamptz;
 begin
   if wanted is null or wanted < 1 or coalesce(cardinality(task_ids), 0) = 0 then return; end if;
   if cardinality(forbidden) = 0 then forbidden := null; end if;
   for attempt in 1..5 loop
     taken := '{}';
+    taken_queues := null;
+    stored_bytes := 0;
     run_queues := null;
     share := 0;
     select l.queues, l.complete into queues, complete from "${schema}".pgworker_lanes(
@@ -1502,7 +1526,7 @@ begin
         for update of q skip locked)
       select array_agg(h.queue_id) into lanes from held h;
       with mine as materialized (
-        select j.ctid as tid, r.queue_id, r.place
+        select j.ctid as tid, r.queue_id, r.place, pg_column_size(j.payload) as size
         from (
           select r.queue_id, r.tid, r.place
           from unnest(run_queues, run_tids, run_places) with ordinality r(queue_id, tid, place, number)
@@ -1512,11 +1536,11 @@ begin
           and j.is_available and j.run_at <= now() and j.task_id = any(task_ids)
           and (forbidden is null or j.flags is null or not j.flags ?| forbidden)
         for update of j skip locked)
-      select coalesce(array_agg(m.tid), '{}'), array_agg(m.queue_id), array_agg(m.place),
+      select coalesce(array_agg(m.tid), '{}'), array_agg(m.queue_id), array_agg(m.place), coalesce(sum(m.size), 0),
           least(share, (
             select count(*) from unnest(run_queues) r(queue_id)
             where case when r.queue_id in (select l.id from unnest(lanes) l(id)) then true end))
-        into taken, taken_queues, taken_places, asked
+        into taken, taken_queues, taken_places, stored_bytes, asked
         from mine m;
       if cardinality(taken) < asked then
         select coalesce(array_agg(m.tid), '{}'), array_agg(m.queue_id) into taken, taken_queues
@@ -1524,10 +1548,6 @@ begin
             select m.tid, m.queue_id, m.place, row_number() over (partition by m.queue_id order by m.place) as nth
             from unnest(taken, taken_queues, taken_places) m(tid, queue_id, place)) m
           where m.place = m.nth;
-      end if;
-      if taken <> '{}' then
-        update "${schema}"._private_job_queues q set locked_at = now(), locked_by = worker_id
-          where q.id = any(array(select distinct t.id from unnest(taken_queues) t(id)));
       end if;
     end if;
 
@@ -1548,25 +1568,37 @@ begin
             order by j.priority, j.run_at, j.id limit 1) end)
         from level l where l.p is not null),
       plain as materialized (
-        select f.tid
+        select f.tid, f.size
         from level l
         cross join lateral (
-          select j.ctid as tid from "${schema}"._private_jobs j
+          select j.ctid as tid, pg_column_size(j.payload) as size from "${schema}"._private_jobs j
           where j.is_available and j.job_queue_id is null and j.priority = l.p and j.run_at <= now() and j.task_id = any(task_ids)
             and j.run_at >= case when l.p = floor_priority then floor_run_at else '-infinity' end
             and (forbidden is null or j.flags is null or not j.flags ?| forbidden)
           order by j.run_at, j.id limit wanted for update skip locked) f
         limit wanted - cardinality(taken))
-      select taken || coalesce(array_agg(p.tid), '{}') into taken from plain p;
+      select taken || coalesce(array_agg(p.tid), '{}'), stored_bytes + coalesce(sum(p.size), 0) into taken, stored_bytes
+        from plain p;
     end if;
 
     exit when taken <> '{}' or share = 0;
     perform pg_sleep(0.002);
   end loop;
 
+  if stored_bytes > most_bytes / 255 then
+    fitting := "${schema}".pgworker_fitting(taken, stored_bytes, most_bytes);
+    taken_queues := array(select t.queue_id from unnest(taken, taken_queues) t(tid, queue_id) where t.tid = any(fitting));
+    taken := fitting;
+  end if;
+  -- Later than any claim before, of whose write nothing is to be mistaken for this one's.
+  claimed_at := clock_timestamp();
+  if taken_queues is not null then
+    update "${schema}"._private_job_queues q set locked_at = claimed_at, locked_by = worker_id
+      where q.id = any(array(select distinct t.id from unnest(taken_queues) t(id) where t.id is not null));
+  end if;
   return query
     with claimed as (
-      update "${schema}"._private_jobs j set attempts = j.attempts + 1, locked_at = now(), locked_by = worker_id
+      update "${schema}"._private_jobs j set attempts = j.attempts + 1, locked_at = claimed_at, locked_by = worker_id
       where j.ctid = any(taken)
       returning j.id, j.job_queue_id, j.task_id, j.payload, j.priority, j.run_at, j.attempts, j.max_attempts,
         j.last_error, j.created_at, j.updated_at, j.key, j.revision, j.flags, j.ctid as address)
@@ -1575,51 +1607,57 @@ begin
           (select q.queue_name from "${schema}"._private_job_queues q where q.id = c.job_queue_id)
         end,
         c.task_id, c.payload, c.priority, c.run_at, c.attempts, c.max_attempts, c.last_error, c.created_at, c.updated_at, c.key,
-        c.revision, c.flags, c.address
+        c.revision, c.flags, c.address, claimed_at
       from claimed c
       order by c.priority, c.run_at, c.id;
 end
 $$;
-comment on function "${schema}".pgworker_claim(text, int[], int, text[], int[], int, timestamptz, boolean) is
+comment on function "${schema}".pgworker_claim(text, int[], int, text[], int[], int, timestamptz, boolean, bigint) is
   'Locks at most wanted due jobs of these tasks for the worker, counts the attempt and returns them in the order priority, run_at, '
   'id. Of a queue it takes the first job, or as many of the first as runs says at the place of that job''s task, and only while no '
   'worker has it locked; where that means few jobs of each queue, wide finds enough of them sooner. Jobs with a forbidden flag are '
   'passed over, and those without a queue that are of the floor''s priority but due before it: where nobody may vacuum, that spares '
-  'reading past what finished jobs left in the index. '
+  'reading past what finished jobs left in the index. Payloads take most_bytes at most, uncompressed, unless the first alone takes more. '
+  'The claim is known by its jobs'' ids and locked_at, which is the same for all of them. '
   'Waits for no lock, so a short answer does not prove that there is no more: ask again after a notification.';
 
 -- Half of the work of deleting jobs by their ids is to find and to lock them first, so that nobody who holds one is waited for.
 -- Hardly ever does anybody. A row that was moved, or whose place another one took, makes a difference to the ids.
-create or replace function "${schema}".pgworker_delete_at(worker_id text, job_ids bigint[], addresses tid[], out lanes int[])
-language plpgsql volatile set lock_timeout = '1ms' as $$
+create or replace function "${schema}".pgworker_delete_at(
+  worker_id text, job_ids bigint[], claims timestamptz[], addresses tid[], out lanes int[]
+) language plpgsql volatile set lock_timeout = '1ms' as $$
 declare
   gone bigint[];
+  gone_claims timestamptz[];
 begin
   with done as (
     delete from "${schema}"._private_jobs j where j.ctid = any(addresses) and j.locked_by = worker_id
-    returning j.id, j.job_queue_id)
-  select array_agg(d.id order by d.id), array_agg(d.job_queue_id order by d.id) into gone, lanes from done d;
-  if gone is distinct from job_ids then
+    returning j.id, j.job_queue_id, j.locked_at)
+  select array_agg(d.id order by d.id), array_agg(d.locked_at order by d.id), array_agg(d.job_queue_id order by d.id)
+    into gone, gone_claims, lanes
+    from done d;
+  if gone is distinct from job_ids or gone_claims is distinct from claims then
     raise lock_not_available;
   end if;
 exception when lock_not_available then
   lanes := null;
 end
 $$;
-comment on function "${schema}".pgworker_delete_at(text, bigint[], tid[]) is
-  'Deletes the jobs with these ids, in ascending order, if all of them lie at these addresses, are held by the worker and by nobody '
-  'else at the moment; returns the queue of each, null for one without. Otherwise it changes nothing and returns null.';
+comment on function "${schema}".pgworker_delete_at(text, bigint[], timestamptz[], tid[]) is
+  'Deletes the jobs with these ids, in ascending order, if all of them lie at these addresses, are held by these claims of the worker '
+  'and by nobody else at the moment; returns the queue of each, null for one without. Otherwise it changes nothing and returns null.';
 
 -- A queue that goes on keeps its row as it is, but for a lock that grows old: peers release those of four hours.
 -- Waits only for queue rows, which others lock for the moment of one statement and without waiting while they do.
 -- The next jobs of a queue are taken without a gap: one that somebody holds for the moment ends the run before it.
 create or replace function "${schema}".pgworker_complete(
-  worker_id text, job_ids bigint[], task_ids int[], wanted int, forbidden text[] default null, aheads int[] default null,
-  going_on bigint[] default null, addresses tid[] default null
+  worker_id text, job_ids bigint[], claims timestamptz[], task_ids int[], wanted int, forbidden text[] default null,
+  aheads int[] default null, going_on bigint[] default null, addresses tid[] default null, renewals timestamptz[] default null,
+  most_bytes bigint default null
 ) returns table (
   outcome text, id bigint, queue_name text, task_id int, payload json, priority smallint, run_at timestamptz, attempts smallint,
   max_attempts smallint, last_error text, created_at timestamptz, updated_at timestamptz, key text, revision int, flags jsonb,
-  address tid
+  address tid, locked_at timestamptz
 )
 language plpgsql volatile rows 10
 set plan_cache_mode = force_generic_plan set enable_seqscan = off set enable_bitmapscan = off set enable_sort = off
@@ -1638,6 +1676,7 @@ declare
   freed int[];
   head tid;
   mine boolean;
+  claimed_at constant timestamptz := clock_timestamp();
 begin
   if cardinality(forbidden) = 0 then forbidden := null; end if;
   if coalesce(wanted, 0) < 1 or coalesce(cardinality(task_ids), 0) = 0 then wanted := 0; end if;
@@ -1646,7 +1685,7 @@ begin
     delete from "${schema}"._private_jobs j
       where j.ctid = (
         select h.ctid from "${schema}"._private_jobs h
-        where h.id = job_ids[1] and h.locked_by = worker_id
+        where h.id = job_ids[1] and h.locked_by = worker_id and (h.locked_at = claims[1] or h.locked_at = renewals[1])
         for update skip locked)
       returning j.job_queue_id into lane;
     if found then gone := job_ids; end if;
@@ -1663,7 +1702,7 @@ begin
     end if;
   else
     if addresses is not null then
-      gone_lanes := "${schema}".pgworker_delete_at(worker_id, job_ids, addresses);
+      gone_lanes := "${schema}".pgworker_delete_at(worker_id, job_ids, claims, addresses);
     end if;
     if gone_lanes is not null then
       gone := job_ids;
@@ -1679,8 +1718,9 @@ begin
     else
       with held as materialized (
         select h.ctid as tid, h.id, h.job_queue_id, coalesce(g.ahead, 1) as ahead
-        from unnest(job_ids, aheads) g(id, ahead)
+        from unnest(job_ids, aheads, claims, renewals) g(id, ahead, claim, renewal)
         join "${schema}"._private_jobs h on h.id = g.id and h.locked_by = worker_id
+          and (h.locked_at = g.claim or h.locked_at = g.renewal)
         for update of h skip locked),
       done as (
         delete from "${schema}"._private_jobs j where j.ctid = any(array(select h.tid from held h)) returning j.id),
@@ -1721,7 +1761,7 @@ begin
         where j.is_available and j.job_queue_id is not null and j.job_queue_id = lanes[1]
         order by j.priority, j.run_at, j.id limit 1;
       if mine then
-        update "${schema}"._private_jobs j set attempts = j.attempts + 1, locked_at = now(), locked_by = worker_id
+        update "${schema}"._private_jobs j set attempts = j.attempts + 1, locked_at = claimed_at, locked_by = worker_id
           where j.ctid = (
             select h.ctid from "${schema}"._private_jobs h where h.ctid = head and h.is_available for update skip locked)
           returning j.job_queue_id, j.id, j.task_id, j.payload, j.priority, j.run_at, j.attempts, j.max_attempts, j.last_error,
@@ -1730,6 +1770,7 @@ begin
             revision, flags, address;
         if found then
           outcome := 'claimed';
+          locked_at := claimed_at;
           going := array[lane];
           return next;
         end if;
@@ -1737,6 +1778,7 @@ begin
     end if;
     if going is null and wanted > 0 and (cardinality(job_ids) > 1 or amounts[1] > 1 or mine is false) then
       outcome := 'claimed';
+      locked_at := claimed_at;
       for lane, id, queue_name, task_id, payload, priority, run_at, attempts, max_attempts, last_error, created_at, updated_at, key,
           revision, flags, address in
         with head as materialized (
@@ -1744,17 +1786,18 @@ begin
           from "${schema}".pgworker_heads(lanes, amounts, task_ids, forbidden) f
           order by f.priority, f.run_at, f.id limit wanted),
         locked as materialized (
-          select h.ctid as tid, f.queue_id, f.place
+          select h.ctid as tid, f.queue_id, f.place, pg_column_size(h.payload) as size
           from head f
           join "${schema}"._private_jobs h on h.ctid = f.tid and h.is_available
           for update of h skip locked),
         gapless as (
-          select l.tid from (
-            select l.tid, l.place, row_number() over (partition by l.queue_id order by l.place) as number from locked l) l
+          select l.tid, l.size from (
+            select l.tid, l.place, l.size, row_number() over (partition by l.queue_id order by l.place) as number from locked l) l
           where l.place = l.number),
         claimed as (
-          update "${schema}"._private_jobs j set attempts = j.attempts + 1, locked_at = now(), locked_by = worker_id
-          where j.ctid = any(array(select g.tid from gapless g))
+          update "${schema}"._private_jobs j set attempts = j.attempts + 1, locked_at = claimed_at, locked_by = worker_id
+          where j.ctid = any((
+            select "${schema}".pgworker_fitting(array_agg(g.tid), sum(g.size), most_bytes) from gapless g)::tid[])
           returning j.id, j.job_queue_id, j.task_id, j.payload, j.priority, j.run_at, j.attempts, j.max_attempts,
             j.last_error, j.created_at, j.updated_at, j.key, j.revision, j.flags, j.ctid as address)
         select c.job_queue_id, c.id, (select q.queue_name from "${schema}"._private_job_queues q where q.id = c.job_queue_id),
@@ -1770,7 +1813,7 @@ begin
     going := going || kept;
     if aging or cardinality(lanes) > 1 or coalesce(lanes[1] <> all(going), true) then
       update "${schema}"._private_job_queues q set
-          locked_at = case when q.id = any(going) then now() end,
+          locked_at = case when q.id = any(going) then claimed_at end,
           locked_by = case when q.id = any(going) then worker_id end
         where q.id = any(lanes)
           and (going is null or q.id <> all(going) or q.locked_at < now() - interval '10 minutes');
@@ -1783,34 +1826,41 @@ begin
 
   if coalesce(cardinality(gone), 0) < cardinality(job_ids) then
     return query
-      select case when h.id is null then 'lost' else 'busy' end, given.id, null::text, null::int, null::json, null::smallint,
-        null::timestamptz, null::smallint, null::smallint, null::text, null::timestamptz, null::timestamptz, null::text, null::int,
-        null::jsonb, null::tid
-      from unnest(job_ids) given(id)
-      left join "${schema}"._private_jobs h on h.id = given.id and h.locked_by = worker_id
+      select
+        case
+          when h.id is null then 'gone'
+          when h.locked_by = worker_id and (h.locked_at = given.claim or h.locked_at = given.renewal) then 'busy'
+          else 'lost'
+        end,
+        given.id, null::text, null::int, null::json, null::smallint, null::timestamptz, null::smallint, null::smallint, null::text,
+        null::timestamptz, null::timestamptz, null::text, null::int, null::jsonb, null::tid, null::timestamptz
+      from unnest(job_ids, claims, renewals) given(id, claim, renewal)
+      left join "${schema}"._private_jobs h on h.id = given.id
       where gone is null or given.id <> all(gone);
   end if;
 end
 $$;
-comment on function "${schema}".pgworker_complete(text, bigint[], int[], int, text[], int[], bigint[], tid[]) is
-  'Deletes the given jobs as far as the worker still holds them. For a queue whose job has ended it claims the next due jobs (outcome '
+comment on function "${schema}".pgworker_complete(
+    text, bigint[], timestamptz[], int[], int, text[], int[], bigint[], tid[], timestamptz[], bigint) is
+  'Deletes the given jobs as far as the worker still holds them by the claims given, each a locked_at, or by their renewals. For a queue whose job has ended it claims the next due jobs (outcome '
   '"claimed"): as many as aheads says at the place of that job, one unless given, and at most wanted in all. It frees queues that do '
   'not go on, waking workers for what is due there; those of the jobs in going_on do, because the worker has more of their jobs. The '
   'addresses of the claims make it faster, if the ids ascend. A job it could not delete is returned as "busy" (somebody '
-  'holds the row for a moment: call again) or "lost" (no longer this worker''s).';
+  'holds the row for a moment: call again), "lost" (no longer this claim''s) or "gone" (there is no such job).';
 
 -- A job whose key is gone was superseded or removed while it ran: whatever the action says, it must not run again. The exception
 -- is a superseded batch of which some items failed: they are in no other job, so it goes on without its key.
 create or replace function "${schema}".pgworker_release(
-  worker_id text, job_ids bigint[], actions text[], delays float8[], run_ats timestamptz[], errors text[], keys text[],
-  attempts int[], payloads text[], going_on bigint[] default null
+  worker_id text, job_ids bigint[], claims timestamptz[], actions text[], delays float8[], run_ats timestamptz[], errors text[],
+  keys text[], attempts int[], payloads text[], going_on bigint[] default null, renewals timestamptz[] default null
 ) returns table (id bigint, outcome text)
-language plpgsql volatile rows 1
+language plpgsql volatile rows 10
 set plan_cache_mode = force_generic_plan set enable_seqscan = off set enable_bitmapscan = off set enable_sort = off
 set enable_hashjoin = off set enable_mergejoin = off set jit = off as $$
 #variable_conflict use_column
 declare
   written bigint[];
+  outcomes text[];
   lanes int[];
   kept int[];
   ready bigint;
@@ -1823,24 +1873,29 @@ begin
       "${schema}".pgworker_retired(h.key, h.attempts, h.max_attempts, h.last_error) as told,
       g.key is not null and h.key is distinct from g.key as key_gone,
       g.payload is not null and h.last_error is distinct from 'Removed by its key while running' as has_rest
-    from unnest(job_ids, actions, delays, run_ats, errors, keys, attempts, payloads)
-      g(id, action, delay, at, error, key, attempts, payload)
+    from unnest(job_ids, claims, renewals, actions, delays, run_ats, errors, keys, attempts, payloads)
+      g(id, claim, renewal, action, delay, at, error, key, attempts, payload)
     join "${schema}"._private_jobs h on h.id = g.id and h.locked_by = worker_id
+      and (h.locked_at = g.claim or h.locked_at = g.renewal)
     for update of h skip locked),
   decided as (
-    select m.*, m.action = 'fail' or ((m.told or m.key_gone) and not m.has_rest) as over from mine m),
+    select m.*, (m.told or m.key_gone) and not m.has_rest as ended from mine m),
   put as (
     update "${schema}"._private_jobs j set
       attempts = case
-        when m.over then j.max_attempts
-        when m.action = 'back' then greatest(0, m.attempts - 1)
+        when m.ended then j.max_attempts
+        when m.action = 'back' then least(m.attempts, greatest(0, m.attempts - 1))
+        when m.action = 'fail' then greatest(1, m.attempts)
         else m.attempts
       end,
+      -- What the worker's own limit ends reads "3 of 3": attempts are counted, never made up.
+      max_attempts = case when m.action = 'fail' and not m.ended then greatest(1, m.attempts) else j.max_attempts end,
       run_at = case
-        when m.over then j.run_at
+        when m.ended or m.action = 'fail' then j.run_at
         when m.at is not null then m.at
-        when m.delay is not null then now() + m.delay * interval '1 second'
-        when m.action = 'retry' then greatest(now(), j.run_at) + exp(least(m.attempts, 10)) * interval '1 second'
+        when m.delay is not null then clock_timestamp() + m.delay * interval '1 second'
+        when m.action = 'retry' then
+          greatest(now(), j.run_at) + exp(greatest(0, least(m.attempts, 10))::float8) * interval '1 second'
         else j.run_at
       end,
       last_error = case
@@ -1854,10 +1909,16 @@ begin
       updated_at = now()
     from decided m
     where j.ctid = m.tid
-    returning j.id, j.job_queue_id, j.is_available and j.run_at <= now() as due)
-  select array_agg(p.id), array_agg(distinct p.job_queue_id) filter (where p.job_queue_id is not null),
+    returning j.id, j.job_queue_id, j.is_available and j.run_at <= clock_timestamp() as due,
+      case
+        when m.ended then 'superseded'
+        when not j.is_available then 'failed'
+        when m.action = 'back' then 'back'
+        else 'retried'
+      end as outcome)
+  select array_agg(p.id), array_agg(p.outcome), array_agg(distinct p.job_queue_id) filter (where p.job_queue_id is not null),
       array_agg(p.job_queue_id) filter (where p.id = any(going_on)), count(*) filter (where p.due and p.job_queue_id is null)
-    into written, lanes, kept, ready
+    into written, outcomes, lanes, kept, ready
     from put p;
   if cardinality(written) < cardinality(job_ids) then
     kept := kept || array(
@@ -1869,32 +1930,126 @@ begin
   end if;
   perform "${schema}".pgworker_wake(ready + "${schema}".pgworker_free_queues(lanes, array[worker_id]));
 
+  return query select w.id, w.outcome from unnest(written, outcomes) w(id, outcome);
   if coalesce(cardinality(written), 0) < cardinality(job_ids) then
     return query
-      select given.id, case when h.id is null then 'lost' else 'busy' end
-      from unnest(job_ids) given(id)
-      left join "${schema}"._private_jobs h on h.id = given.id and h.locked_by = worker_id
+      select given.id,
+        case
+          when h.id is null then 'gone'
+          when h.locked_by = worker_id and (h.locked_at = given.claim or h.locked_at = given.renewal) then 'busy'
+          else 'lost'
+        end
+      from unnest(job_ids, claims, renewals) given(id, claim, renewal)
+      left join "${schema}"._private_jobs h on h.id = given.id
       where written is null or given.id <> all(written);
   end if;
 end
 $$;
 comment on function "${schema}".pgworker_release(
-    text, bigint[], text[], float8[], timestamptz[], text[], text[], int[], text[], bigint[]) is
-  'Unlocks jobs that did not succeed, as far as the worker still holds them, with their queues but for those of the jobs in going_on, '
-  'and wakes workers for what is due then. Actions: "retry" at the given time, after the delay in seconds or after the usual '
-  'back-off, "fail" for good, "back" '
+    text, bigint[], timestamptz[], text[], float8[], timestamptz[], text[], text[], int[], text[], bigint[], timestamptz[]) is
+  'Unlocks jobs that did not succeed, as far as the worker still holds them by the claims given, each a locked_at, or by their '
+  'renewals, with their queues but for those of the jobs in going_on, and wakes workers for what is due then. Actions: "retry" at the '
+  'given time, after the delay in seconds or after the usual back-off, "fail" for good, with the attempts made as their limit, "back" '
   'without having cost an attempt. Keys and attempts are those the jobs had when claimed; errors and payloads replace the stored '
-  'ones where not null. Returns only jobs it did not write: "busy" (call again) or "lost" (no longer this worker''s).';
+  'ones where not null. Returns what became of each: "retried", "failed", "back", "superseded" (it lost its key while it ran and never '
+  'runs again); and where nothing was written "busy" (somebody holds the row for a moment: call again), "lost" (no longer this '
+  'claim''s) or "gone" (there is no such job).';
 
-create or replace function "${schema}".pgworker_free(worker_id text, queue_names text[]) returns void
-language plpgsql volatile as $$
+create or replace function "${schema}".pgworker_free(worker_id text, queue_names text[], locked_ats timestamptz[] default null)
+returns void language plpgsql volatile as $$
 begin
   perform "${schema}".pgworker_wake("${schema}".pgworker_free_queues(
-    array(select q.id from "${schema}"._private_job_queues q where q.queue_name = any(queue_names)), array[worker_id]));
+    array(
+      select q.id
+      from unnest(queue_names, locked_ats) given(name, locked_at)
+      join "${schema}"._private_job_queues q on q.queue_name = given.name
+      where locked_ats is null or q.locked_at = given.locked_at
+      order by q.id for update of q),
+    array[worker_id]));
 end
 $$;
-comment on function "${schema}".pgworker_free(text, text[]) is
-  'Unlocks queues that the worker holds without a job of them, and wakes workers for what is due there.';
+comment on function "${schema}".pgworker_free(text, text[], timestamptz[]) is
+  'Unlocks queues that the worker holds without a job of them, if they are locked since the given times, where any are given, and wakes '
+  'workers for what is due there.';
+
+-- The worker names the time beforehand: if the answer is lost, it knows that the lock has either the one time or the other.
+create or replace function "${schema}".pgworker_renew(
+  worker_id text, job_ids bigint[], claims timestamptz[], renewals timestamptz[]
+) returns setof bigint
+language plpgsql volatile
+set plan_cache_mode = force_generic_plan set enable_seqscan = off set enable_bitmapscan = off set enable_sort = off
+set enable_hashjoin = off set enable_mergejoin = off set jit = off as $$
+begin
+  return query
+    with held as materialized (
+      select h.ctid as tid, h.job_queue_id, g.renewal
+      from unnest(job_ids, claims, renewals) g(id, claim, renewal)
+      join "${schema}"._private_jobs h on h.id = g.id and h.locked_by = worker_id
+        and (h.locked_at = g.claim or h.locked_at = g.renewal)
+      for update of h skip locked),
+    renewed as (
+      update "${schema}"._private_jobs j set locked_at = h.renewal
+      from held h
+      where j.ctid = h.tid
+      returning j.id),
+    lane as (
+      update "${schema}"._private_job_queues q set locked_at = h.renewal
+      from held h
+      where q.id = h.job_queue_id and q.locked_by = worker_id and q.locked_at < h.renewal)
+    select r.id from renewed r;
+end
+$$;
+comment on function "${schema}".pgworker_renew(text, bigint[], timestamptz[], timestamptz[]) is
+  'Renews the locks by which the worker holds these jobs, and those of their queues: other workers release locks of four hours. Returns '
+  'the ids of the jobs whose locks have the given time then.';
+
+-- Reads a bounded number of entries: of many due jobs of foreign tasks in front it says nothing.
+create or replace function "${schema}".pgworker_waits(task_ids int[], forbidden text[], longer_than interval) returns boolean
+language plpgsql volatile
+set plan_cache_mode = force_generic_plan set enable_seqscan = off set enable_bitmapscan = off set enable_sort = off
+set enable_hashjoin = off set enable_mergejoin = off set jit = off as $$
+declare
+  depth constant int := 1000;
+  since constant timestamptz := now() - longer_than;
+begin
+  if cardinality(forbidden) = 0 then forbidden := null; end if;
+  if exists (
+    with recursive level(p, n) as (
+      (select j.priority, 1 from "${schema}"._private_jobs j
+        where j.is_available and j.job_queue_id is null
+        order by j.priority, j.run_at, j.id limit 1)
+      union all
+      select (
+          select j.priority from "${schema}"._private_jobs j
+          where j.is_available and j.job_queue_id is null and j.priority > l.p
+          order by j.priority, j.run_at, j.id limit 1),
+        l.n + 1
+      from level l where l.p is not null and l.n < depth)
+    select from (
+      select j.task_id, j.flags
+      from level l
+      cross join lateral (
+        select j.task_id, j.flags from "${schema}"._private_jobs j
+        where j.is_available and j.job_queue_id is null and j.priority = l.p and j.run_at <= since
+        order by j.run_at, j.id limit depth) j
+      limit depth) j
+    where j.task_id = any(task_ids) and (forbidden is null or j.flags is null or not j.flags ?| forbidden))
+  then
+    return true;
+  end if;
+  return exists (
+    select from "${schema}".pgworker_heads(
+      array(
+        select q.id
+        from "${schema}".pgworker_lanes(task_ids, 10, forbidden, depth) l
+        join "${schema}"._private_job_queues q on q.id = any(l.queues) and q.locked_at is null),
+      null, task_ids, forbidden) h
+    where h.run_at <= since);
+end
+$$;
+comment on function "${schema}".pgworker_waits(int[], text[], interval) is
+  'Whether a job that a worker with these tasks and forbidden flags may run, in no queue or in a free one, has been due for longer than '
+  'that. Locks nothing.';
 
 -- Reads a bounded number of entries for each priority: if the first future jobs are all of other tasks, it answers with the time of
 -- the last of these, which is early but never late.
@@ -1927,7 +2082,7 @@ begin
       where j.is_available and j.job_queue_id is not null and j.priority > l.p
       order by j.priority, j.run_at, j.id limit 1)
     from queued l where l.p is not null)
-  select min(n.run_at) into due from (
+  select min(n.run_at) filter (where isfinite(n.run_at)) into due from (
     select coalesce((array_agg(f.run_at) filter (where f.mine))[1], case when count(*) = depth then max(f.run_at) end) as run_at
     from plain l
     cross join lateral (

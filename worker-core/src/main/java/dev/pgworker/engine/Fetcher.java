@@ -1,0 +1,230 @@
+package dev.pgworker.engine;
+
+import java.sql.SQLException;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.Collection;
+import java.util.List;
+import java.util.Set;
+import java.util.function.Supplier;
+
+import org.jspecify.annotations.Nullable;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+import dev.pgworker.event.WorkerEvent;
+import dev.pgworker.event.WorkerEvents;
+import dev.pgworker.lifecycle.DatabaseFailure;
+import dev.pgworker.store.JobStore;
+import dev.pgworker.store.JobStore.ClaimRequest;
+import dev.pgworker.store.JobStore.Claimed;
+import dev.pgworker.store.JobStore.Unreadable;
+
+/**
+ * Claims jobs and hands them to the executor.
+ *
+ * <p>A job whose row cannot be read, because it does not fit into memory for instance, must not keep others from being
+ * claimed. After a claim that fails so, jobs are claimed one by one for a while, so that it shows which one it is; that one
+ * fails with the reason.
+ *
+ * <p>Owned by one thread, but for {@link #cancel}.
+ */
+public final class Fetcher {
+
+    private static final Logger log = LoggerFactory.getLogger(Fetcher.class);
+
+    /** The length of a payload of which a claim may have had too many. */
+    private static final int LARGE = 10_000;
+
+    /** So many claims of one job each follow one that could not be read. */
+    private static final int CAREFUL_CLAIMS = 64;
+
+    private final String workerId;
+    private final JobStore store;
+    private final Set<String> identifiers;
+    private final LocalQueue localQueue;
+    private final ClaimAudit audit;
+    private final JobExecutor executor;
+    private final Continuations continuations;
+    private final CurrentFlags flags;
+    private final ClaimFloor floor;
+    private final WorkerEvents events;
+    private final ClaimBreadth breadth = new ClaimBreadth();
+
+    /** Written by the owner, read by any thread. */
+    private volatile JobStore.Tasks tasks = JobStore.Tasks.NONE;
+
+    private int carefulClaims;
+
+    /** Why the payload of the next job is not to be read; null if it is. */
+    private @Nullable Throwable unreadable;
+
+    /** Creates a fetcher of jobs of the tasks with these identifiers. */
+    public Fetcher(
+            String workerId,
+            JobStore store,
+            Set<String> identifiers,
+            LocalQueue localQueue,
+            ClaimAudit audit,
+            JobExecutor executor,
+            Continuations continuations,
+            CurrentFlags flags,
+            ClaimFloor floor,
+            WorkerEvents events) {
+        this.workerId = workerId;
+        this.store = store;
+        this.identifiers = identifiers;
+        this.localQueue = localQueue;
+        this.audit = audit;
+        this.executor = executor;
+        this.continuations = continuations;
+        this.flags = flags;
+        this.floor = floor;
+        this.events = events;
+    }
+
+    /** Looks the ids of the tasks up: a clean-up may have deleted a task, and the next add gives it a new id. */
+    public void learnTasks() throws SQLException {
+        JobStore.Tasks learned = store.tasks(identifiers);
+        tasks = learned;
+        continuations.allow(learned);
+    }
+
+    JobStore.Tasks tasks() {
+        return tasks;
+    }
+
+    Set<String> identifiers() {
+        return identifiers;
+    }
+
+    /** Returns whether a job that this worker may run has been due for longer than that. May be called from any thread. */
+    public boolean jobsWait(Duration longerThan) throws SQLException {
+        return store.waits(tasks, forbiddenIfKnown(), longerThan);
+    }
+
+    private Collection<String> forbiddenIfKnown() {
+        try {
+            return flags.get();
+        } catch (ForbiddenFlagsException e) {
+            return List.of();
+        }
+    }
+
+    /** Gives back what has waited too long for a handler, and starts what could not be started before. */
+    public void tend() {
+        executor.giveBackExpired();
+        executor.startMissingRunners();
+    }
+
+    /**
+     * How a claim went.
+     *
+     * @param count how many jobs it brought
+     * @param mayHaveMore whether the database may hold more due jobs
+     */
+    public record Fetched(int count, boolean mayHaveMore) {}
+
+    /**
+     * Claims jobs.
+     *
+     * @param room how many there is room for, at least one
+     * @throws ForbiddenFlagsException if it is unknown which jobs may be claimed
+     */
+    public Fetched fetch(int room) throws SQLException {
+        Collection<String> forbidden = flags.get();
+        int wanted = carefulClaims > 0 ? 1 : room;
+        Throwable notToBeRead = unreadable;
+        ClaimRequest request = new ClaimRequest(
+                wanted,
+                localQueue.freeBytes(),
+                forbidden,
+                localQueue::runOf,
+                breadth.isWide(),
+                floor.current(),
+                notToBeRead == null);
+        publish(() -> new WorkerEvent.FetchStarted(workerId, wanted));
+        Claimed answer;
+        try {
+            answer = audit.during(() -> {
+                Claimed claimed = store.claim(tasks, request);
+                Claimed taken = notToBeRead == null ? claimed : allUnreadable(claimed, notToBeRead);
+                executor.submit(taken);
+                return taken;
+            });
+        } catch (SQLException | RuntimeException | Error e) {
+            becomeCareful(wanted, e);
+            publish(() -> new WorkerEvent.FetchFailed(workerId, asException(e)));
+            throw e;
+        }
+        carefulClaims = Math.max(0, carefulClaims - 1);
+        unreadable = null;
+        return noted(answer, wanted);
+    }
+
+    private Fetched noted(Claimed claimed, int wanted) {
+        int count = claimed.size();
+        publish(() -> count == 0 ? new WorkerEvent.FetchEmpty(workerId) : new WorkerEvent.JobsFetched(workerId, count));
+        breadth.claimed(claimed.jobs(), wanted);
+        boolean lookedAtAll = floor.claimed(claimed.jobs(), wanted);
+        return new Fetched(count, count >= wanted || !lookedAtAll || mayBeCut(claimed));
+    }
+
+    /** A claim of large payloads ends before it has as many jobs as it was to bring. */
+    private static boolean mayBeCut(Claimed claimed) {
+        return claimed.jobs().stream().anyMatch(job -> job.payload().length() > LARGE);
+    }
+
+    private static Claimed allUnreadable(Claimed claimed, Throwable why) {
+        List<Unreadable> jobs = new ArrayList<>(claimed.unreadable());
+        claimed.jobs().forEach(job -> jobs.add(new Unreadable(job, why)));
+        return new Claimed(List.of(), jobs);
+    }
+
+    private void becomeCareful(int wanted, Throwable e) {
+        DatabaseFailure kind = DatabaseFailure.of(e);
+        if (kind != DatabaseFailure.REFUSED && kind != DatabaseFailure.INTERNAL) {
+            return;
+        }
+        if (wanted > 1) {
+            carefulClaims = CAREFUL_CLAIMS;
+            log.warn("A claim failed; for a while jobs are claimed one by one", ErrorText.loggable(e));
+        } else if (kind == DatabaseFailure.INTERNAL) {
+            // The server has claimed it: the audit finds it.
+            audit.doubt(e);
+        } else if (e instanceof SQLException sql && isAboutData(sql)) {
+            unreadable = e;
+        }
+    }
+
+    /** Data exception, limit exceeded, internal error: what a server says about a row that it cannot send. */
+    private static boolean isAboutData(SQLException e) {
+        String state = e.getSQLState();
+        return state != null && (state.startsWith("22") || state.startsWith("54") || state.startsWith("XX"));
+    }
+
+    private static Exception asException(Throwable e) {
+        return e instanceof Exception exception ? exception : new IllegalStateException(e);
+    }
+
+    /** Ends a claim that is under way. Returns at once: the server may not answer. */
+    public void cancel() {
+        Thread thread = new Thread(
+                () -> {
+                    try {
+                        store.cancelClaim();
+                    } catch (SQLException e) {
+                        log.debug("The claim could not be cancelled", e);
+                    }
+                },
+                "worker-claim-cancel");
+        thread.setDaemon(true);
+        thread.start();
+    }
+
+    private void publish(Supplier<WorkerEvent> event) {
+        if (events.isWatched()) {
+            events.publish(event.get());
+        }
+    }
+}
