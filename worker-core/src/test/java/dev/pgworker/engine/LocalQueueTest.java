@@ -299,6 +299,9 @@ class LocalQueueTest {
     /** Lets a runner that has run a job, or an idle one, ask for the next. */
     private @Nullable Job next(@Nullable Job ended, long nanos) {
         Runner runner = ended == null ? idle.poll() : runners.remove(ended);
+        if (ended == null && runner != null) {
+            assertThat(queue.begin(runner)).isTrue();
+        }
         Job job = queue.next(runner == null ? new Runner() : runner, nanos);
         if (job != null) {
             runners.put(job, Objects.requireNonNull(runner));
