@@ -82,6 +82,9 @@ final class RunningWorker {
     /** What a busy machine may add to the steps of a stop. */
     private static final Duration STOP_MARGIN = Duration.ofSeconds(1);
 
+    /** How long a stop may wait for each of two answers to what the worker still holds. */
+    private static final Duration LAST_LOOK_LIMIT = Duration.ofMillis(700);
+
     /** How long a due job waits before a worker with free handlers says why. */
     private static final Duration STALL = Duration.ofSeconds(30);
 
@@ -361,6 +364,7 @@ final class RunningWorker {
         Duration left = Duration.ofNanos(stopBy - System.nanoTime())
                 .minus(LAST_STOP_LIMIT)
                 .minus(EVENTS_LIMIT)
+                .minus(LAST_LOOK_LIMIT.multipliedBy(2))
                 .minus(STOP_MARGIN);
         return left.compareTo(FLUSH_LIMIT) < 0 ? left : FLUSH_LIMIT;
     }
@@ -385,7 +389,7 @@ final class RunningWorker {
             log.warn("The stop was interrupted; jobs that are running stay locked until they are recovered");
         }
         // What may still be claimed, or was without anybody knowing, is taken from this worker when it shows no life.
-        if (!written || (audit.isInDoubt() && !audit.lookForTheLastTime())) {
+        if (!written || (audit.isInDoubt() && !audit.lookForTheLastTime(LAST_LOOK_LIMIT))) {
             heartbeat.stayRegistered();
         }
     }

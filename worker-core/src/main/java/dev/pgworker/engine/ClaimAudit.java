@@ -71,6 +71,9 @@ public final class ClaimAudit extends BackgroundService {
     /** How long a due job may wait for a free handler before that counts as a fault. */
     private static final Duration STALL = Duration.ofSeconds(30);
 
+    /** How long the database may take for a look at all jobs. */
+    private static final Duration LOOK_LIMIT = Duration.ofMinutes(1);
+
     private static final Duration STATEMENT_LIMIT = Duration.ofSeconds(65);
     private static final long RECHECK_NANOS = Duration.ofMillis(50).toNanos();
 
@@ -164,7 +167,8 @@ public final class ClaimAudit extends BackgroundService {
         try {
             return statement.run();
         } catch (Throwable e) {
-            if (DatabaseFailure.of(e) != DatabaseFailure.CONFLICT) {
+            DatabaseFailure kind = DatabaseFailure.of(e);
+            if (kind != DatabaseFailure.CONFLICT && kind != DatabaseFailure.CANCELLED) {
                 doubt();
             }
             throw e;
@@ -209,9 +213,9 @@ public final class ClaimAudit extends BackgroundService {
         doubt();
     }
 
-    /** Returns true if a statement has ended in an unknown way and no look has followed. */
+    /** Returns true if a statement has not ended, or has ended in an unknown way and no look has followed. */
     public boolean isInDoubt() {
-        return settledDoubts != doubts.get();
+        return settledDoubts != doubts.get() || !haveEnded(lastBegun());
     }
 
     /** Returns how many jobs this worker held without knowing it, or knew without running them, since its start. */
@@ -317,7 +321,7 @@ public final class ClaimAudit extends BackgroundService {
         Throwable why = unreadable;
         unreadable = null;
         try {
-            int found = giveBackUnknown(store.held(), store.heldQueues(), why);
+            int found = giveBackUnknown(store.held(LOOK_LIMIT), store.heldQueues(LOOK_LIMIT), why);
             if (found > 0) {
                 wake();
             }
@@ -408,15 +412,16 @@ public final class ClaimAudit extends BackgroundService {
     /**
      * Looks once on the calling thread, after the service has been stopped.
      *
+     * @param limit how long the database may take for each of two answers
      * @return false if a statement has not ended yet, or the database does not answer
      */
-    public boolean lookForTheLastTime() {
+    public boolean lookForTheLastTime(Duration limit) {
         try {
             if (!haveEnded(lastBegun())) {
                 return false;
             }
             long doubtsBefore = doubts.get();
-            giveBackUnknown(store.held(), store.heldQueues(), null);
+            giveBackUnknown(store.held(limit), store.heldQueues(limit), null);
             settledDoubts = doubtsBefore;
             return true;
         } catch (SQLException e) {

@@ -444,9 +444,13 @@ public final class JobStore {
     public record Held(
             Claim claim, @Nullable String key, @Nullable String queueName) {}
 
-    /** Reads which jobs this worker holds. Reads the whole table, and takes no lock. */
-    public List<Held> held() throws SQLException {
-        return call(HELD, (connection, statement) -> {
+    /**
+     * Reads which jobs this worker holds. Reads the whole table, and takes no lock.
+     *
+     * @param limit how long the database may take
+     */
+    public List<Held> held(Duration limit) throws SQLException {
+        return Connections.call(dataSource, schema.in(HELD), limit, (connection, statement) -> {
             statement.setString(1, workerId);
             List<Held> held = new ArrayList<>();
             try (ResultSet rows = statement.executeQuery()) {
@@ -509,9 +513,13 @@ public final class JobStore {
     /** A queue that the database says this worker has locked, and since when. */
     public record HeldQueue(String name, Instant lockedAt) {}
 
-    /** Reads which queues this worker has locked. Reads the whole table of queues, and takes no lock. */
-    public List<HeldQueue> heldQueues() throws SQLException {
-        return call(HELD_QUEUES, (connection, statement) -> {
+    /**
+     * Reads which queues this worker has locked. Reads the whole table of queues, and takes no lock.
+     *
+     * @param limit how long the database may take
+     */
+    public List<HeldQueue> heldQueues(Duration limit) throws SQLException {
+        return Connections.call(dataSource, schema.in(HELD_QUEUES), limit, (connection, statement) -> {
             statement.setString(1, workerId);
             List<HeldQueue> queues = new ArrayList<>();
             try (ResultSet rows = statement.executeQuery()) {

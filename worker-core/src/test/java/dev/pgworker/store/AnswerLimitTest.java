@@ -40,7 +40,7 @@ class AnswerLimitTest {
                     .satisfies(e -> assertThat(((SQLException) e).getSQLState()).startsWith("08"));
 
             other.rollback();
-            assertThat(store.heldQueues()).hasSizeLessThanOrEqualTo(1);
+            assertThat(store.heldQueues(Duration.ofSeconds(60))).hasSizeLessThanOrEqualTo(1);
             try (Connection connection = pool.getConnection()) {
                 assertThat(connection.getNetworkTimeout()).isZero();
             }
@@ -54,7 +54,7 @@ class AnswerLimitTest {
         try {
             one.getConnection().setNetworkTimeout(Runnable::run, 70_000);
 
-            new JobStore(one, db.schema(), "w", Duration.ofSeconds(60)).heldQueues();
+            new JobStore(one, db.schema(), "w", Duration.ofSeconds(60)).heldQueues(Duration.ofSeconds(60));
 
             assertThat(one.getConnection().getNetworkTimeout()).isEqualTo(70_000);
         } finally {
