@@ -8,16 +8,10 @@ import java.sql.SQLException;
 import java.sql.Savepoint;
 import java.sql.Types;
 import java.time.Instant;
-import java.time.ZoneOffset;
-import java.time.format.DateTimeFormatter;
-import java.time.format.DateTimeFormatterBuilder;
-import java.time.format.SignStyle;
-import java.time.temporal.ChronoField;
 import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.Iterator;
 import java.util.List;
-import java.util.Locale;
 import java.util.Map;
 import java.util.Objects;
 import java.util.SortedMap;
@@ -357,7 +351,7 @@ final class BulkAdd {
     }
 
     private static @Nullable Array runAts(Connection connection, List<Row> rows) throws SQLException {
-        Function<Row, @Nullable String> value = r -> text(r.spec.runAt());
+        Function<Row, @Nullable String> value = r -> Timestamps.text(r.spec.runAt());
         return array(connection, "timestamptz", rows, new @Nullable String[rows.size()], value);
     }
 
@@ -389,21 +383,6 @@ final class BulkAdd {
             any |= values[i] != null;
         }
         return any ? connection.createArrayOf(type, values) : null;
-    }
-
-    /** Years beyond 9999 have no sign in PostgreSQL, and those before 1 are counted from Christ's birth. */
-    private static final DateTimeFormatter TIMESTAMP = new DateTimeFormatterBuilder()
-            .appendValue(ChronoField.YEAR_OF_ERA, 4, 6, SignStyle.NEVER)
-            .appendPattern("-MM-dd HH:mm:ss.SSSSSS'Z'")
-            .toFormatter(Locale.ROOT)
-            .withZone(ZoneOffset.UTC);
-
-    private static @Nullable String text(@Nullable Instant runAt) {
-        if (runAt == null) {
-            return null;
-        }
-        Instant stored = JobRows.stored(runAt);
-        return TIMESTAMP.format(stored) + (stored.atOffset(ZoneOffset.UTC).getYear() < 1 ? " BC" : "");
     }
 
     private static final String ANALYZE = "analyze (skip_locked) {schema}._private_jobs";
