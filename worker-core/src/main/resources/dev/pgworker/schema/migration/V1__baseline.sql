@@ -405,17 +405,16 @@ comment on function "${schema}".pgworker_due_queues(int[]) is 'How many of the g
 create or replace function "${schema}".pgworker_free_queues(queue_ids int[], worker_ids text[]) returns bigint
 language plpgsql volatile as $$
 declare
+  lane int;
   freed int[];
 begin
-  if queue_ids is null then return 0; end if;
-  perform from "${schema}"._private_job_queues q
-    where q.id = any(queue_ids) and q.locked_by = any(worker_ids)
-    order by q.id for update;
-  with free as (
+  for lane in select distinct given.id from unnest(queue_ids) given(id) order by given.id loop
     update "${schema}"._private_job_queues q set locked_at = null, locked_by = null
-    where q.id = any(queue_ids) and q.locked_by = any(worker_ids)
-    returning q.id)
-  select array_agg(free.id) into freed from free;
+      where q.id = lane and q.locked_by = any(worker_ids);
+    if found then
+      freed := freed || lane;
+    end if;
+  end loop;
   return "${schema}".pgworker_due_queues(freed);
 end
 $$;
@@ -962,6 +961,9 @@ $$;
 comment on function "${schema}".pgworker_held_by(text[]) is
   'The jobs that the given workers hold, and the queues that they hold without a job of them.';
 
+-- Rows known by id are looked up, and changed, one by one here and below: a join over many ids becomes one over the whole table where
+-- the statistics mislead. So do the settings of these functions keep each look-up at an index.
+--
 -- A queue is freed with the last job of it that its worker held. The jobs are changed already, so those that the workers hold still are
 -- the ones that were passed over.
 create or replace function "${schema}".pgworker_free_queues_of(
@@ -976,8 +978,11 @@ begin
       union
       select unnest(idle_queues)
       except
-      select j.job_queue_id from unnest(job_ids) g(id) join "${schema}"._private_jobs j on j.id = g.id
-      where j.job_queue_id is not null and j.locked_by = any(worker_ids)),
+      select j.job_queue_id
+      from unnest(job_ids) g(id)
+      cross join lateral (
+        select h.job_queue_id from "${schema}"._private_jobs h where h.id = g.id and h.locked_by = any(worker_ids) offset 0) j
+      where j.job_queue_id is not null),
     worker_ids);
 end
 $$;
@@ -991,16 +996,14 @@ language plpgsql volatile
 set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off set jit = off as $$
 declare
   held record;
-  unlocked bigint[];
+  unlocked bigint;
+  queue int;
+  available boolean;
   queues int[];
-  ready bigint;
+  ready bigint := 0;
 begin
   select * into held from "${schema}".pgworker_held_by(force_unlock_workers.worker_ids);
-  select array_agg(l.id) into unlocked from (
-    select j.id from unnest(held.job_ids) g(id) join "${schema}"._private_jobs j on j.id = g.id
-    where j.locked_by = any(worker_ids)
-    order by j.id for update of j) l;
-  with free as (
+  for unlocked in select g.id from unnest(held.job_ids) g(id) order by g.id loop
     update "${schema}"._private_jobs j set
         locked_at = null,
         locked_by = null,
@@ -1009,11 +1012,13 @@ begin
           else j.last_error
         end,
         updated_at = now()
-      from unnest(unlocked) u(id)
-      where j.id = u.id
-      returning j.job_queue_id, j.is_available)
-  select array_agg(distinct f.job_queue_id) filter (where f.job_queue_id is not null), count(*) filter (where f.is_available)
-    into queues, ready from free f;
+      where j.id = unlocked and j.locked_by = any(worker_ids)
+      returning j.job_queue_id, j.is_available into queue, available;
+    if found then
+      queues := queues || queue;
+      ready := ready + available::int;
+    end if;
+  end loop;
   perform "${schema}".pgworker_wake(
     ready + "${schema}".pgworker_free_queues_of(queues, held.idle_queues, held.job_ids, worker_ids));
 end
@@ -1093,10 +1098,10 @@ set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off se
 declare
   given record;
   marked boolean[];
-  recovered bigint[];
-  outcomes text[];
+  decided record;
+  available boolean;
   queues int[];
-  ready bigint;
+  ready bigint := 0;
 begin
   if exists (select from unnest(actions) a where a not in ('default', 'reschedule', 'fail', 'skip')) then
     raise exception 'Unknown action in %: expected default, reschedule, fail or skip', actions using errcode = '22023';
@@ -1104,23 +1109,24 @@ begin
   select array_agg(l.id) as ids, array_agg(l.action) as actions, array_agg(l.at) as ats, array_agg(l.new_attempts) as new_attempts
     into given
     from (
-      select j.id, g.action, g.at, g.new_attempts
-      from unnest(job_ids, actions, run_ats, attempts) g(id, action, at, new_attempts)
-      join "${schema}"._private_jobs j on j.id = g.id and j.locked_by = any(worker_ids)
-      where g.action is distinct from 'skip'
-      order by j.id for update of j skip locked) l;
+      select g.id, g.action, g.at, g.new_attempts
+      from (
+        select * from unnest(job_ids, actions, run_ats, attempts) given(id, action, at, new_attempts)
+        where given.action is distinct from 'skip' order by given.id) g
+      cross join lateral (
+        select from "${schema}"._private_jobs h where h.id = g.id and h.locked_by = any(worker_ids) for update skip locked) j) l;
   if to_regclass('"${schema}"._private_job_retirements') is not null then
     execute 'select array_agg(exists (select from "${schema}"._private_job_retirements r where r.id = g.id) order by g.place) '
       'from unnest($1) with ordinality g(id, place)' into marked using given.ids;
   end if;
-  with held as materialized (
-    select j.id, j.priority, j.run_at, j.attempts, j.max_attempts, g.action, g.at, g.new_attempts,
-      coalesce(j.pgworker_recoveries, 0) + 1 as times,
-      "${schema}".pgworker_retired(j.key, j.attempts, j.max_attempts, j.last_error)
-        or coalesce(g.marked and j.attempts >= j.max_attempts, false) as retired
-    from unnest(given.ids, given.actions, given.ats, given.new_attempts, marked) g(id, action, at, new_attempts, marked)
-    join "${schema}"._private_jobs j on j.id = g.id),
-  decided as (
+  for decided in
+    with held as materialized (
+      select j.id, j.job_queue_id, j.priority, j.run_at, j.attempts, j.max_attempts, g.action, g.at, g.new_attempts,
+        coalesce(j.pgworker_recoveries, 0) + 1 as times,
+        "${schema}".pgworker_retired(j.key, j.attempts, j.max_attempts, j.last_error)
+          or coalesce(g.marked and j.attempts >= j.max_attempts, false) as retired
+      from unnest(given.ids, given.actions, given.ats, given.new_attempts, marked) g(id, action, at, new_attempts, marked)
+      cross join lateral (select * from "${schema}"._private_jobs h where h.id = g.id offset 0) j)
     select h.*, row_number() over (order by h.priority, h.run_at, h.id) as place,
       case
         when h.retired then 'superseded'
@@ -1129,39 +1135,40 @@ begin
           case when h.attempts >= h.max_attempts then 'exhausted' else 'failed' end
         else 'returned'
       end as outcome
-    from held h),
-  free as (
+    from held h order by h.id
+  loop
     update "${schema}"._private_jobs j set
-        attempts = case d.outcome
+        attempts = case decided.outcome
           when 'returned' then greatest(0, j.attempts - 1)
-          when 'rescheduled' then coalesce(d.new_attempts, greatest(0, j.attempts - 1))
+          when 'rescheduled' then coalesce(decided.new_attempts, greatest(0, j.attempts - 1))
           else j.attempts
         end,
-        run_at = case d.outcome
-          when 'returned' then greatest(now(), j.run_at) + recovery_delay + d.place * interval '1 microsecond'
-          when 'rescheduled' then d.at
+        run_at = case decided.outcome
+          when 'returned' then greatest(now(), j.run_at) + recovery_delay + decided.place * interval '1 microsecond'
+          when 'rescheduled' then decided.at
           when 'failed' then greatest(now(), j.run_at) + exp(greatest(least(j.attempts, 10), 0)::float8) * interval '1 second'
           else j.run_at
         end,
         last_error = case
-          when d.retired then coalesce(j.last_error, 'Superseded or removed by its key while running') || '; its worker died'
-          when d.outcome in ('failed', 'exhausted') then format(
+          when decided.retired then coalesce(j.last_error, 'Superseded or removed by its key while running') || '; its worker died'
+          when decided.outcome in ('failed', 'exhausted') then format(
             'WorkerCrashed: worker %s died during attempt %s of %s; the job has lost its worker %s times',
-            j.locked_by, j.attempts, j.max_attempts, d.times)
+            j.locked_by, j.attempts, j.max_attempts, decided.times)
           else 'Job recovered after worker interruption'
         end,
-        pgworker_recoveries = case when d.retired then j.pgworker_recoveries else least(d.times, 32767) end,
+        pgworker_recoveries = case when decided.retired then j.pgworker_recoveries else least(decided.times, 32767) end,
         locked_at = null,
         locked_by = null,
         updated_at = now()
-      from decided d
-      where j.id = d.id
-      returning j.id, d.outcome, j.job_queue_id, j.is_available)
-  select array_agg(f.id), array_agg(f.outcome), array_agg(distinct f.job_queue_id) filter (where f.job_queue_id is not null),
-      count(*) filter (where f.is_available)
-    into recovered, outcomes, queues, ready from free f;
+      where j.id = decided.id
+      returning j.is_available into available;
+    queues := queues || decided.job_queue_id;
+    ready := ready + available::int;
+    id := decided.id;
+    outcome := decided.outcome;
+    return next;
+  end loop;
   perform "${schema}".pgworker_wake(ready + "${schema}".pgworker_free_queues_of(queues, idle_queues, job_ids, worker_ids));
-  return query select r.id, r.outcome from unnest(recovered, outcomes) r(id, outcome) order by r.id;
 end
 $$;
 comment on function "${schema}".pgworker_recover(text[], bigint[], int[], interval, int, text[], timestamptz[], int[]) is
@@ -1189,13 +1196,13 @@ create or replace function "${schema}".pgworker_held_jobs(worker_ids text[], job
 returns table (job "${schema}"._private_jobs, task text, queue text, recoveries int, retired boolean)
 language sql stable
 set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off set jit = off as $$
-  select j, coalesce(t.identifier, 'task ' || j.task_id), q.queue_name, coalesce(j.pgworker_recoveries, 0)::int,
+  select j.whole, coalesce(t.identifier, 'task ' || j.task_id), q.queue_name, coalesce(j.pgworker_recoveries, 0)::int,
     "${schema}".pgworker_retired(j.key, j.attempts, j.max_attempts, j.last_error)
   from unnest(job_ids) g(id)
-  join "${schema}"._private_jobs j on j.id = g.id
-  left join "${schema}"._private_tasks t on t.id = j.task_id
-  left join "${schema}"._private_job_queues q on q.id = j.job_queue_id
-  where j.locked_by = any(worker_ids)
+  cross join lateral (
+    select h as whole, h.* from "${schema}"._private_jobs h where h.id = g.id and h.locked_by = any(worker_ids) offset 0) j
+  left join lateral (select n.identifier from "${schema}"._private_tasks n where n.id = j.task_id offset 0) t on true
+  left join lateral (select n.queue_name from "${schema}"._private_job_queues n where n.id = j.job_queue_id offset 0) q on true
   order by j.id
 $$;
 comment on function "${schema}".pgworker_held_jobs(text[], bigint[]) is
@@ -1319,8 +1326,10 @@ declare
   keeping text[];
 begin
   keeping := array(
-    select distinct j.locked_by from unnest(job_ids) g(id) join "${schema}"._private_jobs j on j.id = g.id
-    where j.locked_by = any(worker_ids));
+    select distinct j.locked_by
+    from unnest(job_ids) g(id)
+    cross join lateral (
+      select h.locked_by from "${schema}"._private_jobs h where h.id = g.id and h.locked_by = any(worker_ids) offset 0) j);
   delete from "${schema}"._private_workers w where w.id = any(worker_ids) and w.id <> all(keeping);
   update "${schema}"._private_workers w set
       metadata = case when jsonb_typeof(w.metadata) = 'object' then w.metadata else '{}' end || jsonb_build_object('foundDeadAt', now())
@@ -1362,35 +1371,36 @@ language plpgsql volatile
 set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off set jit = off as $$
 declare
   gone record;
-  released bigint;
-  ready bigint;
+  old bigint;
+  queue int;
+  available boolean;
   queues int[];
+  released bigint := 0;
+  ready bigint := 0;
 begin
   select * into gone from "${schema}".pgworker_old_locks();
-  if gone.worker_ids is null then
-    return 0;
-  end if;
-  with held as materialized (
-    select j.id,
-      "${schema}".pgworker_retired(j.key, j.attempts, j.max_attempts, j.last_error) as retired
-    from unnest(gone.old_job_ids) g(id) join "${schema}"._private_jobs j on j.id = g.id
-    where j.locked_at < now() - interval '4 hours' and coalesce(j.locked_by, '') = any(gone.worker_ids)
-    order by j.id for update of j skip locked),
-  free as (
+  for old in
+    select g.id from (select given.id from unnest(gone.old_job_ids) given(id) order by given.id) g
+    cross join lateral (
+      select from "${schema}"._private_jobs h
+      where h.id = g.id and h.locked_at < now() - interval '4 hours' and coalesce(h.locked_by, '') = any(gone.worker_ids)
+      for update skip locked) j
+  loop
     update "${schema}"._private_jobs j set
         locked_at = null,
         locked_by = null,
         last_error = case
-          when h.retired then j.last_error || '; its worker died'
+          when "${schema}".pgworker_retired(j.key, j.attempts, j.max_attempts, j.last_error) then j.last_error || '; its worker died'
           when j.attempts >= j.max_attempts then coalesce(j.last_error, 'Job unlocked during its last attempt')
           else j.last_error
         end,
         updated_at = now()
-      from held h
-      where j.id = h.id
-      returning j.job_queue_id, j.is_available)
-  select count(*), count(*) filter (where f.is_available), array_agg(distinct f.job_queue_id) filter (where f.job_queue_id is not null)
-    into released, ready, queues from free f;
+      where j.id = old
+      returning j.job_queue_id, j.is_available into queue, available;
+    queues := queues || queue;
+    released := released + 1;
+    ready := ready + available::int;
+  end loop;
   perform "${schema}".pgworker_wake(
     ready + "${schema}".pgworker_free_queues_of(queues, gone.idle_queues, gone.job_ids, gone.worker_ids));
   return released;
