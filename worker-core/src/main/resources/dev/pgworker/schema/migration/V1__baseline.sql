@@ -937,15 +937,18 @@ comment on function "${schema}".reschedule_jobs(bigint[], timestamptz, int, int,
 -- The one pass over the tables that a recovery makes, whatever it frees: no index knows who holds what, as one would cost every claim a
 -- fifth. The callers go on by ids. One snapshot shows a claim as a whole, so a queue whose job has just been claimed is not mistaken for
 -- an idle one. The settings of the callers, which keep them from reading whole tables, do not hold here.
+-- The first condition, which almost no row meets, halves the time.
 create or replace function "${schema}".pgworker_locks(worker_ids text[])
 returns table (job_id bigint, queue_id int, worker_id text, locked_at timestamptz, flags jsonb)
 language sql stable rows 1000
 set enable_seqscan = on set jit = off as $$
   select j.id, j.job_queue_id, j.locked_by, j.locked_at, j.flags from "${schema}"._private_jobs j
-  where case when worker_ids is null then j.locked_at is not null else j.locked_by = any(worker_ids) end
+  where (j.locked_by is not null or j.locked_at is not null)
+    and case when worker_ids is null then j.locked_at is not null else j.locked_by = any(worker_ids) end
   union all
   select null, q.id, q.locked_by, q.locked_at, null from "${schema}"._private_job_queues q
-  where case when worker_ids is null then q.locked_at is not null else q.locked_by = any(worker_ids) end
+  where (q.locked_by is not null or q.locked_at is not null)
+    and case when worker_ids is null then q.locked_at is not null else q.locked_by = any(worker_ids) end
 $$;
 comment on function "${schema}".pgworker_locks(text[]) is
   'The jobs and queues (job_id is null) that the given workers hold, or anybody: one snapshot, one pass over each table.';
