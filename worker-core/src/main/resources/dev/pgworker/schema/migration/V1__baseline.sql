@@ -386,6 +386,7 @@ $$;
 comment on function "${schema}".pgworker_locked(timestamptz, text) is 'Whether such a lock still protects its job from administration.';
 
 -- Of any task: another worker may know those that this one does not. The first job of a queue usually decides.
+-- Not with EXISTS, for which the planner may read all queues' jobs at once.
 create or replace function "${schema}".pgworker_due_queues(queue_ids int[]) returns bigint
 language plpgsql stable as $$
 begin
@@ -395,9 +396,9 @@ begin
         select j.run_at <= now() from "${schema}"._private_jobs j
         where j.is_available and j.job_queue_id is not null and j.job_queue_id = queue.id
         order by j.priority, j.run_at, j.id limit 1)
-      or exists (
-        select from "${schema}"._private_jobs j
-        where j.is_available and j.job_queue_id is not null and j.job_queue_id = queue.id and j.run_at <= now()));
+      or (
+        select true from "${schema}"._private_jobs j
+        where j.is_available and j.job_queue_id is not null and j.job_queue_id = queue.id and j.run_at <= now() limit 1));
 end
 $$;
 comment on function "${schema}".pgworker_due_queues(int[]) is 'How many of the given queues have a due job.';
