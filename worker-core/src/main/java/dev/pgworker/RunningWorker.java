@@ -460,13 +460,19 @@ final class RunningWorker {
         }
     }
 
+    /** The times tell sweeps when to take this worker for dead. */
     private String metadata() {
+        RecoverySettings recovery = parts.settings().recovery();
         return new JsonMapper()
                 .writeValueAsString(Map.of(
                         "implementation", "pgworker",
                         "process", ManagementFactory.getRuntimeMXBean().getName(),
                         "concurrency", parts.settings().concurrency(),
-                        "tasks", parts.tasks().identifiers()));
+                        "tasks", parts.tasks().identifiers(),
+                        "heartbeatIntervalMillis", recovery.heartbeatInterval().toMillis(),
+                        "sweepThresholdMillis", recovery.sweepThreshold().toMillis(),
+                        "resilientSweepThresholdMillis",
+                                recovery.resilientSweepThreshold().toMillis()));
     }
 
     private static ExecutorService handlerThreads() {

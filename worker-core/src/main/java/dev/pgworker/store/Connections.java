@@ -26,16 +26,26 @@ final class Connections {
         }
     }
 
+    /** The driver waits for so long for its request to end a statement. Shorter limits are kept by breaking the connection. */
+    private static final Duration LEAST_CANCELLED = Duration.ofSeconds(30);
+
+    /** How long before the connection breaks the server is asked to end the statement. */
+    private static final Duration CANCEL_AHEAD = Duration.ofSeconds(5);
+
     /**
      * As {@link #call(DataSource, String, JobStore.Call)}, but gives up, and breaks the connection, when the server sends
      * nothing for so long: a connection may be dead without anybody having said so. What the statement did is unknown then.
+     * Shortly before, the server is asked to end the statement, so that it does not go on after its client has given up; not
+     * so with limits below half a minute, which are for statements that do little.
      */
     static <T extends @Nullable Object> T call(
             DataSource dataSource, String sql, Duration answerLimit, JobStore.Call<T> call) throws SQLException {
-        return call(
-                dataSource,
-                sql,
-                (connection, statement) -> answered(connection, answerLimit, () -> call.on(connection, statement)));
+        return call(dataSource, sql, (connection, statement) -> {
+            if (answerLimit.compareTo(LEAST_CANCELLED) >= 0) {
+                statement.setQueryTimeout((int) answerLimit.minus(CANCEL_AHEAD).toSeconds());
+            }
+            return answered(connection, answerLimit, () -> call.on(connection, statement));
+        });
     }
 
     /** Runs statements of which none may wait for its answer for longer than the limit: the connection breaks then. */
