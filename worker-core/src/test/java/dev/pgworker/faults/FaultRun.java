@@ -16,6 +16,7 @@ import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.locks.LockSupport;
 import java.util.function.BooleanSupplier;
+import java.util.stream.Stream;
 
 import ch.qos.logback.classic.Logger;
 import ch.qos.logback.classic.spi.ILoggingEvent;
@@ -55,7 +56,8 @@ final class FaultRun {
 
     private static final Duration GRACE = Duration.ofMillis(200);
     private static final Task<Integer> BLOCKING = Task.of("blocking", Integer.class);
-    private static final int MOST_LINES = 150;
+    private static final int MOST_FAULTS = 100;
+    private static final int LONGEST_LINE = 300;
 
     private final long seed;
     private final WorkerSchema schema;
@@ -65,7 +67,9 @@ final class FaultRun {
     private final Runs runs = new Runs();
     private final List<String> problems = new ArrayList<>();
     private final Map<Long, String> added = new TreeMap<>();
-    private final LastLines log = new LastLines();
+    private final List<String> laps = new ArrayList<>();
+    private long lapAt = System.nanoTime();
+    private final LogLines log = new LogLines();
     private final Set<Thread> threadsBefore =
             new HashSet<>(Thread.getAllStackTraces().keySet());
 
@@ -142,6 +146,7 @@ final class FaultRun {
     }
 
     private void work(Worker worker, FaultyDataSource faulty) throws Exception {
+        lap("preparation");
         boolean fromTheStart = random.nextBoolean();
         addJobs(10);
         if (fromTheStart) {
@@ -151,7 +156,7 @@ final class FaultRun {
         List<String> threadsAtStart = workerThreads();
         plan.begin();
         addJobs(20);
-        long until = System.nanoTime() + TimeUnit.MILLISECONDS.toNanos(oneOf(80, 150, 300, 500));
+        long until = System.nanoTime() + TimeUnit.MILLISECONDS.toNanos(oneOf(60, 120, 250));
         await(Duration.ofNanos(until - System.nanoTime()), () -> unfinished() == 0);
         if (stoppedUnderFaults) {
             stopUnderFaults(worker, faulty);
@@ -159,15 +164,19 @@ final class FaultRun {
         } else {
             plan.end();
         }
+        lap("faults");
         String id = worker.id();
         require(() -> unfinished() == 0 && lockedQueues() == 0, "jobs or queues have not ended by themselves");
         if (!problems.isEmpty()) {
             return;
         }
+        lap("drain");
         checkEnds();
         check(runs.mostActive() <= concurrency, "so many handlers ran at once: " + runs.mostActive());
         require(() -> free(worker), "slots are not free: " + worker.status());
+        lap("slots");
         block();
+        lap("blocking");
         require(() -> threadsAtStart.equals(workerThreads()), "threads are not as they were at the start");
         require(
                 () -> faulty.borrowers().stream()
@@ -175,6 +184,7 @@ final class FaultRun {
                                 .count()
                         == faulty.borrowers().size(),
                 "connections have not been given back");
+        lap("connections");
         check(worker.id() != null && worker.id().equals(id), "the worker has started over");
     }
 
@@ -221,6 +231,7 @@ final class FaultRun {
     private void end(Worker worker, FaultyDataSource faulty) {
         long begin = System.nanoTime();
         worker.stop();
+        lap("stop");
         long millis = TimeUnit.NANOSECONDS.toMillis(System.nanoTime() - begin);
         check(millis < LIMIT.toMillis(), "a stop took " + millis + " ms");
         require(this::allStopped, "threads are left after the stop");
@@ -397,6 +408,13 @@ final class FaultRun {
         }
     }
 
+    /** Notes how long a part of the run took. */
+    private void lap(String part) {
+        long time = System.nanoTime();
+        laps.add(part + " " + TimeUnit.NANOSECONDS.toMillis(time - lapAt));
+        lapAt = time;
+    }
+
     private static boolean await(Duration limit, BooleanSupplier condition) {
         long deadline = System.nanoTime() + limit.toNanos();
         while (!condition.getAsBoolean()) {
@@ -439,6 +457,7 @@ final class FaultRun {
         text.append("  ").append(settings).append(ownThreads ? ", own threads" : ", faulty executor");
         text.append(stoppedUnderFaults ? ", stopped under faults\n" : "\n");
         text.append("  ").append(plan).append('\n');
+        text.append("  milliseconds: ").append(laps).append('\n');
         text.append("Jobs left:\n");
         rows().forEach(row -> text.append("  ").append(row).append('\n'));
         text.append("Queues locked:\n");
@@ -454,41 +473,55 @@ final class FaultRun {
         faulty.borrowings().forEach(taken -> appendStack(text, taken.getMessage(), taken.getStackTrace()));
         text.append("Faults:\n");
         List<String> done = plan.done();
-        done.subList(Math.max(0, done.size() - MOST_LINES), done.size())
+        done.subList(Math.max(0, done.size() - MOST_FAULTS), done.size())
                 .forEach(fault -> text.append("  ").append(fault).append('\n'));
         text.append("Log:\n");
         log.lines().forEach(line -> text.append("  ").append(line).append('\n'));
         text.append("Threads:\n");
         threads().stream()
-                .filter(thread -> thread.getName().startsWith("worker-")
-                        || thread.getName().startsWith("rig-"))
+                .filter(FaultRun::isOfInterest)
                 .forEach(thread ->
                         appendStack(text, thread.getName() + " " + thread.getState(), thread.getStackTrace()));
         return text.toString();
     }
 
+    private static boolean isOfInterest(Thread thread) {
+        return (thread.getName().startsWith("worker-") || thread.getName().startsWith("rig-"))
+                && Arrays.stream(thread.getStackTrace())
+                        .noneMatch(frame -> frame.getMethodName().equals("getTask"));
+    }
+
     private static void appendStack(StringBuilder text, String title, StackTraceElement[] stack) {
         text.append("  ").append(title).append('\n');
         Arrays.stream(stack)
-                .limit(14)
+                .limit(12)
                 .forEach(frame -> text.append("      ").append(frame).append('\n'));
     }
 
-    /** Keeps what the worker logs last, and keeps it off the console. */
-    private final class LastLines extends AppenderBase<ILoggingEvent> {
+    /** Keeps what is logged first and last, and keeps it off the console. */
+    private final class LogLines extends AppenderBase<ILoggingEvent> {
 
-        private final Deque<String> lines = new ArrayDeque<>();
-        private final Logger logger = (Logger) LoggerFactory.getLogger("dev.pgworker");
+        private static final int EACH = 40;
+
+        private final List<String> first = new ArrayList<>();
+        private final Deque<String> last = new ArrayDeque<>();
+        private final List<Logger> loggers = Stream.of("dev.pgworker", "com.zaxxer", "org.springframework")
+                .map(name -> (Logger) LoggerFactory.getLogger(name))
+                .toList();
 
         void attach() {
             start();
-            logger.setAdditive(false);
-            logger.addAppender(this);
+            loggers.forEach(logger -> {
+                logger.setAdditive(false);
+                logger.addAppender(this);
+            });
         }
 
         void detach() {
-            logger.detachAppender(this);
-            logger.setAdditive(true);
+            loggers.forEach(logger -> {
+                logger.detachAppender(this);
+                logger.setAdditive(true);
+            });
             stop();
         }
 
@@ -499,18 +532,25 @@ final class FaultRun {
             if (event.getThrowableProxy() != null) {
                 line += " <- " + event.getThrowableProxy().getClassName();
             }
-            synchronized (lines) {
-                lines.add(line.length() > 400 ? line.substring(0, 400) : line);
-                if (lines.size() > MOST_LINES) {
-                    lines.removeFirst();
-                }
+            keep(line.length() > LONGEST_LINE ? line.substring(0, LONGEST_LINE) : line);
+        }
+
+        private synchronized void keep(String line) {
+            if (first.size() < EACH) {
+                first.add(line);
+                return;
+            }
+            last.add(line);
+            if (last.size() > EACH) {
+                last.removeFirst();
             }
         }
 
-        List<String> lines() {
-            synchronized (lines) {
-                return List.copyOf(lines);
-            }
+        synchronized List<String> lines() {
+            List<String> lines = new ArrayList<>(first);
+            lines.add("...");
+            lines.addAll(last);
+            return lines;
         }
     }
 }
