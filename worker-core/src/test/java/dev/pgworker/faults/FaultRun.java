@@ -57,6 +57,7 @@ final class FaultRun {
     private static final Duration GRACE = Duration.ofMillis(200);
     private static final Task<Integer> BLOCKING = Task.of("blocking", Integer.class);
     private static final int MOST_FAULTS = 100;
+    private static final int MOST_OVERLAPS = 5;
     private static final int LONGEST_LINE = 300;
 
     private final long seed;
@@ -129,6 +130,7 @@ final class FaultRun {
                 if (problems.isEmpty()) {
                     end(worker, faulty);
                 }
+                runs.overlaps().stream().limit(MOST_OVERLAPS).forEach(problems::add);
                 report = report(faulty);
             } finally {
                 plan.end();
@@ -237,7 +239,6 @@ final class FaultRun {
         require(this::allStopped, "threads are left after the stop");
         require(() -> faulty.borrowers().isEmpty(), "connections are left after the stop");
         check(count("select count(*) from {schema}._private_workers") == 0, "the worker is still registered");
-        problems.addAll(runs.overlaps());
     }
 
     private Worker worker(FaultyDataSource faulty, FaultyExecutor executor) {

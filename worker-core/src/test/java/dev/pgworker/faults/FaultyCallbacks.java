@@ -6,6 +6,8 @@ import java.time.temporal.ChronoUnit;
 import java.util.Arrays;
 import java.util.Collection;
 import java.util.List;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.locks.LockSupport;
 import javax.sql.DataSource;
 
 import org.springframework.core.ParameterizedTypeReference;
@@ -103,9 +105,17 @@ final class FaultyCallbacks {
                     Kind.INTERRUPT,
                     Kind.HOSTILE);
             failBefore(fault);
+            takeTime(work);
             handler.handle(work, context);
             failAfter(fault);
             run.succeeded();
+        }
+    }
+
+    /** Some jobs take a while: only then can another one run beside them. */
+    private static void takeTime(Work work) {
+        if (work.number() % 3 == 0) {
+            LockSupport.parkNanos(TimeUnit.MILLISECONDS.toNanos(work.number() % 40));
         }
     }
 
