@@ -9,10 +9,9 @@ import org.slf4j.LoggerFactory;
 import org.springframework.boot.jdbc.DataSourceUnwrapper;
 import org.springframework.util.ClassUtils;
 
-/**
- * Compares the size of the application's pool with what a worker needs: one connection permanently to listen, one to
- * fetch and one to complete jobs.
- */
+import dev.pgworker.Worker;
+
+/** Compares the size of the application's pool with what a worker needs. */
 final class ConnectionPool {
 
     private static final Logger log = LoggerFactory.getLogger(ConnectionPool.class);
@@ -27,32 +26,34 @@ final class ConnectionPool {
      *
      * @throws PoolTooSmallException if the worker cannot work with the pool
      */
-    static void check(DataSource dataSource, boolean listensElsewhere) {
+    static void check(DataSource dataSource, Worker worker) {
         if (HIKARI_PRESENT) {
-            Hikari.check(dataSource, listensElsewhere);
+            Hikari.check(dataSource, worker);
         }
     }
 
     /** Apart, so that the outer class loads without Hikari. */
     private static final class Hikari {
 
-        static void check(DataSource dataSource, boolean listensElsewhere) {
+        static void check(DataSource dataSource, Worker worker) {
             HikariConfigMXBean pool =
                     DataSourceUnwrapper.unwrap(dataSource, HikariConfigMXBean.class, HikariDataSource.class);
             if (pool == null) {
                 return;
             }
             int size = pool.getMaximumPoolSize();
-            if (size == 1 && !listensElsewhere) {
+            if (size == 1 && worker.isListeningOnDataSource()) {
                 throw new PoolTooSmallException();
             }
-            int wanted = listensElsewhere ? 2 : 3;
-            if (size < wanted) {
+            int needed = worker.connectionsNeeded();
+            if (size < needed) {
                 log.warn(
-                        "The connection pool has {} connection(s), but the worker alone wants {}, and handlers need"
-                                + " theirs; raise spring.datasource.hikari.maximum-pool-size",
+                        "The connection pool has {} connection(s), but the worker may need {} at the same time, so that"
+                                + " jobs wait for each other; set spring.datasource.hikari.maximum-pool-size to at least"
+                                + " {}, more if the application uses the database besides",
                         size,
-                        wanted);
+                        needed,
+                        needed);
             }
         }
     }

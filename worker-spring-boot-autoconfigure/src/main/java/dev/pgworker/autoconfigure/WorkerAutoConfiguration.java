@@ -93,7 +93,8 @@ public final class WorkerAutoConfiguration {
     @Bean
     @ConditionalOnMissingBean
     WorkerSchemaInitializer workerSchemaInitializer(SchemaMigrator migrator, WorkerProperties properties) {
-        return new WorkerSchemaInitializer(migrator, properties.schema().mode());
+        return new WorkerSchemaInitializer(
+                migrator, properties.schema().mode(), properties.schema().startupTimeout());
     }
 
     /** Depends on the initializer alone, so that an application's migrations in Java may add jobs. */
@@ -188,6 +189,7 @@ public final class WorkerAutoConfiguration {
                     .codec(codec)
                     .jobScheduler(jobScheduler)
                     .listenDataSource(listenDataSource(properties, connectionDetails.getIfAvailable()))
+                    .privateDataSource(SeparateConnections.like(dataSource, connectionDetails.getIfUnique()))
                     .transactionManager(transactionManager.getIfUnique())
                     .forbiddenFlags(union(
                             properties.forbiddenFlags(),
@@ -217,10 +219,9 @@ public final class WorkerAutoConfiguration {
                 HandlerBeans handlerBeans,
                 DataSource dataSource,
                 WorkerSettings settings,
-                WorkerProperties properties,
                 Environment environment) {
-            return new WorkerLifecycle(worker, handlerBeans, () -> {
-                ConnectionPool.check(dataSource, properties.listen().isSeparate());
+            return new WorkerLifecycle(worker, handlerBeans, built -> {
+                ConnectionPool.check(dataSource, built);
                 ShutdownTime.check(settings, environment);
             });
         }
