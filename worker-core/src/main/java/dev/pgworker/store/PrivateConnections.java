@@ -23,6 +23,8 @@ public final class PrivateConnections extends AbstractDataSource implements Auto
 
     private static final Logger log = LoggerFactory.getLogger(PrivateConnections.class);
 
+    private static final int VALID_WITHIN_SECONDS = 3;
+
     private final DataSource source;
     private final DataSource pool;
     private final boolean keeps;
@@ -51,8 +53,12 @@ public final class PrivateConnections extends AbstractDataSource implements Auto
     @Override
     public Connection getConnection() throws SQLException {
         Connection current = kept;
-        if (current != null && !current.isClosed()) {
-            return returning(current);
+        if (current != null) {
+            // It may have lain idle for long, and the server have gone meanwhile: that is no news to anybody.
+            if (current.isValid(VALID_WITHIN_SECONDS)) {
+                return returning(current);
+            }
+            close();
         }
         Connection opened = open();
         if (opened == null) {
