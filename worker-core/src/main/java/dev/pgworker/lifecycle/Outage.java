@@ -165,6 +165,12 @@ public final class Outage {
 
         static Cause of(Throwable error) {
             String state = state(error);
+            if (state == null && describe(error).contains("total=0,")) {
+                return new Cause(
+                        "silent",
+                        ". The pool has no connection and gets none: if the server has been stopped or cut off, the JDBC"
+                                + " URL needs a connectTimeout and a socketTimeout, so that the next one is tried");
+            }
             if (state == null) {
                 return new Cause(
                         "pool",

@@ -100,6 +100,13 @@ class OutageLogTest {
         try (LogCapture log = new LogCapture(Outage.class)) {
             new Outage().failed("a", new SQLTransientConnectionException("no connection within 5000 ms"));
             assertThat(log.messages().get(0)).contains("maximum-pool-size");
+
+            new Outage()
+                    .failed(
+                            "a",
+                            new SQLTransientConnectionException(
+                                    "request timed out after 30020ms (total=0, active=0, idle=0, waiting=1)"));
+            assertThat(log.messages().get(1)).contains("socketTimeout").doesNotContain("maximum-pool-size");
         }
     }
 

@@ -1,7 +1,11 @@
 package dev.pgworker.autoconfigure;
 
+import java.util.List;
+import java.util.regex.Pattern;
+import java.util.stream.Stream;
 import javax.sql.DataSource;
 
+import com.zaxxer.hikari.HikariConfig;
 import com.zaxxer.hikari.HikariConfigMXBean;
 import com.zaxxer.hikari.HikariDataSource;
 import org.slf4j.Logger;
@@ -15,6 +19,8 @@ import dev.pgworker.Worker;
 final class ConnectionPool {
 
     private static final Logger log = LoggerFactory.getLogger(ConnectionPool.class);
+
+    private static final Pattern SEVERAL_SERVERS = Pattern.compile("jdbc:postgresql://[^/?]*,");
 
     private static final boolean HIKARI_PRESENT =
             ClassUtils.isPresent("com.zaxxer.hikari.HikariDataSource", ConnectionPool.class.getClassLoader());
@@ -41,6 +47,9 @@ final class ConnectionPool {
             if (pool == null) {
                 return;
             }
+            if (pool instanceof HikariConfig config) {
+                warnOfServers(config);
+            }
             int size = pool.getMaximumPoolSize();
             if (size == 1 && worker.isListeningOnDataSource()) {
                 throw new PoolTooSmallException();
@@ -54,6 +63,24 @@ final class ConnectionPool {
                         size,
                         needed,
                         needed);
+            }
+        }
+
+        /** With several servers somebody expects that the next one is used, which does not come by itself. */
+        private static void warnOfServers(HikariConfig pool) {
+            String url = pool.getJdbcUrl();
+            if (url == null || !SEVERAL_SERVERS.matcher(url).lookingAt()) {
+                return;
+            }
+            List<String> missing = Stream.of("targetServerType", "connectTimeout", "socketTimeout")
+                    .filter(name -> !url.contains(name + "=")
+                            && !pool.getDataSourceProperties().containsKey(name))
+                    .toList();
+            if (!missing.isEmpty()) {
+                log.warn(
+                        "The JDBC URL names several servers, but has no {}: after a failover the pool may wait for the old"
+                                + " server, or go on with it although it is read-only",
+                        String.join(", ", missing));
             }
         }
     }

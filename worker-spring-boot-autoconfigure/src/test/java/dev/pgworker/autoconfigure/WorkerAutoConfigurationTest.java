@@ -358,6 +358,15 @@ class WorkerAutoConfigurationTest {
         assertThat(output).doesNotContain("maximum-pool-size");
     }
 
+    @Test
+    void saysWhatAUrlWithSeveralServersLacks(CapturedOutput output) {
+        String several = TestPostgres.jdbcUrl().replaceFirst("//([^/]*)/", "//$1,$1/");
+        application()
+                .withPropertyValues("spring.datasource.url=" + several + "&connectTimeout=3")
+                .run(this::runsAJob);
+        assertThat(output).contains("names several servers, but has no targetServerType, socketTimeout:");
+    }
+
     /** The server's own view: two connections beside the pool, told apart by their name. */
     @Test
     void listensAndProvesItsLifeOnConnectionsOfItsOwn() {
