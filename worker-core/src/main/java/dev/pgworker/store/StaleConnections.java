@@ -65,13 +65,23 @@ public final class StaleConnections {
                         throw e;
                     }
                     ReadOnly server = ReadOnly.ask(connection);
-                    connection.abort(Runnable::run);
+                    throwAway(connection);
                     discardAfter(dataSource, e);
                     if (!server.openedBefore(System.nanoTime() - begin) || replaced >= MOST_REPLACED) {
                         throw new SQLException(server.description(), READ_ONLY, e);
                     }
                 }
             }
+        }
+    }
+
+    /** A pool notices at the latest when it gets the connection back that it is broken, and may say so by an exception. */
+    private static void throwAway(Connection connection) throws SQLException {
+        connection.abort(Runnable::run);
+        try {
+            connection.close();
+        } catch (SQLException e) {
+            log.debug("The connection is closed", e);
         }
     }
 

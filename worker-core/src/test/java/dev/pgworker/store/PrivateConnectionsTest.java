@@ -133,12 +133,12 @@ class PrivateConnectionsTest {
             release.countDown();
             Awaitility.await().until(() -> db.jobs() == 0);
             worker.stop();
-            assertThat(db.sql("select count(*) from pg_stat_activity where application_name = 'private-"
-                                    + db.schema().name() + "'")
-                            .query(Long.class)
-                            .single())
-                    .as("connections left open")
-                    .isZero();
+            Awaitility.await("connections left open")
+                    .until(() -> db.sql("select count(*) from pg_stat_activity where application_name = 'private-"
+                                            + db.schema().name() + "'")
+                                    .query(Long.class)
+                                    .single()
+                            == 0);
         }
     }
 
