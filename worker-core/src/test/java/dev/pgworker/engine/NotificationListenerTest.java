@@ -34,7 +34,7 @@ class NotificationListenerTest {
     }
 
     private String next() throws InterruptedException {
-        return told.poll(10, TimeUnit.SECONDS);
+        return String.valueOf(told.poll(10, TimeUnit.SECONDS));
     }
 
     @Test
@@ -56,9 +56,8 @@ class NotificationListenerTest {
         assertThat(next()).as("on connecting").isEqualTo("jobs");
 
         db.sql("notify \"worker:migrate\", 'not JSON'").update();
-        while (!"migration not JSON".equals(next())) {
-            // A notification counts as one of jobs until its name is read.
-        }
+        // A notification counts as one of jobs until its name is read.
+        assertThat(List.of(next(), next())).containsExactly("jobs", "migration not JSON");
         told.clear();
         db.sql("notify \"jobs:insert\"").update();
         assertThat(next()).isEqualTo("jobs");

@@ -6,6 +6,7 @@ import java.sql.SQLException;
 import java.sql.Statement;
 import java.time.Duration;
 import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.function.Consumer;
 import javax.sql.DataSource;
@@ -123,7 +124,7 @@ class PrivateConnectionsTest {
             events.await(ListenerConnected.class);
             String id = worker.id();
             db.scheduler().addJob(HOLD, null);
-            holding.await();
+            assertThat(holding.await(10, TimeUnit.SECONDS)).isTrue();
             String before = lastHeartbeat(id);
 
             Awaitility.await().until(() -> !lastHeartbeat(id).equals(before));
