@@ -56,6 +56,7 @@ import dev.pgworker.recovery.Sweep;
 import dev.pgworker.store.CrontabStore;
 import dev.pgworker.store.JobStore;
 import dev.pgworker.store.JobsTable;
+import dev.pgworker.store.StaleConnections;
 import dev.pgworker.store.SweepStore;
 import dev.pgworker.store.WorkerStore;
 
@@ -186,7 +187,8 @@ final class RunningWorker {
                 events,
                 outage);
         WorkerStore workers = new WorkerStore(parts.dataSource(), parts.schema());
-        heartbeat = new Heartbeat(workers, id, metadata(), recovery.heartbeatInterval(), lease, outage);
+        outage.whenTold(error -> StaleConnections.discardAfter(parts.dataSource(), error));
+        heartbeat = new Heartbeat(parts.heartbeatStore(), id, metadata(), recovery.heartbeatInterval(), lease, outage);
         fence = new Fence(lease, () -> onLost.accept(this), outage);
         sweep = new Sweep(
                 id,
@@ -456,7 +458,7 @@ final class RunningWorker {
                 onBreakingMigration.run();
             }
         } catch (RuntimeException e) {
-            log.warn("A notification of a migration cannot be read: {}", announcement, e);
+            log.debug("A notification of a migration cannot be read: {}", announcement, e);
         }
     }
 

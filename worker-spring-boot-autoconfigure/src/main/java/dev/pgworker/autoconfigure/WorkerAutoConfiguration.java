@@ -94,7 +94,8 @@ public final class WorkerAutoConfiguration {
     @Bean
     @ConditionalOnMissingBean
     WorkerSchemaInitializer workerSchemaInitializer(SchemaMigrator migrator, WorkerProperties properties) {
-        return new WorkerSchemaInitializer(migrator, properties.schema().mode());
+        return new WorkerSchemaInitializer(
+                migrator, properties.schema().mode(), properties.schema().startupTimeout());
     }
 
     /** Depends on the initializer alone, so that an application's migrations in Java may add jobs. */
@@ -197,6 +198,7 @@ public final class WorkerAutoConfiguration {
                     .codec(codec)
                     .jobScheduler(jobScheduler)
                     .listenDataSource(listenDataSource(properties, connectionDetails.getIfAvailable()))
+                    .privateDataSource(SeparateConnections.like(dataSource, connectionDetails.getIfUnique()))
                     .transactionManager(transactionManager.getIfUnique())
                     .forbiddenFlags(union(
                             properties.forbiddenFlags(),
@@ -226,10 +228,9 @@ public final class WorkerAutoConfiguration {
                 HandlerBeans handlerBeans,
                 DataSource dataSource,
                 WorkerSettings settings,
-                WorkerProperties properties,
                 Environment environment) {
-            return new WorkerLifecycle(worker, handlerBeans, () -> {
-                ConnectionPool.check(dataSource, properties.listen().isSeparate());
+            return new WorkerLifecycle(worker, handlerBeans, built -> {
+                ConnectionPool.check(dataSource, built);
                 ShutdownTime.check(settings, environment);
             });
         }

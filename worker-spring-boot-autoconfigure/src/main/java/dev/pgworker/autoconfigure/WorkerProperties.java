@@ -81,6 +81,7 @@ public record WorkerProperties(
      *
      * @param name Name of the schema: lower-case letters, digits and underscores.
      * @param mode What happens to the schema at startup.
+     * @param startupTimeout How long to wait at startup for a server that is starting up itself.
      * @param url JDBC URL for migrating the schema. Unless set, the application's.
      * @param user User that migrates the schema. Unless set, the application's.
      * @param password Password of the user that migrates the schema. Unless set, the application's.
@@ -88,6 +89,7 @@ public record WorkerProperties(
     public record Schema(
             @DefaultValue("graphile_worker") String name,
             @DefaultValue("migrate") SchemaMode mode,
+            @DefaultValue("1m") Duration startupTimeout,
             @Nullable String url,
             @Nullable String user,
             @Nullable String password) {
@@ -95,7 +97,8 @@ public record WorkerProperties(
         /** Leaves the password out. */
         @Override
         public String toString() {
-            return "Schema[name=" + name + ", mode=" + mode + ", url=" + url + ", user=" + user + "]";
+            return "Schema[name=" + name + ", mode=" + mode + ", startupTimeout=" + startupTimeout + ", url=" + url
+                    + ", user=" + user + "]";
         }
     }
 
@@ -111,10 +114,6 @@ public record WorkerProperties(
             @Nullable String url,
             @Nullable String user,
             @Nullable String password) {
-
-        boolean isSeparate() {
-            return url != null || user != null || password != null;
-        }
 
         /** Leaves the password out. */
         @Override

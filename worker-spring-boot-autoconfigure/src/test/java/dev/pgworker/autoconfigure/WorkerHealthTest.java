@@ -1,6 +1,5 @@
 package dev.pgworker.autoconfigure;
 
-import org.awaitility.Awaitility;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.extension.RegisterExtension;
 import org.springframework.boot.autoconfigure.AutoConfigurations;
@@ -75,11 +74,8 @@ class WorkerHealthTest {
             db.sql("alter schema {schema} rename to {schema}_app").update();
 
             assertThat(health(context, "schema").getStatus()).isEqualTo(Status.DOWN);
-            // A new process would not do better.
-            Awaitility.await()
-                    .untilAsserted(() ->
-                            assertThat(health(context, "engine").getDetails()).containsEntry("databaseUsable", false));
-            assertThat(health(context, "engine").getStatus()).isEqualTo(Status.UP);
+            // A database that refuses statements can be used: the schema's health says what is wrong.
+            assertThat(health(context, "engine").getDetails()).containsEntry("databaseUsable", true);
             db.sql("alter schema {schema}_app rename to {schema}").update();
         });
     }

@@ -75,6 +75,7 @@ class WorkerPropertiesTest {
                         Map.entry("worker.schema.mode", "migrate"),
                         Map.entry("worker.schema.name", "graphile_worker"),
                         Map.entry("worker.schema.password", "unset"),
+                        Map.entry("worker.schema.startup-timeout", "1m"),
                         Map.entry("worker.schema.url", "unset"),
                         Map.entry("worker.schema.user", "unset"),
                         Map.entry("worker.shutdown.grace-period", "5s"),
