@@ -38,8 +38,8 @@ import dev.pgworker.store.JobStore.Written;
  * they differ: nobody else would, because the worker lives.
  *
  * <ul>
- *   <li>Every few seconds, by key: jobs that wait here but are not held are not started; claims that are known but that
- *       nobody runs, gives back or writes are given back.
+ *   <li>Every few seconds: jobs that wait here but are not held any more, by their keys, are not started; claims that are
+ *       known but that nobody runs, gives back or writes are given back.
  *   <li>By a look at all jobs: those that are held but not known were claimed in an answer that never arrived, for instance;
  *       they are given back. The look takes no lock. It follows every statement whose end is unknown, at once and twice more
  *       later, because a server may finish a statement after its client has gone; and without any such reason it is made
@@ -53,7 +53,14 @@ public final class ClaimAudit extends BackgroundService {
 
     private static final Logger log = LoggerFactory.getLogger(ClaimAudit.class);
 
-    private static final Duration TICK = Duration.ofSeconds(5);
+    private static final Duration TICK = Duration.ofSeconds(1);
+
+    /** How often the rows of jobs that wait here are looked at. */
+    private static final Duration COMPARE = Duration.ofSeconds(3);
+
+    /** How often to find out why nothing starts. */
+    private static final Duration STALL_CHECK = Duration.ofSeconds(10);
+
     private static final List<Duration> LOOKS_AFTER_DOUBT =
             List.of(Duration.ZERO, Duration.ofSeconds(5), Duration.ofSeconds(30));
 
@@ -111,6 +118,7 @@ public final class ClaimAudit extends BackgroundService {
     private long lookAt;
     private long earliestLook = System.nanoTime();
     private long stallCheckAt = System.nanoTime();
+    private long compareAt = System.nanoTime();
     private Set<Claim> suspects = Set.of();
 
     /**
@@ -230,7 +238,8 @@ public final class ClaimAudit extends BackgroundService {
 
     @Override
     protected void step() throws SQLException, InterruptedException {
-        compareKnown();
+        giveBackUnattended();
+        compareWaiting();
         renew();
         checkStall();
         long time = System.nanoTime();
@@ -258,8 +267,12 @@ public final class ClaimAudit extends BackgroundService {
         return Math.max(0, Math.min(TICK.toNanos(), untilLook));
     }
 
-    /** Compares what is known with the rows of these jobs. */
-    private void compareKnown() throws SQLException {
+    /** Drops jobs that wait here although they are not held any more. */
+    private void compareWaiting() throws SQLException {
+        if (System.nanoTime() - compareAt < 0) {
+            return;
+        }
+        compareAt = System.nanoTime() + COMPARE.toNanos();
         List<Claim> waiting = localQueue.waiting();
         if (!waiting.isEmpty()) {
             Set<Claim> held = store.stillHeld(waiting, localQueue);
@@ -267,6 +280,10 @@ public final class ClaimAudit extends BackgroundService {
             lost.removeIf(held::contains);
             dropLost(lost);
         }
+    }
+
+    /** Gives back what somebody took from the local queue but nobody has, at two ticks in a row. */
+    private void giveBackUnattended() {
         Set<Claim> unattended = new HashSet<>(localQueue.taken());
         unattended.removeIf(isBeingEnded);
         Set<Claim> twice = new HashSet<>(unattended);
@@ -304,7 +321,7 @@ public final class ClaimAudit extends BackgroundService {
         if (localQueue.sinceStart().compareTo(STALL) < 0) {
             stall = null;
         } else if (System.nanoTime() - stallCheckAt >= 0) {
-            stallCheckAt = System.nanoTime() + 2 * TICK.toNanos();
+            stallCheckAt = System.nanoTime() + STALL_CHECK.toNanos();
             String reason = stallCheck.reason();
             if (reason != null && stall == null) {
                 log.error("Due jobs wait although handlers are free: {}", reason);

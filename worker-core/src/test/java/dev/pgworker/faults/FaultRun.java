@@ -54,6 +54,9 @@ final class FaultRun {
     /** How much longer to look whether something is late or never comes. */
     private static final Duration LATE = Duration.ofSeconds(Integer.getInteger("pgworker.faults.late-seconds", 3));
 
+    /** Threads that are there while they are needed. */
+    private static final Set<String> ON_DEMAND = Set.of("worker-timeout", "worker-flags", "worker-claim-cancel");
+
     private static final Duration GRACE = Duration.ofMillis(200);
     private static final Task<Integer> BLOCKING = Task.of("blocking", Integer.class);
     private static final int MOST_FAULTS = 100;
@@ -432,7 +435,7 @@ final class FaultRun {
         return threads().stream()
                 .map(Thread::getName)
                 .filter(name ->
-                        name.startsWith("worker-") && !name.startsWith("worker-job-") && !name.equals("worker-timeout"))
+                        name.startsWith("worker-") && !name.startsWith("worker-job") && !ON_DEMAND.contains(name))
                 .sorted()
                 .toList();
     }
