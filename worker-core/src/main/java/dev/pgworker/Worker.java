@@ -85,7 +85,13 @@ public final class Worker implements AutoCloseable {
     private RunningWorker startRun() {
         RunningWorker fresh = new RunningWorker(
                 parts, this::replaceInBackground, () -> stopInBackground("the schema has been migrated"));
-        fresh.start();
+        try {
+            fresh.start();
+        } catch (Error e) {
+            // No thread can be had, for instance: those that have started must not stay behind.
+            fresh.stop();
+            throw e;
+        }
         return fresh;
     }
 

@@ -256,18 +256,49 @@ class HostileOutcomeTest {
         assertThat(events.all(WorkerStarted.class)).hasSize(1);
     }
 
-    /** A trigger of somebody's refuses to let one job be deleted, and does or does not let it be changed. */
+    /** A trigger of somebody's refuses to let one job be deleted, with an error that may also mean something else. */
     @ParameterizedTest
-    @ValueSource(strings = {"delete", "delete or update"})
-    void anOutcomeThatTheDatabaseRefusesIsPutAwayAndItsNeighboursAreWritten(String refused) throws Exception {
+    @ValueSource(strings = {"P0001", "23514", "40001", "57014", "42P01"})
+    void anOutcomeThatTheDatabaseRefusesIsPutAwayAndItsNeighboursAreWritten(String errorCode) throws Exception {
+        Job job = endsWhenRefused("delete", errorCode);
+
+        events.await(JobCompleted.class, 8);
+        assertThat(events.await(JobFailed.class).job().id()).isEqualTo(job.id());
+        assertThat(errors())
+                .singleElement()
+                .satisfies(error ->
+                        assertThat(error).contains("could not be written").contains("not this one"));
+    }
+
+    /** As where the disk is full: it may have room again. */
+    @Test
+    void anOutcomeForWhichTheServerLacksResourcesWaitsAndItsNeighboursAreWritten() throws Exception {
+        endsWhenRefused("delete", "53100");
+
+        events.await(JobCompleted.class, 8);
+        db.sql("drop trigger refuse on {schema}._private_jobs").update();
+        events.await(JobCompleted.class, 9);
+        assertThat(events.all(JobFailed.class)).isEmpty();
+    }
+
+    @Test
+    void anOutcomeThatCannotEvenBePutAwayIsLeftToTheAudit() throws Exception {
+        endsWhenRefused("delete or update", "P0001");
+
+        events.await(JobCompleted.class, 8);
+        // Its outcome is refused for as long as the trigger is there.
+        add("accepted");
+        events.await(JobCompleted.class, 9);
+        db.sql("drop trigger refuse on {schema}._private_jobs").update();
+        assertThat(events.await(ClaimsReconciled.class).jobs()).isEqualTo(1);
+        events.await(JobCompleted.class, 10);
+    }
+
+    private Job endsWhenRefused(String operations, String errorCode) throws Exception {
         CountDownLatch started = new CountDownLatch(9);
         CountDownLatch mayEnd = new CountDownLatch(1);
-        AtomicInteger runs = new AtomicInteger();
         start(TaskOptions.DEFAULT, 10, (name, context) -> {
             started.countDown();
-            if (name.equals("refused")) {
-                runs.incrementAndGet();
-            }
             mayEnd.await();
         });
         for (int i = 0; i < 8; i++) {
@@ -279,31 +310,14 @@ class HostileOutcomeTest {
                 create function {schema}.refuse() returns trigger language plpgsql as $$
                 begin
                   if old.id = %d and (tg_op = 'DELETE' or old.locked_at is not null and new.locked_at is null) then
-                    raise exception 'not this one';
+                    raise exception 'not this one' using errcode = '%s';
                   end if;
                   return case when tg_op = 'DELETE' then old else new end;
                 end $$;
                 create trigger refuse before %s on {schema}._private_jobs for each row execute function {schema}.refuse()
-                """.formatted(job.id(), refused)).update();
-
+                """.formatted(job.id(), errorCode, operations)).update();
         mayEnd.countDown();
-
-        events.await(JobCompleted.class, 8);
-        if (refused.equals("delete")) {
-            assertThat(events.await(JobFailed.class).job().id()).isEqualTo(job.id());
-            assertThat(errors())
-                    .singleElement()
-                    .satisfies(error ->
-                            assertThat(error).contains("could not be written").contains("not this one"));
-        } else {
-            // Its outcome is refused for as long as the trigger is there.
-            add("accepted");
-            events.await(JobCompleted.class, 9);
-            db.sql("drop trigger refuse on {schema}._private_jobs").update();
-            assertThat(events.await(ClaimsReconciled.class).jobs()).isEqualTo(1);
-            events.await(JobCompleted.class, 10);
-            assertThat(runs).hasValue(2);
-        }
+        return job;
     }
 
     @Test

@@ -4,6 +4,7 @@ import java.sql.SQLException;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.Collection;
+import java.util.HashMap;
 import java.util.HashSet;
 import java.util.List;
 import java.util.Map;
@@ -421,7 +422,30 @@ public final class ClaimAudit extends BackgroundService {
                 goingOn.add(held.claim().jobId());
             }
         }
-        Map<Long, Written> written = store.release(releases, goingOn, JobStore.Locks.UNCHANGED);
+        return release(releases, goingOn);
+    }
+
+    /** Gives jobs back together, or one by one where that is refused; returns how many it has given back. */
+    private int release(List<Release> releases, List<Long> goingOn) throws SQLException {
+        Map<Long, Written> written = new HashMap<>();
+        try {
+            written.putAll(store.release(releases, goingOn, JobStore.Locks.UNCHANGED));
+        } catch (SQLException e) {
+            if (DatabaseFailure.of(e) == DatabaseFailure.OUTAGE) {
+                throw e;
+            } else if (releases.size() == 1) {
+                log.error(
+                        "Job {} is held by this worker without its knowledge, and cannot be given back",
+                        releases.get(0).claim().jobId(),
+                        e);
+                return 0;
+            }
+            int released = 0;
+            for (Release release : releases) {
+                released += release(List.of(release), goingOn);
+            }
+            return released;
+        }
         written.values().removeIf(outcome -> outcome == Written.LOST || outcome == Written.GONE);
         return written.size();
     }

@@ -52,11 +52,8 @@ public final class JobCompleter extends BackgroundService {
     private static final int LARGEST_GROUP = 500;
     private static final Duration BUSY_PAUSE = Duration.ofMillis(20);
 
-    /** How often one outcome is tried where the statement was cancelled. */
-    private static final int CANCELLED_TRIES = 3;
-
-    /** The same where something else than the outcome may be to blame, a missing privilege for instance. */
-    private static final int REFUSED_TRIES = 6;
+    /** How often an outcome is written before it is put away where something else may be to blame, a right for instance. */
+    private static final int SCHEMA_TRIES = 6;
 
     private static final Set<Written> NOT_WRITTEN = EnumSet.of(Written.BUSY, Written.LOST, Written.GONE);
 
@@ -113,7 +110,7 @@ public final class JobCompleter extends BackgroundService {
         /** Set once it was in a group that was refused. */
         private boolean alone;
 
-        private int refusals;
+        private int failures;
 
         Ending(Ended ended) {
             this.ended = ended;
@@ -121,6 +118,17 @@ public final class JobCompleter extends BackgroundService {
 
         private Job job() {
             return ended.job();
+        }
+
+        /** Takes note of a failed write; returns how many there have been. */
+        private int failed() {
+            return ++failures;
+        }
+
+        /** Has it written by itself from here on. */
+        private void isolate() {
+            alone = true;
+            failures = 0;
         }
 
         private boolean isSuccess() {
@@ -210,8 +218,8 @@ public final class JobCompleter extends BackgroundService {
     }
 
     /**
-     * Writes outcomes of the group together, or one by one where that is refused. Throws where that says nothing about them:
-     * the database cannot be used, or asks for a repetition.
+     * Writes outcomes of the group together, or one by one where that is refused. Throws where it is to be repeated: the
+     * database cannot be used, or something was in the way; what could be written is settled all the same.
      */
     private void writeIsolated(Predicate<Ending> which, Writer writer) throws SQLException {
         List<Ending> together = group.values().stream()
@@ -222,24 +230,26 @@ public final class JobCompleter extends BackgroundService {
                 writer.write(together);
             } catch (SQLException | RuntimeException | Error e) {
                 together.forEach(ending -> ending.tried = true);
-                requireRefusal(e);
+                requireAnswer(e);
+                int tries = together.stream().mapToInt(Ending::failed).max().orElse(1);
+                if (tries < mostGroupTries(e)) {
+                    throw asSqlException(e);
+                }
                 log.debug("A group of {} outcomes was refused; they are written one by one", together.size(), e);
-                together.forEach(ending -> ending.alone = true);
+                together.forEach(Ending::isolate);
             }
         }
-        List<Ending> single = group.values().stream()
-                .filter(ending -> ending.alone && which.test(ending))
-                .toList();
         SQLException toRepeat = null;
-        for (Ending ending : single) {
+        for (Ending ending : group.values().stream()
+                .filter(ending -> ending.alone && which.test(ending))
+                .toList()) {
             try {
                 writer.write(List.of(ending));
             } catch (SQLException | RuntimeException | Error e) {
                 ending.tried = true;
-                requireRefusal(e);
-                ending.refusals++;
-                if (ending.refusals < mostTries(e)) {
-                    toRepeat = e instanceof SQLException sql ? sql : new SQLException(e);
+                requireAnswer(e);
+                if (ending.failed() < mostTries(e)) {
+                    toRepeat = asSqlException(e);
                 } else {
                     refused(ending, e);
                 }
@@ -250,25 +260,41 @@ public final class JobCompleter extends BackgroundService {
         }
     }
 
-    private static int mostTries(Throwable e) {
-        String state = e instanceof SQLException sql ? sql.getSQLState() : null;
-        if (state == null) {
-            return 1;
-        }
-        boolean mayBeTheSchema = state.startsWith("42") || state.startsWith("3F") || state.startsWith("28");
-        return DatabaseFailure.of(e) == DatabaseFailure.CANCELLED
-                ? CANCELLED_TRIES
-                : mayBeTheSchema ? REFUSED_TRIES : 1;
+    /** Returns how often a group is written before its outcomes are written one by one: a refusal is repeated in vain. */
+    private static int mostGroupTries(Throwable e) {
+        return switch (DatabaseFailure.of(e)) {
+            case CONFLICT, CANCELLED -> 3;
+            case OUTAGE -> 5;
+            case REFUSED, INTERNAL -> 1;
+        };
     }
 
-    private static void requireRefusal(Throwable e) throws SQLException {
-        DatabaseFailure kind = DatabaseFailure.of(e);
-        if (kind == DatabaseFailure.OUTAGE || kind == DatabaseFailure.CONFLICT) {
-            if (e instanceof SQLException sql) {
-                throw sql;
-            }
-            throw new SQLException(e);
+    /** Returns how often one outcome is written before it is put away: as long as it takes where resources are lacking. */
+    private static int mostTries(Throwable e) {
+        String state = stateOf(e);
+        boolean mayBeTheSchema = state.startsWith("42") || state.startsWith("3F") || state.startsWith("28");
+        return switch (DatabaseFailure.of(e)) {
+            case CONFLICT -> 8;
+            case CANCELLED -> 5;
+            case OUTAGE -> Integer.MAX_VALUE;
+            case REFUSED, INTERNAL -> mayBeTheSchema ? SCHEMA_TRIES : 1;
+        };
+    }
+
+    private static String stateOf(Throwable e) {
+        return e instanceof SQLException sql && sql.getSQLState() != null ? sql.getSQLState() : "";
+    }
+
+    /** Throws the failure unless a server that works has answered with it: 53 and 58 may concern one row. */
+    private static void requireAnswer(Throwable e) throws SQLException {
+        String state = stateOf(e);
+        if (DatabaseFailure.of(e) == DatabaseFailure.OUTAGE && !state.startsWith("53") && !state.startsWith("58")) {
+            throw asSqlException(e);
         }
+    }
+
+    private static SQLException asSqlException(Throwable e) {
+        return e instanceof SQLException sql ? sql : new SQLException(e);
     }
 
     private void refused(Ending ending, Throwable e) throws SQLException {
@@ -284,10 +310,7 @@ public final class JobCompleter extends BackgroundService {
     /** The encoding of the database may lack characters of an error's text. */
     private boolean writeInAscii(Ending ending, Throwable refusal) throws SQLException {
         Release release = ending.ended.release();
-        boolean data = refusal instanceof SQLException e
-                && e.getSQLState() != null
-                && e.getSQLState().startsWith("22");
-        if (release == null || release.error() == null || !data) {
+        if (release == null || release.error() == null || !stateOf(refusal).startsWith("22")) {
             return false;
         }
         Ended ended = ending.ended;
@@ -316,7 +339,7 @@ public final class JobCompleter extends BackgroundService {
             return true;
         } catch (SQLException | RuntimeException | Error e) {
             ending.ended = before;
-            requireRefusal(e);
+            requireAnswer(e);
             log.debug("The outcome of {} is refused in plain text, too", ending.job(), e);
             return false;
         }
@@ -390,7 +413,7 @@ public final class JobCompleter extends BackgroundService {
         try {
             store.free(over);
         } catch (SQLException | RuntimeException e) {
-            requireRefusal(e);
+            requireAnswer(e);
             log.warn("Queues {} could not be freed; that is tried again", over, e);
             audit.doubt();
         }

@@ -81,13 +81,18 @@ public abstract class BackgroundService {
     /** Runs on the service's thread before it ends, uninterrupted; {@link #stop} waits for it within its limit. */
     protected void afterLastStep() {}
 
+    /** Returns the thread that is to run the task, not started. */
+    Thread newThread(Runnable task) {
+        return new Thread(task, name);
+    }
+
     /** Starts the thread, unless the service has been started or stopped already. */
     public final void start() {
         lock.lock();
         try {
             if (thread == null && !stopping) {
                 succeededAt = System.nanoTime();
-                thread = new Thread(this::run, name);
+                thread = newThread(this::run);
                 thread.setDaemon(daemon);
                 thread.start();
             }
