@@ -33,9 +33,6 @@ public final class Fetcher {
 
     private static final Logger log = LoggerFactory.getLogger(Fetcher.class);
 
-    /** The length of a payload of which a claim may have had too many. */
-    private static final int LARGE = 10_000;
-
     /** So many claims of one job each follow one that could not be read. */
     private static final int CAREFUL_CLAIMS = 64;
 
@@ -167,18 +164,13 @@ public final class Fetcher {
         publish(() -> count == 0 ? new WorkerEvent.FetchEmpty(workerId) : new WorkerEvent.JobsFetched(workerId, count));
         breadth.claimed(claimed.jobs(), wanted);
         boolean lookedAtAll = floor.claimed(claimed.jobs(), wanted);
-        return new Fetched(count, count >= wanted || !lookedAtAll || mayBeCut(claimed));
-    }
-
-    /** A claim of large payloads ends before it has as many jobs as it was to bring. */
-    private static boolean mayBeCut(Claimed claimed) {
-        return claimed.jobs().stream().anyMatch(job -> job.payload().length() > LARGE);
+        return new Fetched(count, count >= wanted || !lookedAtAll || claimed.cut());
     }
 
     private static Claimed allUnreadable(Claimed claimed, Throwable why) {
         List<Unreadable> jobs = new ArrayList<>(claimed.unreadable());
         claimed.jobs().forEach(job -> jobs.add(new Unreadable(job, why)));
-        return new Claimed(List.of(), jobs);
+        return new Claimed(List.of(), jobs, claimed.cut());
     }
 
     private void becomeCareful(int wanted, Throwable e) {

@@ -212,11 +212,12 @@ public final class JobStore {
      * Jobs that have been claimed.
      *
      * @param jobs in the order in which they are to start
+     * @param cut whether there are more, for which there were too many bytes
      */
-    public record Claimed(List<Job> jobs, List<Unreadable> unreadable) {
+    public record Claimed(List<Job> jobs, List<Unreadable> unreadable, boolean cut) {
 
         private Claimed() {
-            this(new ArrayList<>(), new ArrayList<>());
+            this(new ArrayList<>(), new ArrayList<>(), false);
         }
 
         /** Returns how many jobs have been claimed. */
@@ -244,10 +245,11 @@ public final class JobStore {
             try (ResultSet rows = statement.executeQuery()) {
                 Claimed claimed = new Claimed();
                 Rows reader = new Rows(tasks, 1);
+                boolean cut = false;
                 while (rows.next()) {
-                    reader.read(rows, claimed);
+                    cut |= !reader.read(rows, claimed);
                 }
-                return claimed;
+                return new Claimed(claimed.jobs, claimed.unreadable, cut);
             } finally {
                 claiming = null;
             }
@@ -366,7 +368,7 @@ public final class JobStore {
             while (rows.next()) {
                 String outcome = rows.getString(1);
                 if (outcome.equals("claimed")) {
-                    reader.read(rows, completion.claimed);
+                    boolean unused = reader.read(rows, completion.claimed);
                 } else {
                     completion.unwritten.put(rows.getLong(2), Written.of(outcome));
                     addresses.forget(rows.getLong(2));
@@ -701,8 +703,12 @@ public final class JobStore {
             this.first = first;
         }
 
-        void read(ResultSet row, Claimed claimed) throws SQLException {
+        /** Returns false for the row that stands for jobs that have not been claimed. */
+        boolean read(ResultSet row, Claimed claimed) throws SQLException {
             long id = row.getLong(first);
+            if (row.wasNull()) {
+                return false;
+            }
             if (lockedAt == null) {
                 lockedAt = JobRows.instant(row, first + 15);
             }
@@ -712,6 +718,7 @@ public final class JobStore {
             } catch (SQLException | RuntimeException | Error e) {
                 claimed.unreadable.add(new Unreadable(unreadable(row, id, lockedAt), e));
             }
+            return true;
         }
 
         private Job job(ResultSet row, long id, Instant lockedAt) throws SQLException {

@@ -1643,6 +1643,7 @@ declare
   taken_sizes int[];
   stored_bytes bigint;
   fitting tid[];
+  cut boolean := false;
   lanes int[];
   claimed_at timestamptz;
 begin
@@ -1789,6 +1790,7 @@ begin
   if stored_bytes > most_bytes / 255 then
     fitting := "${schema}".pgworker_fitting(taken, stored_bytes, most_bytes);
     taken_queues := array(select t.queue_id from unnest(taken, taken_queues) t(tid, queue_id) where t.tid = any(fitting));
+    cut := cardinality(fitting) < cardinality(taken);
     taken := fitting;
   end if;
   -- Later than any claim before, of whose write nothing is to be mistaken for this one's.
@@ -1811,6 +1813,9 @@ begin
         c.revision, c.flags, c.address, claimed_at
       from claimed c
       order by c.priority, c.run_at, c.id;
+  if cut then
+    return next;
+  end if;
 end
 $$;
 comment on function "${schema}".pgworker_claim(text, int[], int, text[], int[], int, timestamptz, boolean, bigint) is
@@ -1818,7 +1823,8 @@ comment on function "${schema}".pgworker_claim(text, int[], int, text[], int[], 
   'id. Of a queue it takes the first job, or as many of the first as runs says at the place of that job''s task, and only while no '
   'worker has it locked; where that means few jobs of each queue, wide finds enough of them sooner. Jobs with a forbidden flag are '
   'passed over, and those without a queue that are of the floor''s priority but due before it: where nobody may vacuum, that spares '
-  'reading past what finished jobs left in the index. Payloads take most_bytes at most, uncompressed, unless the first alone takes more. '
+  'reading past what finished jobs left in the index. Payloads take most_bytes at most, uncompressed, unless the first alone takes more; if that leaves jobs behind, a last row of '
+  'nulls says so. '
   'The claim is known by its jobs'' ids and locked_at, which is the same for all of them. '
   'Waits for no lock, so a short answer does not prove that there is no more: ask again after a notification.';
 
