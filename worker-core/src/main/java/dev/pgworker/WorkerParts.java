@@ -35,4 +35,6 @@ record WorkerParts(
         List<JobInterceptor> jobInterceptors,
         CronPlan cron,
         List<JobRecoveryHandler> recoveryHandlers,
-        Duration auditInterval) {}
+        Duration auditInterval,
+        Duration stallAfter,
+        Duration stuckAfter) {}

@@ -185,7 +185,7 @@ public final class JobCompleter extends BackgroundService {
             add(later.remove());
         }
         if (group.isEmpty()) {
-            add(new Ending(finished.take()));
+            add(new Ending(idle(finished::take)));
         }
         for (Ended next = poll(); next != null; next = poll()) {
             add(new Ending(next));
@@ -234,6 +234,7 @@ public final class JobCompleter extends BackgroundService {
         for (Ending ending : single) {
             try {
                 writer.write(List.of(ending));
+                progress();
             } catch (SQLException | RuntimeException | Error e) {
                 ending.tried = true;
                 requireRefusal(e);
@@ -490,6 +491,7 @@ public final class JobCompleter extends BackgroundService {
     private void publish(Supplier<WorkerEvent> event) {
         if (events.isWatched()) {
             events.publish(event.get());
+            progress();
         }
     }
 }

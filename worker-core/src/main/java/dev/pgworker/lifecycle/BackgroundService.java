@@ -33,6 +33,7 @@ public abstract class BackgroundService {
     private final boolean daemon;
     private final Outage outage;
     private final Backoff backoff = new Backoff();
+    private final Activity activity = new Activity();
 
     private final ReentrantLock lock = new ReentrantLock();
     private final Condition changed = lock.newCondition();
@@ -139,6 +140,14 @@ public abstract class BackgroundService {
         }
     }
 
+    /**
+     * Returns true if the thread has been at one thing for longer than that, without waiting for the database and without
+     * being stopped. Never waits.
+     */
+    public final boolean isStuck(Duration longerThan) {
+        return !stopping && activity.isStuck(longerThan);
+    }
+
     /** Returns the thread's name. */
     public final String name() {
         return name;
@@ -162,6 +171,7 @@ public abstract class BackgroundService {
 
     /** Waits for the given time, for {@link #wake}, or for the stop, whichever comes first. */
     protected final void pause(long nanos) throws InterruptedException {
+        activity.end();
         lock.lock();
         try {
             long left = nanos;
@@ -171,12 +181,35 @@ public abstract class BackgroundService {
             woken = false;
         } finally {
             lock.unlock();
+            activity.begin();
         }
+    }
+
+    /** Something that a service waits for because it has nothing else to do. */
+    @FunctionalInterface
+    protected interface Wait<T> {
+        T await() throws InterruptedException;
+    }
+
+    /** Waits in another way than {@link #pause}, for as long as it takes. Called on the service's thread. */
+    protected final <T> T idle(Wait<T> wait) throws InterruptedException {
+        activity.end();
+        try {
+            return wait.await();
+        } finally {
+            activity.begin();
+        }
+    }
+
+    /** Says that one of several things that a step does is done. Called on the service's thread. */
+    protected final void progress() {
+        activity.progress();
     }
 
     private void run() {
         while (!stopping) {
             try {
+                activity.begin();
                 step();
                 succeededAt = System.nanoTime();
                 outage.succeeded(name);
@@ -188,6 +221,7 @@ public abstract class BackgroundService {
             }
         }
         outage.succeeded(name);
+        activity.end();
         leaveSteps();
         try {
             afterLastStep();
@@ -223,6 +257,7 @@ public abstract class BackgroundService {
             log.error("Thread {} goes on after an error", name, failure);
         }
         outage.failed(name, failure);
+        activity.end();
         try {
             TimeUnit.NANOSECONDS.sleep(backoff.next().toNanos());
         } catch (InterruptedException e) {

@@ -138,6 +138,7 @@ public final class Sweep extends BackgroundService {
             if (events.isWatched()) {
                 events.publish(event(recovered));
             }
+            progress();
         }
         events.publish(new WorkerEvent.WorkersRecovered(
                 workerId, result.workerIds(), result.jobs().size()));

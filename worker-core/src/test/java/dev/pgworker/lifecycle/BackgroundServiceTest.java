@@ -75,6 +75,61 @@ class BackgroundServiceTest {
         assertThat(service.isDead()).isFalse();
     }
 
+    @Test
+    void aStepThatLastsIsTold() throws InterruptedException {
+        CountDownLatch inStep = new CountDownLatch(1);
+        CountDownLatch release = new CountDownLatch(1);
+        CountDownLatch pausing = new CountDownLatch(1);
+        Service service = new Service(outage, s -> {
+            inStep.countDown();
+            release.await();
+            pausing.countDown();
+            s.pauseFor(Duration.ofHours(1));
+        });
+        assertThat(service.isStuck(Duration.ZERO)).isFalse();
+        service.start();
+        inStep.await();
+        Awaitility.await().until(() -> service.isStuck(Duration.ofMillis(50)));
+        assertThat(service.isStuck(LIMIT)).isFalse();
+
+        release.countDown();
+        pausing.await();
+        Awaitility.await().until(() -> !service.isStuck(Duration.ZERO));
+        assertThat(service.stop(LIMIT)).isTrue();
+    }
+
+    @Test
+    void whoIsBeingStoppedIsNotStuck() throws InterruptedException {
+        CountDownLatch inStep = new CountDownLatch(1);
+        CountDownLatch release = new CountDownLatch(1);
+        Service service = new Service(outage, s -> {
+            inStep.countDown();
+            release.await();
+        });
+        service.start();
+        inStep.await();
+        Awaitility.await().until(() -> service.isStuck(Duration.ZERO));
+
+        service.beginStop();
+        assertThat(service.isStuck(Duration.ZERO)).isFalse();
+        release.countDown();
+        assertThat(service.stop(LIMIT)).isTrue();
+    }
+
+    @Test
+    void whoWaitsAfterAFailureIsNotStuck() throws InterruptedException {
+        CountDownLatch failed = new CountDownLatch(7);
+        Service service = new Service(outage, s -> {
+            failed.countDown();
+            throw new SQLException("on purpose", "08006");
+        });
+        service.start();
+        failed.await();
+        // The next pause lasts for seconds.
+        Awaitility.await().until(() -> !service.isStuck(Duration.ZERO));
+        service.stop(LIMIT);
+    }
+
     @SuppressWarnings({"unchecked", "TypeParameterUnusedInFormals"})
     private static <E extends Throwable> void throwUnchecked(Throwable error) throws E {
         throw (E) error;
