@@ -144,7 +144,7 @@ public abstract class BackgroundService {
      * Returns true if the thread has been at one thing for longer than that, without waiting for the database and without
      * being stopped. Never waits.
      */
-    public final boolean isStuck(Duration longerThan) {
+    public boolean isStuck(Duration longerThan) {
         return !stopping && activity.isStuck(longerThan);
     }
 

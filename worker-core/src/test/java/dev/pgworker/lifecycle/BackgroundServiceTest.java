@@ -104,7 +104,7 @@ class BackgroundServiceTest {
         CountDownLatch release = new CountDownLatch(1);
         Service service = new Service(outage, s -> {
             inStep.countDown();
-            release.await();
+            awaitUninterruptibly(release);
         });
         service.start();
         inStep.await();
@@ -114,6 +114,16 @@ class BackgroundServiceTest {
         assertThat(service.isStuck(Duration.ZERO)).isFalse();
         release.countDown();
         assertThat(service.stop(LIMIT)).isTrue();
+    }
+
+    private static void awaitUninterruptibly(CountDownLatch latch) {
+        while (latch.getCount() > 0) {
+            try {
+                latch.await();
+            } catch (InterruptedException e) {
+                // Somebody stops it.
+            }
+        }
     }
 
     @Test
