@@ -62,6 +62,17 @@ class WorkerFaultsTest {
     }
 
     @Test
+    void aWorkerWithNothingToDoIsWell() {
+        Worker worker = db.start(impatient().task(WORK, (n, context) -> {}));
+
+        Awaitility.await().until(() -> worker.status().sinceStart().compareTo(SHORT.multipliedBy(4)) > 0);
+        assertThat(worker.status().stall()).isNull();
+        assertThat(worker.status().stuckThreads()).isEmpty();
+        assertThat(worker.status().deadThreads()).isEmpty();
+        assertThat(worker.status().sinceAudit()).isLessThan(SHORT.multipliedBy(4));
+    }
+
+    @Test
     void jobsThatTheExecutorLoses() {
         Queue<Runnable> lost = new ConcurrentLinkedQueue<>();
         Worker worker = db.start(impatient().handlerExecutor(lost::add).task(WORK, (n, context) -> {}));
@@ -157,9 +168,7 @@ class WorkerFaultsTest {
             try (Statement statement = connection.createStatement()) {
                 statement.execute(db.schema().in("lock table {schema}._private_jobs in access exclusive mode"));
             }
-            Thread add = new Thread(() -> db.scheduler().addJob(WORK, 2));
-            add.start();
-            // The poll would find it, too; the audit's look waits for the lock in any case.
+            // The fetch that a poll makes, or the audit.
             Awaitility.await()
                     .until(() -> db.sql(
                                             "select count(*) from pg_stat_activity where wait_event_type = 'Lock'"
@@ -171,6 +180,7 @@ class WorkerFaultsTest {
             assertThat(worker.status().deadThreads()).isEmpty();
             connection.rollback();
         }
+        db.scheduler().addJob(WORK, 2);
         events.await(JobCompleted.class, 2);
         assertThat(worker.status().stall()).isNull();
     }
