@@ -58,6 +58,7 @@ import dev.pgworker.recovery.Sweep;
 import dev.pgworker.store.CrontabStore;
 import dev.pgworker.store.JobStore;
 import dev.pgworker.store.JobsTable;
+import dev.pgworker.store.StaleConnections;
 import dev.pgworker.store.SweepStore;
 import dev.pgworker.store.WorkerStore;
 
@@ -83,6 +84,9 @@ final class RunningWorker {
 
     /** What a busy machine may add to the steps of a stop. */
     private static final Duration STOP_MARGIN = Duration.ofSeconds(1);
+
+    /** How long a stop may wait for each of two answers to what the worker still holds. */
+    private static final Duration LAST_LOOK_LIMIT = Duration.ofMillis(700);
 
     /** How often a single pass looks after jobs that have waited too long for a handler. */
     private static final Duration TEND_INTERVAL = Duration.ofMillis(200);
@@ -184,7 +188,8 @@ final class RunningWorker {
                 events,
                 outage);
         WorkerStore workers = new WorkerStore(parts.dataSource(), parts.schema());
-        heartbeat = new Heartbeat(workers, id, metadata(), recovery.heartbeatInterval(), lease, outage);
+        outage.whenTold(error -> StaleConnections.discardAfter(parts.dataSource(), error));
+        heartbeat = new Heartbeat(parts.heartbeatStore(), id, metadata(), recovery.heartbeatInterval(), lease, outage);
         fence = new Fence(lease, () -> onLost.accept(this), outage);
         sweep = new Sweep(
                 id,
@@ -390,6 +395,7 @@ final class RunningWorker {
         Duration left = Duration.ofNanos(stopBy - System.nanoTime())
                 .minus(LAST_STOP_LIMIT)
                 .minus(EVENTS_LIMIT)
+                .minus(LAST_LOOK_LIMIT.multipliedBy(2))
                 .minus(STOP_MARGIN);
         return left.compareTo(FLUSH_LIMIT) < 0 ? left : FLUSH_LIMIT;
     }
@@ -415,7 +421,7 @@ final class RunningWorker {
             log.warn("The stop was interrupted; jobs that are running stay locked until they are recovered");
         }
         // What may still be claimed, or was without anybody knowing, is taken from this worker when it shows no life.
-        if (!written || (audit.isInDoubt() && !audit.lookForTheLastTime())) {
+        if (!written || (audit.isInDoubt() && !audit.lookForTheLastTime(LAST_LOOK_LIMIT))) {
             heartbeat.stayRegistered();
         }
     }
@@ -482,17 +488,23 @@ final class RunningWorker {
                 onBreakingMigration.run();
             }
         } catch (RuntimeException e) {
-            log.warn("A notification of a migration cannot be read: {}", announcement, e);
+            log.debug("A notification of a migration cannot be read: {}", announcement, e);
         }
     }
 
+    /** The times tell sweeps when to take this worker for dead. */
     private String metadata() {
+        RecoverySettings recovery = parts.settings().recovery();
         return new JsonMapper()
                 .writeValueAsString(Map.of(
                         "implementation", "pgworker",
                         "process", ManagementFactory.getRuntimeMXBean().getName(),
                         "concurrency", parts.settings().concurrency(),
-                        "tasks", parts.tasks().identifiers()));
+                        "tasks", parts.tasks().identifiers(),
+                        "heartbeatIntervalMillis", recovery.heartbeatInterval().toMillis(),
+                        "sweepThresholdMillis", recovery.sweepThreshold().toMillis(),
+                        "resilientSweepThresholdMillis",
+                                recovery.resilientSweepThreshold().toMillis()));
     }
 
     private static ExecutorService handlerThreads() {

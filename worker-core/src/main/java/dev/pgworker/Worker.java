@@ -29,6 +29,7 @@ import dev.pgworker.job.ScheduleInterceptor;
 import dev.pgworker.job.Task;
 import dev.pgworker.schema.WorkerSchema;
 import dev.pgworker.store.CrontabControl;
+import dev.pgworker.store.PrivateConnections;
 import dev.pgworker.task.BatchTaskHandler;
 import dev.pgworker.task.ForbiddenFlags;
 import dev.pgworker.task.JobInterceptor;
@@ -64,8 +65,9 @@ public final class Worker implements AutoCloseable {
     }
 
     /**
-     * Returns a builder for a worker that takes its connections from the given data source: one permanently, and up to
-     * three more for moments at a time.
+     * Returns a builder for a worker that takes its connections from the given data source: up to three for moments at a time,
+     * one permanently and another one for moments unless there is a {@link Builder#privateDataSource}, and one for each
+     * transactional handler while it runs. {@link #connectionsNeeded} counts them.
      */
     public static Builder builder(DataSource dataSource) {
         return new Builder(dataSource);
@@ -170,6 +172,19 @@ public final class Worker implements AutoCloseable {
                 parts.cron(), new CrontabControl(parts.dataSource(), parts.schema()), parts.jobScheduler());
     }
 
+    /**
+     * Returns how many connections of its data source the worker may have in use at the same time: one for each job that may
+     * run, if a handler is transactional, and its own. What handlers take besides is not counted.
+     */
+    public int connectionsNeeded() {
+        return parts.connectionsNeeded();
+    }
+
+    /** Returns true if the worker takes the connection that listens from its data source, and keeps it. */
+    public boolean isListeningOnDataSource() {
+        return parts.listenDataSource() == parts.dataSource();
+    }
+
     /** Returns the id under which the running worker locks jobs, or null if it does not run. */
     public @Nullable String id() {
         RunningWorker current = running;
@@ -206,6 +221,7 @@ public final class Worker implements AutoCloseable {
 
         private final DataSource dataSource;
         private @Nullable DataSource listenDataSource;
+        private @Nullable DataSource privateDataSource;
         private WorkerSchema schema = WorkerSchema.DEFAULT;
         private WorkerSettings settings = WorkerSettings.builder().build();
         private @Nullable PayloadCodec codec;
@@ -262,6 +278,17 @@ public final class Worker implements AutoCloseable {
         /** Sets where the listening connection comes from, for instance past a connection pooler. */
         public Builder listenDataSource(@Nullable DataSource listenDataSource) {
             this.listenDataSource = listenDataSource;
+            return this;
+        }
+
+        /**
+         * Sets where the heartbeat's connection comes from, and the listening one unless it has a {@link #listenDataSource}:
+         * from apart, they wait for no handlers that have all connections of a pool in use. The heartbeat keeps its
+         * connection open. The data source should open a connection at each call, with limits for connecting and for
+         * reading of some seconds. The worker's data source unless set, and while the server refuses these connections.
+         */
+        public Builder privateDataSource(@Nullable DataSource privateDataSource) {
+            this.privateDataSource = privateDataSource;
             return this;
         }
 
@@ -389,7 +416,8 @@ public final class Worker implements AutoCloseable {
                     jobScheduler == null ? WorkerClient.jobScheduler(dataSource, schema, usedCodec) : jobScheduler;
             return new Worker(new WorkerParts(
                     dataSource,
-                    listenDataSource == null ? dataSource : listenDataSource,
+                    usedListenDataSource(),
+                    privateDataSource,
                     schema,
                     settings,
                     registry,
@@ -407,6 +435,13 @@ public final class Worker implements AutoCloseable {
                     auditInterval,
                     stallAfter,
                     stuckAfter));
+        }
+
+        private DataSource usedListenDataSource() {
+            if (listenDataSource != null) {
+                return listenDataSource;
+            }
+            return privateDataSource == null ? dataSource : PrivateConnections.of(privateDataSource, dataSource);
         }
 
         private void warnOfUnservedTasks(TaskRegistry registry) {

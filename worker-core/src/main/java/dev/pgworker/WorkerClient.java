@@ -11,6 +11,9 @@ import dev.pgworker.crontab.CronAdmin;
 import dev.pgworker.crontab.CronPlan;
 import dev.pgworker.crontab.Crontab;
 import dev.pgworker.crontab.PlannedCronAdmin;
+import dev.pgworker.event.WorkerEventListener;
+import dev.pgworker.event.WorkerEvents;
+import dev.pgworker.job.DeadWorker;
 import dev.pgworker.job.JobAdmin;
 import dev.pgworker.job.JobScheduler;
 import dev.pgworker.job.ScheduleInterceptor;
@@ -72,8 +75,29 @@ public final class WorkerClient {
             WorkerSchema schema,
             RecoverySettings recovery,
             List<JobRecoveryHandler> recoveryHandlers) {
+        return jobAdmin(dataSource, schema, recovery, recoveryHandlers, List.of());
+    }
+
+    /**
+     * Returns the administration of a schema's jobs.
+     *
+     * @param dataSource the data source whose Spring transactions are joined
+     * @param recovery how sweeps by hand tell dead workers from living ones unless told otherwise
+     * @param recoveryHandlers what sweeps by hand ask
+     * @param listeners who is told what sweeps by hand have done, on the thread that asked for it, after its commit
+     */
+    public static JobAdmin jobAdmin(
+            DataSource dataSource,
+            WorkerSchema schema,
+            RecoverySettings recovery,
+            List<JobRecoveryHandler> recoveryHandlers,
+            List<WorkerEventListener> listeners) {
         return new JdbcJobAdmin(
-                dataSource, schema, new SweepStore(dataSource, schema, recoveryHandlers), recovery.sweepRequest());
+                dataSource,
+                schema,
+                new SweepStore(dataSource, schema, recoveryHandlers),
+                recovery.sweepRequest(),
+                new WorkerEvents(DeadWorker.BY_HAND, listeners, List.of()));
     }
 
     /**

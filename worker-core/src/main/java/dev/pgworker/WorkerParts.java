@@ -12,6 +12,7 @@ import dev.pgworker.crontab.CronPlan;
 import dev.pgworker.event.WorkerEventListener;
 import dev.pgworker.job.JobScheduler;
 import dev.pgworker.schema.WorkerSchema;
+import dev.pgworker.store.WorkerStore;
 import dev.pgworker.task.ForbiddenFlags;
 import dev.pgworker.task.JobInterceptor;
 import dev.pgworker.task.JobRecoveryHandler;
@@ -22,6 +23,7 @@ import dev.pgworker.task.TaskRegistry;
 record WorkerParts(
         DataSource dataSource,
         DataSource listenDataSource,
+        @Nullable DataSource privateDataSource,
         WorkerSchema schema,
         WorkerSettings settings,
         TaskRegistry tasks,
@@ -37,4 +39,26 @@ record WorkerParts(
         List<JobRecoveryHandler> recoveryHandlers,
         Duration auditInterval,
         Duration stallAfter,
-        Duration stuckAfter) {}
+        Duration stuckAfter) {
+
+    /** What else than claims and completions takes a connection for moments: sweeps, vacuums, recurring jobs, and the audit. */
+    private static final int UPKEEP = 2;
+
+    private static final int CLAIM_AND_COMPLETE = 2;
+
+    /** Returns a store for the heartbeat, which must not wait behind handlers. */
+    WorkerStore heartbeatStore() {
+        return privateDataSource == null
+                ? new WorkerStore(dataSource, schema)
+                : WorkerStore.withOwnConnection(privateDataSource, dataSource, schema);
+    }
+
+    /** Returns how many connections of the application's data source the worker may have in use at the same time. */
+    int connectionsNeeded() {
+        return (tasks.hasTransactional() ? settings.concurrency() : 0)
+                + CLAIM_AND_COMPLETE
+                + UPKEEP
+                + (listenDataSource == dataSource ? 1 : 0)
+                + (privateDataSource == null ? 1 : 0);
+    }
+}

@@ -16,6 +16,7 @@ import com.tngtech.archunit.core.importer.ClassFileImporter;
 import com.tngtech.archunit.core.importer.ImportOption;
 import org.assertj.core.api.Assertions;
 import org.jspecify.annotations.NullMarked;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 
 import static com.tngtech.archunit.lang.syntax.ArchRuleDefinition.classes;
@@ -24,6 +25,7 @@ import static com.tngtech.archunit.library.Architectures.layeredArchitecture;
 import static com.tngtech.archunit.library.dependencies.SlicesRuleDefinition.slices;
 
 /** The rules that keep the packages apart. */
+@Tag("any-postgres")
 class ArchitectureTest {
 
     private static final JavaClasses production = new ClassFileImporter()

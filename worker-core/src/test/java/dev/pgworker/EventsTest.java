@@ -6,6 +6,7 @@ import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.stream.IntStream;
 
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.extension.RegisterExtension;
@@ -43,6 +44,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 /** Which events a worker publishes, and what listeners may do to it. */
 @Timeout(60)
+@Tag("any-postgres")
 class EventsTest {
 
     private static final Task<Integer> WORK = Task.of("work", Integer.class);

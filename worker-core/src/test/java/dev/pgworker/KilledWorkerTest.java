@@ -9,6 +9,7 @@ import java.util.concurrent.TimeUnit;
 
 import org.awaitility.Awaitility;
 import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.condition.DisabledOnOs;
 import org.junit.jupiter.api.condition.OS;
@@ -32,6 +33,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 /** Real processes that are killed, or paused for longer than the threshold. */
 @DisabledOnOs(value = OS.WINDOWS, disabledReason = "needs the signals of kill")
+@Tag("any-postgres")
 class KilledWorkerTest {
 
     /** What a busy machine may add. */

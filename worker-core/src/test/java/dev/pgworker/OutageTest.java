@@ -20,6 +20,7 @@ import com.zaxxer.hikari.HikariDataSource;
 import org.awaitility.Awaitility;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.slf4j.LoggerFactory;
 import org.springframework.jdbc.core.simple.JdbcClient;
@@ -42,6 +43,7 @@ import dev.pgworker.testsupport.TestPostgres;
 import static org.assertj.core.api.Assertions.assertThat;
 
 /** What a worker does while its database is away. Each test has a database of its own, which it may close. */
+@Tag("any-postgres")
 class OutageTest {
 
     private static final Task<Integer> NUMBER = Task.of("number", Integer.class);

@@ -5,6 +5,8 @@ import java.time.Instant;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
+import java.util.Set;
+import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.concurrent.CountDownLatch;
 
@@ -21,6 +23,7 @@ import dev.pgworker.event.WorkerEvent.ListenerConnected;
 import dev.pgworker.event.WorkerEvent.SupersededJobEnded;
 import dev.pgworker.event.WorkerEvent.WorkersRecovered;
 import dev.pgworker.job.ActiveWorker;
+import dev.pgworker.job.DeadWorker;
 import dev.pgworker.job.Job;
 import dev.pgworker.job.JobAdmin;
 import dev.pgworker.job.JobQuery;
@@ -123,7 +126,11 @@ class SweepTest {
         claimAs(worker);
         age(age);
 
-        SweepResult result = admin().sweep(SweepOptions.DEFAULT);
+        assertThat(admin().sweep(SweepOptions.DEFAULT).workerIds())
+                .as("unless asked for")
+                .isEmpty();
+
+        SweepResult result = withOrphans().sweep(SweepOptions.DEFAULT);
 
         assertThat(result.workerIds()).hasSize(orphan ? 1 : 0);
         assertThat(row(job).get("locked_by")).isEqualTo(orphan ? null : worker);
@@ -157,7 +164,7 @@ class SweepTest {
             register("w", age);
         }
 
-        assertThat(admin().sweep(SweepOptions.DEFAULT).workerIds()).hasSize(dead ? 1 : 0);
+        assertThat(withOrphans().sweep(SweepOptions.DEFAULT).workerIds()).hasSize(dead ? 1 : 0);
     }
 
     @Test
@@ -255,9 +262,12 @@ class SweepTest {
         }
         claimAs("dead");
         register("dead", "6 minutes");
+        Set<String> recoverers = ConcurrentHashMap.newKeySet();
         JobRecoveryHandler indifferent = (job, dead) -> RecoveryDecision.useDefault();
         JobRecoveryHandler handler = (job, dead) -> {
-            assertThat(dead).isEqualTo("dead");
+            assertThat(dead.id()).isEqualTo("dead");
+            assertThat(dead.reason()).isEqualTo(DeadWorker.Reason.NO_HEARTBEAT);
+            recoverers.add(dead.recoveringWorkerId());
             return switch (job.payload()) {
                 case "1" -> RecoveryDecision.reschedule(at);
                 case "2" -> RecoveryDecision.reschedule(at, 7);
@@ -274,7 +284,7 @@ class SweepTest {
                 default -> RecoveryDecision.useDefault();
             };
         };
-        start(recovery(), List.of(indifferent, handler));
+        Worker worker = start(recovery(), List.of(indifferent, handler));
 
         assertThat(events.await(WorkersRecovered.class).jobs()).isEqualTo(6);
         assertThat(events.all(JobRecovered.class))
@@ -287,6 +297,7 @@ class SweepTest {
                         RecoveryOutcome.RETURNED,
                         RecoveryOutcome.RETURNED);
         assertThat(row(jobs.get(0))).containsEntry("attempts", 0).containsEntry("last_error", RECOVERED);
+        assertThat(recoverers).containsExactly(worker.id());
         assertThat(row(jobs.get(1))).containsEntry("attempts", 0);
         assertThat(row(jobs.get(2))).containsEntry("attempts", 7);
         assertThat(runAt(jobs.get(1))).isEqualTo(at);
@@ -369,7 +380,15 @@ class SweepTest {
         Job job = claimedBy("dead");
         register("dead", "6 minutes");
         CountDownLatch ran = new CountDownLatch(1);
-        db.start(db.worker().listener(events).task(WORK, (n, context) -> ran.countDown()));
+        db.start(db.worker()
+                .settings(WorkerSettings.builder()
+                        .recovery(RecoverySettings.builder()
+                                .enabled(false)
+                                .sweepInterval(Duration.ofMillis(1))
+                                .build())
+                        .build())
+                .listener(events)
+                .task(WORK, (n, context) -> ran.countDown()));
         events.await(ListenerConnected.class);
         db.scheduler().addJob(WORK, 2);
         ran.await();
@@ -394,6 +413,14 @@ class SweepTest {
 
     private JobAdmin admin() {
         return WorkerClient.jobAdmin(db.dataSource(), db.schema());
+    }
+
+    private JobAdmin withOrphans() {
+        return WorkerClient.jobAdmin(
+                db.dataSource(),
+                db.schema(),
+                RecoverySettings.builder().orphans(true).build(),
+                List.of());
     }
 
     private static RecoverySettings.Builder recovery() {

@@ -5,6 +5,7 @@ import java.sql.SQLException;
 import java.sql.Statement;
 import java.time.Duration;
 import java.util.List;
+import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.atomic.AtomicInteger;
 
 import ch.qos.logback.classic.Logger;
@@ -26,6 +27,7 @@ import dev.pgworker.testing.TestSchema;
 import dev.pgworker.testsupport.TestPostgres;
 
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 class VacuumTest {
 
@@ -133,6 +135,74 @@ class VacuumTest {
             logger.detachAppender(log);
             db.sql("drop owned by " + role).update();
             db.sql("drop role " + role).update();
+        }
+    }
+
+    /** Slowed down so much that it never ends. */
+    private static HikariConfig slowly() {
+        HikariConfig config = TestSchema.poolConfig(TestPostgres.jdbcUrl(), 10);
+        config.setConnectionInitSql(
+                "set vacuum_cost_delay = 100; set vacuum_cost_limit = 1; set statement_timeout = '2s'");
+        return config;
+    }
+
+    @Test
+    void aWorkerWhoseVacuumsAreCancelledSaysSoOnce() {
+        ListAppender<ILoggingEvent> log = new ListAppender<>();
+        log.start();
+        Logger logger = (Logger) LoggerFactory.getLogger(Vacuum.class);
+        logger.addAppender(log);
+        try (HikariDataSource slow = new HikariDataSource(slowly())) {
+            Worker worker = Worker.builder(slow)
+                    .schema(db.schema())
+                    .task(WORK, (n, context) -> {})
+                    .build();
+            worker.start();
+            try {
+                add(25_000, 1, "now()");
+                Awaitility.await().atMost(Duration.ofSeconds(60)).until(() -> !log.list.isEmpty());
+            } finally {
+                worker.stop();
+            }
+            assertThat(log.list.get(0).getFormattedMessage())
+                    .contains("was cancelled after 2 s")
+                    .contains("statement_timeout");
+        } finally {
+            logger.detachAppender(log);
+        }
+    }
+
+    @Test
+    void aVacuumEndsWhenItIsCancelledOrItsTimeIsOver() throws Exception {
+        add(25_000, 1, "now()");
+        db.sql("delete from {schema}._private_jobs").update();
+        HikariConfig config = slowly();
+        config.setConnectionInitSql("set vacuum_cost_delay = 100; set vacuum_cost_limit = 1");
+        try (HikariDataSource slow = new HikariDataSource(config)) {
+            assertThatThrownBy(new JobsTable(slow, db.schema(), Duration.ofSeconds(1))::vacuum)
+                    .satisfies(e -> assertThat(((SQLException) e).getSQLState()).isEqualTo("57014"));
+
+            JobsTable table = new JobsTable(slow, db.schema());
+            CompletableFuture<Object> ended = CompletableFuture.supplyAsync(() -> {
+                try {
+                    table.vacuum();
+                    return "vacuumed";
+                } catch (SQLException e) {
+                    return String.valueOf(e.getSQLState());
+                }
+            });
+            Awaitility.await()
+                    .until(() -> db.sql(
+                                            "select count(*) from pg_stat_activity where query like 'vacuum%' || ? || '%' and state = 'active'")
+                                    .param(db.schema().name())
+                                    .query(Long.class)
+                                    .single()
+                            == 1);
+            assertThat(table.cancelVacuum()).isTrue();
+            assertThat(ended.join()).isEqualTo("57014");
+
+            table.vacuum(); // none begins any more
+            assertThat(vacuums()).isZero();
         }
     }
 

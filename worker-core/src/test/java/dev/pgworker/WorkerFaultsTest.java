@@ -9,6 +9,7 @@ import java.util.Queue;
 import java.util.concurrent.ConcurrentLinkedQueue;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.Semaphore;
+import java.util.concurrent.atomic.AtomicInteger;
 
 import org.awaitility.Awaitility;
 import org.junit.jupiter.api.AfterEach;
@@ -186,11 +187,12 @@ class WorkerFaultsTest {
     }
 
     @Test
-    void aThreadThatHasEnded() {
+    void aDataSourceThatThrowsWhatItMayNot() {
+        AtomicInteger thrown = new AtomicInteger();
         DelegatingDataSource hostile = new DelegatingDataSource(db.dataSource()) {
             @Override
             public Connection getConnection() throws SQLException {
-                if (Thread.currentThread().getName().equals("worker-fetch")) {
+                if (Thread.currentThread().getName().equals("worker-fetch") && thrown.getAndIncrement() == 0) {
                     WorkerFaultsTest.<RuntimeException>sneak(new Exception("nothing that a data source may throw"));
                 }
                 return super.getConnection();
@@ -198,11 +200,10 @@ class WorkerFaultsTest {
         };
         Worker worker = db.start(
                 Worker.builder(hostile).schema(db.schema()).listener(events).task(WORK, (n, context) -> {}));
+        db.scheduler().addJob(WORK, 1);
 
-        Awaitility.await()
-                .dontCatchUncaughtExceptions()
-                .until(() -> !worker.status().deadThreads().isEmpty());
-        assertThat(worker.status().deadThreads()).containsExactly("worker-fetch");
+        events.await(JobCompleted.class);
+        assertThat(worker.status().deadThreads()).isEmpty();
     }
 
     @SuppressWarnings({"unchecked", "TypeParameterUnusedInFormals"})

@@ -1,7 +1,11 @@
 package dev.pgworker.testsupport;
 
+import java.io.FileNotFoundException;
 import java.io.IOException;
+import java.io.InputStream;
 import java.io.UncheckedIOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
 import java.sql.Connection;
 import java.sql.DriverManager;
 import java.sql.SQLException;
@@ -9,6 +13,8 @@ import java.sql.Statement;
 import java.util.concurrent.ThreadLocalRandom;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
+import java.util.zip.ZipEntry;
+import java.util.zip.ZipInputStream;
 
 import io.zonky.test.db.postgres.embedded.EmbeddedPostgres;
 import org.testcontainers.postgresql.PostgreSQLContainer;
@@ -18,7 +24,9 @@ import org.testcontainers.postgresql.PostgreSQLContainer;
  *
  * <p>In this order: the server of the environment variable {@code PGWORKER_TEST_JDBC_URL} (its user must be a
  * superuser and its database may be littered), a container when {@code PGWORKER_TEST_DOCKER} is {@code true}, otherwise
- * embedded binaries on a free port of the loopback interface.
+ * embedded binaries on a free port of the loopback interface. These are the ones of the class path, or those in the jar
+ * that the system property {@code pgworker.test.postgres-binaries} names; the image of the container is that of {@code
+ * pgworker.test.postgres-image}.
  */
 public final class TestPostgres {
 
@@ -83,7 +91,8 @@ public final class TestPostgres {
 
         @SuppressWarnings("resource") // lives as long as the JVM; Testcontainers removes it
         private static String startContainer() {
-            PostgreSQLContainer container = new PostgreSQLContainer("postgres:18");
+            PostgreSQLContainer container =
+                    new PostgreSQLContainer(System.getProperty("pgworker.test.postgres-image", "postgres:18"));
             container.start();
             String separator = container.getJdbcUrl().contains("?") ? "&" : "?";
             return container.getJdbcUrl() + separator + "user=" + container.getUsername() + "&password="
@@ -93,13 +102,30 @@ public final class TestPostgres {
         private static String startEmbedded() {
             try {
                 // The builder registers a shutdown hook that stops the server and removes its files.
-                EmbeddedPostgres server = EmbeddedPostgres.builder()
-                        .setServerConfig("max_connections", "300")
-                        .start();
+                EmbeddedPostgres.Builder builder = EmbeddedPostgres.builder().setServerConfig("max_connections", "300");
+                String binaries = System.getProperty("pgworker.test.postgres-binaries");
+                if (binaries != null) {
+                    builder.setPgBinaryResolver((system, machine) -> binaries(Path.of(binaries)));
+                }
+                EmbeddedPostgres server = builder.start();
                 return server.getJdbcUrl("postgres", "postgres");
             } catch (IOException e) {
                 throw new UncheckedIOException("The embedded PostgreSQL did not start", e);
             }
+        }
+
+        /** Opens the archive of binaries that such a jar consists of; the reader closes it. */
+        private static InputStream binaries(Path jar) throws IOException {
+            ZipInputStream files = new ZipInputStream(Files.newInputStream(jar));
+            ZipEntry file = files.getNextEntry();
+            while (file != null && !file.getName().endsWith(".txz")) {
+                file = files.getNextEntry();
+            }
+            if (file == null) {
+                files.close();
+                throw new FileNotFoundException("There are no binaries of PostgreSQL in " + jar);
+            }
+            return files;
         }
     }
 }

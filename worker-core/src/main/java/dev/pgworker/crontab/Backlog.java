@@ -5,11 +5,11 @@ import java.time.Instant;
 import java.time.temporal.ChronoUnit;
 import java.util.ArrayList;
 import java.util.List;
-import java.util.Set;
 
 import org.jspecify.annotations.Nullable;
 
 import dev.pgworker.crontab.CronJobs.Due;
+import dev.pgworker.crontab.CronJobs.Missed;
 import dev.pgworker.store.CrontabStore.Known;
 
 /**
@@ -37,6 +37,9 @@ final class Backlog {
 
         /** The part is left alone until the schedule has passed this minute. */
         private Instant blockedAt = Instant.MIN;
+
+        /** Blocked by a transaction, which may end at any time. */
+        private boolean held;
 
         Part(CronItem item, Instant position) {
             this.item = item;
@@ -92,11 +95,31 @@ final class Backlog {
         parts.add(new Part(item, position));
     }
 
-    /** Takes an item in whose jobs for the given minute could not be added: it is tried again in the next minute. */
-    void addFailed(CronItem item, Instant position) {
+    /**
+     * Takes an item in whose jobs for the given minute could not be added: it is tried again in the next minute.
+     *
+     * @param held whether it is among those that {@link #releaseHeld} lets go on earlier
+     */
+    void addFailed(CronItem item, Instant position, boolean held) {
         Part part = new Part(item, position);
+        part.held = held;
         part.blockedAt = position.plus(1, ChronoUnit.MINUTES);
         parts.add(part);
+    }
+
+    /** Returns true if an item waits for a transaction to end. */
+    boolean hasHeld() {
+        return parts.stream().anyMatch(part -> part.held);
+    }
+
+    /** Lets the items that wait for a transaction be tried again at once. */
+    void releaseHeld() {
+        for (Part part : parts) {
+            if (part.held) {
+                part.held = false;
+                part.blockedAt = Instant.MIN;
+            }
+        }
     }
 
     /** Returns true if {@link #take} would look for executions. */
@@ -130,18 +153,19 @@ final class Backlog {
     /**
      * Moves on past a chunk that has been executed.
      *
-     * @param failed identifiers of items that stay where they are and are tried again in the next minute. What lies too
-     *     far back is given up: more than the item's fill, and more than an hour.
+     * @param missed items that stay where they are and are tried again in the next minute. What lies too far back is given
+     *     up: more than the item's fill, and more than an hour.
      * @return the items that have caught up, and leave
      */
-    List<CronItem> settle(Chunk chunk, Set<String> failed, Instant until) {
+    List<CronItem> settle(Chunk chunk, Missed missed, Instant until) {
         List<CronItem> caughtUp = new ArrayList<>();
         for (Part part : chunk.parts()) {
-            if (failed.contains(part.item.identifier())) {
+            if (missed.contains(part.item.identifier())) {
                 Duration fill = bounded(part.item.fill());
                 Duration reach = fill.compareTo(CronScheduler.CATCH_UP) > 0 ? fill : CronScheduler.CATCH_UP;
                 part.position = later(part.position, ceil(until.minus(reach)));
                 part.blockedAt = until;
+                part.held = missed.held().contains(part.item.identifier());
             } else {
                 part.position = later(part.position, chunk.end());
                 if (!part.position.isBefore(until)) {

@@ -4,10 +4,12 @@ import java.sql.SQLException;
 import java.time.Instant;
 import java.util.ArrayList;
 import java.util.HashMap;
+import java.util.HashSet;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
 
+import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
@@ -33,17 +35,35 @@ final class CronJobs {
         this.events = events;
     }
 
+    /** Items of which it was told that they have to wait. Owned by the thread. */
+    private final Set<String> toldHeld = new HashSet<>();
+
     /** An item and a minute for which it is due. */
     record Due(CronItem item, Instant tick) {}
 
     /**
-     * Adds the jobs that no worker has added yet.
+     * The identifiers of items for which none of the jobs has been added.
      *
-     * @return the identifiers of the items that failed, for which none of the jobs has been added
+     * @param failed because the database refuses to
+     * @param held because an open transaction is in the way
      */
-    Set<String> add(List<Due> due, boolean backfilled) throws SQLException {
+    record Missed(Set<String> failed, Set<String> held) {
+
+        static final Missed NONE = new Missed(Set.of(), Set.of());
+
+        boolean isEmpty() {
+            return failed.isEmpty() && held.isEmpty();
+        }
+
+        boolean contains(String identifier) {
+            return failed.contains(identifier) || held.contains(identifier);
+        }
+    }
+
+    /** Adds the jobs that no worker has added yet, and returns which items have to be tried again. */
+    Missed add(List<Due> due, boolean backfilled) throws SQLException {
         if (due.isEmpty()) {
-            return Set.of();
+            return Missed.NONE;
         }
         Map<String, Instant> latest = new HashMap<>();
         List<Execution> executions = new ArrayList<>();
@@ -57,6 +77,9 @@ final class CronJobs {
             log.error("Cron item {} could not be executed for {} and is tried again", identifier, tick, error);
             events.publish(new WorkerEvent.CronJobFailed(workerId, identifier, tick, error));
         });
+        for (Due one : due) {
+            tellHeld(one, result.held().get(one.item().identifier()));
+        }
         if (events.isWatched()) {
             result.added()
                     .forEach((execution, id) -> events.publish(new WorkerEvent.CronJobAdded(
@@ -65,7 +88,24 @@ final class CronJobs {
                     .forEach(execution -> events.publish(
                             new WorkerEvent.CronJobSkipped(workerId, execution.identifier(), execution.tick())));
         }
-        return result.failed().keySet();
+        return new Missed(result.failed().keySet(), result.held().keySet());
+    }
+
+    private void tellHeld(Due due, @Nullable SQLException error) {
+        String identifier = due.item().identifier();
+        if (error == null) {
+            toldHeld.remove(identifier);
+        } else if (toldHeld.add(identifier)) {
+            String jobKey = due.item().spec().jobKey();
+            log.warn(
+                    "Cron item {} waits for {}: an open transaction holds {}; it is tried again every few seconds",
+                    identifier,
+                    due.tick(),
+                    jobKey == null
+                            ? "a lock that it needs"
+                            : "its job key \"" + jobKey + "\", or its row of the crontab");
+            events.publish(new WorkerEvent.CronJobFailed(workerId, identifier, due.tick(), error));
+        }
     }
 
     /** Adds what interceptors make of an execution; one that they refuse fails alone, and is not tried again. */

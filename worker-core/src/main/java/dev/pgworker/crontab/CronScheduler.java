@@ -41,6 +41,9 @@ public final class CronScheduler extends BackgroundService {
     /** After which the time is asked for in any case, so that a jump of the clock is noticed. */
     private static final Duration LONGEST_WAIT = Duration.ofMinutes(1);
 
+    /** How often to try an item that an open transaction is in the way of. */
+    static final Duration HELD_RETRY = Duration.ofSeconds(3);
+
     /** Tells what time it is. */
     @FunctionalInterface
     interface DatabaseClock {
@@ -116,7 +119,13 @@ public final class CronScheduler extends BackgroundService {
             return Duration.ZERO;
         }
         late = false;
-        return untilTick(tick, Duration.between(now, tick));
+        Duration wait = untilTick(tick, Duration.between(now, tick));
+        if (!behind.hasHeld()) {
+            return wait;
+        }
+        behind.releaseHeld();
+        awaited = null;
+        return wait.compareTo(HELD_RETRY) > 0 ? HELD_RETRY : wait;
     }
 
     private Duration untilTick(Instant tick, Duration wait) {
@@ -176,19 +185,19 @@ public final class CronScheduler extends BackgroundService {
                 .filter(item -> item.isDueAt(tick))
                 .map(item -> new CronJobs.Due(item, tick))
                 .toList();
-        Set<String> failed = jobs.add(due, late);
+        CronJobs.Missed missed = jobs.add(due, late);
         next = tick.plus(1, ChronoUnit.MINUTES);
-        if (!failed.isEmpty()) {
-            fallBehind(failed, tick);
+        if (!missed.isEmpty()) {
+            fallBehind(missed, tick);
         }
         events.publish(new WorkerEvent.CronTicked(workerId, tick, Duration.between(tick, now)));
     }
 
-    private void fallBehind(Set<String> failed, Instant tick) {
+    private void fallBehind(CronJobs.Missed missed, Instant tick) {
         List<CronItem> inStep = new ArrayList<>();
         for (CronItem item : current) {
-            if (failed.contains(item.identifier())) {
-                behind.addFailed(item, tick);
+            if (missed.contains(item.identifier())) {
+                behind.addFailed(item, tick, missed.held().contains(item.identifier()));
                 events.publish(new WorkerEvent.CronItemBehind(workerId, item.identifier(), tick));
             } else {
                 inStep.add(item);
@@ -200,8 +209,8 @@ public final class CronScheduler extends BackgroundService {
     /** Makes up for a number of executions; an item that has caught up goes on with the others. */
     private void makeUp(Instant until) throws SQLException {
         Backlog.Chunk chunk = behind.take(until);
-        Set<String> failed = jobs.add(chunk.due(), true);
-        List<CronItem> caughtUp = behind.settle(chunk, failed, until);
+        CronJobs.Missed missed = jobs.add(chunk.due(), true);
+        List<CronItem> caughtUp = behind.settle(chunk, missed, until);
         if (!caughtUp.isEmpty()) {
             caughtUp.forEach(item -> events.publish(new WorkerEvent.CronItemCaughtUp(workerId, item.identifier())));
             current = items.stream()

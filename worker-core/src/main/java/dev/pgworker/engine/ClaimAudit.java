@@ -38,8 +38,8 @@ import dev.pgworker.store.JobStore.Written;
  * they differ: nobody else would, because the worker lives.
  *
  * <ul>
- *   <li>Every few seconds, by key: jobs that wait here but are not held are not started; claims that are known but that
- *       nobody runs, gives back or writes are given back.
+ *   <li>Every few seconds: jobs that wait here but are not held any more, by their keys, are not started; claims that are
+ *       known but that nobody runs, gives back or writes are given back.
  *   <li>By a look at all jobs: those that are held but not known were claimed in an answer that never arrived, for instance;
  *       they are given back. The look takes no lock. It follows every statement whose end is unknown, at once and twice more
  *       later, because a server may finish a statement after its client has gone; and without any such reason it is made
@@ -53,7 +53,14 @@ public final class ClaimAudit extends BackgroundService {
 
     private static final Logger log = LoggerFactory.getLogger(ClaimAudit.class);
 
-    private static final Duration TICK = Duration.ofSeconds(5);
+    private static final Duration TICK = Duration.ofSeconds(1);
+
+    /** How often the rows of jobs that wait here are looked at. */
+    private static final Duration COMPARE = Duration.ofSeconds(3);
+
+    /** How often to find out why nothing starts. */
+    private static final Duration STALL_CHECK = Duration.ofSeconds(10);
+
     private static final List<Duration> LOOKS_AFTER_DOUBT =
             List.of(Duration.ZERO, Duration.ofSeconds(5), Duration.ofSeconds(30));
 
@@ -67,6 +74,9 @@ public final class ClaimAudit extends BackgroundService {
 
     /** Node.js releases locks of four hours without asking who holds them. */
     private static final Duration RENEW_AFTER = Duration.ofHours(1);
+
+    /** How long the database may take for a look at all jobs. */
+    private static final Duration LOOK_LIMIT = Duration.ofMinutes(1);
 
     private static final Duration STATEMENT_LIMIT = Duration.ofSeconds(65);
     private static final long RECHECK_NANOS = Duration.ofMillis(50).toNanos();
@@ -106,6 +116,7 @@ public final class ClaimAudit extends BackgroundService {
     private long lookAt;
     private long earliestLook = System.nanoTime();
     private long stallCheckAt = System.nanoTime();
+    private long compareAt = System.nanoTime();
     private Set<Claim> suspects = Set.of();
 
     /**
@@ -165,7 +176,8 @@ public final class ClaimAudit extends BackgroundService {
         try {
             return statement.run();
         } catch (Throwable e) {
-            if (DatabaseFailure.of(e) != DatabaseFailure.CONFLICT) {
+            DatabaseFailure kind = DatabaseFailure.of(e);
+            if (kind != DatabaseFailure.CONFLICT && kind != DatabaseFailure.CANCELLED) {
                 doubt();
             }
             throw e;
@@ -210,9 +222,9 @@ public final class ClaimAudit extends BackgroundService {
         doubt();
     }
 
-    /** Returns true if a statement has ended in an unknown way and no look has followed. */
+    /** Returns true if a statement has not ended, or has ended in an unknown way and no look has followed. */
     public boolean isInDoubt() {
-        return settledDoubts != doubts.get();
+        return settledDoubts != doubts.get() || !haveEnded(lastBegun());
     }
 
     /** Returns how many jobs this worker held without knowing it, or knew without running them, since its start. */
@@ -227,7 +239,8 @@ public final class ClaimAudit extends BackgroundService {
 
     @Override
     protected void step() throws SQLException, InterruptedException {
-        compareKnown();
+        giveBackUnattended();
+        compareWaiting();
         renew();
         checkStall();
         long time = System.nanoTime();
@@ -255,8 +268,12 @@ public final class ClaimAudit extends BackgroundService {
         return Math.max(0, Math.min(Math.min(TICK.toNanos(), stallAfter.toNanos()), untilLook));
     }
 
-    /** Compares what is known with the rows of these jobs. */
-    private void compareKnown() throws SQLException {
+    /** Drops jobs that wait here although they are not held any more. */
+    private void compareWaiting() throws SQLException {
+        if (System.nanoTime() - compareAt < 0) {
+            return;
+        }
+        compareAt = System.nanoTime() + COMPARE.toNanos();
         List<Claim> waiting = localQueue.waiting();
         if (!waiting.isEmpty()) {
             Set<Claim> held = store.stillHeld(waiting, localQueue);
@@ -264,6 +281,10 @@ public final class ClaimAudit extends BackgroundService {
             lost.removeIf(held::contains);
             dropLost(lost);
         }
+    }
+
+    /** Gives back what somebody took from the local queue but nobody has, at two ticks in a row. */
+    private void giveBackUnattended() {
         Set<Claim> unattended = new HashSet<>(localQueue.taken());
         unattended.removeIf(isBeingEnded);
         Set<Claim> twice = new HashSet<>(unattended);
@@ -301,7 +322,7 @@ public final class ClaimAudit extends BackgroundService {
         if (localQueue.sinceStart().compareTo(stallAfter) < 0) {
             stall = null;
         } else if (System.nanoTime() - stallCheckAt >= 0) {
-            stallCheckAt = System.nanoTime() + Math.min(2 * TICK.toNanos(), stallAfter.toNanos());
+            stallCheckAt = System.nanoTime() + Math.min(STALL_CHECK.toNanos(), stallAfter.toNanos());
             String reason = stallCheck.reason();
             if (reason != null && stall == null) {
                 log.error("Due jobs wait although handlers are free: {}", reason);
@@ -318,7 +339,7 @@ public final class ClaimAudit extends BackgroundService {
         Throwable why = unreadable;
         unreadable = null;
         try {
-            int found = giveBackUnknown(store.held(), store.heldQueues(), why);
+            int found = giveBackUnknown(store.held(LOOK_LIMIT), store.heldQueues(LOOK_LIMIT), why);
             if (found > 0) {
                 wake();
             }
@@ -409,15 +430,16 @@ public final class ClaimAudit extends BackgroundService {
     /**
      * Looks once on the calling thread, after the service has been stopped.
      *
+     * @param limit how long the database may take for each of two answers
      * @return false if a statement has not ended yet, or the database does not answer
      */
-    public boolean lookForTheLastTime() {
+    public boolean lookForTheLastTime(Duration limit) {
         try {
             if (!haveEnded(lastBegun())) {
                 return false;
             }
             long doubtsBefore = doubts.get();
-            giveBackUnknown(store.held(), store.heldQueues(), null);
+            giveBackUnknown(store.held(limit), store.heldQueues(limit), null);
             settledDoubts = doubtsBefore;
             return true;
         } catch (SQLException e) {

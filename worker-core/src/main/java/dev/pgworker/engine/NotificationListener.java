@@ -16,6 +16,7 @@ import org.slf4j.LoggerFactory;
 import dev.pgworker.event.WorkerEvent;
 import dev.pgworker.event.WorkerEvents;
 import dev.pgworker.lifecycle.BackgroundService;
+import dev.pgworker.lifecycle.DatabaseContact;
 import dev.pgworker.lifecycle.Outage;
 
 /**
@@ -33,9 +34,14 @@ public final class NotificationListener extends BackgroundService {
     private static final int WAIT_MILLIS = 200;
 
     /** A connection that brings nothing for this long is checked, so that one cut silently is noticed. */
-    private static final long CHECK_NANOS = TimeUnit.SECONDS.toNanos(10);
+    private static final long CHECK_NANOS = TimeUnit.SECONDS.toNanos(5);
 
-    private static final int CHECK_LIMIT_SECONDS = 5;
+    private static final int CHECK_LIMIT_SECONDS = 3;
+
+    /** How long a server may take that is asked to listen. */
+    private static final int LISTEN_LIMIT_MILLIS = 10_000;
+
+    private static final int UNLISTEN_LIMIT_MILLIS = 1_000;
 
     private final String workerId;
     private final DataSource dataSource;
@@ -82,11 +88,12 @@ public final class NotificationListener extends BackgroundService {
             } else {
                 receive(current);
             }
-        } catch (SQLException | RuntimeException e) {
-            disconnect();
+        } catch (SQLException | RuntimeException | Error e) {
+            drop();
             if (!isStopping() && !disconnectedReported) {
                 disconnectedReported = true;
-                events.publish(new WorkerEvent.ListenerDisconnected(workerId, e));
+                Exception error = e instanceof Exception exception ? exception : new IllegalStateException(e);
+                events.publish(new WorkerEvent.ListenerDisconnected(workerId, error));
             }
             throw e;
         }
@@ -95,20 +102,25 @@ public final class NotificationListener extends BackgroundService {
     private void connect() throws SQLException {
         events.publish(new WorkerEvent.ListenerConnecting(workerId));
         Connection fresh = dataSource.getConnection();
+        // Even if the rest fails it is to be given back.
         connection = fresh;
         if (!fresh.getAutoCommit()) {
             fresh.setAutoCommit(true);
         }
+        int usual = fresh.getNetworkTimeout();
+        fresh.setNetworkTimeout(Runnable::run, LISTEN_LIMIT_MILLIS);
         try (Statement statement = fresh.createStatement()) {
             statement.execute("listen \"" + JOBS_INSERT + "\"; listen \"" + WORKER_MIGRATE + "\"");
         }
+        fresh.setNetworkTimeout(Runnable::run, usual);
+        DatabaseContact.made();
         arrival = MessageArrival.on(fresh);
         listening = true;
         disconnectedReported = false;
         checkAt = System.nanoTime() + CHECK_NANOS;
         log.debug("Listening for jobs");
         events.publish(new WorkerEvent.ListenerConnected(workerId));
-        onJobs.run();
+        tellJobs();
     }
 
     private void receive(Connection current) throws SQLException {
@@ -116,7 +128,7 @@ public final class NotificationListener extends BackgroundService {
         // All but some notifications are about jobs, and looking for jobs in vain costs little.
         boolean told = begun == MessageArrival.Message.NOTIFICATION;
         if (told) {
-            onJobs.run();
+            tellJobs();
         }
         if (begun == MessageArrival.Message.NONE && !check(current)) {
             return;
@@ -130,14 +142,33 @@ public final class NotificationListener extends BackgroundService {
         boolean jobs = false;
         for (PGNotification notification : notifications) {
             if (notification.getName().equals(WORKER_MIGRATE)) {
-                onMigrate.accept(notification.getParameter());
+                tellMigration(notification.getParameter());
             } else {
                 jobs = true;
             }
         }
         // The others may have come after the first was told.
         if (jobs && !(told && notifications.length == 1)) {
+            tellJobs();
+        }
+    }
+
+    /** What those who are told make of it is no reason to listen no longer. */
+    private void tellJobs() {
+        try {
             onJobs.run();
+        } catch (RuntimeException | Error e) {
+            log.error("Jobs were announced, but not everybody could be told", e);
+        }
+    }
+
+    /** Anybody may send any text: it is a hint, and one that cannot be understood is not worth a stack trace. */
+    private void tellMigration(String announcement) {
+        try {
+            onMigrate.accept(announcement);
+        } catch (RuntimeException | Error e) {
+            log.warn("The announcement of a migration was passed over: {}", e.toString());
+            log.debug("The announcement: {}", announcement, e);
         }
     }
 
@@ -149,6 +180,7 @@ public final class NotificationListener extends BackgroundService {
         if (!current.isValid(CHECK_LIMIT_SECONDS)) {
             throw new SQLException("The listening connection does not answer", "08006");
         }
+        DatabaseContact.made();
         checkAt = System.nanoTime() + CHECK_NANOS;
         return true;
     }
@@ -163,19 +195,40 @@ public final class NotificationListener extends BackgroundService {
         return listening;
     }
 
-    private void disconnect() {
-        listening = false;
+    private @Nullable Connection forget() {
         Connection current = connection;
+        listening = false;
         connection = null;
         arrival = null;
+        return current;
+    }
+
+    /** Gives the connection back as it was: the pool may hand it to somebody who does not expect notifications. */
+    private void disconnect() {
+        Connection current = forget();
         if (current == null) {
             return;
         }
         try (current;
                 Statement statement = current.createStatement()) {
-            // The pool may hand the connection to somebody who does not expect notifications.
+            int usual = current.getNetworkTimeout();
+            current.setNetworkTimeout(Runnable::run, UNLISTEN_LIMIT_MILLIS);
             statement.execute("unlisten *");
+            current.setNetworkTimeout(Runnable::run, usual);
         } catch (SQLException e) {
+            log.debug("The listening connection was broken already", e);
+        }
+    }
+
+    /** Breaks the connection, which may lead to a server that gives no answer or is no longer the one to talk to. */
+    private void drop() {
+        Connection current = forget();
+        if (current == null) {
+            return;
+        }
+        try (current) {
+            current.abort(Runnable::run);
+        } catch (SQLException | RuntimeException e) {
             log.debug("The listening connection was broken already", e);
         }
     }

@@ -22,6 +22,9 @@ public final class Vacuum extends BackgroundService {
 
     private static final Logger log = LoggerFactory.getLogger(Vacuum.class);
 
+    /** The SQLSTATE of a statement that was cancelled, by its client, an operator or a limit. */
+    private static final String CANCELLED = "57014";
+
     private static final Duration SHORTEST_INTERVAL = Duration.ofSeconds(3);
 
     /** Fewer finished jobs than this are not worth it. */
@@ -35,7 +38,13 @@ public final class Vacuum extends BackgroundService {
 
     private volatile boolean forbidden;
 
+    /** How often, and after what pauses, a vacuum is cancelled that had perhaps not begun. */
+    private static final int CANCELLATIONS = 10;
+
+    private static final Duration BETWEEN_CANCELLATIONS = Duration.ofMillis(200);
+
     // Owned by the thread.
+    private boolean hasToldOfCancellation;
     private boolean knowsWhetherItMay;
     private long finishedBefore;
     private long intervalNanos = SHORTEST_INTERVAL.toNanos();
@@ -61,9 +70,13 @@ public final class Vacuum extends BackgroundService {
 
     private void cancelNow() {
         try {
-            table.cancelVacuum();
+            for (int i = 0; i < CANCELLATIONS && table.cancelVacuum(); i++) {
+                Thread.sleep(BETWEEN_CANCELLATIONS.toMillis());
+            }
         } catch (SQLException e) {
             log.debug("The vacuum could not be cancelled", e);
+        } catch (InterruptedException e) {
+            Thread.currentThread().interrupt();
         }
     }
 
@@ -95,13 +108,27 @@ public final class Vacuum extends BackgroundService {
         return !forbidden;
     }
 
+    /** Autovacuum remains, which has no limit. */
+    private void failed(SQLException e, Duration after) {
+        if (CANCELLED.equals(e.getSQLState()) && !isStopping() && !hasToldOfCancellation) {
+            hasToldOfCancellation = true;
+            log.warn(
+                    "The vacuum of the table of jobs was cancelled after {} s: each try may end so, and what finished jobs"
+                            + " leave behind slows down claims. If that is the role's statement_timeout, lift it for this role;"
+                            + " if it is the limit of an hour, raise maintenance_work_mem and rebuild the table's indexes"
+                            + " (REINDEX TABLE CONCURRENTLY), or leave the vacuum to autovacuum with worker.vacuum=false",
+                    after.toSeconds());
+        } else {
+            log.debug("The table of jobs could not be vacuumed", e);
+        }
+    }
+
     private void vacuum() {
         long start = System.nanoTime();
         try {
             table.vacuum();
         } catch (SQLException e) {
-            // Its time was over, ours or the application's for statements: autovacuum remains.
-            log.debug("The table of jobs could not be vacuumed", e);
+            failed(e, Duration.ofNanos(System.nanoTime() - start));
         }
         long took = System.nanoTime() - start;
         intervalNanos = Math.max(SHORTEST_INTERVAL.toNanos(), SHARE * took);

@@ -105,6 +105,9 @@ final class EventQueue {
                 }
             } catch (InterruptedException e) {
                 // A listener left its thread interrupted, or close() has cleared the queue.
+            } catch (RuntimeException | Error e) {
+                // Memory for instance that cannot be had. Listeners' own failures do not come here.
+                dropped.incrementAndGet();
             }
         }
         tellOfDropped();

@@ -5,6 +5,7 @@ import java.time.Instant;
 import java.util.List;
 import java.util.Set;
 
+import dev.pgworker.job.DeadWorker;
 import dev.pgworker.job.Job;
 
 /**
@@ -168,26 +169,54 @@ public sealed interface WorkerEvent {
     record ClaimsReconciled(String workerId, int jobs, int queues) implements WorkerEvent {}
 
     /**
-     * This worker, and no other, has taken a job from a worker that died. Published on {@code worker-sweep}.
+     * This worker, and no other, has taken a job from a worker that died. Published on {@code worker-sweep}; for a sweep by
+     * hand, where the worker's id is {@value DeadWorker#BY_HAND}, by the thread that asked for it, after its commit.
      *
      * @param job as the dead worker had it locked, the interrupted attempt counted
+     * @param deadWorker the worker that held it, and why it is taken for dead
      * @param outcome what has become of it; not {@code SUPERSEDED}
      */
-    record JobRecovered(String workerId, Job job, String deadWorkerId, RecoveryOutcome outcome) implements OfJob {}
+    record JobRecovered(String workerId, Job job, DeadWorker deadWorker, RecoveryOutcome outcome) implements OfJob {
+
+        /** Returns the id of the worker that died. */
+        public String deadWorkerId() {
+            return deadWorker.id();
+        }
+    }
 
     /**
      * A job that was superseded under its key, or removed, while it ran has lost its worker. It stays as failed
-     * permanently, with a text that says so. Published on {@code worker-sweep}.
+     * permanently, with a text that says so. Published as {@link JobRecovered}.
+     *
+     * @param deadWorker the worker that held it, and why it is taken for dead
      */
-    record SupersededJobEnded(String workerId, Job job, String deadWorkerId) implements OfJob {}
+    record SupersededJobEnded(String workerId, Job job, DeadWorker deadWorker) implements OfJob {
+
+        /** Returns the id of the worker that died. */
+        public String deadWorkerId() {
+            return deadWorker.id();
+        }
+    }
 
     /**
-     * This worker has found others dead and deleted their registrations. Published on {@code worker-sweep} after the
-     * events of the jobs.
+     * This worker has found others dead and deleted their registrations, except of those that keep a job for now.
+     * Published as {@link JobRecovered}, after the events of the jobs.
      *
+     * @param deadWorkers the others, and why each is taken for dead
      * @param jobs how many jobs it has taken from them
      */
-    record WorkersRecovered(String workerId, List<String> deadWorkerIds, int jobs) implements WorkerEvent {}
+    record WorkersRecovered(String workerId, List<DeadWorker> deadWorkers, int jobs) implements WorkerEvent {
+
+        /** Copies the list. */
+        public WorkersRecovered {
+            deadWorkers = List.copyOf(deadWorkers);
+        }
+
+        /** Returns the ids of the workers that died. */
+        public List<String> deadWorkerIds() {
+            return deadWorkers.stream().map(DeadWorker::id).toList();
+        }
+    }
 
     /**
      * The worker could not prove its life for as long as it takes others to declare it dead, or they have done so. Its

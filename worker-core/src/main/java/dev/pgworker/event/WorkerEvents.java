@@ -4,9 +4,13 @@ import java.time.Duration;
 import java.util.List;
 
 import org.jspecify.annotations.Nullable;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
 
 /** Hands a worker's events to the listeners, in order, and keeps their failures and slowness away from the worker. */
 public final class WorkerEvents {
+
+    private static final Logger log = LoggerFactory.getLogger(WorkerEvents.class);
 
     private final List<ListenerCall> direct;
     private final @Nullable EventQueue queue;
@@ -49,13 +53,21 @@ public final class WorkerEvents {
         return queue != null || !direct.isEmpty();
     }
 
-    /** Calls the direct listeners on the calling thread and queues the event for the others; never waits for them. */
+    /**
+     * Calls the direct listeners on the calling thread and queues the event for the others; never waits for them, and never
+     * throws.
+     */
     public void publish(WorkerEvent event) {
-        for (ListenerCall listener : direct) {
-            listener.deliver(event);
-        }
-        if (queue != null) {
-            queue.add(event);
+        try {
+            for (ListenerCall listener : direct) {
+                listener.deliver(event);
+            }
+            if (queue != null) {
+                queue.add(event);
+            }
+        } catch (RuntimeException | Error e) {
+            // Memory for instance that cannot be had: an event less is better than a job less.
+            log.debug("An event could not be published", e);
         }
     }
 }

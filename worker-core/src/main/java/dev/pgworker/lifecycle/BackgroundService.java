@@ -2,6 +2,7 @@ package dev.pgworker.lifecycle;
 
 import java.sql.SQLException;
 import java.time.Duration;
+import java.util.concurrent.ThreadLocalRandom;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.locks.Condition;
 import java.util.concurrent.locks.LockSupport;
@@ -16,8 +17,9 @@ import org.slf4j.LoggerFactory;
  * A thread that repeats one step until it is stopped. The contract that every background thread of a worker keeps:
  *
  * <ul>
- *   <li>A step that fails never ends the thread: the failure is noted in the {@link Outage}, and after a
- *       {@link Backoff} the step runs again.
+ *   <li>A step that fails never ends the thread: it runs again, at once after a conflict with another transaction, after a
+ *       {@link Backoff} else. A database that cannot be used is noted in the {@link Outage}; what else fails is logged as
+ *       what it is, see {@link Failures}.
  *   <li>Stopping is idempotent and legal before the start; a stopped service does not start again.
  *   <li>When {@link #stop} returns true the thread has ended.
  * </ul>
@@ -25,6 +27,11 @@ import org.slf4j.LoggerFactory;
 public abstract class BackgroundService {
 
     private static final Logger log = LoggerFactory.getLogger(BackgroundService.class);
+
+    /** So many conflicts one after the other are no coincidence. */
+    private static final int CONFLICTS_AT_ONCE = 10;
+
+    private static final long LONGEST_CONFLICT_PAUSE_NANOS = TimeUnit.MILLISECONDS.toNanos(10);
 
     /** How long to wait after a failure that could not be noted. */
     private static final long WITHOUT_A_WORD_NANOS = TimeUnit.SECONDS.toNanos(1);
@@ -34,6 +41,12 @@ public abstract class BackgroundService {
     private final Outage outage;
     private final Backoff backoff = new Backoff();
     private final Activity activity = new Activity();
+    private final Failures failures;
+
+    /** Owned by the service's thread. */
+    private @Nullable DatabaseContact contact;
+
+    private int conflictsInARow;
 
     private final ReentrantLock lock = new ReentrantLock();
     private final Condition changed = lock.newCondition();
@@ -60,6 +73,7 @@ public abstract class BackgroundService {
         this.name = name;
         this.daemon = daemon;
         this.outage = outage;
+        this.failures = new Failures(name);
     }
 
     /** Does a piece of work or waits for some. Called again and again on the service's thread. */
@@ -169,8 +183,12 @@ public abstract class BackgroundService {
         }
     }
 
-    /** Waits for the given time, for {@link #wake}, or for the stop, whichever comes first. */
+    /**
+     * Waits for the given time, for {@link #wake}, or for the stop, whichever comes first. What the step has done until then
+     * counts as done. Called on the service's thread.
+     */
     protected final void pause(long nanos) throws InterruptedException {
+        noteProgress();
         activity.end();
         lock.lock();
         try {
@@ -207,20 +225,24 @@ public abstract class BackgroundService {
     }
 
     private void run() {
+        contact = DatabaseContact.watch();
         while (!stopping) {
             try {
                 activity.begin();
                 step();
                 succeededAt = System.nanoTime();
-                outage.succeeded(name);
+                noteProgress();
+                conflictsInARow = 0;
+                failures.succeeded();
                 backoff.reset();
             } catch (InterruptedException e) {
                 // Only stop() interrupts; the loop's condition tells.
-            } catch (SQLException | RuntimeException | Error e) {
+            } catch (Throwable e) {
+                // Whatever it is, checked exceptions included that somebody throws undeclared.
                 survive(e);
             }
         }
-        outage.succeeded(name);
+        outage.left(name);
         activity.end();
         leaveSteps();
         try {
@@ -244,8 +266,16 @@ public abstract class BackgroundService {
     private void survive(Throwable failure) {
         try {
             retryLater(failure);
-        } catch (RuntimeException | Error e) {
+        } catch (Throwable e) {
             LockSupport.parkNanos(WITHOUT_A_WORD_NANOS);
+        }
+    }
+
+    private void noteProgress() {
+        if (contact != null && contact.take()) {
+            outage.succeeded(name);
+        } else {
+            outage.left(name);
         }
     }
 
@@ -253,13 +283,27 @@ public abstract class BackgroundService {
         if (stopping) {
             return;
         }
-        if (failure instanceof Error) {
-            log.error("Thread {} goes on after an error", name, failure);
+        if (contact != null) {
+            contact.take();
         }
-        outage.failed(name, failure);
+        DatabaseFailure kind = DatabaseFailure.of(failure);
+        if (kind == DatabaseFailure.CONFLICT && ++conflictsInARow <= CONFLICTS_AT_ONCE) {
+            log.debug("Thread {} repeats its work after a conflict", name, failure);
+            sleep(ThreadLocalRandom.current().nextLong(LONGEST_CONFLICT_PAUSE_NANOS));
+            return;
+        }
+        if (kind == DatabaseFailure.OUTAGE) {
+            outage.failed(name, failure);
+        } else {
+            failures.report(kind, failure);
+        }
+        sleep(backoff.next().toNanos());
+    }
+
+    private void sleep(long nanos) {
         activity.end();
         try {
-            TimeUnit.NANOSECONDS.sleep(backoff.next().toNanos());
+            TimeUnit.NANOSECONDS.sleep(nanos);
         } catch (InterruptedException e) {
             // Only stop() interrupts; the loop's condition tells.
         }

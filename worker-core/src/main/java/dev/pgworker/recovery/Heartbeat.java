@@ -38,6 +38,7 @@ public final class Heartbeat extends BackgroundService {
     /**
      * Creates the heartbeat of one worker.
      *
+     * @param store closed at the end
      * @param metadata JSON that describes the worker to operators
      */
     public Heartbeat(
@@ -76,13 +77,14 @@ public final class Heartbeat extends BackgroundService {
 
     @Override
     protected void afterLastStep() {
-        if (staysRegistered) {
-            return;
-        }
         try {
-            store.deregister(workerId);
+            if (!staysRegistered) {
+                store.deregister(workerId);
+            }
         } catch (SQLException e) {
             log.warn("Worker {} could not be deregistered; its registration becomes stale instead", workerId, e);
+        } finally {
+            store.close();
         }
     }
 }

@@ -7,14 +7,18 @@ import dev.pgworker.job.Arguments;
 import dev.pgworker.store.SweepStore;
 
 /**
- * How dead workers are told from living ones, and what becomes of their jobs. All workers of a database should have the
- * same thresholds and flags: a worker that cannot prove its life stops by its own, others take its jobs by theirs.
+ * How dead workers are told from living ones, and what becomes of their jobs. A worker publishes its threshold, and is
+ * judged by it. Only the flags of resilient jobs should be the same in all workers of a database.
  *
- * @param enabled whether this worker looks for dead ones; false unless set. It registers and sends heartbeats in any case
+ * @param enabled whether this worker looks for dead ones; true unless set. It registers and sends heartbeats in any case
+ * @param orphans whether it also takes jobs from workers that are not registered at all; false unless set. The jobs of one
+ *     that lives would run twice
  * @param heartbeatInterval how often a worker tells the database that it lives; 1 ms to 30 minutes, 30 s unless set
  * @param sweepInterval how often to look for dead workers; 1 ms to 1 day, 60 s unless set
- * @param sweepThreshold how old the last heartbeat of a dead worker is; at least twice the heartbeat interval, at most 30
- *     days, 5 minutes unless set
+ * @param sweepThreshold how old its own last heartbeat is when others take it for dead; at least twice the heartbeat
+ *     interval, at most 30 days, 5 minutes unless set
+ * @param peerThreshold how old, at least, the last heartbeat of a dead worker is that publishes no threshold, as those
+ *     written in Rust, or an orphan's lock; 1 ms to 30 days, 5 minutes unless set. The sweep threshold counts if it is greater
  * @param recoveryDelay when a recovered job runs again; 0 to 365 days, 30 s unless set
  * @param resilientSweepThresholdMultiplier what the threshold is multiplied by for workers that hold a job with one of the
  *     resilient flags; 1 to 1000, 3 unless set
@@ -23,9 +27,11 @@ import dev.pgworker.store.SweepStore;
  */
 public record RecoverySettings(
         boolean enabled,
+        boolean orphans,
         Duration heartbeatInterval,
         Duration sweepInterval,
         Duration sweepThreshold,
+        Duration peerThreshold,
         Duration recoveryDelay,
         int resilientSweepThresholdMultiplier,
         List<String> resilientJobFlags,
@@ -58,6 +64,7 @@ public record RecoverySettings(
                     + heartbeatInterval + ", so that one late heartbeat is not taken for death, but is "
                     + sweepThreshold);
         }
+        requireBetween("peerThreshold", LEAST, LONGEST_THRESHOLD, peerThreshold);
         requireBetween("recoveryDelay", Duration.ZERO, LONGEST_DELAY, recoveryDelay);
         Arguments.requireRange("resilientSweepThresholdMultiplier", resilientSweepThresholdMultiplier, 1, 1000);
         Arguments.requireElements("resilientJobFlags", resilientJobFlags);
@@ -73,14 +80,16 @@ public record RecoverySettings(
         return sweepThreshold.multipliedBy(resilientSweepThresholdMultiplier);
     }
 
-    /** Returns what a sweep with these settings does that looks for orphans, too. */
+    /** Returns what a sweep with these settings does that leaves nothing out. */
     public SweepStore.Request sweepRequest() {
         return new SweepStore.Request(
                 sweepThreshold,
-                resilientSweepThreshold(),
+                peerThreshold,
+                resilientSweepThresholdMultiplier,
                 resilientJobFlags,
                 recoveryDelay,
                 maxRecoveries,
+                orphans,
                 true,
                 false);
     }
@@ -110,10 +119,12 @@ public record RecoverySettings(
     /** Builds {@link RecoverySettings}. Not safe for use by several threads. */
     public static final class Builder {
 
-        private boolean enabled;
+        private boolean enabled = true;
+        private boolean orphans;
         private Duration heartbeatInterval = Duration.ofSeconds(30);
         private Duration sweepInterval = Duration.ofSeconds(60);
         private Duration sweepThreshold = Duration.ofMinutes(5);
+        private Duration peerThreshold = Duration.ofMinutes(5);
         private Duration recoveryDelay = Duration.ofSeconds(30);
         private int resilientSweepThresholdMultiplier = 3;
         private List<String> resilientJobFlags = List.of("infrastructure_resilient");
@@ -124,6 +135,12 @@ public record RecoverySettings(
         /** Sets whether the worker looks for dead ones. */
         public Builder enabled(boolean enabled) {
             this.enabled = enabled;
+            return this;
+        }
+
+        /** Sets whether the worker also takes jobs from workers that are not registered. */
+        public Builder orphans(boolean orphans) {
+            this.orphans = orphans;
             return this;
         }
 
@@ -139,9 +156,15 @@ public record RecoverySettings(
             return this;
         }
 
-        /** Sets how old the last heartbeat of a dead worker is. */
+        /** Sets how old the worker's own last heartbeat is when others take it for dead. */
         public Builder sweepThreshold(Duration sweepThreshold) {
             this.sweepThreshold = sweepThreshold;
+            return this;
+        }
+
+        /** Sets how old, at least, the last heartbeat of a dead worker is that publishes no threshold. */
+        public Builder peerThreshold(Duration peerThreshold) {
+            this.peerThreshold = peerThreshold;
             return this;
         }
 
@@ -177,9 +200,11 @@ public record RecoverySettings(
         public RecoverySettings build() {
             return new RecoverySettings(
                     enabled,
+                    orphans,
                     heartbeatInterval,
                     sweepInterval,
                     sweepThreshold,
+                    peerThreshold,
                     recoveryDelay,
                     resilientSweepThresholdMultiplier,
                     resilientJobFlags,

@@ -7,17 +7,16 @@ import java.util.concurrent.ThreadLocalRandom;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
-import dev.pgworker.event.RecoveryOutcome;
-import dev.pgworker.event.WorkerEvent;
 import dev.pgworker.event.WorkerEvents;
 import dev.pgworker.lifecycle.BackgroundService;
 import dev.pgworker.lifecycle.Lease;
 import dev.pgworker.lifecycle.Outage;
+import dev.pgworker.store.SweepReport;
 import dev.pgworker.store.SweepStore;
 import dev.pgworker.store.WorkerStore;
 
 /**
- * Takes the jobs of dead workers away on {@code worker-sweep}, if recovery is enabled, and releases locks of more than
+ * Takes the jobs of dead workers away on {@code worker-sweep}, unless recovery is disabled, and releases locks of more than
  * four hours, in any case. The latter never are those of a live worker, which renews them.
  *
  * <p>After an outage it lets the heartbeats of others arrive before it judges them.
@@ -29,8 +28,11 @@ public final class Sweep extends BackgroundService {
     private static final Duration CALM = Duration.ofSeconds(10);
     private static final Duration RETRY = Duration.ofSeconds(1);
 
-    /** Looking for orphans reads all jobs; this keeps it from taking more than a hundredth of the time. */
-    private static final int ORPHANS_SHARE = 100;
+    /**
+     * Looking for orphans, and for what dead workers have kept, reads all jobs though nobody has died; this keeps it from
+     * taking more than a hundredth of the time.
+     */
+    private static final int ALL_SHARE = 100;
 
     /** Old locks are released every 8 to 10 minutes, as by Node.js. */
     private static final Duration RELEASE = Duration.ofMinutes(8);
@@ -47,7 +49,7 @@ public final class Sweep extends BackgroundService {
 
     // Owned by the thread.
     private long sweepAt = System.nanoTime();
-    private long orphansAt = sweepAt;
+    private long allAt = sweepAt;
     private long releaseAt;
 
     /**
@@ -113,48 +115,18 @@ public final class Sweep extends BackgroundService {
             return false;
         }
         long begin = System.nanoTime();
-        boolean orphans = begin - orphansAt >= 0;
+        boolean all = begin - allAt >= 0;
         SweepStore.Request request = settings.sweepRequest();
-        SweepStore.Result result = sweeps.sweep(orphans ? request : request.withoutOrphans());
+        SweepStore.Result result = sweeps.sweep(all ? request : request.ofTheNewlyDead(), workerId);
         if (!result.locked()) {
             return false;
         }
-        if (orphans) {
+        if (all) {
             long end = System.nanoTime();
-            orphansAt = end + ORPHANS_SHARE * (end - begin);
+            allAt = end + ALL_SHARE * (end - begin);
         }
-        report(result);
+        SweepReport.tell(result, workerId, events);
         return true;
-    }
-
-    private void report(SweepStore.Result result) {
-        if (result.workerIds().isEmpty()) {
-            return;
-        }
-        log.warn(
-                "Workers {} are dead; {} jobs have been taken from them",
-                result.workerIds(),
-                result.jobs().size());
-        for (SweepStore.Recovered recovered : result.jobs()) {
-            log.info(
-                    "{} was taken from dead worker {}: {}",
-                    recovered.job(),
-                    recovered.deadWorkerId(),
-                    recovered.outcome());
-            if (events.isWatched()) {
-                events.publish(event(recovered));
-            }
-            progress();
-        }
-        events.publish(new WorkerEvent.WorkersRecovered(
-                workerId, result.workerIds(), result.jobs().size()));
-    }
-
-    private WorkerEvent event(SweepStore.Recovered recovered) {
-        return recovered.outcome() == RecoveryOutcome.SUPERSEDED
-                ? new WorkerEvent.SupersededJobEnded(workerId, recovered.job(), recovered.deadWorkerId())
-                : new WorkerEvent.JobRecovered(
-                        workerId, recovered.job(), recovered.deadWorkerId(), recovered.outcome());
     }
 
     private static Duration shorter(Duration a, Duration b) {

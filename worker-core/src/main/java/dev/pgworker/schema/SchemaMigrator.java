@@ -9,6 +9,7 @@ import java.sql.PreparedStatement;
 import java.sql.ResultSet;
 import java.sql.SQLException;
 import java.sql.Statement;
+import java.time.Duration;
 import java.util.Map;
 import java.util.Objects;
 import javax.sql.DataSource;
@@ -33,6 +34,8 @@ import org.springframework.jdbc.datasource.SingleConnectionDataSource;
 public final class SchemaMigrator {
 
     private static final Logger log = LoggerFactory.getLogger(SchemaMigrator.class);
+
+    private static final Duration RETRY = Duration.ofMillis(250);
 
     private static final String HISTORY_TABLE = "worker_flyway_history";
     private static final int OLDEST_SERVER = 120000;
@@ -62,6 +65,66 @@ public final class SchemaMigrator {
             case VALIDATE -> validate();
             case NONE -> log.debug("Schema {} is used as it is", schema.name());
         }
+    }
+
+    /**
+     * As {@link #apply(SchemaMode)}, but waits for a server that says that it is starting up, as after a crash or a restart.
+     *
+     * @param startupTimeout how long at most; the last attempt may begin just before
+     * @throws SchemaException if that is not possible, with what to do about it
+     */
+    public void apply(SchemaMode mode, Duration startupTimeout) {
+        long begin = System.nanoTime();
+        boolean told = false;
+        while (true) {
+            try {
+                apply(mode);
+                return;
+            } catch (SchemaException e) {
+                boolean startingUp = isStartingUp(e);
+                if (!startingUp && !(told && isUnreachable(e))) {
+                    throw e;
+                }
+                if (System.nanoTime() - begin >= startupTimeout.toNanos()) {
+                    throw new SchemaException(
+                            "PostgreSQL is still starting up, after " + startupTimeout.toSeconds() + " s.",
+                            "See the server's log for what it is doing, or give it more time"
+                                    + " (worker.schema.startup-timeout).",
+                            e);
+                }
+                if (!told) {
+                    told = true;
+                    log.warn(
+                            "PostgreSQL is starting up; waiting for it, up to {} s (worker.schema.startup-timeout)",
+                            startupTimeout.toSeconds());
+                }
+            }
+            pause();
+        }
+    }
+
+    private static void pause() {
+        try {
+            Thread.sleep(RETRY.toMillis());
+        } catch (InterruptedException e) {
+            Thread.currentThread().interrupt();
+            throw new SchemaException(
+                    "The wait for PostgreSQL, which is starting up, was interrupted.", "Start the application again.");
+        }
+    }
+
+    private static boolean isStartingUp(SchemaException failure) {
+        return stateOf(failure).equals("57P03");
+    }
+
+    /** A server that starts up may be restarted meanwhile. */
+    private static boolean isUnreachable(SchemaException failure) {
+        return stateOf(failure).startsWith("08");
+    }
+
+    private static String stateOf(Throwable failure) {
+        SQLException sql = sqlException(failure);
+        return sql == null || sql.getSQLState() == null ? "" : sql.getSQLState();
     }
 
     /**
@@ -247,9 +310,16 @@ public final class SchemaMigrator {
         }
         try (Statement statement = connection.createStatement();
                 ResultSet row = statement.executeQuery(
-                        "select current_setting('server_version_num')::int, current_setting('server_version')")) {
+                        "select current_setting('server_version_num')::int, current_setting('server_version'),"
+                                + " pg_catalog.pg_is_in_recovery()")) {
             row.next();
             checkServerVersion(row.getInt(1), row.getString(2));
+            if (row.getBoolean(3)) {
+                log.warn(
+                        "The server is a standby (pg_is_in_recovery), which is read-only: no job can be added or run until it"
+                                + " is promoted. Add targetServerType=primary to the JDBC URL, with the addresses of all"
+                                + " servers in it, or let it name the primary");
+            }
         }
     }
 
@@ -379,6 +449,13 @@ public final class SchemaMigrator {
                     "PostgreSQL refused the login. " + said,
                     "Check spring.datasource.username and spring.datasource.password, or worker.schema.user and"
                             + " worker.schema.password where they are set.",
+                    failure);
+        }
+        if (state.equals("25006")) {
+            return new SchemaException(
+                    "The server is read-only, as a standby is. " + said,
+                    "Add targetServerType=primary to spring.datasource.url (or worker.schema.url), with the addresses of"
+                            + " all servers in it, or let it name the primary.",
                     failure);
         }
         if (state.equals("3D000")) {

@@ -8,34 +8,71 @@ import javax.sql.DataSource;
 
 import org.jspecify.annotations.Nullable;
 
-/** Runs statements in transactions of their own, whatever the pool's auto-commit default is. */
+import dev.pgworker.lifecycle.DatabaseContact;
+
+/**
+ * Runs statements in transactions of their own, whatever the pool's auto-commit default is. A connection on which one fails
+ * goes back as it was, or broken if that cannot be.
+ */
 final class Connections {
+
+    /** Below this a cancellation leaves the server too little time to be worth it. */
+    private static final Duration SHORTEST_CANCELLED = Duration.ofSeconds(2);
 
     private Connections() {}
 
-    /** Runs one statement on a connection from the pool and commits it. */
+    /**
+     * Runs one statement on a connection from the pool and commits it. If the server answers that it is read-only, the
+     * connection is thrown away, with all others of the pool as far as possible, and the statement is run once more, on a
+     * connection that was opened since: the pool may have been filled before a failover.
+     */
     static <T extends @Nullable Object> T call(DataSource dataSource, String sql, JobStore.Call<T> call)
             throws SQLException {
-        try (Connection connection = dataSource.getConnection();
-                PreparedStatement statement = connection.prepareStatement(sql)) {
-            T result = call.on(connection, statement);
-            if (!connection.getAutoCommit()) {
-                connection.commit();
+        return StaleConnections.replacing(dataSource, connection -> {
+            try (PreparedStatement statement = connection.prepareStatement(sql)) {
+                T result = call.on(connection, statement);
+                if (!connection.getAutoCommit()) {
+                    connection.commit();
+                }
+                DatabaseContact.made();
+                return result;
+            } catch (Throwable e) {
+                restore(connection, e);
+                throw e;
             }
-            return result;
+        });
+    }
+
+    /** Ends what a failure has left of a transaction; where that is impossible nobody may use the connection again. */
+    private static void restore(Connection connection, Throwable cause) {
+        try {
+            if (cause instanceof Error) {
+                // What the driver had read or sent by then is unknown.
+                connection.abort(Runnable::run);
+            } else if (!connection.isClosed() && !connection.getAutoCommit()) {
+                connection.rollback();
+            }
+        } catch (SQLException | RuntimeException | Error e) {
+            cause.addSuppressed(e);
         }
     }
 
     /**
      * As {@link #call(DataSource, String, JobStore.Call)}, but gives up, and breaks the connection, when the server sends
      * nothing for so long: a connection may be dead without anybody having said so. What the statement did is unknown then.
+     * A server that is only slow is told shortly before to cancel the statement, so that it does not go on for nobody.
      */
     static <T extends @Nullable Object> T call(
             DataSource dataSource, String sql, Duration answerLimit, JobStore.Call<T> call) throws SQLException {
         return call(
                 dataSource,
                 sql,
-                (connection, statement) -> answered(connection, answerLimit, () -> call.on(connection, statement)));
+                (connection, statement) -> answered(connection, answerLimit, () -> {
+                    if (answerLimit.compareTo(SHORTEST_CANCELLED) >= 0) {
+                        statement.setQueryTimeout((int) answerLimit.toSeconds() - 1);
+                    }
+                    return call.on(connection, statement);
+                }));
     }
 
     /** Runs statements of which none may wait for its answer for longer than the limit: the connection breaks then. */
@@ -71,22 +108,15 @@ final class Connections {
         try {
             T result = work.run();
             connection.commit();
+            DatabaseContact.made();
             return result;
         } catch (SQLException | RuntimeException | Error e) {
-            rollback(connection, e);
+            restore(connection, e);
             throw e;
         } finally {
             if (autoCommit && !connection.isClosed()) {
                 connection.setAutoCommit(true);
             }
-        }
-    }
-
-    private static void rollback(Connection connection, Throwable cause) {
-        try {
-            connection.rollback();
-        } catch (SQLException e) {
-            cause.addSuppressed(e);
         }
     }
 }

@@ -5,6 +5,7 @@ import java.sql.PreparedStatement;
 import java.sql.ResultSet;
 import java.sql.SQLException;
 import java.sql.Timestamp;
+import java.time.Duration;
 import java.time.Instant;
 import java.time.OffsetDateTime;
 import java.util.ArrayList;
@@ -20,6 +21,7 @@ import org.jspecify.annotations.Nullable;
 
 import dev.pgworker.job.JobKeyMode;
 import dev.pgworker.job.JobSpec;
+import dev.pgworker.lifecycle.DatabaseFailure;
 import dev.pgworker.schema.WorkerSchema;
 
 /**
@@ -27,6 +29,14 @@ import dev.pgworker.schema.WorkerSchema;
  * the transaction that adds its jobs. Each method takes a connection of its own and commits before it returns.
  */
 public final class CrontabStore {
+
+    /** How long all items together wait for a lock. Others hold these for milliseconds, unless their transaction hangs. */
+    private static final Duration LOCK_LIMIT = Duration.ofSeconds(1);
+
+    /** The same for one item, when it is known that some have to wait. */
+    private static final Duration LOCK_LIMIT_ALONE = Duration.ofMillis(200);
+
+    private static final int MOST_CONFLICTS = 5;
 
     private final DataSource dataSource;
     private final WorkerSchema schema;
@@ -62,11 +72,17 @@ public final class CrontabStore {
      * @param added the id of the job of each execution, in the order of the ids
      * @param paused the executions whose item is paused: they are recorded without a job
      * @param failed why items could not be executed, by identifier; none of their executions is recorded
+     * @param held the same for items that another transaction is in the way of, with a lock on the job of their key or on
+     *     their row of the register
      */
-    public record Result(Map<Execution, Long> added, List<Execution> paused, Map<String, SQLException> failed) {
+    public record Result(
+            Map<Execution, Long> added,
+            List<Execution> paused,
+            Map<String, SQLException> failed,
+            Map<String, SQLException> held) {
 
         private Result() {
-            this(new LinkedHashMap<>(), new ArrayList<>(), new LinkedHashMap<>());
+            this(new LinkedHashMap<>(), new ArrayList<>(), new LinkedHashMap<>(), new LinkedHashMap<>());
         }
     }
 
@@ -112,16 +128,17 @@ public final class CrontabStore {
 
     /**
      * Adds the jobs of those executions whose minute lies after the item's last one, which becomes the latest minute
-     * given, unless the item is paused. An item that fails keeps none of its executions and does not stop the others.
+     * given, unless the item is paused. An item that fails, or that an open transaction is in the way of, keeps none of its
+     * executions and does not stop the others.
      *
      * @param executions in the order in which to add the jobs, no item twice in a minute
      * @throws SQLException if the database cannot be used; none, some or all of the items may have been executed
      */
     public Result execute(List<Execution> executions) throws SQLException {
         try {
-            return executeTogether(executions);
+            return executeTogether(executions, LOCK_LIMIT);
         } catch (SQLException e) {
-            if (isOutage(e)) {
+            if (DatabaseFailure.of(e) == DatabaseFailure.OUTAGE) {
                 throw e;
             }
             return executeOneByOne(executions);
@@ -135,43 +152,54 @@ public final class CrontabStore {
         Result all = new Result();
         for (Map.Entry<String, List<Execution>> item : items.entrySet()) {
             try {
-                Result result = executeTogether(item.getValue());
+                Result result = executeItem(item.getValue());
                 all.added().putAll(result.added());
                 all.paused().addAll(result.paused());
             } catch (SQLException e) {
-                if (isOutage(e) || isConflict(e)) {
+                DatabaseFailure kind = DatabaseFailure.of(e);
+                if (kind == DatabaseFailure.OUTAGE) {
                     throw e;
                 }
-                all.failed().put(item.getKey(), e);
+                (isHeld(e) ? all.held() : all.failed()).put(item.getKey(), e);
             }
         }
         return all;
     }
 
-    private static boolean isOutage(SQLException e) {
-        String state = e.getSQLState();
-        return state == null
-                || state.startsWith("08")
-                || state.startsWith("53")
-                || state.startsWith("57")
-                || state.startsWith("58");
-    }
-
-    private static boolean isConflict(SQLException e) {
-        String state = e.getSQLState();
-        return state != null && (state.startsWith("40") || state.startsWith("55"));
-    }
-
-    private Result executeTogether(List<Execution> executions) throws SQLException {
-        try (Connection connection = dataSource.getConnection()) {
-            return Connections.inTransaction(connection, () -> {
-                Map<String, Known> known = lock(connection, executions);
-                List<Execution> due = executions.stream()
-                        .filter(execution -> isAfterLast(execution, known.get(execution.identifier())))
-                        .toList();
-                return due.isEmpty() ? new Result() : add(connection, due);
-            });
+    private Result executeItem(List<Execution> executions) throws SQLException {
+        for (int attempt = 1; ; attempt++) {
+            try {
+                return executeTogether(executions, LOCK_LIMIT_ALONE);
+            } catch (SQLException e) {
+                if (DatabaseFailure.of(e) != DatabaseFailure.CONFLICT || attempt == MOST_CONFLICTS) {
+                    throw e;
+                }
+            }
         }
+    }
+
+    private static boolean isHeld(SQLException e) {
+        return "55P03".equals(e.getSQLState());
+    }
+
+    private static final String LIMIT_LOCKS = """
+            select set_config('lock_timeout', ?, true)
+            """;
+
+    private Result executeTogether(List<Execution> executions, Duration lockLimit) throws SQLException {
+        return StaleConnections.replacing(
+                dataSource,
+                connection -> Connections.inTransaction(connection, () -> {
+                    try (PreparedStatement limit = connection.prepareStatement(LIMIT_LOCKS)) {
+                        limit.setString(1, lockLimit.toMillis() + "ms");
+                        limit.execute();
+                    }
+                    Map<String, Known> known = lock(connection, executions);
+                    List<Execution> due = executions.stream()
+                            .filter(execution -> isAfterLast(execution, known.get(execution.identifier())))
+                            .toList();
+                    return due.isEmpty() ? new Result() : add(connection, due);
+                }));
     }
 
     private static boolean isAfterLast(Execution execution, @Nullable Known known) {

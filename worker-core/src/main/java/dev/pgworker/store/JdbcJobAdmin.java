@@ -18,10 +18,12 @@ import javax.sql.DataSource;
 
 import org.jspecify.annotations.Nullable;
 
+import dev.pgworker.event.WorkerEvents;
 import dev.pgworker.job.ActiveWorker;
 import dev.pgworker.job.Arguments;
 import dev.pgworker.job.CleanupResult;
 import dev.pgworker.job.CleanupTask;
+import dev.pgworker.job.DeadWorker;
 import dev.pgworker.job.Job;
 import dev.pgworker.job.JobAdmin;
 import dev.pgworker.job.JobBacklog;
@@ -47,13 +49,21 @@ public final class JdbcJobAdmin implements JobAdmin {
     private final Cleanup cleanup;
     private final SweepStore sweeps;
     private final SweepStore.Request usualSweep;
+    private final WorkerEvents events;
 
     /**
      * Creates the administration of one schema.
      *
      * @param usualSweep what a sweep does unless its options say otherwise
+     * @param events where to tell what sweeps have done; delivers by itself
      */
-    public JdbcJobAdmin(DataSource dataSource, WorkerSchema schema, SweepStore sweeps, SweepStore.Request usualSweep) {
+    public JdbcJobAdmin(
+            DataSource dataSource,
+            WorkerSchema schema,
+            SweepStore sweeps,
+            SweepStore.Request usualSweep,
+            WorkerEvents events) {
+        this.events = events;
         this.sweeps = sweeps;
         this.usualSweep = usualSweep;
         this.connections = new ClientConnections(dataSource);
@@ -215,7 +225,11 @@ public final class JdbcJobAdmin implements JobAdmin {
     public SweepResult sweep(SweepOptions options) {
         Arguments.requireNonNull("options", options);
         SweepStore.Request request = usualSweep.with(options);
-        SweepStore.Result result = connections.call("sweep", true, connection -> sweeps.sweep(connection, request));
+        SweepStore.Result result =
+                connections.call("sweep", true, connection -> sweeps.sweep(connection, request, DeadWorker.BY_HAND));
+        if (!request.dryRun()) {
+            ClientConnections.afterCommit(() -> SweepReport.tell(result, DeadWorker.BY_HAND, events));
+        }
         return new SweepResult(
                 result.locked(), result.workerIds(), result.jobs().size());
     }
@@ -428,7 +442,9 @@ public final class JdbcJobAdmin implements JobAdmin {
 
     private static final String WORKERS = """
             select w.id, w.started_at, w.last_heartbeat_at, w.metadata, coalesce(held.jobs, 0),
-              w.last_heartbeat_at < now() - ? * interval '1 ms'
+              w.last_heartbeat_at < now() - (
+                select t.usual
+                from {schema}.pgworker_thresholds(w.metadata, ? * interval '1 ms', ?::float8 * interval '1 ms', 1) t)
             from {schema}._private_workers w
             left join (
               select j.locked_by, count(*) as jobs from {schema}._private_jobs j
@@ -439,15 +455,21 @@ public final class JdbcJobAdmin implements JobAdmin {
 
     @Override
     public List<ActiveWorker> activeWorkers() {
-        return activeWorkers(usualSweep.threshold());
+        return workers(usualSweep.threshold(), usualSweep.peerThreshold());
     }
 
     @Override
     public List<ActiveWorker> activeWorkers(Duration staleAfter) {
         Arguments.requireNotNegative("staleAfter", staleAfter);
+        return workers(staleAfter, null);
+    }
+
+    private List<ActiveWorker> workers(Duration staleAfter, @Nullable Duration peersStaleAfter) {
         return connections.call("list the workers", false, connection -> {
             try (PreparedStatement statement = connection.prepareStatement(schema.in(WORKERS))) {
-                statement.setDouble(1, staleAfter.toNanos() / 1e6);
+                statement.setDouble(1, SweepStore.millis(staleAfter));
+                statement.setObject(
+                        2, peersStaleAfter == null ? null : SweepStore.millis(peersStaleAfter), Types.DOUBLE);
                 List<ActiveWorker> workers = new ArrayList<>();
                 try (ResultSet rows = statement.executeQuery()) {
                     while (rows.next()) {

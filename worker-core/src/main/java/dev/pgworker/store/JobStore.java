@@ -39,13 +39,16 @@ import dev.pgworker.schema.WorkerSchema;
  */
 public final class JobStore {
 
-    /** Far more than any of these statements takes, and less than an operator waits. */
-    private static final Duration ANSWER_LIMIT = Duration.ofSeconds(60);
+    /** Far more than any of these statements usually takes, and little for whoever waits after a failover. */
+    private static final Duration USUAL_LIMIT = Duration.ofSeconds(10);
+
+    /** For a statement that needs more: less than an operator waits. */
+    private static final Duration LONGEST_LIMIT = Duration.ofSeconds(60);
 
     private final DataSource dataSource;
     private final WorkerSchema schema;
     private final String workerId;
-    private final Duration answerLimit;
+    private final AnswerLimit answerLimit;
     private final RowAddresses addresses = new RowAddresses();
 
     /** The claim that is under way, if any. */
@@ -53,10 +56,10 @@ public final class JobStore {
 
     /** Creates the store of the worker with this id. */
     public JobStore(DataSource dataSource, WorkerSchema schema, String workerId) {
-        this(dataSource, schema, workerId, ANSWER_LIMIT);
+        this(dataSource, schema, workerId, new AnswerLimit(USUAL_LIMIT, LONGEST_LIMIT));
     }
 
-    JobStore(DataSource dataSource, WorkerSchema schema, String workerId, Duration answerLimit) {
+    JobStore(DataSource dataSource, WorkerSchema schema, String workerId, AnswerLimit answerLimit) {
         this.dataSource = dataSource;
         this.schema = schema;
         this.workerId = workerId;
@@ -444,9 +447,13 @@ public final class JobStore {
     public record Held(
             Claim claim, @Nullable String key, @Nullable String queueName) {}
 
-    /** Reads which jobs this worker holds. Reads the whole table, and takes no lock. */
-    public List<Held> held() throws SQLException {
-        return call(HELD, (connection, statement) -> {
+    /**
+     * Reads which jobs this worker holds. Reads the whole table, and takes no lock.
+     *
+     * @param limit how long the database may take
+     */
+    public List<Held> held(Duration limit) throws SQLException {
+        return Connections.call(dataSource, schema.in(HELD), limit, (connection, statement) -> {
             statement.setString(1, workerId);
             List<Held> held = new ArrayList<>();
             try (ResultSet rows = statement.executeQuery()) {
@@ -509,9 +516,13 @@ public final class JobStore {
     /** A queue that the database says this worker has locked, and since when. */
     public record HeldQueue(String name, Instant lockedAt) {}
 
-    /** Reads which queues this worker has locked. Reads the whole table of queues, and takes no lock. */
-    public List<HeldQueue> heldQueues() throws SQLException {
-        return call(HELD_QUEUES, (connection, statement) -> {
+    /**
+     * Reads which queues this worker has locked. Reads the whole table of queues, and takes no lock.
+     *
+     * @param limit how long the database may take
+     */
+    public List<HeldQueue> heldQueues(Duration limit) throws SQLException {
+        return Connections.call(dataSource, schema.in(HELD_QUEUES), limit, (connection, statement) -> {
             statement.setString(1, workerId);
             List<HeldQueue> queues = new ArrayList<>();
             try (ResultSet rows = statement.executeQuery()) {
@@ -797,7 +808,7 @@ public final class JobStore {
     }
 
     private <T extends @Nullable Object> T call(String sql, Call<T> call) throws SQLException {
-        return Connections.call(dataSource, schema.in(sql), answerLimit, call);
+        return answerLimit.call(dataSource, schema.in(sql), call);
     }
 
     /** Binds and runs a statement and reads its result. */

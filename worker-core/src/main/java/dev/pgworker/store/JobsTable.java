@@ -17,12 +17,25 @@ public final class JobsTable {
     private final DataSource dataSource;
     private final WorkerSchema schema;
 
+    private final Duration longestVacuum;
+
     private volatile @Nullable Statement running;
+    private volatile boolean vacuumEnds;
 
     /** Creates the upkeep of one schema's table. */
     public JobsTable(DataSource dataSource, WorkerSchema schema) {
+        this(dataSource, schema, LONGEST_VACUUM);
+    }
+
+    /**
+     * Creates the upkeep of one schema's table.
+     *
+     * @param longestVacuum when a vacuum is given up, in whole seconds
+     */
+    public JobsTable(DataSource dataSource, WorkerSchema schema, Duration longestVacuum) {
         this.dataSource = dataSource;
         this.schema = schema;
+        this.longestVacuum = longestVacuum;
     }
 
     // From version 17 on, VACUUM can be granted; the privilege is unknown to earlier ones.
@@ -67,12 +80,16 @@ public final class JobsTable {
             vacuum (truncate off, index_cleanup on, skip_locked %s) {schema}._private_jobs
             """;
 
-    private static final Duration LONGEST_VACUUM = Duration.ofMinutes(1);
+    /** Indexes of tens of GB take minutes, and one that is cancelled has removed nothing from them. */
+    private static final Duration LONGEST_VACUUM = Duration.ofHours(1);
+
+    /** How long after its cancellation a vacuum's connection is given up, which may be dead without anybody having said so. */
+    private static final Duration CANCELLATION = Duration.ofMinutes(1);
 
     /**
      * Removes what finished jobs left behind, unless somebody else is doing so.
      *
-     * @throws SQLException also if it was cancelled, or takes longer than a minute, which means that the table is too large
+     * @throws SQLException also if it was cancelled, or takes longer than an hour
      */
     public void vacuum() throws SQLException {
         try (Connection connection = dataSource.getConnection();
@@ -83,9 +100,14 @@ public final class JobsTable {
             }
             try {
                 boolean mayBeParallel = connection.getMetaData().getDatabaseMajorVersion() >= 13;
-                statement.setQueryTimeout((int) LONGEST_VACUUM.toSeconds());
+                statement.setQueryTimeout((int) longestVacuum.toSeconds());
                 running = statement;
-                statement.execute(schema.in(VACUUM.formatted(mayBeParallel ? ", parallel 0" : "")));
+                if (!vacuumEnds) {
+                    Connections.answered(
+                            connection,
+                            longestVacuum.plus(CANCELLATION),
+                            () -> statement.execute(schema.in(VACUUM.formatted(mayBeParallel ? ", parallel 0" : ""))));
+                }
             } finally {
                 running = null;
                 if (!autoCommit) {
@@ -95,11 +117,18 @@ public final class JobsTable {
         }
     }
 
-    /** Ends a vacuum that runs. May be called from any thread. */
-    public void cancelVacuum() throws SQLException {
+    /**
+     * Ends a vacuum that runs, and lets none begin any more. May be called from any thread.
+     *
+     * @return whether one was running, which a cancellation that came too early does not end
+     */
+    public boolean cancelVacuum() throws SQLException {
+        vacuumEnds = true;
         Statement statement = running;
-        if (statement != null) {
-            statement.cancel();
+        if (statement == null) {
+            return false;
         }
+        statement.cancel();
+        return true;
     }
 }

@@ -1,12 +1,15 @@
 package dev.pgworker.store;
 
+import java.sql.Array;
 import java.sql.Connection;
 import java.sql.PreparedStatement;
 import java.sql.ResultSet;
 import java.sql.SQLException;
+import java.sql.Types;
 import java.time.Duration;
 import java.time.Instant;
 import java.util.ArrayList;
+import java.util.Collections;
 import java.util.HashMap;
 import java.util.LinkedHashMap;
 import java.util.List;
@@ -19,6 +22,7 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 import dev.pgworker.event.RecoveryOutcome;
+import dev.pgworker.job.DeadWorker;
 import dev.pgworker.job.Job;
 import dev.pgworker.job.SweepOptions;
 import dev.pgworker.schema.WorkerSchema;
@@ -36,8 +40,11 @@ public final class SweepStore {
 
     private static final Logger log = LoggerFactory.getLogger(SweepStore.class);
 
-    /** How long the server may take for one statement of a sweep, which may read all jobs. */
+    /** How long this process waits for one statement of a sweep, which may read all jobs. */
     private static final Duration ANSWER_LIMIT = Duration.ofMinutes(1);
+
+    /** When the server ends such a statement, so that it does not go on after its client has given up. */
+    private static final Duration STATEMENT_LIMIT = Duration.ofSeconds(55);
 
     /** For how long the server waits for the next statement of a sweep while others cannot sweep. */
     private static final Duration IDLE_LIMIT = Duration.ofSeconds(5);
@@ -49,54 +56,76 @@ public final class SweepStore {
     private final WorkerSchema schema;
     private final List<JobRecoveryHandler> handlers;
     private final Duration idleLimit;
+    private final Duration statementLimit;
 
     /** Creates a store whose sweeps ask the given handlers. */
     public SweepStore(DataSource dataSource, WorkerSchema schema, List<JobRecoveryHandler> handlers) {
-        this(dataSource, schema, handlers, handlers.isEmpty() ? IDLE_LIMIT : IDLE_LIMIT_WITH_HANDLERS);
+        this(dataSource, schema, handlers, handlers.isEmpty() ? IDLE_LIMIT : IDLE_LIMIT_WITH_HANDLERS, STATEMENT_LIMIT);
     }
 
-    SweepStore(DataSource dataSource, WorkerSchema schema, List<JobRecoveryHandler> handlers, Duration idleLimit) {
+    SweepStore(
+            DataSource dataSource,
+            WorkerSchema schema,
+            List<JobRecoveryHandler> handlers,
+            Duration idleLimit,
+            Duration statementLimit) {
         this.dataSource = dataSource;
         this.schema = schema;
         this.handlers = List.copyOf(handlers);
         this.idleLimit = idleLimit;
+        this.statementLimit = statementLimit;
     }
 
     /**
      * What to look for and what to do.
      *
-     * @param threshold how old the last heartbeat of a dead worker is
-     * @param resilientThreshold the same for workers that hold a job with a resilient flag
+     * @param threshold how old the last heartbeat of a dead worker is that has published no threshold of its own
+     * @param peerThreshold the least that counts as such; null if the threshold counts for every worker, whatever it has
+     *     published
+     * @param resilientMultiplier what these are multiplied by for workers that hold a job with a resilient flag
      * @param delay when recovered jobs run again
      * @param maxRecoveries how often a job is recovered without its attempt being counted
      * @param orphans whether to look for locks of unregistered workers, which reads all jobs
+     * @param again whether to look at workers that were found dead before but kept jobs, which reads all jobs
      * @param dryRun whether to find the dead workers only
      */
     public record Request(
             Duration threshold,
-            Duration resilientThreshold,
+            @Nullable Duration peerThreshold,
+            int resilientMultiplier,
             List<String> resilientFlags,
             Duration delay,
             int maxRecoveries,
             boolean orphans,
+            boolean again,
             boolean dryRun) {
 
-        /** Returns this request without the look at all jobs. */
-        public Request withoutOrphans() {
-            return new Request(threshold, resilientThreshold, resilientFlags, delay, maxRecoveries, false, dryRun);
+        /** Returns this request for workers that have just died, without what reads all jobs though nobody has. */
+        public Request ofTheNewlyDead() {
+            return new Request(
+                    threshold,
+                    peerThreshold,
+                    resilientMultiplier,
+                    resilientFlags,
+                    delay,
+                    maxRecoveries,
+                    false,
+                    false,
+                    dryRun);
         }
 
-        /** Returns this request as changed by hand; the ratio of the thresholds stays. */
+        /** Returns this request as changed by hand. */
         Request with(SweepOptions options) {
             Duration given = options.threshold();
-            double ratio = (double) resilientThreshold.toNanos() / threshold.toNanos();
             return new Request(
                     given == null ? threshold : given,
-                    given == null ? resilientThreshold : Duration.ofNanos((long) (given.toNanos() * ratio)),
+                    given == null ? peerThreshold : null,
+                    resilientMultiplier,
                     resilientFlags,
                     options.recoveryDelay() == null ? delay : options.recoveryDelay(),
                     maxRecoveries,
                     orphans,
+                    again,
                     options.dryRun());
         }
     }
@@ -105,53 +134,76 @@ public final class SweepStore {
      * What a sweep has done.
      *
      * @param locked false if another sweep was at work, so that nothing was done
-     * @param workerIds the dead workers
+     * @param workers the dead workers
      * @param jobs the jobs taken from them
+     * @param worthTelling false if the workers have been found dead before and no job was taken this time
      */
-    public record Result(boolean locked, List<String> workerIds, List<Recovered> jobs) {}
+    public record Result(boolean locked, List<DeadWorker> workers, List<Recovered> jobs, boolean worthTelling) {
+
+        /** Returns the ids of the dead workers. */
+        public List<String> workerIds() {
+            return workers.stream().map(DeadWorker::id).toList();
+        }
+    }
 
     /** A job as it was locked by the dead worker, and what has become of it. */
-    public record Recovered(Job job, String deadWorkerId, RecoveryOutcome outcome) {}
+    public record Recovered(Job job, DeadWorker worker, RecoveryOutcome outcome) {}
+
+    /** Workers found dead, with all that they hold by one look. */
+    private static final class Found {
+        final Map<String, DeadWorker> workers = new LinkedHashMap<>();
+        final List<Long> jobIds = new ArrayList<>();
+        final List<Integer> idleQueues = new ArrayList<>();
+        boolean anyNew;
+
+        Object[] ids() {
+            return workers.keySet().toArray();
+        }
+    }
 
     /**
      * Sweeps on a connection of its own; has taken effect when it returns. A process that is paused, or cut off, in the
      * middle of it does not keep others from sweeping for good: the server ends its transaction.
+     *
+     * @param workerId who sweeps
      */
-    public Result sweep(Request request) throws SQLException {
+    public Result sweep(Request request, String workerId) throws SQLException {
         try (Connection connection = dataSource.getConnection()) {
             return Connections.answered(
                     connection,
                     ANSWER_LIMIT,
                     () -> Connections.inTransaction(connection, () -> {
-                        limitIdleness(connection);
-                        return sweep(connection, request);
+                        limitTimes(connection);
+                        return sweep(connection, request, workerId);
                     }));
         }
     }
 
-    private static final String LIMIT_IDLENESS = """
-            select set_config('idle_in_transaction_session_timeout', ?, true)
+    private static final String LIMIT_TIMES = """
+            select set_config('idle_in_transaction_session_timeout', ?, true), set_config('statement_timeout', ?, true)
             """;
 
-    private void limitIdleness(Connection connection) throws SQLException {
-        try (PreparedStatement statement = connection.prepareStatement(LIMIT_IDLENESS)) {
+    private void limitTimes(Connection connection) throws SQLException {
+        try (PreparedStatement statement = connection.prepareStatement(LIMIT_TIMES)) {
             statement.setString(1, idleLimit.toMillis() + "ms");
+            statement.setString(2, statementLimit.toMillis() + "ms");
             statement.executeQuery().close();
         }
     }
 
     /** Sweeps in the transaction of the given connection. */
-    Result sweep(Connection connection, Request request) throws SQLException {
+    Result sweep(Connection connection, Request request, String workerId) throws SQLException {
         if (!lock(connection)) {
-            return new Result(false, List.of(), List.of());
+            return new Result(false, List.of(), List.of(), false);
         }
-        List<String> dead = deadWorkers(connection, request);
+        Found found = deadWorkers(connection, request, workerId);
+        List<DeadWorker> dead = List.copyOf(found.workers.values());
         if (dead.isEmpty() || request.dryRun) {
-            return new Result(true, dead, List.of());
+            return new Result(true, dead, List.of(), found.anyNew);
         }
-        List<Recovered> recovered = recover(connection, dead, decide(heldJobs(connection, dead)), request);
-        delete(connection, dead);
-        return new Result(true, dead, recovered);
+        List<Recovered> recovered = recover(connection, found, decide(found, heldJobs(connection, found)), request);
+        bury(connection, found);
+        return new Result(true, dead, recovered, found.anyNew || !recovered.isEmpty());
     }
 
     // The numbers are the Rust worker's.
@@ -168,42 +220,65 @@ public final class SweepStore {
     }
 
     private static final String DEAD = """
-            select {schema}.pgworker_dead_workers(? * interval '1 ms', ? * interval '1 ms', ?, ?)
+            select worker_id, registered, known, job_ids, idle_queues from {schema}.pgworker_dead_workers(
+              threshold => ? * interval '1 ms', peer_threshold => ?::float8 * interval '1 ms', multiplier => ?,
+              resilient_flags => ?, with_orphans => ?, again => ?)
             """;
 
-    private List<String> deadWorkers(Connection connection, Request request) throws SQLException {
+    private Found deadWorkers(Connection connection, Request request, String workerId) throws SQLException {
         try (PreparedStatement statement = connection.prepareStatement(schema.in(DEAD))) {
-            statement.setDouble(1, request.threshold.toNanos() / 1e6);
-            statement.setDouble(2, request.resilientThreshold.toNanos() / 1e6);
-            statement.setArray(3, connection.createArrayOf("text", request.resilientFlags.toArray()));
-            statement.setBoolean(4, request.orphans);
-            List<String> dead = new ArrayList<>();
+            statement.setDouble(1, millis(request.threshold));
+            Duration peerThreshold = request.peerThreshold;
+            statement.setObject(2, peerThreshold == null ? null : millis(peerThreshold), Types.DOUBLE);
+            statement.setInt(3, request.resilientMultiplier);
+            statement.setArray(4, connection.createArrayOf("text", request.resilientFlags.toArray()));
+            statement.setBoolean(5, request.orphans);
+            statement.setBoolean(6, request.again);
+            Found found = new Found();
             try (ResultSet rows = statement.executeQuery()) {
                 while (rows.next()) {
-                    dead.add(rows.getString(1));
+                    String id = rows.getString(1);
+                    DeadWorker.Reason reason = !rows.getBoolean(2)
+                            ? DeadWorker.Reason.ORPHAN_LOCK
+                            : peerThreshold == null ? DeadWorker.Reason.BY_HAND : DeadWorker.Reason.NO_HEARTBEAT;
+                    found.workers.put(id, new DeadWorker(id, reason, workerId));
+                    found.anyNew |= !rows.getBoolean(3);
+                    addAll(found.jobIds, rows.getArray(4));
+                    addAll(found.idleQueues, rows.getArray(5));
                 }
             }
-            return dead;
+            return found;
+        }
+    }
+
+    static double millis(Duration duration) {
+        return duration.toSeconds() * 1e3 + duration.toNanosPart() / 1e6;
+    }
+
+    @SuppressWarnings("unchecked")
+    private static <T> void addAll(List<T> list, @Nullable Array array) throws SQLException {
+        if (array != null) {
+            Collections.addAll(list, (T[]) array.getArray());
         }
     }
 
     private static final String HELD = """
-            select j.id, j.payload, j.priority, j.run_at, j.attempts, j.max_attempts, j.last_error, j.created_at, j.updated_at,
-              j.key, j.locked_at, j.locked_by, j.revision, j.flags, coalesce(t.identifier, 'task ' || j.task_id), q.queue_name,
-              j.pgworker_recoveries, {schema}.pgworker_retired(j.key, j.attempts, j.max_attempts, j.last_error)
-            from {schema}._private_jobs j
-            left join {schema}._private_tasks t on t.id = j.task_id
-            left join {schema}._private_job_queues q on q.id = j.job_queue_id
-            where j.locked_by = any(?)
-            order by j.id
+            select (h.job).id, (h.job).payload, (h.job).priority, (h.job).run_at, (h.job).attempts, (h.job).max_attempts,
+              (h.job).last_error, (h.job).created_at, (h.job).updated_at, (h.job).key, (h.job).locked_at, (h.job).locked_by,
+              (h.job).revision, (h.job).flags, h.task, h.queue, h.recoveries, h.retired
+            from {schema}.pgworker_held_jobs(?, ?) h
             """;
 
     /** A job of a dead worker; superseded if it is not to run again whatever anybody decides. */
     private record Held(Job job, boolean superseded) {}
 
-    private List<Held> heldJobs(Connection connection, List<String> workerIds) throws SQLException {
+    private List<Held> heldJobs(Connection connection, Found found) throws SQLException {
+        if (found.jobIds.isEmpty()) {
+            return List.of();
+        }
         try (PreparedStatement statement = connection.prepareStatement(schema.in(HELD))) {
-            statement.setArray(1, connection.createArrayOf("text", workerIds.toArray()));
+            statement.setArray(1, connection.createArrayOf("text", found.ids()));
+            statement.setArray(2, connection.createArrayOf("int8", found.jobIds.toArray()));
             List<Held> held = new ArrayList<>();
             try (ResultSet rows = statement.executeQuery()) {
                 while (rows.next()) {
@@ -216,19 +291,29 @@ public final class SweepStore {
         }
     }
 
-    private Map<Job, RecoveryDecision> decide(List<Held> held) {
+    private Map<Job, RecoveryDecision> decide(Found found, List<Held> held) {
         Map<Job, RecoveryDecision> decisions = new LinkedHashMap<>();
         for (Held one : held) {
-            decisions.put(one.job, one.superseded ? RecoveryDecision.useDefault() : decide(one.job));
+            decisions.put(
+                    one.job, one.superseded ? RecoveryDecision.useDefault() : decide(one.job, worker(found, one.job)));
         }
         return decisions;
     }
 
-    private RecoveryDecision decide(Job job) {
+    private static DeadWorker worker(Found found, Job job) {
+        return Objects.requireNonNull(found.workers.get(Objects.requireNonNull(job.lockedBy())));
+    }
+
+    private RecoveryDecision decide(Job job, DeadWorker worker) {
         for (JobRecoveryHandler handler : handlers) {
             try {
-                RecoveryDecision decision = Objects.requireNonNull(
-                        handler.decide(job, Objects.requireNonNull(job.lockedBy())), "a handler must decide");
+                RecoveryDecision decision =
+                        Objects.requireNonNull(handler.decide(job, worker), "a handler must decide");
+                Instant runAt = decision.runAt();
+                if (runAt != null && !Timestamps.storable(runAt)) {
+                    throw new IllegalArgumentException(
+                            "the database cannot hold " + runAt + " as the time of the next run");
+                }
                 if (decision.kind() != RecoveryDecision.Kind.DEFAULT) {
                     return decision;
                 }
@@ -245,12 +330,12 @@ public final class SweepStore {
     }
 
     private static final String RECOVER = """
-            select id, outcome from {schema}.pgworker_recover(worker_ids => ?, job_ids => ?,
+            select id, outcome from {schema}.pgworker_recover(worker_ids => ?, job_ids => ?, idle_queues => ?,
               recovery_delay => ? * interval '1 ms', max_recoveries => ?, actions => ?, run_ats => ?, attempts => ?)
             """;
 
     private List<Recovered> recover(
-            Connection connection, List<String> dead, Map<Job, RecoveryDecision> decisions, Request request)
+            Connection connection, Found found, Map<Job, RecoveryDecision> decisions, Request request)
             throws SQLException {
         Map<Long, Job> jobs = new HashMap<>();
         List<Long> ids = new ArrayList<>();
@@ -258,29 +343,26 @@ public final class SweepStore {
         List<@Nullable String> runAts = new ArrayList<>();
         List<@Nullable Integer> attempts = new ArrayList<>();
         decisions.forEach((job, decision) -> {
-            if (decision.kind() != RecoveryDecision.Kind.SKIP) {
-                jobs.put(job.id(), job);
-                ids.add(job.id());
-                actions.add(action(decision));
-                Instant runAt = decision.runAt();
-                runAts.add(runAt == null ? null : runAt.toString());
-                attempts.add(decision.attempts());
-            }
+            jobs.put(job.id(), job);
+            ids.add(job.id());
+            actions.add(action(decision));
+            runAts.add(Timestamps.text(decision.runAt()));
+            attempts.add(decision.attempts());
         });
         try (PreparedStatement statement = connection.prepareStatement(schema.in(RECOVER))) {
-            statement.setArray(1, connection.createArrayOf("text", dead.toArray()));
+            statement.setArray(1, connection.createArrayOf("text", found.ids()));
             statement.setArray(2, connection.createArrayOf("int8", ids.toArray()));
-            statement.setDouble(3, request.delay.toNanos() / 1e6);
-            statement.setInt(4, request.maxRecoveries);
-            statement.setArray(5, connection.createArrayOf("text", actions.toArray()));
-            statement.setArray(6, connection.createArrayOf("timestamptz", runAts.toArray()));
-            statement.setArray(7, connection.createArrayOf("int4", attempts.toArray()));
+            statement.setArray(3, connection.createArrayOf("int4", found.idleQueues.toArray()));
+            statement.setDouble(4, millis(request.delay));
+            statement.setInt(5, request.maxRecoveries);
+            statement.setArray(6, connection.createArrayOf("text", actions.toArray()));
+            statement.setArray(7, connection.createArrayOf("timestamptz", runAts.toArray()));
+            statement.setArray(8, connection.createArrayOf("int4", attempts.toArray()));
             List<Recovered> recovered = new ArrayList<>();
             try (ResultSet rows = statement.executeQuery()) {
                 while (rows.next()) {
                     Job job = Objects.requireNonNull(jobs.get(rows.getLong(1)));
-                    recovered.add(
-                            new Recovered(job, Objects.requireNonNull(job.lockedBy()), outcome(rows.getString(2))));
+                    recovered.add(new Recovered(job, worker(found, job), outcome(rows.getString(2))));
                 }
             }
             return recovered;
@@ -302,17 +384,19 @@ public final class SweepStore {
         return switch (decision.kind()) {
             case RESCHEDULE -> "reschedule";
             case FAIL_WITH_BACKOFF -> "fail";
-            case DEFAULT, SKIP -> "default";
+            case SKIP -> "skip";
+            case DEFAULT -> "default";
         };
     }
 
-    private static final String DELETE = """
-            select {schema}.delete_stale_workers(?)
+    private static final String BURY = """
+            select {schema}.pgworker_bury(?, ?)
             """;
 
-    private void delete(Connection connection, List<String> dead) throws SQLException {
-        try (PreparedStatement statement = connection.prepareStatement(schema.in(DELETE))) {
-            statement.setArray(1, connection.createArrayOf("text", dead.toArray()));
+    private void bury(Connection connection, Found found) throws SQLException {
+        try (PreparedStatement statement = connection.prepareStatement(schema.in(BURY))) {
+            statement.setArray(1, connection.createArrayOf("text", found.ids()));
+            statement.setArray(2, connection.createArrayOf("int8", found.jobIds.toArray()));
             statement.execute();
         }
     }

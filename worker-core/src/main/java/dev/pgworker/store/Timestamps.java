@@ -1,6 +1,7 @@
 package dev.pgworker.store;
 
 import java.time.Instant;
+import java.time.LocalDate;
 import java.time.ZoneOffset;
 import java.time.format.DateTimeFormatter;
 import java.time.format.DateTimeFormatterBuilder;
@@ -10,11 +11,17 @@ import java.util.Locale;
 
 import org.jspecify.annotations.Nullable;
 
-/** The text of an instant as PostgreSQL reads it, whatever the year. */
+/** Instants as text that PostgreSQL reads as a timestamp with time zone, for arrays, which the driver does not convert. */
 final class Timestamps {
 
+    private static final Instant EARLIEST =
+            LocalDate.of(-4712, 1, 1).atStartOfDay().toInstant(ZoneOffset.UTC);
+
+    private static final Instant END =
+            LocalDate.of(294_277, 1, 1).atStartOfDay().toInstant(ZoneOffset.UTC);
+
     /** Years beyond 9999 have no sign in PostgreSQL, and those before 1 are counted from Christ's birth. */
-    private static final DateTimeFormatter FORMAT = new DateTimeFormatterBuilder()
+    private static final DateTimeFormatter TIMESTAMP = new DateTimeFormatterBuilder()
             .appendValue(ChronoField.YEAR_OF_ERA, 4, 6, SignStyle.NEVER)
             .appendPattern("-MM-dd HH:mm:ss.SSSSSS'Z'")
             .toFormatter(Locale.ROOT)
@@ -22,12 +29,21 @@ final class Timestamps {
 
     private Timestamps() {}
 
-    /** Returns the text of an instant that PostgreSQL can store, to the microsecond; null for null. */
+    /**
+     * Returns the text of a time, to the microsecond; null for null.
+     *
+     * @param instant one that is {@link #storable}
+     */
     static @Nullable String text(@Nullable Instant instant) {
         if (instant == null) {
             return null;
         }
         Instant stored = JobRows.stored(instant);
-        return FORMAT.format(stored) + (stored.atOffset(ZoneOffset.UTC).getYear() < 1 ? " BC" : "");
+        return TIMESTAMP.format(stored) + (stored.atOffset(ZoneOffset.UTC).getYear() < 1 ? " BC" : "");
+    }
+
+    /** Returns whether PostgreSQL can hold the time, rounded to the microsecond: from 4713-01-01 BC to 294276-12-31. */
+    static boolean storable(Instant instant) {
+        return !instant.isBefore(EARLIEST) && instant.isBefore(END.minusNanos(500));
     }
 }

@@ -24,6 +24,23 @@ public final class WorkerStore {
         this.schema = schema;
     }
 
+    /**
+     * Creates a store that keeps a connection of its own open between the calls, until {@link #close}.
+     *
+     * @param source where the connection comes from
+     * @param pool where connections come from while the server refuses those of the source
+     */
+    public static WorkerStore withOwnConnection(DataSource source, DataSource pool, WorkerSchema schema) {
+        return new WorkerStore(PrivateConnections.keeping(source, pool), schema);
+    }
+
+    /** Closes the connection that is kept, if one is. */
+    public void close() {
+        if (dataSource instanceof PrivateConnections own) {
+            own.close();
+        }
+    }
+
     private static final String HEARTBEAT = """
             select {schema}.pgworker_heartbeat(?, ?::json, ?)
             """;

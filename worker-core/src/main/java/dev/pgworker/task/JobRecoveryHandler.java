@@ -1,5 +1,6 @@
 package dev.pgworker.task;
 
+import dev.pgworker.job.DeadWorker;
 import dev.pgworker.job.Job;
 
 /**
@@ -18,7 +19,7 @@ public interface JobRecoveryHandler {
      * Decides about one job.
      *
      * @param job the job as it is locked, the interrupted attempt counted
-     * @param deadWorkerId the id of the worker that died, as {@code locked_by} has it
+     * @param worker the worker that died, why it is taken for dead, and who recovers its jobs
      */
-    RecoveryDecision decide(Job job, String deadWorkerId);
+    RecoveryDecision decide(Job job, DeadWorker worker);
 }

@@ -65,6 +65,11 @@ public final class TaskRegistry {
         return registrations.isEmpty();
     }
 
+    /** Returns true if a handler runs in a transaction. */
+    public boolean hasTransactional() {
+        return registrations.values().stream().anyMatch(task -> task.options().transactional());
+    }
+
     /**
      * Refuses handlers that run in a transaction.
      *

@@ -12,6 +12,7 @@ import com.zaxxer.hikari.HikariDataSource;
 import org.junit.jupiter.api.AfterAll;
 import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.TestInstance;
 import org.springframework.jdbc.core.simple.JdbcClient;
@@ -28,6 +29,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 /** The audit of the chaos test sees each kind of violation in a ledger made up for it, and none where nothing is wrong. */
 @TestInstance(TestInstance.Lifecycle.PER_CLASS)
+@Tag("any-postgres")
 class AuditTest {
 
     private static final Instant BEGIN = Instant.parse("2026-01-01T00:00:00Z");

@@ -9,6 +9,7 @@ import java.util.stream.Collectors;
 import com.zaxxer.hikari.HikariDataSource;
 import org.awaitility.Awaitility;
 import org.awaitility.core.ConditionTimeoutException;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.condition.DisabledOnOs;
 import org.junit.jupiter.api.condition.OS;
@@ -26,6 +27,7 @@ import static org.assertj.core.api.Assertions.assertThat;
  * docs/reliability.md.
  */
 @DisabledOnOs(value = OS.WINDOWS, disabledReason = "needs the signals of kill")
+@Tag("any-postgres")
 class ChaosTest {
 
     private static final Duration SHORT = Duration.ofSeconds(8);

@@ -10,6 +10,7 @@ import java.util.concurrent.TimeUnit;
 
 import com.zaxxer.hikari.HikariDataSource;
 import org.awaitility.Awaitility;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.extension.RegisterExtension;
 
@@ -28,6 +29,7 @@ import dev.pgworker.testsupport.TestPostgres;
 import static org.assertj.core.api.Assertions.assertThat;
 
 /** A stop takes no longer than configuration says, whatever hangs. */
+@Tag("any-postgres")
 class StopLimitTest {
 
     private static final Task<Integer> STUCK = Task.of("stuck", Integer.class);

@@ -8,6 +8,7 @@ import java.util.Set;
 import org.junit.jupiter.api.Test;
 
 import dev.pgworker.crontab.CronJobs.Due;
+import dev.pgworker.crontab.CronJobs.Missed;
 import dev.pgworker.store.CrontabStore.Known;
 
 import static org.assertj.core.api.Assertions.assertThat;
@@ -37,7 +38,7 @@ class BacklogTest {
                 previous = due.tick();
             }
             taken += chunk.due().size();
-            caughtUp += backlog.settle(chunk, Set.of(), NOW).size();
+            caughtUp += backlog.settle(chunk, Missed.NONE, NOW).size();
         }
         assertThat(taken).isEqualTo(2 * 365 * 1440 + 1);
         assertThat(backlog.isWaiting(NOW)).isFalse();
@@ -61,7 +62,8 @@ class BacklogTest {
         backlog.add(bad, NOW.minusSeconds(600));
         backlog.add(good, NOW.minusSeconds(300));
 
-        assertThat(backlog.settle(backlog.take(NOW), Set.of("bad"), NOW)).containsExactly(good);
+        assertThat(backlog.settle(backlog.take(NOW), new Missed(Set.of("bad"), Set.of()), NOW))
+                .containsExactly(good);
 
         assertThat(backlog.isWaiting(NOW))
                 .as("tried again before the next minute")
@@ -69,7 +71,19 @@ class BacklogTest {
         Instant later = NOW.plusSeconds(60);
         Backlog.Chunk again = backlog.take(later);
         assertThat(again.due()).hasSize(11).first().isEqualTo(new Due(bad, NOW.minusSeconds(600)));
-        assertThat(backlog.settle(again, Set.of(), later)).containsExactly(bad);
+        assertThat(backlog.settle(again, Missed.NONE, later)).containsExactly(bad);
+    }
+
+    @Test
+    void anItemThatWaitsForATransactionIsTriedAgainBeforeTheNextMinute() {
+        CronItem held = CronItem.of("held").everyMinute().build();
+        backlog.addFailed(held, NOW.minusSeconds(60), true);
+        backlog.addFailed(CronItem.of("bad").everyMinute().build(), NOW.minusSeconds(60), false);
+        assertThat(backlog.isWaiting(NOW)).isFalse();
+
+        backlog.releaseHeld();
+
+        assertThat(backlog.take(NOW).due()).containsExactly(new Due(held, NOW.minusSeconds(60)));
     }
 
     @Test
@@ -77,7 +91,7 @@ class BacklogTest {
         CronItem plain = CronItem.of("plain").everyMinute().build();
         CronItem filled =
                 CronItem.of("filled").everyMinute().fill(Duration.ofHours(2)).build();
-        Set<String> both = Set.of("plain", "filled");
+        Missed both = new Missed(Set.of("plain", "filled"), Set.of());
         backlog.add(plain, NOW.minus(Duration.ofHours(3)));
         backlog.add(filled, NOW.minus(Duration.ofHours(3)));
 

@@ -1,7 +1,9 @@
 package dev.pgworker.crontab;
 
+import java.sql.Connection;
 import java.sql.SQLException;
 import java.sql.SQLTransientConnectionException;
+import java.sql.Statement;
 import java.time.Duration;
 import java.time.Instant;
 import java.time.ZoneId;
@@ -17,9 +19,13 @@ import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.stream.IntStream;
 
+import ch.qos.logback.classic.Logger;
+import ch.qos.logback.classic.spi.ILoggingEvent;
+import ch.qos.logback.core.read.ListAppender;
 import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.extension.RegisterExtension;
+import org.slf4j.LoggerFactory;
 
 import dev.pgworker.event.WorkerEvent.CronItemBehind;
 import dev.pgworker.event.WorkerEvent.CronItemCaughtUp;
@@ -204,6 +210,51 @@ class CronSchedulerTest {
         assertThat(events.all(CronJobFailed.class))
                 .singleElement()
                 .satisfies(failed -> assertThat(failed.identifier()).isEqualTo("bad"));
+    }
+
+    @Test
+    void anOpenTransactionOnAJobKeyDelaysOnlyThatItem() throws SQLException {
+        ListAppender<ILoggingEvent> log = new ListAppender<>();
+        log.start();
+        Logger logger = (Logger) LoggerFactory.getLogger(CronJobs.class);
+        logger.addAppender(log);
+        CronScheduler scheduler = scheduler("* * * * * held ?jobKey=k1\n* * * * * a ?jobKey=k2\n* * * * * b");
+        run(scheduler);
+        try (Connection other = db.dataSource().getConnection();
+                Statement statement = other.createStatement()) {
+            other.setAutoCommit(false);
+            statement.execute(db.schema().in("select {schema}.add_job('other', job_key => 'k1')"));
+            now = MINUTE;
+            long begin = System.nanoTime();
+
+            assertThat(run(scheduler)).isEqualTo(CronScheduler.HELD_RETRY);
+
+            assertThat(Duration.ofNanos(System.nanoTime() - begin)).isLessThan(Duration.ofSeconds(5));
+            assertThat(jobs()).containsExactly("a 12:01:00", "b 12:01:00");
+            now = MINUTE.plusSeconds(3);
+            assertThat(run(scheduler)).isEqualTo(CronScheduler.HELD_RETRY);
+            assertThat(log.list)
+                    .singleElement()
+                    .satisfies(
+                            line -> assertThat(line.getFormattedMessage()).contains("held", "k1", "open transaction"));
+            assertThat(events.all(CronJobFailed.class))
+                    .extracting(CronJobFailed::identifier)
+                    .containsExactly("held");
+            other.rollback();
+
+            now = MINUTE.plusSeconds(6);
+            run(scheduler);
+
+            assertThat(jobs()).containsExactlyInAnyOrder("a 12:01:00", "b 12:01:00", "held 12:01:00");
+            now = MINUTE.plusSeconds(9);
+            run(scheduler);
+            assertThat(jobs()).hasSize(3);
+            now = MINUTE.plusSeconds(60);
+            run(scheduler);
+            assertThat(jobs()).contains("held 12:02:00", "a 12:02:00");
+        } finally {
+            logger.detachAppender(log);
+        }
     }
 
     @Test

@@ -53,14 +53,14 @@ class BackgroundServiceTest {
     }
 
     @Test
-    void tellsOfProgressAndOfAThreadThatHasEnded() throws InterruptedException {
-        CountDownLatch again = new CountDownLatch(2);
-        CountDownLatch die = new CountDownLatch(1);
+    void goesOnAfterWhatAStepMayNotThrow() throws InterruptedException {
+        CountDownLatch again = new CountDownLatch(4);
         Service service = new Service(outage, s -> {
             again.countDown();
-            if (again.getCount() == 0) {
-                die.await();
+            if (again.getCount() == 2) {
                 throwUnchecked(new Exception("nothing that a step may throw"));
+            } else if (again.getCount() == 1) {
+                throwUnchecked(new Unreadable());
             }
         });
         assertThat(service.isDead()).isFalse();
@@ -68,11 +68,20 @@ class BackgroundServiceTest {
         again.await();
         assertThat(service.sinceSuccess()).isLessThan(LIMIT);
         assertThat(service.isDead()).isFalse();
-
-        die.countDown();
-        Awaitility.await().dontCatchUncaughtExceptions().until(service::isDead);
         assertThat(service.stop(LIMIT)).isTrue();
         assertThat(service.isDead()).isFalse();
+    }
+
+    /** Nothing can be found out about it. */
+    private static final class Unreadable extends Exception {
+
+        private static final long serialVersionUID = 1L;
+
+        @Override
+        public StackTraceElement[] getStackTrace() {
+            throwUnchecked(new Exception("nothing that this may throw"));
+            return new StackTraceElement[0];
+        }
     }
 
     @Test
@@ -209,7 +218,7 @@ class BackgroundServiceTest {
         AtomicInteger steps = new AtomicInteger();
         Service service = new Service(outage, s -> {
             switch (steps.incrementAndGet()) {
-                case 1 -> throw new SQLException("on purpose");
+                case 1 -> throw new SQLException("on purpose", "08006");
                 case 2 -> {
                     if (outage.isPresent()) {
                         noticed.countDown();
@@ -217,6 +226,7 @@ class BackgroundServiceTest {
                     throw new IllegalStateException("on purpose");
                 }
                 case 3 -> throw new StackOverflowError("on purpose");
+                case 4 -> DatabaseContact.made();
                 default -> {
                     recovered.countDown();
                     s.pauseFor(Duration.ofHours(1));
@@ -232,23 +242,109 @@ class BackgroundServiceTest {
     }
 
     @Test
-    void anOutageLastsUntilTheLastServiceHasRecovered() {
-        outage.failed("a", new SQLException("x"));
-        outage.failed("b", new SQLException("x"));
-        outage.failed("a", new SQLException("x"));
-
-        outage.succeeded("a");
+    void aStepThatOnlyWaitsAfterAFailureProvesNothing() throws Exception {
+        CountDownLatch waiting = new CountDownLatch(1);
+        CountDownLatch again = new CountDownLatch(1);
+        CountDownLatch used = new CountDownLatch(1);
+        AtomicInteger steps = new AtomicInteger();
+        Service service = new Service(outage, s -> {
+            switch (steps.incrementAndGet()) {
+                case 1 -> throw new SQLException("on purpose", "57P01");
+                case 2 -> {
+                    s.pauseFor(Duration.ofMillis(1));
+                    waiting.countDown();
+                    again.await();
+                }
+                default -> {
+                    DatabaseContact.made();
+                    s.pauseFor(Duration.ofMillis(1));
+                    used.countDown();
+                    s.pauseFor(Duration.ofHours(1));
+                }
+            }
+        });
+        service.start();
+        waiting.await();
         assertThat(outage.isPresent()).isTrue();
-        outage.succeeded("b");
+
+        again.countDown();
+        used.await();
+
+        assertThat(outage.isPresent()).isFalse();
+        service.stop(LIMIT);
+    }
+
+    @Test
+    void theEndOfAServiceIsNoSuccess() throws Exception {
+        CountDownLatch failed = new CountDownLatch(2);
+        Service service = new Service(outage, s -> {
+            failed.countDown();
+            throw new SQLException("on purpose", "08001");
+        });
+        service.start();
+        failed.await();
+
+        assertThat(service.stop(LIMIT)).isTrue();
+
+        assertThat(outage.isPresent()).isTrue();
+        outage.succeeded("another");
         assertThat(outage.isPresent()).isFalse();
     }
 
     @Test
-    void aFailureSoonAfterARecoveryBelongsToTheSameOutage() {
-        Outage patient = new Outage(Duration.ofHours(1));
-        patient.failed("a", new SQLException("x"));
-        patient.succeeded("a");
-        assertThat(patient.isPresent()).isTrue();
+    void aConflictIsRepeatedAtOnceAndIsNoOutage() throws Exception {
+        CountDownLatch done = new CountDownLatch(1);
+        AtomicInteger steps = new AtomicInteger();
+        long begin = System.nanoTime();
+        Service service = new Service(outage, s -> {
+            int step = steps.incrementAndGet();
+            assertThat(outage.isPresent()).isFalse();
+            if (step <= 10) {
+                throw new SQLException("on purpose", step % 2 == 0 ? "40001" : "40P01");
+            }
+            done.countDown();
+            s.pauseFor(Duration.ofHours(1));
+        });
+        try (LogCapture log = new LogCapture(Failures.class)) {
+            service.start();
+            done.await();
+            service.stop(LIMIT);
+
+            assertThat(log.messages()).isEmpty();
+        }
+        // Ten growing pauses would take more than ten seconds.
+        assertThat(Duration.ofNanos(System.nanoTime() - begin)).isLessThan(Duration.ofSeconds(4));
+    }
+
+    @Test
+    void whatIsNoOutageIsLoggedAsWhatItIsAndOnce() throws Exception {
+        CountDownLatch done = new CountDownLatch(1);
+        AtomicInteger steps = new AtomicInteger();
+        Service service = new Service(outage, s -> {
+            switch (steps.incrementAndGet()) {
+                case 1, 2 -> throw new SQLException("too slow", "57014");
+                case 3 -> throw new SQLException("bad value", "22023");
+                case 4 -> throw new IllegalStateException("a bug");
+                case 5 -> {}
+                case 6 -> throw new SQLException("bad value", "22023");
+                default -> {
+                    done.countDown();
+                    s.pauseFor(Duration.ofHours(1));
+                }
+            }
+        });
+        try (LogCapture log = new LogCapture(Failures.class)) {
+            service.start();
+            done.await();
+            service.stop(LIMIT);
+
+            assertThat(log.messages()).hasSize(4);
+            assertThat(log.messages().get(0)).contains("cancelled").contains("too slow");
+            assertThat(log.messages().get(1)).contains("refused").contains("bad value");
+            assertThat(log.messages().get(2)).contains("Internal error");
+            assertThat(log.messages().get(3)).contains("bad value");
+        }
+        assertThat(outage.isPresent()).isFalse();
     }
 
     @Test

@@ -1,7 +1,11 @@
 package dev.pgworker.schema;
 
+import java.sql.Connection;
 import java.sql.SQLException;
+import java.time.Duration;
 import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.Iterator;
 import java.util.List;
 import java.util.Map;
 import java.util.concurrent.CountDownLatch;
@@ -17,6 +21,7 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 import org.postgresql.PGConnection;
 import org.springframework.jdbc.core.simple.JdbcClient;
+import org.springframework.jdbc.datasource.DelegatingDataSource;
 import org.springframework.jdbc.datasource.DriverManagerDataSource;
 
 import dev.pgworker.testing.TestSchema;
@@ -26,6 +31,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatCode;
 import static org.assertj.core.api.Assertions.assertThatExceptionOfType;
 import static org.assertj.core.api.Assertions.assertThatIllegalArgumentException;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 /** Installing, adopting, checking and refusing schemas. Each test has a database of its own. */
 class SchemaMigratorTest {
@@ -36,6 +42,48 @@ class SchemaMigratorTest {
     private final WorkerSchema schema = new WorkerSchema("jobs_of_" + database);
     private HikariDataSource pool;
     private JdbcClient sql;
+
+    /** Fails with each of these states in turn, and then no more. */
+    private DelegatingDataSource failing(String... states) {
+        Iterator<String> left = List.of(states).iterator();
+        return new DelegatingDataSource(pool) {
+            @Override
+            public Connection getConnection() throws SQLException {
+                if (left.hasNext()) {
+                    throw new SQLException("on purpose", left.next());
+                }
+                return super.getConnection();
+            }
+        };
+    }
+
+    @Test
+    void aServerThatIsStartingUpIsWaitedFor() {
+        new SchemaMigrator(failing("57P03", "57P03", "08001", "57P03"), schema)
+                .apply(SchemaMode.MIGRATE, Duration.ofMinutes(1));
+
+        assertThat(new SchemaMigrator(pool, schema).version()).isNotEmpty();
+    }
+
+    @Test
+    void theWaitForAServerEnds() {
+        String[] states = new String[100];
+        Arrays.fill(states, "57P03");
+        assertThatThrownBy(() ->
+                        new SchemaMigrator(failing(states), schema).apply(SchemaMode.MIGRATE, Duration.ofMillis(600)))
+                .isInstanceOfSatisfying(SchemaException.class, e -> {
+                    assertThat(e.problem()).contains("still starting up");
+                    assertThat(e.action()).contains("worker.schema.startup-timeout");
+                });
+    }
+
+    @Test
+    void aServerThatDoesNotAnswerAtAllIsNotWaitedFor() {
+        assertThatThrownBy(() ->
+                        new SchemaMigrator(failing("08001"), schema).apply(SchemaMode.MIGRATE, Duration.ofMinutes(1)))
+                .isInstanceOf(SchemaException.class)
+                .hasMessageContaining("cannot be reached");
+    }
 
     @BeforeEach
     void createDatabase() {

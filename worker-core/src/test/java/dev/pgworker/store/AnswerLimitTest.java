@@ -31,7 +31,8 @@ class AnswerLimitTest {
         try (HikariDataSource pool = TestSchema.pool(1);
                 Connection other = db.dataSource().getConnection();
                 Statement statement = other.createStatement()) {
-            JobStore store = new JobStore(pool, db.schema(), "w", Duration.ofMillis(300));
+            JobStore store = new JobStore(
+                    pool, db.schema(), "w", new AnswerLimit(Duration.ofMillis(300), Duration.ofMillis(300)));
             other.setAutoCommit(false);
             statement.execute(db.schema().in("select from {schema}._private_job_queues for update"));
 
@@ -40,7 +41,7 @@ class AnswerLimitTest {
                     .satisfies(e -> assertThat(((SQLException) e).getSQLState()).startsWith("08"));
 
             other.rollback();
-            assertThat(store.heldQueues()).hasSizeLessThanOrEqualTo(1);
+            assertThat(store.heldQueues(Duration.ofSeconds(60))).hasSizeLessThanOrEqualTo(1);
             try (Connection connection = pool.getConnection()) {
                 assertThat(connection.getNetworkTimeout()).isZero();
             }
@@ -54,7 +55,8 @@ class AnswerLimitTest {
         try {
             one.getConnection().setNetworkTimeout(Runnable::run, 70_000);
 
-            new JobStore(one, db.schema(), "w", Duration.ofSeconds(60)).heldQueues();
+            new JobStore(one, db.schema(), "w", new AnswerLimit(Duration.ofSeconds(60), Duration.ofSeconds(60)))
+                    .heldQueues(Duration.ofSeconds(60));
 
             assertThat(one.getConnection().getNetworkTimeout()).isEqualTo(70_000);
         } finally {

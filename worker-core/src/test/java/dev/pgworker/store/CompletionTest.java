@@ -4,6 +4,7 @@ import java.sql.Connection;
 import java.sql.ResultSet;
 import java.sql.SQLException;
 import java.sql.Statement;
+import java.time.Duration;
 import java.util.Comparator;
 import java.util.List;
 import java.util.Map;
@@ -191,9 +192,11 @@ class CompletionTest {
             Completion completion = complete(jobs, new Lanes(aheads, List.of()));
 
             assertThat(completion.claimed().jobs()).extracting(Job::queueName).containsExactly("goes on");
-            assertThat(store.heldQueues()).extracting(HeldQueue::name).containsExactly("goes on");
+            assertThat(store.heldQueues(Duration.ofSeconds(60)))
+                    .extracting(HeldQueue::name)
+                    .containsExactly("goes on");
             complete(completion.claimed().jobs());
-            assertThat(store.heldQueues()).isEmpty();
+            assertThat(store.heldQueues(Duration.ofSeconds(60))).isEmpty();
             assertThat(remaining()).isEmpty();
         }
     }

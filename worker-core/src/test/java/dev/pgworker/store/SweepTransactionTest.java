@@ -27,7 +27,7 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 class SweepTransactionTest {
 
     private static final Request REQUEST =
-            new Request(Duration.ofMinutes(1), Duration.ofMinutes(1), List.of(), Duration.ZERO, 3, true, false);
+            new Request(Duration.ofMinutes(1), null, 1, List.of(), Duration.ZERO, 3, true, true, false);
 
     @RegisterExtension
     final TestSchema db = new TestSchema();
@@ -50,17 +50,18 @@ class SweepTransactionTest {
                     awaitQuietly(answer);
                     return RecoveryDecision.useDefault();
                 }),
-                Duration.ofMillis(300));
+                Duration.ofMillis(300),
+                Duration.ofSeconds(55));
         SweepStore other = new SweepStore(db.dataSource(), db.schema(), List.of());
 
         CompletableFuture<Result> first = CompletableFuture.supplyAsync(() -> sweep(paused));
         asked.await();
-        assertThat(other.sweep(REQUEST).locked())
+        assertThat(other.sweep(REQUEST, "w").locked())
                 .as("while the first sweep may go on")
                 .isFalse();
         Awaitility.await()
                 .atMost(Duration.ofSeconds(10))
-                .until(() -> other.sweep(REQUEST).workerIds().equals(List.of("dead")));
+                .until(() -> other.sweep(REQUEST, "w").workerIds().equals(List.of("dead")));
         answer.countDown();
 
         assertThatThrownBy(first::join).hasRootCauseInstanceOf(SQLException.class);
@@ -77,7 +78,7 @@ class SweepTransactionTest {
         try {
             String before = idleLimit(one);
 
-            new SweepStore(one, db.schema(), List.of()).sweep(REQUEST);
+            new SweepStore(one, db.schema(), List.of()).sweep(REQUEST, "w");
 
             assertThat(idleLimit(one)).isEqualTo(before);
             assertThat(one.getConnection().getNetworkTimeout()).isZero();
@@ -96,7 +97,7 @@ class SweepTransactionTest {
 
     private static Result sweep(SweepStore store) {
         try {
-            return store.sweep(REQUEST);
+            return store.sweep(REQUEST, "w");
         } catch (SQLException e) {
             throw new IllegalStateException(e);
         }

@@ -1,15 +1,34 @@
 package dev.pgworker.autoconfigure;
 
+import java.sql.SQLException;
+import java.util.Properties;
+import java.util.Set;
 import javax.sql.DataSource;
 
+import com.zaxxer.hikari.HikariConfigMXBean;
+import com.zaxxer.hikari.HikariDataSource;
 import org.jspecify.annotations.Nullable;
 import org.postgresql.ds.PGSimpleDataSource;
 import org.springframework.boot.context.properties.source.InvalidConfigurationPropertyValueException;
+import org.springframework.boot.jdbc.DataSourceUnwrapper;
 import org.springframework.boot.jdbc.autoconfigure.JdbcConnectionDetails;
 import org.springframework.jdbc.datasource.DriverManagerDataSource;
+import org.springframework.util.ClassUtils;
 
 /** Makes the data sources that do not take their connections from the application's pool. */
 final class SeparateConnections {
+
+    private static final String POSTGRESQL = "jdbc:postgresql:";
+
+    private static final int CONNECT_SECONDS = 3;
+    private static final int LOGIN_SECONDS = 10;
+    private static final int READ_SECONDS = 10;
+
+    /** Driver properties that the worker's own connections have in its own way. */
+    private static final Set<String> LIMITS = Set.of("connectTimeout", "loginTimeout", "socketTimeout", "tcpKeepAlive");
+
+    private static final boolean HIKARI_PRESENT =
+            ClassUtils.isPresent("com.zaxxer.hikari.HikariDataSource", SeparateConnections.class.getClassLoader());
 
     private SeparateConnections() {}
 
@@ -42,34 +61,120 @@ final class SeparateConnections {
         return open(prefix, usedUrl, usedUser, usedPassword);
     }
 
+    /**
+     * Returns a data source that opens a connection to the application's database at every call, or null if it is unknown how
+     * the application does.
+     *
+     * @param pool where the application takes its connections from
+     * @param application where the pool has its settings from, or null if that is unknown
+     */
+    static @Nullable DataSource like(DataSource pool, @Nullable JdbcConnectionDetails application) {
+        if (HIKARI_PRESENT) {
+            PGSimpleDataSource like = Hikari.like(pool);
+            if (like != null) {
+                return like;
+            }
+        }
+        if (application == null) {
+            return null;
+        }
+        PGSimpleDataSource like = driver(application.getJdbcUrl());
+        if (like != null) {
+            login(like, application.getUsername(), application.getPassword());
+        }
+        return like;
+    }
+
     private static DataSource open(String prefix, String url, @Nullable String user, @Nullable String password) {
         if (!url.startsWith("jdbc:")) {
-            throw notAUrl(prefix, url);
+            throw notAUrl(prefix);
         }
-        if (!url.startsWith("jdbc:postgresql:")) {
+        if (!url.startsWith(POSTGRESQL)) {
             DriverManagerDataSource dataSource = new DriverManagerDataSource(url);
             dataSource.setUsername(user);
             dataSource.setPassword(password);
             return dataSource;
         }
-        // The plain driver prefers a user inside the URL to the one given beside it.
-        PGSimpleDataSource dataSource = new PGSimpleDataSource();
-        try {
-            dataSource.setUrl(url);
-        } catch (IllegalArgumentException e) {
-            throw notAUrl(prefix, url);
+        PGSimpleDataSource dataSource = driver(url);
+        if (dataSource == null) {
+            throw notAUrl(prefix);
         }
+        login(dataSource, user, password);
+        return dataSource;
+    }
+
+    private static void login(PGSimpleDataSource dataSource, @Nullable String user, @Nullable String password) {
         if (user != null) {
             dataSource.setUser(user);
             dataSource.setPassword(password);
         } else if (password != null) {
             dataSource.setPassword(password);
         }
-        return dataSource;
     }
 
-    private static InvalidConfigurationPropertyValueException notAUrl(String prefix, String url) {
+    /**
+     * Returns the driver's own data source with limits: a server that was stopped or cut off must not keep anybody waiting.
+     * The plain driver prefers a user inside the URL to the one given beside it; this one does not.
+     */
+    private static @Nullable PGSimpleDataSource driver(@Nullable String url) {
+        if (url == null || !url.startsWith(POSTGRESQL)) {
+            return null;
+        }
+        PGSimpleDataSource dataSource = new PGSimpleDataSource();
+        try {
+            dataSource.setUrl(url);
+            dataSource.setConnectTimeout(shorter(dataSource.getConnectTimeout(), CONNECT_SECONDS));
+            dataSource.setLoginTimeout(shorter(dataSource.getLoginTimeout(), LOGIN_SECONDS));
+            dataSource.setSocketTimeout(shorter(dataSource.getSocketTimeout(), READ_SECONDS));
+            dataSource.setTcpKeepAlive(true);
+            if (!url.contains("ApplicationName=")) {
+                dataSource.setApplicationName("pgworker");
+            }
+            if (dataSource.getServerNames().length > 1 && !url.contains("targetServerType=")) {
+                dataSource.setTargetServerType("primary");
+            }
+            return dataSource;
+        } catch (IllegalArgumentException e) {
+            return null;
+        }
+    }
+
+    private static int shorter(int seconds, int longest) {
+        return seconds > 0 ? Math.min(seconds, longest) : longest;
+    }
+
+    /** Does not show the URL, which may contain a password. */
+    private static InvalidConfigurationPropertyValueException notAUrl(String prefix) {
         return new InvalidConfigurationPropertyValueException(
-                prefix + ".url", url, "It must be a JDBC URL such as jdbc:postgresql://host:5432/database.");
+                prefix + ".url", "******", "It must be a JDBC URL such as jdbc:postgresql://host:5432/database.");
+    }
+
+    /** Apart, so that the outer class loads without Hikari. */
+    private static final class Hikari {
+
+        /** Returns what connects as the pool does; null if it is another pool, or gets its connections in another way. */
+        static @Nullable PGSimpleDataSource like(DataSource dataSource) {
+            HikariDataSource pool =
+                    DataSourceUnwrapper.unwrap(dataSource, HikariConfigMXBean.class, HikariDataSource.class);
+            if (pool == null || pool.getDataSourceClassName() != null || pool.getDataSource() != null) {
+                return null;
+            }
+            PGSimpleDataSource like = driver(pool.getJdbcUrl());
+            if (like == null) {
+                return null;
+            }
+            Properties properties = pool.getDataSourceProperties();
+            try {
+                for (String name : properties.stringPropertyNames()) {
+                    if (!LIMITS.contains(name)) {
+                        like.setProperty(name, properties.getProperty(name));
+                    }
+                }
+            } catch (SQLException e) {
+                return null;
+            }
+            login(like, pool.getUsername(), pool.getPassword());
+            return like;
+        }
     }
 }

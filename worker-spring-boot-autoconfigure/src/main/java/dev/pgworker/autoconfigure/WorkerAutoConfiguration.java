@@ -32,6 +32,7 @@ import dev.pgworker.WorkerSettings;
 import dev.pgworker.crontab.CronAdmin;
 import dev.pgworker.crontab.CronItem;
 import dev.pgworker.event.WorkerEventListener;
+import dev.pgworker.event.WorkerEvents;
 import dev.pgworker.job.JobAdmin;
 import dev.pgworker.job.JobScheduler;
 import dev.pgworker.job.ScheduleInterceptor;
@@ -93,7 +94,8 @@ public final class WorkerAutoConfiguration {
     @Bean
     @ConditionalOnMissingBean
     WorkerSchemaInitializer workerSchemaInitializer(SchemaMigrator migrator, WorkerProperties properties) {
-        return new WorkerSchemaInitializer(migrator, properties.schema().mode());
+        return new WorkerSchemaInitializer(
+                migrator, properties.schema().mode(), properties.schema().startupTimeout());
     }
 
     /** Depends on the initializer alone, so that an application's migrations in Java may add jobs. */
@@ -121,15 +123,23 @@ public final class WorkerAutoConfiguration {
             WorkerSchema schema,
             WorkerSettings settings,
             ObjectProvider<JobRecoveryHandler> recoveryHandlers,
+            ObjectProvider<WorkerEventListener> listeners,
+            ObjectProvider<SweepListener> sweepListeners,
             WorkerSchemaInitializer initializer) {
-        // Looked up when asked: a handler may well use the administration.
-        JobRecoveryHandler handlers = (job, deadWorkerId) -> recoveryHandlers
+        // Looked up when asked: a handler or listener may well use the administration.
+        JobRecoveryHandler handlers = (job, worker) -> recoveryHandlers
                 .orderedStream()
-                .map(handler -> handler.decide(job, deadWorkerId))
+                .map(handler -> handler.decide(job, worker))
                 .filter(decision -> decision.kind() != RecoveryDecision.Kind.DEFAULT)
                 .findFirst()
                 .orElse(RecoveryDecision.useDefault());
-        return WorkerClient.jobAdmin(dataSource, schema, settings.recovery(), List.of(handlers));
+        WorkerEventListener all = event -> {
+            List<WorkerEventListener> each =
+                    new ArrayList<>(listeners.orderedStream().toList());
+            sweepListeners.orderedStream().forEach(listener -> each.add(listener::onSweepEvent));
+            new WorkerEvents(event.workerId(), each, List.of()).publish(event);
+        };
+        return WorkerClient.jobAdmin(dataSource, schema, settings.recovery(), List.of(handlers), List.of(all));
     }
 
     /** Without a worker it knows no items of this application, but may look at and pause those of others. */
@@ -188,6 +198,7 @@ public final class WorkerAutoConfiguration {
                     .codec(codec)
                     .jobScheduler(jobScheduler)
                     .listenDataSource(listenDataSource(properties, connectionDetails.getIfAvailable()))
+                    .privateDataSource(SeparateConnections.like(dataSource, connectionDetails.getIfUnique()))
                     .transactionManager(transactionManager.getIfUnique())
                     .forbiddenFlags(union(
                             properties.forbiddenFlags(),
@@ -217,10 +228,9 @@ public final class WorkerAutoConfiguration {
                 HandlerBeans handlerBeans,
                 DataSource dataSource,
                 WorkerSettings settings,
-                WorkerProperties properties,
                 Environment environment) {
-            return new WorkerLifecycle(worker, handlerBeans, () -> {
-                ConnectionPool.check(dataSource, properties.listen().isSeparate());
+            return new WorkerLifecycle(worker, handlerBeans, built -> {
+                ConnectionPool.check(dataSource, built);
                 ShutdownTime.check(settings, environment);
             });
         }

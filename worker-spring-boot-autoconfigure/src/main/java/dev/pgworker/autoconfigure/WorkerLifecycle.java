@@ -1,5 +1,7 @@
 package dev.pgworker.autoconfigure;
 
+import java.util.function.Consumer;
+
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
@@ -32,7 +34,7 @@ final class WorkerLifecycle
 
     private final ObjectProvider<Worker> provider;
     private final HandlerBeans handlerBeans;
-    private final Runnable check;
+    private final Consumer<Worker> check;
     private @Nullable ApplicationContext context;
     private volatile @Nullable Worker worker;
 
@@ -42,7 +44,7 @@ final class WorkerLifecycle
      * @param handlerBeans what an auto-configured worker has its handlers from
      * @param check warns of what makes a worker run badly, and throws if it cannot run
      */
-    WorkerLifecycle(ObjectProvider<Worker> provider, HandlerBeans handlerBeans, Runnable check) {
+    WorkerLifecycle(ObjectProvider<Worker> provider, HandlerBeans handlerBeans, Consumer<Worker> check) {
         this.provider = provider;
         this.handlerBeans = handlerBeans;
         this.check = check;
@@ -69,7 +71,7 @@ final class WorkerLifecycle
             handlerBeans.requireComplete(built.tasks());
         }
         if (hasWork(built)) {
-            check.run();
+            check.accept(built);
         }
         worker = built;
     }

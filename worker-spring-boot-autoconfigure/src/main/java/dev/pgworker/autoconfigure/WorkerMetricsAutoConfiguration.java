@@ -38,6 +38,11 @@ public final class WorkerMetricsAutoConfiguration {
     }
 
     @Bean
+    SweepListener workerSweepMetrics(JobMetrics metrics) {
+        return metrics::observe;
+    }
+
+    @Bean
     JobSchedulerDecorator workerEnqueuedMetrics(ObjectProvider<JobMetrics> metrics) {
         Supplier<JobMetrics> whenNeeded = SingletonSupplier.of(metrics::getObject);
         return scheduler -> new CountingJobScheduler(scheduler, whenNeeded);

@@ -81,6 +81,7 @@ public record WorkerProperties(
      *
      * @param name Name of the schema: lower-case letters, digits and underscores.
      * @param mode What happens to the schema at startup.
+     * @param startupTimeout How long to wait at startup for a server that is starting up itself.
      * @param url JDBC URL for migrating the schema. Unless set, the application's.
      * @param user User that migrates the schema. Unless set, the application's.
      * @param password Password of the user that migrates the schema. Unless set, the application's.
@@ -88,6 +89,7 @@ public record WorkerProperties(
     public record Schema(
             @DefaultValue("graphile_worker") String name,
             @DefaultValue("migrate") SchemaMode mode,
+            @DefaultValue("1m") Duration startupTimeout,
             @Nullable String url,
             @Nullable String user,
             @Nullable String password) {
@@ -95,7 +97,8 @@ public record WorkerProperties(
         /** Leaves the password out. */
         @Override
         public String toString() {
-            return "Schema[name=" + name + ", mode=" + mode + ", url=" + url + ", user=" + user + "]";
+            return "Schema[name=" + name + ", mode=" + mode + ", startupTimeout=" + startupTimeout + ", url=" + url
+                    + ", user=" + user + "]";
         }
     }
 
@@ -112,10 +115,6 @@ public record WorkerProperties(
             @Nullable String user,
             @Nullable String password) {
 
-        boolean isSeparate() {
-            return url != null || user != null || password != null;
-        }
-
         /** Leaves the password out. */
         @Override
         public String toString() {
@@ -127,10 +126,14 @@ public record WorkerProperties(
      * How dead workers are told from living ones, and what becomes of their jobs.
      *
      * @param enabled Whether this worker looks for dead ones and takes their jobs from them.
+     * @param orphans Whether it also takes jobs from workers that are not registered at all, as Rust workers with recovery
+     *     turned off. The jobs of one that lives would run twice.
      * @param heartbeatInterval How often the worker tells the database that it lives.
      * @param sweepInterval How often to look for dead workers.
-     * @param sweepThreshold How old the last heartbeat of a dead worker is, at least twice the heartbeat interval. A worker
-     *     that cannot send one for so long gives its jobs up by itself.
+     * @param sweepThreshold How old this worker's last heartbeat is when others take it for dead, at least twice the
+     *     heartbeat interval. A worker that cannot send one for so long gives its jobs up by itself.
+     * @param peerThreshold How old, at least, the last heartbeat of a dead worker is that publishes no threshold, as those
+     *     written in Rust. The sweep threshold counts if it is greater.
      * @param recoveryDelay When a job taken from a dead worker runs again.
      * @param resilientSweepThresholdMultiplier What the threshold is multiplied by for workers that hold a job with one of
      *     the resilient flags, 1 to 1000.
@@ -138,10 +141,12 @@ public record WorkerProperties(
      * @param maxRecoveries How often a job is taken from dead workers without its attempt being counted, 0 to 1000.
      */
     public record Recovery(
-            @DefaultValue("false") boolean enabled,
+            @DefaultValue("true") boolean enabled,
+            @DefaultValue("false") boolean orphans,
             @DefaultValue("30s") Duration heartbeatInterval,
             @DefaultValue("60s") Duration sweepInterval,
             @DefaultValue("5m") Duration sweepThreshold,
+            @DefaultValue("5m") Duration peerThreshold,
             @DefaultValue("30s") Duration recoveryDelay,
             @DefaultValue("3") int resilientSweepThresholdMultiplier,
             @DefaultValue("infrastructure_resilient") List<String> resilientJobFlags,
@@ -156,9 +161,11 @@ public record WorkerProperties(
             try {
                 return new RecoverySettings(
                         enabled,
+                        orphans,
                         heartbeatInterval,
                         sweepInterval,
                         sweepThreshold,
+                        peerThreshold,
                         recoveryDelay,
                         resilientSweepThresholdMultiplier,
                         resilientJobFlags,

@@ -1,5 +1,7 @@
 package dev.pgworker.autoconfigure;
 
+import java.time.Duration;
+
 import org.springframework.beans.factory.InitializingBean;
 
 import dev.pgworker.schema.SchemaMigrator;
@@ -13,15 +15,26 @@ public final class WorkerSchemaInitializer implements InitializingBean {
 
     private final SchemaMigrator migrator;
     private final SchemaMode mode;
+    private final Duration startupTimeout;
 
-    /** Creates an initializer that does what the mode says. */
+    /** Creates an initializer that does what the mode says, and waits up to a minute for a server that is starting up. */
     public WorkerSchemaInitializer(SchemaMigrator migrator, SchemaMode mode) {
+        this(migrator, mode, Duration.ofMinutes(1));
+    }
+
+    /**
+     * Creates an initializer that does what the mode says.
+     *
+     * @param startupTimeout how long to wait for a server that is starting up
+     */
+    public WorkerSchemaInitializer(SchemaMigrator migrator, SchemaMode mode, Duration startupTimeout) {
         this.migrator = migrator;
         this.mode = mode;
+        this.startupTimeout = startupTimeout;
     }
 
     @Override
     public void afterPropertiesSet() {
-        migrator.apply(mode);
+        migrator.apply(mode, startupTimeout);
     }
 }

@@ -21,7 +21,7 @@ class DocumentedRecovery {
 
         @Bean
         JobRecoveryHandler recoverPayments() {
-            return (job, deadWorkerId) -> job.taskIdentifier().equals("payment")
+            return (job, worker) -> job.taskIdentifier().equals("payment")
                     ? RecoveryDecision.failWithBackoff()
                     : RecoveryDecision.useDefault();
         }

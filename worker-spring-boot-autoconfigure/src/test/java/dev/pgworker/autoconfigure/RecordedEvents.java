@@ -1,5 +1,6 @@
 package dev.pgworker.autoconfigure;
 
+import java.util.List;
 import java.util.concurrent.BlockingQueue;
 import java.util.concurrent.LinkedBlockingQueue;
 import java.util.concurrent.TimeUnit;
@@ -15,6 +16,11 @@ final class RecordedEvents implements WorkerEventListener {
     @Override
     public void onEvent(WorkerEvent event) {
         events.add(event);
+    }
+
+    /** Returns the events of a type that have been published and not awaited. */
+    <E extends WorkerEvent> List<E> all(Class<E> type) {
+        return events.stream().filter(type::isInstance).map(type::cast).toList();
     }
 
     /** Waits for the next event of a type; what comes before it is forgotten. */

@@ -1,5 +1,9 @@
 package dev.pgworker.autoconfigure;
 
+import java.util.List;
+import javax.sql.DataSource;
+
+import org.assertj.core.api.Assertions;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.extension.ExtendWith;
 import org.junit.jupiter.api.extension.RegisterExtension;
@@ -8,9 +12,13 @@ import org.springframework.boot.test.system.CapturedOutput;
 import org.springframework.boot.test.system.OutputCaptureExtension;
 import org.springframework.context.annotation.Bean;
 import org.springframework.context.annotation.Configuration;
+import org.springframework.jdbc.support.JdbcTransactionManager;
+import org.springframework.transaction.support.TransactionTemplate;
 
 import dev.pgworker.event.RecoveryOutcome;
 import dev.pgworker.event.WorkerEvent.JobRecovered;
+import dev.pgworker.event.WorkerEvent.WorkersRecovered;
+import dev.pgworker.job.DeadWorker;
 import dev.pgworker.job.JobAdmin;
 import dev.pgworker.job.JobScheduler;
 import dev.pgworker.job.SweepOptions;
@@ -36,7 +44,7 @@ class RecoveryInApplicationTest {
         /** Uses the administration, which uses it. */
         @Bean
         JobRecoveryHandler payments(JobAdmin admin) {
-            return (job, deadWorkerId) -> {
+            return (job, worker) -> {
                 assertThat(admin.find(job.id())).isPresent();
                 return job.taskIdentifier().equals("payment")
                         ? RecoveryDecision.failWithBackoff()
@@ -53,10 +61,9 @@ class RecoveryInApplicationTest {
     }
 
     @Test
-    void aWorkerWithRecoveryEnabledAsksTheBeans(CapturedOutput output) {
+    void aWorkerRecoversUnlessToldOtherwiseAndAsksTheBeans(CapturedOutput output) {
         application()
                 .withPropertyValues(
-                        "worker.recovery.enabled=true",
                         "worker.recovery.sweep-interval=100ms",
                         "worker.recovery.heartbeat-interval=100ms",
                         "worker.recovery.sweep-threshold=2s")
@@ -69,14 +76,26 @@ class RecoveryInApplicationTest {
     }
 
     @Test
-    void aSweepByHandAsksTheBeans() {
+    void aSweepByHandAsksTheBeansAndTellsThemWhenItIsCommitted() {
         application().withPropertyValues("worker.enabled=false").run(context -> {
             killWorkerWithPayment(context.getBean(JobScheduler.class));
+            JobAdmin admin = context.getBean(JobAdmin.class);
 
-            assertThat(context.getBean(JobAdmin.class)
-                            .sweep(SweepOptions.DEFAULT)
-                            .recoveredJobs())
-                    .isEqualTo(1);
+            new TransactionTemplate(new JdbcTransactionManager(context.getBean(DataSource.class)))
+                    .executeWithoutResult(status -> {
+                        assertThat(admin.sweep(SweepOptions.DEFAULT).recoveredJobs())
+                                .isEqualTo(1);
+                        status.setRollbackOnly();
+                    });
+            assertThat(events.all(JobRecovered.class)).as("rolled back").isEmpty();
+            assertThat(admin.sweep(SweepOptions.DEFAULT).recoveredJobs()).isEqualTo(1);
+
+            DeadWorker dead = new DeadWorker("dead", DeadWorker.Reason.NO_HEARTBEAT, "admin");
+            assertThat(events.all(JobRecovered.class))
+                    .extracting(JobRecovered::workerId, JobRecovered::deadWorker)
+                    .containsExactly(Assertions.tuple("admin", dead));
+            assertThat(events.all(WorkersRecovered.class))
+                    .containsExactly(new WorkersRecovered("admin", List.of(dead), 1));
             assertThat(db.sql("select attempts from {schema}.jobs")
                             .query(Integer.class)
                             .single())
@@ -86,7 +105,7 @@ class RecoveryInApplicationTest {
 
     @Test
     void withRecoveryDisabledTheStartSaysWhatThatMeans(CapturedOutput output) {
-        application().run(context -> {
+        application().withPropertyValues("worker.recovery.enabled=false").run(context -> {
             context.stop();
             context.start();
         });

@@ -6,16 +6,22 @@ import java.util.List;
 import java.util.concurrent.CountDownLatch;
 import javax.sql.DataSource;
 
+import com.zaxxer.hikari.HikariConfig;
 import com.zaxxer.hikari.HikariDataSource;
+import org.awaitility.Awaitility;
 import org.flywaydb.core.Flyway;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.condition.EnabledForJreRange;
 import org.junit.jupiter.api.condition.JRE;
+import org.junit.jupiter.api.extension.ExtendWith;
 import org.junit.jupiter.api.extension.RegisterExtension;
+import org.postgresql.ds.PGSimpleDataSource;
 import org.springframework.boot.LazyInitializationBeanFactoryPostProcessor;
 import org.springframework.boot.autoconfigure.AutoConfigurations;
 import org.springframework.boot.diagnostics.FailureAnalysis;
 import org.springframework.boot.test.context.runner.ApplicationContextRunner;
+import org.springframework.boot.test.system.CapturedOutput;
+import org.springframework.boot.test.system.OutputCaptureExtension;
 import org.springframework.context.ApplicationContext;
 import org.springframework.context.SmartLifecycle;
 import org.springframework.context.annotation.Bean;
@@ -37,11 +43,13 @@ import dev.pgworker.schema.SchemaMigrator;
 import dev.pgworker.schema.SchemaMode;
 import dev.pgworker.schema.WorkerSchema;
 import dev.pgworker.task.PayloadCodec;
+import dev.pgworker.task.TaskOptions;
 import dev.pgworker.task.TaskRegistration;
 import dev.pgworker.testsupport.TestPostgres;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+@ExtendWith(OutputCaptureExtension.class)
 class WorkerAutoConfigurationTest {
 
     private static final Task<Greetings.Greeting> HELLO = Task.of("hello", Greetings.Greeting.class);
@@ -305,10 +313,16 @@ class WorkerAutoConfigurationTest {
         assertThat(db.jobs()).isZero();
     }
 
+    /** How a pool connects that was given a data source cannot be seen from outside. */
     @Test
     void refusesAPoolOfOneThatTheListenerWouldHold() {
+        PGSimpleDataSource driver = new PGSimpleDataSource();
+        driver.setUrl(TestPostgres.jdbcUrl());
+        HikariConfig pool = new HikariConfig();
+        pool.setDataSource(driver);
+        pool.setMaximumPoolSize(1);
         application()
-                .withPropertyValues("spring.datasource.hikari.maximum-pool-size=1")
+                .withBean(DataSource.class, () -> new HikariDataSource(pool))
                 .run(context -> {
                     FailureAnalysis analysis = FailureAnalyses.of(context.getStartupFailure());
                     assertThat(analysis.getAction())
@@ -318,11 +332,72 @@ class WorkerAutoConfigurationTest {
     }
 
     @Test
-    void worksWithAPoolOfOneWhenItListensElsewhere() {
+    void worksWithAPoolOfOne(CapturedOutput output) {
+        application()
+                .withPropertyValues("spring.datasource.hikari.maximum-pool-size=1")
+                .run(this::runsAJob);
+        assertThat(output).contains("set spring.datasource.hikari.maximum-pool-size to at least 3");
+    }
+
+    @Test
+    void namesTheSizeOfThePoolThatTransactionalHandlersNeed(CapturedOutput output) {
+        TaskRegistration transactional = TaskRegistration.of(Task.of("t", String.class), (payload, context) -> {})
+                .with(TaskOptions.DEFAULT.withTransactional(true));
+        application()
+                .withPropertyValues("worker.concurrency=8")
+                .withBean("transactional", TaskRegistration.class, () -> transactional)
+                .run(context -> assertThat(context).hasNotFailed());
+        assertThat(output).contains("set spring.datasource.hikari.maximum-pool-size to at least 11");
+    }
+
+    @Test
+    void saysNothingOfAPoolThatIsLargeEnough(CapturedOutput output) {
+        application()
+                .withPropertyValues("worker.concurrency=8")
+                .run(context -> assertThat(context).hasNotFailed());
+        assertThat(output).doesNotContain("maximum-pool-size");
+    }
+
+    @Test
+    void saysWhatAUrlWithSeveralServersLacks(CapturedOutput output) {
+        String several = TestPostgres.jdbcUrl().replaceFirst("//([^/]*)/", "//$1,$1/");
+        application()
+                .withPropertyValues("spring.datasource.url=" + several + "&connectTimeout=3")
+                .run(this::runsAJob);
+        assertThat(output).contains("names several servers, but has no targetServerType, socketTimeout:");
+    }
+
+    /** The server's own view: two connections beside the pool, told apart by their name. */
+    @Test
+    void listensAndProvesItsLifeOnConnectionsOfItsOwn() {
         application()
                 .withPropertyValues(
-                        "spring.datasource.hikari.maximum-pool-size=1", "worker.listen.url=" + TestPostgres.jdbcUrl())
-                .run(this::runsAJob);
+                        "spring.datasource.url=" + TestPostgres.jdbcUrl() + "&ApplicationName=" + db.schema())
+                .run(context -> {
+                    runsAJob(context);
+                    HikariDataSource pool = context.getBean(HikariDataSource.class);
+                    Awaitility.await()
+                            .until(() -> db.sql("select count(*) from pg_stat_activity"
+                                                    + " where application_name = '{schema}'")
+                                            .query(Integer.class)
+                                            .single()
+                                    == pool.getHikariPoolMXBean().getTotalConnections() + 2);
+                    assertThat(context.getBean(Worker.class).isListeningOnDataSource())
+                            .isFalse();
+                });
+    }
+
+    @Test
+    void doesNotPrintAPasswordThatAWrongUrlContains() {
+        application()
+                .withPropertyValues("worker.listen.url=postgresql://u:topsecret@db/app")
+                .run(context -> {
+                    assertThat(context).hasFailed();
+                    FailureAnalysis analysis = FailureAnalyses.of(context.getStartupFailure());
+                    assertThat(analysis.getDescription() + analysis.getAction())
+                            .contains("worker.listen.url")
+                            .doesNotContain("topsecret");
+                });
     }
 
     @Test

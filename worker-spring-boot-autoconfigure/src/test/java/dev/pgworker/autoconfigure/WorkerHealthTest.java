@@ -152,6 +152,8 @@ class WorkerHealthTest {
 
             assertThat(health(context, "schema").getStatus()).isEqualTo(Status.DOWN);
             assertThat(health(context, "threads").getStatus()).isEqualTo(Status.UP);
+            // A database that refuses statements can be used: the schema's health says what is wrong.
+            assertThat(health(context, "engine").getDetails()).containsEntry("databaseUsable", true);
             db.sql("alter schema {schema}_app rename to {schema}").update();
         });
     }

@@ -32,10 +32,13 @@ import dev.pgworker.event.WorkerEvent.JobSnoozed;
 import dev.pgworker.event.WorkerEvent.JobSuperseded;
 import dev.pgworker.event.WorkerEvent.ListenerConnected;
 import dev.pgworker.event.WorkerEvent.SupersededJobEnded;
+import dev.pgworker.job.DeadWorker;
 import dev.pgworker.job.Job;
+import dev.pgworker.job.JobAdmin;
 import dev.pgworker.job.JobRequest;
 import dev.pgworker.job.JobScheduler;
 import dev.pgworker.job.JobSpec;
+import dev.pgworker.job.SweepOptions;
 import dev.pgworker.job.Task;
 import dev.pgworker.task.JobControlException;
 import dev.pgworker.task.TaskRegistration;
@@ -202,13 +205,31 @@ class WorkerMetricsTest {
                     null,
                     0,
                     Set.of());
-            metrics.observe(new JobRecovered("w", job, "dead", RecoveryOutcome.RETURNED));
-            metrics.observe(new SupersededJobEnded("w", job, "dead"));
+            DeadWorker dead = new DeadWorker("dead", DeadWorker.Reason.NO_HEARTBEAT, "w");
+            metrics.observe(new JobRecovered("w", job, dead, RecoveryOutcome.RETURNED));
+            metrics.observe(new SupersededJobEnded("w", job, dead));
         }
 
         assertThat(count(registry, "worker.jobs.recovered", "work")).isEqualTo(1);
         assertThat(count(registry, "worker.jobs.recovered", "other")).isEqualTo(2);
         assertThat(registry.find("worker.jobs.recovered").counters()).hasSize(2);
+    }
+
+    @Test
+    void aSweepByHandCountsAsAnyOther() {
+        application().withPropertyValues("worker.recovery.enabled=false").run(context -> {
+            context.getBean(JobScheduler.class).addJob("elsewhere");
+            db.sql("update {schema}._private_jobs set locked_by = 'dead', locked_at = now(), attempts = 1")
+                    .update();
+            db.sql(
+                            "insert into {schema}._private_workers (id, last_heartbeat_at) values ('dead', now() - interval '1 hour')")
+                    .update();
+
+            context.getBean(JobAdmin.class).sweep(SweepOptions.DEFAULT);
+
+            assertThat(count(context.getBean(MeterRegistry.class), "worker.jobs.recovered", "other"))
+                    .isEqualTo(1);
+        });
     }
 
     @Test

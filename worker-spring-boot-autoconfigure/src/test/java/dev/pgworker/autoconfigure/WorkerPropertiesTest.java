@@ -62,9 +62,11 @@ class WorkerPropertiesTest {
                         Map.entry("worker.observation.propagate", "false"),
                         Map.entry("worker.poll-interval", "2s"),
                         Map.entry("worker.queue-run-limit", "100"),
-                        Map.entry("worker.recovery.enabled", "false"),
+                        Map.entry("worker.recovery.enabled", "true"),
                         Map.entry("worker.recovery.heartbeat-interval", "30s"),
                         Map.entry("worker.recovery.max-recoveries", "3"),
+                        Map.entry("worker.recovery.orphans", "false"),
+                        Map.entry("worker.recovery.peer-threshold", "5m"),
                         Map.entry("worker.recovery.recovery-delay", "30s"),
                         Map.entry("worker.recovery.resilient-job-flags", "infrastructure_resilient"),
                         Map.entry("worker.recovery.resilient-sweep-threshold-multiplier", "3"),
@@ -73,6 +75,7 @@ class WorkerPropertiesTest {
                         Map.entry("worker.schema.mode", "migrate"),
                         Map.entry("worker.schema.name", "graphile_worker"),
                         Map.entry("worker.schema.password", "unset"),
+                        Map.entry("worker.schema.startup-timeout", "1m"),
                         Map.entry("worker.schema.url", "unset"),
                         Map.entry("worker.schema.user", "unset"),
                         Map.entry("worker.shutdown.grace-period", "5s"),
@@ -123,6 +126,8 @@ class WorkerPropertiesTest {
                     worker.recovery.sweep-interval | 25h | between 1 ms and 1 days
                     worker.recovery.sweep-threshold | 59s | at least twice the heartbeatInterval of PT30S
                     worker.recovery.sweep-threshold | 31d | between 1 ms and 30 days
+                    worker.recovery.peer-threshold | 0s | between 1 ms and 30 days
+                    worker.recovery.peer-threshold | 31d | between 1 ms and 30 days
                     worker.recovery.recovery-delay | -1s | between 0 ms and 365 days
                     worker.recovery.resilient-sweep-threshold-multiplier | 0 | between 1 and 1000
                     worker.recovery.resilient-job-flags | a,,b | must not be empty

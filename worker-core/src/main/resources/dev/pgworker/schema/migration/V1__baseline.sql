@@ -386,6 +386,7 @@ $$;
 comment on function "${schema}".pgworker_locked(timestamptz, text) is 'Whether such a lock still protects its job from administration.';
 
 -- Of any task: another worker may know those that this one does not. The first job of a queue usually decides.
+-- Not with EXISTS, for which the planner may read all queues' jobs at once.
 create or replace function "${schema}".pgworker_due_queues(queue_ids int[]) returns bigint
 language plpgsql stable as $$
 begin
@@ -395,9 +396,9 @@ begin
         select j.run_at <= now() from "${schema}"._private_jobs j
         where j.is_available and j.job_queue_id is not null and j.job_queue_id = queue.id
         order by j.priority, j.run_at, j.id limit 1)
-      or exists (
-        select from "${schema}"._private_jobs j
-        where j.is_available and j.job_queue_id is not null and j.job_queue_id = queue.id and j.run_at <= now()));
+      or (
+        select true from "${schema}"._private_jobs j
+        where j.is_available and j.job_queue_id is not null and j.job_queue_id = queue.id and j.run_at <= now() limit 1));
 end
 $$;
 comment on function "${schema}".pgworker_due_queues(int[]) is 'How many of the given queues have a due job.';
@@ -405,17 +406,16 @@ comment on function "${schema}".pgworker_due_queues(int[]) is 'How many of the g
 create or replace function "${schema}".pgworker_free_queues(queue_ids int[], worker_ids text[]) returns bigint
 language plpgsql volatile as $$
 declare
+  lane int;
   freed int[];
 begin
-  if queue_ids is null then return 0; end if;
-  perform from "${schema}"._private_job_queues q
-    where q.id = any(queue_ids) and q.locked_by = any(worker_ids)
-    order by q.id for update;
-  with free as (
+  for lane in select distinct given.id from unnest(queue_ids) given(id) order by given.id loop
     update "${schema}"._private_job_queues q set locked_at = null, locked_by = null
-    where q.id = any(queue_ids) and q.locked_by = any(worker_ids)
-    returning q.id)
-  select array_agg(free.id) into freed from free;
+      where q.id = lane and q.locked_by = any(worker_ids);
+    if found then
+      freed := freed || lane;
+    end if;
+  end loop;
   return "${schema}".pgworker_due_queues(freed);
 end
 $$;
@@ -935,18 +935,79 @@ $$;
 comment on function "${schema}".reschedule_jobs(bigint[], timestamptz, int, int, int) is
   'Changes when and how often the given jobs run, except for running ones; a null argument leaves the value as it is.';
 
+-- The one pass over the tables that a recovery makes, whatever it frees: no index knows who holds what, as one would cost every claim a
+-- fifth. The callers go on by ids. One snapshot shows a claim as a whole, so a queue whose job has just been claimed is not mistaken for
+-- an idle one. The settings of the callers, which keep them from reading whole tables, do not hold here.
+-- The first condition, which almost no row meets, halves the time.
+create or replace function "${schema}".pgworker_locks(worker_ids text[])
+returns table (job_id bigint, queue_id int, worker_id text, locked_at timestamptz, flags jsonb)
+language sql stable rows 1000
+set enable_seqscan = on set jit = off as $$
+  select j.id, j.job_queue_id, j.locked_by, j.locked_at, j.flags from "${schema}"._private_jobs j
+  where (j.locked_by is not null or j.locked_at is not null)
+    and case when worker_ids is null then j.locked_at is not null else j.locked_by = any(worker_ids) end
+  union all
+  select null, q.id, q.locked_by, q.locked_at, null from "${schema}"._private_job_queues q
+  where (q.locked_by is not null or q.locked_at is not null)
+    and case when worker_ids is null then q.locked_at is not null else q.locked_by = any(worker_ids) end
+$$;
+comment on function "${schema}".pgworker_locks(text[]) is
+  'The jobs and queues (job_id is null) that the given workers hold, or anybody: one snapshot, one pass over each table.';
+
+create or replace function "${schema}".pgworker_held_by(worker_ids text[], out job_ids bigint[], out idle_queues int[])
+language sql stable as $$
+  with held as materialized (select l.job_id, l.queue_id, l.worker_id from "${schema}".pgworker_locks(pgworker_held_by.worker_ids) l)
+  select
+    (select array_agg(h.job_id order by h.job_id) from held h where h.job_id is not null),
+    (select array_agg(i.queue_id) from (
+      select h.queue_id from held h where h.queue_id is not null group by h.queue_id, h.worker_id having bool_and(h.job_id is null)) i)
+$$;
+comment on function "${schema}".pgworker_held_by(text[]) is
+  'The jobs that the given workers hold, and the queues that they hold without a job of them.';
+
+-- Rows known by id are looked up, and changed, one by one here and below: a join over many ids becomes one over the whole table where
+-- the statistics mislead. So do the settings of these functions keep each look-up at an index.
+--
+-- A queue is freed with the last job of it that its worker held. The jobs are changed already, so those that the workers hold still are
+-- the ones that were passed over.
+create or replace function "${schema}".pgworker_free_queues_of(
+  queue_ids int[], idle_queues int[], job_ids bigint[], worker_ids text[]
+) returns bigint
+language plpgsql volatile
+set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off set jit = off as $$
+begin
+  return "${schema}".pgworker_free_queues(
+    array(
+      select unnest(queue_ids)
+      union
+      select unnest(idle_queues)
+      except
+      select j.job_queue_id
+      from unnest(job_ids) g(id)
+      cross join lateral (
+        select h.job_queue_id from "${schema}"._private_jobs h where h.id = g.id and h.locked_by = any(worker_ids) offset 0) j
+      where j.job_queue_id is not null),
+    worker_ids);
+end
+$$;
+comment on function "${schema}".pgworker_free_queues_of(int[], int[], bigint[], text[]) is
+  'Frees the queues of jobs that were taken from the given workers, and idle ones, except those of the given jobs that these workers '
+  'hold still; returns how many of them have a due job.';
+
 -- Attempts stay counted. A job that has none left would stay behind without a word, so it gets one.
 create or replace function "${schema}".force_unlock_workers(worker_ids text[]) returns void
-language plpgsql volatile as $$
+language plpgsql volatile
+set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off set jit = off as $$
 declare
-  unlocked bigint[];
-  ready bigint;
+  held record;
+  unlocked bigint;
+  queue int;
+  available boolean;
+  queues int[];
+  ready bigint := 0;
 begin
-  select array_agg(l.id) into unlocked from (
-    select j.id from "${schema}"._private_jobs j
-    where j.locked_by = any(worker_ids)
-    order by j.id for update) l;
-  with free as (
+  select * into held from "${schema}".pgworker_held_by(force_unlock_workers.worker_ids);
+  for unlocked in select g.id from unnest(held.job_ids) g(id) order by g.id loop
     update "${schema}"._private_jobs j set
         locked_at = null,
         locked_by = null,
@@ -955,25 +1016,19 @@ begin
           else j.last_error
         end,
         updated_at = now()
-      where j.id = any(unlocked)
-      returning j.is_available)
-  select count(*) into ready from free where free.is_available;
-  perform "${schema}".pgworker_wake(ready + "${schema}".pgworker_free_queues("${schema}".pgworker_idle_queues(worker_ids), worker_ids));
+      where j.id = unlocked and j.locked_by = any(worker_ids)
+      returning j.job_queue_id, j.is_available into queue, available;
+    if found then
+      queues := queues || queue;
+      ready := ready + available::int;
+    end if;
+  end loop;
+  perform "${schema}".pgworker_wake(
+    ready + "${schema}".pgworker_free_queues_of(queues, held.idle_queues, held.job_ids, worker_ids));
 end
 $$;
 comment on function "${schema}".force_unlock_workers(text[]) is
   'Takes all jobs and queues away from the given workers; only for workers that are known to be dead.';
-
--- One snapshot shows a claim as a whole, so a queue whose job has just been claimed is not mistaken for an idle one.
-create or replace function "${schema}".pgworker_idle_queues(worker_ids text[]) returns int[]
-language sql stable as $$
-  select array_agg(q.id order by q.id)
-  from "${schema}"._private_job_queues q
-  where q.locked_by = any(worker_ids)
-    and not exists (
-      select from "${schema}"._private_jobs j where j.job_queue_id = q.id and j.locked_by = q.locked_by)
-$$;
-comment on function "${schema}".pgworker_idle_queues(text[]) is 'Queues that the given workers hold without running a job of them.';
 
 
 -- 8 Recovery ------------------------------------------------------------------------------------------------------------------
@@ -988,14 +1043,17 @@ language sql volatile as $$
 $$;
 comment on function "${schema}".worker_heartbeat(text, json) is 'Registers a worker, or proves that it lives; null keeps the metadata.';
 
+-- Its row may be locked by a sweep that is about to delete it. The statement ends before its client gives up, after 10 s.
 create or replace function "${schema}".pgworker_heartbeat(worker_id text, metadata json, register boolean) returns boolean
-language plpgsql volatile as $$
+language plpgsql volatile
+set lock_timeout = '8s' as $$
 begin
   if register then
     perform "${schema}".worker_heartbeat(pgworker_heartbeat.worker_id, pgworker_heartbeat.metadata);
     return true;
   end if;
-  update "${schema}"._private_workers w set last_heartbeat_at = now() where w.id = pgworker_heartbeat.worker_id;
+  update "${schema}"._private_workers w set last_heartbeat_at = now()
+    where w.id = pgworker_heartbeat.worker_id and not coalesce(w.metadata ? 'foundDeadAt', false);
   return found;
 end
 $$;
@@ -1033,34 +1091,46 @@ comment on function "${schema}".list_orphan_locked_workers(interval) is
 
 -- A row that somebody holds is left for the next sweep. Of a retired job the attempts are kept: giving one back would run it again.
 -- A job that has lost its worker too often pays with an attempt and waits the usual back-off. Jobs that are delayed alike keep their
--- order by microseconds.
+-- order by microseconds. What a Rust worker has retired is read when the rows are locked, so that it cannot retire another one meanwhile.
 create or replace function "${schema}".pgworker_recover(
-  worker_ids text[], job_ids bigint[], recovery_delay interval, max_recoveries int, actions text[] default null,
+  worker_ids text[], job_ids bigint[], idle_queues int[], recovery_delay interval, max_recoveries int, actions text[] default null,
   run_ats timestamptz[] default null, attempts int[] default null
 ) returns table (id bigint, outcome text)
-language plpgsql volatile as $$
+language plpgsql volatile
+set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off set jit = off as $$
 #variable_conflict use_column
 declare
-  marked bigint[];
-  recovered bigint[];
-  outcomes text[];
-  ready bigint;
+  given record;
+  marked boolean[];
+  decided record;
+  available boolean;
+  queues int[];
+  ready bigint := 0;
 begin
-  if exists (select from unnest(actions) a where a not in ('default', 'reschedule', 'fail')) then
-    raise exception 'Unknown action in %: expected default, reschedule or fail', actions using errcode = '22023';
+  if exists (select from unnest(actions) a where a not in ('default', 'reschedule', 'fail', 'skip')) then
+    raise exception 'Unknown action in %: expected default, reschedule, fail or skip', actions using errcode = '22023';
   end if;
+  select array_agg(l.id) as ids, array_agg(l.action) as actions, array_agg(l.at) as ats, array_agg(l.new_attempts) as new_attempts
+    into given
+    from (
+      select g.id, g.action, g.at, g.new_attempts
+      from (
+        select * from unnest(job_ids, actions, run_ats, attempts) given(id, action, at, new_attempts)
+        where given.action is distinct from 'skip' order by given.id) g
+      cross join lateral (
+        select from "${schema}"._private_jobs h where h.id = g.id and h.locked_by = any(worker_ids) for update skip locked) j) l;
   if to_regclass('"${schema}"._private_job_retirements') is not null then
-    execute 'select array_agg(r.id) from "${schema}"._private_job_retirements r' into marked;
+    execute 'select array_agg(exists (select from "${schema}"._private_job_retirements r where r.id = g.id) order by g.place) '
+      'from unnest($1) with ordinality g(id, place)' into marked using given.ids;
   end if;
-  with held as materialized (
-    select j.id, j.priority, j.run_at, j.attempts, j.max_attempts, g.action, g.at, g.new_attempts,
-      coalesce(j.pgworker_recoveries, 0) + 1 as times,
-      "${schema}".pgworker_retired(j.key, j.attempts, j.max_attempts, j.last_error)
-        or coalesce(j.id = any(marked) and j.attempts >= j.max_attempts, false) as retired
-    from unnest(job_ids, actions, run_ats, attempts) g(id, action, at, new_attempts)
-    join "${schema}"._private_jobs j on j.id = g.id and j.locked_by = any(worker_ids)
-    order by j.id for update of j skip locked),
-  decided as (
+  for decided in
+    with held as materialized (
+      select j.id, j.job_queue_id, j.priority, j.run_at, j.attempts, j.max_attempts, g.action, g.at, g.new_attempts,
+        coalesce(j.pgworker_recoveries, 0) + 1 as times,
+        "${schema}".pgworker_retired(j.key, j.attempts, j.max_attempts, j.last_error)
+          or coalesce(g.marked and j.attempts >= j.max_attempts, false) as retired
+      from unnest(given.ids, given.actions, given.ats, given.new_attempts, marked) g(id, action, at, new_attempts, marked)
+      cross join lateral (select * from "${schema}"._private_jobs h where h.id = g.id offset 0) j)
     select h.*, row_number() over (order by h.priority, h.run_at, h.id) as place,
       case
         when h.retired then 'superseded'
@@ -1069,143 +1139,274 @@ begin
           case when h.attempts >= h.max_attempts then 'exhausted' else 'failed' end
         else 'returned'
       end as outcome
-    from held h),
-  free as (
+    from held h order by h.id
+  loop
     update "${schema}"._private_jobs j set
-        attempts = case d.outcome
+        attempts = case decided.outcome
           when 'returned' then greatest(0, j.attempts - 1)
-          when 'rescheduled' then coalesce(d.new_attempts, greatest(0, j.attempts - 1))
+          when 'rescheduled' then coalesce(decided.new_attempts, greatest(0, j.attempts - 1))
           else j.attempts
         end,
-        run_at = case d.outcome
-          when 'returned' then greatest(now(), j.run_at) + recovery_delay + d.place * interval '1 microsecond'
-          when 'rescheduled' then d.at
-          when 'failed' then greatest(now(), j.run_at) + exp(least(j.attempts, 10)) * interval '1 second'
+        run_at = case decided.outcome
+          when 'returned' then greatest(now(), j.run_at) + recovery_delay + decided.place * interval '1 microsecond'
+          when 'rescheduled' then decided.at
+          when 'failed' then greatest(now(), j.run_at) + exp(greatest(least(j.attempts, 10), 0)::float8) * interval '1 second'
           else j.run_at
         end,
         last_error = case
-          when d.retired then coalesce(j.last_error, 'Superseded or removed by its key while running') || '; its worker died'
-          when d.outcome in ('failed', 'exhausted') then format(
+          when decided.retired then coalesce(j.last_error, 'Superseded or removed by its key while running') || '; its worker died'
+          when decided.outcome in ('failed', 'exhausted') then format(
             'WorkerCrashed: worker %s died during attempt %s of %s; the job has lost its worker %s times',
-            j.locked_by, j.attempts, j.max_attempts, d.times)
+            j.locked_by, j.attempts, j.max_attempts, decided.times)
           else 'Job recovered after worker interruption'
         end,
-        pgworker_recoveries = case when d.retired then j.pgworker_recoveries else least(d.times, 32767) end,
+        pgworker_recoveries = case when decided.retired then j.pgworker_recoveries else least(decided.times, 32767) end,
         locked_at = null,
         locked_by = null,
         updated_at = now()
-      from decided d
-      where j.id = d.id
-      returning j.id, d.outcome, j.is_available)
-  select array_agg(f.id), array_agg(f.outcome), count(*) filter (where f.is_available) into recovered, outcomes, ready from free f;
-  perform "${schema}".pgworker_wake(ready + "${schema}".pgworker_free_queues("${schema}".pgworker_idle_queues(worker_ids), worker_ids));
-  return query select r.id, r.outcome from unnest(recovered, outcomes) r(id, outcome) order by r.id;
+      where j.id = decided.id
+      returning j.is_available into available;
+    queues := queues || decided.job_queue_id;
+    ready := ready + available::int;
+    id := decided.id;
+    outcome := decided.outcome;
+    return next;
+  end loop;
+  perform "${schema}".pgworker_wake(ready + "${schema}".pgworker_free_queues_of(queues, idle_queues, job_ids, worker_ids));
 end
 $$;
-comment on function "${schema}".pgworker_recover(text[], bigint[], interval, int, text[], timestamptz[], int[]) is
-  'Takes the given jobs from dead workers and frees the queues of these. Action "default", or null: up to max_recoveries times a job '
+comment on function "${schema}".pgworker_recover(text[], bigint[], int[], interval, int, text[], timestamptz[], int[]) is
+  'Takes jobs from dead workers and frees their queues. Give all the jobs, and idle queues, that these workers hold, as '
+  'pgworker_held_by tells them. Action "default", or null: up to max_recoveries times a job '
   'runs again after the delay, its attempt not counted (outcome "returned"); later, and with action "fail", the attempt counts '
   '("failed", or "exhausted" if it was the last). "reschedule": it runs at the given time; null attempts leave the attempt uncounted '
-  '("rescheduled"). A job that lost its key while running is never run again ("superseded").';
+  '("rescheduled"). "skip": it stays locked. A job that lost its key while running is never run again ("superseded").';
 
 create or replace function "${schema}".recover_dead_worker_jobs(worker_ids text[], recovery_delay interval default '0') returns int
 language plpgsql volatile as $$
+declare
+  held record;
 begin
-  return (
-    select count(*) from "${schema}".pgworker_recover(
-      worker_ids,
-      array(select j.id from "${schema}"._private_jobs j where j.locked_by = any(worker_ids)),
-      recovery_delay, 3));
+  select * into held from "${schema}".pgworker_held_by(recover_dead_worker_jobs.worker_ids);
+  return (select count(*) from "${schema}".pgworker_recover(worker_ids, held.job_ids, held.idle_queues, recovery_delay, 3));
 end
 $$;
 comment on function "${schema}".recover_dead_worker_jobs(text[], interval) is
   'Gives the jobs of dead workers back, three times without costing an attempt, frees their queues, and returns how many jobs it '
   'unlocked.';
 
+-- Rows that are gone, or another worker's, are left out.
+create or replace function "${schema}".pgworker_held_jobs(worker_ids text[], job_ids bigint[])
+returns table (job "${schema}"._private_jobs, task text, queue text, recoveries int, retired boolean)
+language sql stable
+set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off set jit = off as $$
+  select j.whole, coalesce(t.identifier, 'task ' || j.task_id), q.queue_name, coalesce(j.pgworker_recoveries, 0)::int,
+    "${schema}".pgworker_retired(j.key, j.attempts, j.max_attempts, j.last_error)
+  from unnest(job_ids) g(id)
+  cross join lateral (
+    select h as whole, h.* from "${schema}"._private_jobs h where h.id = g.id and h.locked_by = any(worker_ids) offset 0) j
+  left join lateral (select n.identifier from "${schema}"._private_tasks n where n.id = j.task_id offset 0) t on true
+  left join lateral (select n.queue_name from "${schema}"._private_job_queues n where n.id = j.job_queue_id offset 0) q on true
+  order by j.id
+$$;
+comment on function "${schema}".pgworker_held_jobs(text[], bigint[]) is
+  'Those of the given jobs that the given workers hold, with the names of their tasks and queues.';
+
 create or replace function "${schema}".pgworker_flagged(flags jsonb, names text[]) returns boolean
-language sql immutable as $$
+language sql immutable parallel safe as $$
   select exists (select from unnest(names) name where flags -> name not in ('false', 'null', '0', '""'))
 $$;
 comment on function "${schema}".pgworker_flagged(jsonb, text[]) is 'Whether one of the named flags is present and true.';
 
--- Reads the jobs only if a worker is stale, or for orphans. Registrations stay locked until the transaction ends, so that a worker that
--- comes back meanwhile learns in its heartbeat what became of it. The text of list_orphan_locked_workers may be that of
--- a Rust worker, which takes Node.js workers for orphans.
-create or replace function "${schema}".pgworker_dead_workers(
-  threshold interval, resilient_threshold interval, resilient_flags text[], with_orphans boolean
-) returns setof text
-language plpgsql volatile as $$
+-- Anybody may have written the metadata.
+create or replace function "${schema}".pgworker_published(metadata jsonb, name text, most numeric) returns interval
+language sql immutable parallel safe as $$
+  select case
+    when jsonb_typeof(metadata -> name) is distinct from 'number' then null
+    when (metadata ->> name)::numeric between 1 and most then (metadata ->> name)::float8 * interval '1 millisecond'
+  end
+$$;
+comment on function "${schema}".pgworker_published(jsonb, text, numeric) is
+  'The milliseconds that a worker has published under the name, as an interval; null if they are none, or not from 1 to most.';
+
+-- The limits are those of worker.recovery.sweep-threshold and its multiplier.
+create or replace function "${schema}".pgworker_thresholds(
+  metadata jsonb, threshold interval, peer_threshold interval, multiplier int, out usual interval, out resilient interval
+)
+language plpgsql immutable as $$
 declare
-  stale text[];
-  spared text[];
+  beat constant interval := "${schema}".pgworker_published(metadata, 'heartbeatIntervalMillis', 1.8e6);
 begin
-  with old as materialized (
-    select w.id, w.last_heartbeat_at from "${schema}"._private_workers w
-    where w.last_heartbeat_at < now() - threshold
-    order by w.id for update skip locked)
-  select array_agg(o.id), array_agg(o.id) filter (where o.last_heartbeat_at >= now() - resilient_threshold) into stale, spared
-    from old o;
-  if spared is not null then
-    spared := array(
-      select j.locked_by from "${schema}"._private_jobs j
-      where j.locked_by = any(spared) and "${schema}".pgworker_flagged(j.flags, resilient_flags));
+  if peer_threshold is null then
+    usual := threshold;
+    resilient := least(threshold * multiplier, interval '36500 days');
+    return;
   end if;
-  return query select dead.id from unnest(stale) dead(id) where spared is null or dead.id <> all(spared) order by dead.id;
-  if with_orphans then
-    return query
-      select held.locked_by
-      from (
-        select j.locked_by, j.locked_at >= now() - resilient_threshold and "${schema}".pgworker_flagged(j.flags, resilient_flags) as young
-        from "${schema}"._private_jobs j where j.locked_at < now() - threshold
-        union all
-        select q.locked_by, false from "${schema}"._private_job_queues q where q.locked_at < now() - threshold) held
-      where held.locked_by not like 'pool-%'
-        and held.locked_by not like 'otpool-%'
-        and not exists (select from "${schema}"._private_workers w where w.id = held.locked_by)
-      group by held.locked_by
-      having not coalesce(bool_or(held.young), false)
-      order by held.locked_by;
+  usual := "${schema}".pgworker_published(metadata, 'sweepThresholdMillis', 2.592e9);
+  resilient := "${schema}".pgworker_published(metadata, 'resilientSweepThresholdMillis', 2.592e12);
+  if usual is null or resilient is null or beat is null or usual < 2 * beat or resilient < usual then
+    usual := greatest(threshold, peer_threshold);
+    resilient := least(usual * multiplier, interval '36500 days');
   end if;
 end
 $$;
-comment on function "${schema}".pgworker_dead_workers(interval, interval, text[], boolean) is
-  'Registered workers without a heartbeat for longer than the threshold, and, if asked for, unregistered ones that have held a lock for '
-  'longer; never those of Node.js. The resilient threshold counts for workers that hold a job with one of the flags.';
+comment on function "${schema}".pgworker_thresholds(jsonb, interval, interval, int) is
+  'How old the last heartbeat of a dead worker with such metadata is, and the same where it holds a resilient job: what it has published '
+  'if that makes sense, or else the greater of the two thresholds, times the multiplier. Without a peer threshold the other counts for '
+  'everybody.';
+
+-- Reads the jobs once, and only if a worker is stale, or for orphans. Registrations stay locked until the transaction ends, so that a
+-- worker that comes back meanwhile learns in its heartbeat what became of it. The text of list_orphan_locked_workers may be that of
+-- a Rust worker, which takes Node.js workers for orphans.
+create or replace function "${schema}".pgworker_dead_workers(
+  threshold interval, peer_threshold interval, multiplier int, resilient_flags text[], with_orphans boolean, again boolean
+) returns table (worker_id text, registered boolean, known boolean, job_ids bigint[], idle_queues int[])
+language plpgsql volatile
+set enable_nestloop = off set jit = off as $$
+declare
+  orphan_threshold constant interval := greatest(threshold, peer_threshold);
+  resilient_orphan_threshold constant interval := least(orphan_threshold * multiplier, interval '36500 days');
+  stale text[];
+  spared text[];
+  found_before text[];
+begin
+  with old as materialized (
+    select w.id, w.last_heartbeat_at, w.metadata from "${schema}"._private_workers w
+    where w.last_heartbeat_at < now() - (
+        select t.usual from "${schema}".pgworker_thresholds(w.metadata, threshold, peer_threshold, multiplier) t)
+      and (again or not coalesce(w.metadata ? 'foundDeadAt', false))
+    order by w.id for update skip locked)
+  select array_agg(o.id),
+      array_agg(o.id) filter (where o.last_heartbeat_at >= now() - (
+        select t.resilient from "${schema}".pgworker_thresholds(o.metadata, threshold, peer_threshold, multiplier) t)),
+      array_agg(o.id) filter (where o.metadata ? 'foundDeadAt')
+    into stale, spared, found_before
+    from old o;
+  if stale is null and not with_orphans then
+    return;
+  end if;
+  return query
+    with held as materialized (
+      select l.job_id, l.queue_id, l.worker_id, l.locked_at,
+        l.job_id is not null and "${schema}".pgworker_flagged(l.flags, resilient_flags) as resilient
+      from "${schema}".pgworker_locks(case when not with_orphans then stale end) l),
+    idle as (
+      select h.worker_id, h.queue_id from held h where h.queue_id is not null
+      group by h.worker_id, h.queue_id having bool_and(h.job_id is null)),
+    holders as materialized (
+      select h.worker_id, array_agg(h.job_id order by h.job_id) filter (where h.job_id is not null) as job_ids,
+        bool_or(h.resilient) as resilient,
+        bool_or(h.locked_at < now() - orphan_threshold) as old,
+        bool_or(h.resilient and h.locked_at < now() - orphan_threshold and h.locked_at >= now() - resilient_orphan_threshold) as young
+      from held h group by h.worker_id),
+    idlers as materialized (
+      select i.worker_id, array_agg(i.queue_id order by i.queue_id) as idle_queues from idle i group by i.worker_id),
+    dead as (
+      select s.id, true as registered, coalesce(s.id = any(found_before), false) as known
+      from unnest(stale) s(id) left join holders h on h.worker_id = s.id
+      where not (coalesce(h.resilient, false) and coalesce(s.id = any(spared), false))
+      union all
+      select h.worker_id, false, false from holders h
+      where with_orphans and h.old and not coalesce(h.young, false)
+        and h.worker_id not like 'pool-%'
+        and h.worker_id not like 'otpool-%'
+        and not exists (select from "${schema}"._private_workers w where w.id = h.worker_id))
+    select d.id, d.registered, d.known, h.job_ids, i.idle_queues
+    from dead d left join holders h on h.worker_id = d.id left join idlers i on i.worker_id = d.id
+    order by d.registered desc, d.id;
+end
+$$;
+comment on function "${schema}".pgworker_dead_workers(interval, interval, int, text[], boolean, boolean) is
+  'Registered workers without a heartbeat for longer than their threshold (see pgworker_thresholds), and, if asked for, unregistered '
+  'ones that have held a lock for longer; never those of Node.js. Workers that hold a job with one of the flags are waited for longer. '
+  'With the jobs that each holds, and the queues that it holds without a job of them. Workers that were found dead before but kept '
+  'jobs (known) are looked for only if asked for again.';
+
+-- A worker of which a job was passed over stays registered, so that the next sweep finds the job, but is told that it is dead.
+create or replace function "${schema}".pgworker_bury(worker_ids text[], job_ids bigint[]) returns void
+language plpgsql volatile
+set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off set jit = off as $$
+declare
+  keeping text[];
+begin
+  keeping := array(
+    select distinct j.locked_by
+    from unnest(job_ids) g(id)
+    cross join lateral (
+      select h.locked_by from "${schema}"._private_jobs h where h.id = g.id and h.locked_by = any(worker_ids) offset 0) j);
+  delete from "${schema}"._private_workers w where w.id = any(worker_ids) and w.id <> all(keeping);
+  update "${schema}"._private_workers w set
+      metadata = case when jsonb_typeof(w.metadata) = 'object' then w.metadata else '{}' end || jsonb_build_object('foundDeadAt', now())
+    where w.id = any(keeping) and not coalesce(w.metadata ? 'foundDeadAt', false);
+end
+$$;
+comment on function "${schema}".pgworker_bury(text[], bigint[]) is
+  'Forgets workers that a sweep has found dead, but for those that hold one of the given jobs still, which it marks as dead.';
+
+-- A lock without a holder, which somebody wrote by hand, is nobody's.
+create or replace function "${schema}".pgworker_old_locks(
+  out worker_ids text[], out job_ids bigint[], out old_job_ids bigint[], out idle_queues int[]
+)
+language sql stable
+set enable_nestloop = off set jit = off as $$
+  with held as materialized (
+    select l.job_id, l.queue_id, coalesce(l.worker_id, '') as worker_id, l.locked_at < now() - interval '4 hours' as old
+    from "${schema}".pgworker_locks(null) l),
+  silent as materialized (
+    select h.worker_id from held h group by h.worker_id
+    having bool_or(h.old) and not "${schema}".pgworker_lives(h.worker_id)),
+  theirs as materialized (
+    select h.* from held h where h.worker_id in (select s.worker_id from silent s))
+  select
+    (select array_agg(s.worker_id) from silent s),
+    (select array_agg(t.job_id order by t.job_id) from theirs t where t.job_id is not null),
+    (select array_agg(t.job_id order by t.job_id) from theirs t where t.job_id is not null and t.old),
+    (select array_agg(i.queue_id) from (
+      select t.queue_id from theirs t where t.queue_id is not null
+      group by t.queue_id, t.worker_id having bool_and(t.job_id is null and t.old)) i)
+$$;
+comment on function "${schema}".pgworker_old_locks() is
+  'Workers that hold a lock of four hours or more and give no sign of life, all their jobs, those locked so long ago, and the queues '
+  'that they have held for so long without a job of them.';
 
 -- Attempts stay counted, as Node.js does it.
 create or replace function "${schema}".pgworker_release_old_locks() returns bigint
-language plpgsql volatile as $$
+language plpgsql volatile
+set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off set jit = off as $$
 declare
-  released bigint;
-  ready bigint;
-  owners text[];
+  gone record;
+  old bigint;
+  queue int;
+  available boolean;
   queues int[];
+  released bigint := 0;
+  ready bigint := 0;
 begin
-  with held as materialized (
-    select j.id,
-      "${schema}".pgworker_retired(j.key, j.attempts, j.max_attempts, j.last_error) as retired
-    from "${schema}"._private_jobs j
-    where j.locked_at < now() - interval '4 hours' and not "${schema}".pgworker_lives(j.locked_by)
-    order by j.id for update of j skip locked),
-  free as (
+  select * into gone from "${schema}".pgworker_old_locks();
+  for old in
+    select g.id from (select given.id from unnest(gone.old_job_ids) given(id) order by given.id) g
+    cross join lateral (
+      select from "${schema}"._private_jobs h
+      where h.id = g.id and h.locked_at < now() - interval '4 hours' and coalesce(h.locked_by, '') = any(gone.worker_ids)
+      for update skip locked) j
+  loop
     update "${schema}"._private_jobs j set
         locked_at = null,
         locked_by = null,
         last_error = case
-          when h.retired then j.last_error || '; its worker died'
+          when "${schema}".pgworker_retired(j.key, j.attempts, j.max_attempts, j.last_error) then j.last_error || '; its worker died'
           when j.attempts >= j.max_attempts then coalesce(j.last_error, 'Job unlocked during its last attempt')
           else j.last_error
         end,
         updated_at = now()
-      from held h
-      where j.id = h.id
-      returning j.is_available)
-  select count(*), count(*) filter (where f.is_available) into released, ready from free f;
-  select array_agg(q.id), array_agg(q.locked_by) into queues, owners
-    from "${schema}"._private_job_queues q
-    where q.locked_at < now() - interval '4 hours' and not "${schema}".pgworker_lives(q.locked_by)
-      and not exists (select from "${schema}"._private_jobs j where j.job_queue_id = q.id and j.locked_by = q.locked_by);
-  perform "${schema}".pgworker_wake(ready + "${schema}".pgworker_free_queues(queues, owners));
+      where j.id = old
+      returning j.job_queue_id, j.is_available into queue, available;
+    queues := queues || queue;
+    released := released + 1;
+    ready := ready + available::int;
+  end loop;
+  perform "${schema}".pgworker_wake(
+    ready + "${schema}".pgworker_free_queues_of(queues, gone.idle_queues, gone.job_ids, gone.worker_ids));
   return released;
 end
 $$;

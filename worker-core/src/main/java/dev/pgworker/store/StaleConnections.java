@@ -1,0 +1,165 @@
+package dev.pgworker.store;
+
+import java.sql.Connection;
+import java.sql.ResultSet;
+import java.sql.SQLException;
+import java.sql.Statement;
+import java.time.Duration;
+import java.util.Collections;
+import java.util.Map;
+import java.util.WeakHashMap;
+import javax.sql.DataSource;
+
+import com.zaxxer.hikari.HikariDataSource;
+import com.zaxxer.hikari.HikariPoolMXBean;
+import org.jspecify.annotations.Nullable;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/**
+ * Throws away connections that lead to a server which is no longer the one to talk to. Where one connection of a pool does,
+ * those opened at the same time probably do, too: HikariCP is told to replace all of them, other pools lose them one by one.
+ */
+public final class StaleConnections {
+
+    private static final Logger log = LoggerFactory.getLogger(StaleConnections.class);
+
+    private static final String READ_ONLY = "25006";
+
+    /** More than a pool usually has. */
+    private static final int MOST_REPLACED = 100;
+
+    private static final long SHORTEST_INTERVAL_NANOS = Duration.ofSeconds(1).toNanos();
+
+    private static final boolean HIKARI_PRESENT = isHikariPresent();
+
+    private static final Map<DataSource, Long> replacedAt = Collections.synchronizedMap(new WeakHashMap<>());
+
+    private StaleConnections() {}
+
+    private static boolean isHikariPresent() {
+        try {
+            Class.forName("com.zaxxer.hikari.HikariDataSource", false, StaleConnections.class.getClassLoader());
+            return true;
+        } catch (ClassNotFoundException | LinkageError e) {
+            return false;
+        }
+    }
+
+    /** What is done on a connection, in a transaction of its own. */
+    @FunctionalInterface
+    interface Work<T extends @Nullable Object> {
+        T on(Connection connection) throws SQLException;
+    }
+
+    /** Does work on a connection of the data source, and again on others as long as these are older than the call and read-only. */
+    static <T extends @Nullable Object> T replacing(DataSource dataSource, Work<T> work) throws SQLException {
+        long begin = System.nanoTime();
+        for (int replaced = 0; ; replaced++) {
+            try (Connection connection = dataSource.getConnection()) {
+                try {
+                    return work.on(connection);
+                } catch (SQLException e) {
+                    if (!READ_ONLY.equals(e.getSQLState())) {
+                        discardAfter(dataSource, e);
+                        throw e;
+                    }
+                    ReadOnly server = ReadOnly.ask(connection);
+                    throwAway(connection);
+                    discardAfter(dataSource, e);
+                    if (!server.openedBefore(System.nanoTime() - begin) || replaced >= MOST_REPLACED) {
+                        throw new SQLException(server.description(), READ_ONLY, e);
+                    }
+                }
+            }
+        }
+    }
+
+    /** A pool notices at the latest when it gets the connection back that it is broken, and may say so by an exception. */
+    private static void throwAway(Connection connection) throws SQLException {
+        connection.abort(Runnable::run);
+        try {
+            connection.close();
+        } catch (SQLException e) {
+            log.debug("The connection is closed", e);
+        }
+    }
+
+    /**
+     * What a server says of itself that refused to write.
+     *
+     * @param standby whether it follows another server
+     * @param ageSeconds how long ago the connection was opened
+     */
+    private record ReadOnly(boolean standby, double ageSeconds) {
+
+        static ReadOnly ask(Connection connection) throws SQLException {
+            if (!connection.getAutoCommit()) {
+                connection.rollback();
+            }
+            try (Statement statement = connection.createStatement();
+                    ResultSet row = statement.executeQuery("select pg_catalog.pg_is_in_recovery(),"
+                            + " extract(epoch from pg_catalog.clock_timestamp() - backend_start)"
+                            + " from pg_catalog.pg_stat_activity where pid = pg_catalog.pg_backend_pid()")) {
+                return row.next() ? new ReadOnly(row.getBoolean(1), row.getDouble(2)) : new ReadOnly(false, 0);
+            }
+        }
+
+        boolean openedBefore(long nanosAgo) {
+            return ageSeconds > nanosAgo / 1e9;
+        }
+
+        String description() {
+            return standby
+                    ? "The server is a standby (pg_is_in_recovery), which is read-only"
+                    : "The server is read-only (default_transaction_read_only)";
+        }
+    }
+
+    /**
+     * Has the pool replace its connections if the failure says that they are probably no good: one broke, or its server goes
+     * down or is read-only. Connections in use are replaced when they are returned. At most once a second. May be called from
+     * any thread.
+     */
+    public static void discardAfter(DataSource dataSource, Throwable failure) {
+        if (!HIKARI_PRESENT || !isBroken(failure)) {
+            return;
+        }
+        long now = System.nanoTime();
+        Long last = replacedAt.get(dataSource);
+        if (last == null || now - last >= SHORTEST_INTERVAL_NANOS) {
+            replacedAt.put(dataSource, now);
+            Hikari.evict(dataSource);
+        }
+    }
+
+    private static boolean isBroken(Throwable failure) {
+        Throwable current = failure;
+        for (int depth = 0; current != null && depth < 20; depth++) {
+            if (current instanceof SQLException e && e.getSQLState() != null) {
+                String state = e.getSQLState();
+                return state.startsWith("08") || state.startsWith("57P") || state.equals(READ_ONLY);
+            }
+            current = current.getCause();
+        }
+        return false;
+    }
+
+    /** Apart, so that the outer class loads without HikariCP. */
+    private static final class Hikari {
+
+        static void evict(DataSource dataSource) {
+            try {
+                if (dataSource.isWrapperFor(HikariDataSource.class)) {
+                    HikariPoolMXBean pool =
+                            dataSource.unwrap(HikariDataSource.class).getHikariPoolMXBean();
+                    if (pool != null) {
+                        pool.softEvictConnections();
+                    }
+                }
+            } catch (SQLException | RuntimeException e) {
+                log.debug("The pool's connections could not be replaced", e);
+            }
+        }
+    }
+}

@@ -1,0 +1,542 @@
+package dev.pgworker;
+
+import java.sql.Connection;
+import java.sql.ResultSet;
+import java.sql.SQLException;
+import java.sql.Statement;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Map;
+import java.util.Objects;
+import java.util.Random;
+import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.CopyOnWriteArrayList;
+import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicBoolean;
+import java.util.concurrent.atomic.AtomicInteger;
+
+import org.awaitility.Awaitility;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+import org.junit.jupiter.api.extension.RegisterExtension;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
+
+import dev.pgworker.event.WorkerEvent.ClaimsReconciled;
+import dev.pgworker.event.WorkerEvent.JobCompleted;
+import dev.pgworker.event.WorkerEvent.JobFailed;
+import dev.pgworker.event.WorkerEvent.JobLost;
+import dev.pgworker.event.WorkerEvent.JobReturned;
+import dev.pgworker.event.WorkerEvent.WorkerStarted;
+import dev.pgworker.job.Job;
+import dev.pgworker.job.JobRequest;
+import dev.pgworker.job.JobSpec;
+import dev.pgworker.job.Task;
+import dev.pgworker.store.JobStore;
+import dev.pgworker.store.JobStore.ClaimRequest;
+import dev.pgworker.store.JobStore.Claimed;
+import dev.pgworker.task.RetryPolicy;
+import dev.pgworker.task.TaskHandler;
+import dev.pgworker.task.TaskOptions;
+import dev.pgworker.task.TaskRegistration;
+import dev.pgworker.testing.InterceptedDataSource;
+import dev.pgworker.testing.InterceptedDataSource.Interceptor;
+import dev.pgworker.testing.RecordingListener;
+import dev.pgworker.testing.TestSchema;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+/** One job, one answer, one lock or one queue that is bad does not stop a worker, and nothing of it runs twice at once. */
+class OneBadThingTest {
+
+    private static final Task<Integer> WORK = Task.of("work", Integer.class);
+    private static final Task<Integer> OTHER = Task.of("other", Integer.class);
+    private static final Task<String> LARGE = Task.of("large", String.class);
+
+    @RegisterExtension
+    final TestSchema db = new TestSchema();
+
+    private final RecordingListener events = new RecordingListener();
+    private Duration retryDelay = Duration.ofHours(1);
+
+    /** Jobs that wait behind a slow one of their queue take no room, and others may have them after a while. */
+    @ParameterizedTest
+    @ValueSource(ints = {0, 500})
+    void aSlowJobOfAQueueKeepsNobodyElseFromRunning(int localQueueSize) throws Exception {
+        CountDownLatch mayEnd = new CountDownLatch(1);
+        AtomicInteger others = new AtomicInteger();
+        db.start(db.worker()
+                .settings(WorkerSettings.builder()
+                        .concurrency(4)
+                        .localQueueSize(localQueueSize)
+                        .localQueueTtl(Duration.ofMillis(300))
+                        .shutdownGracePeriod(Duration.ofMillis(100))
+                        .build())
+                .listener(events)
+                .task(WORK, (n, context) -> {
+                    if (n == 1_000) {
+                        mayEnd.await();
+                    }
+                })
+                .task(OTHER, (n, context) -> others.incrementAndGet()));
+        JobSpec queued = JobSpec.builder().queueName("q").build();
+        // Fast enough to have the next jobs of the queue claimed together.
+        List<JobRequest> requests = new ArrayList<>();
+        for (int i = 0; i < 1_300; i++) {
+            requests.add(JobRequest.of(WORK, i, queued));
+        }
+        db.scheduler().addJobs(requests);
+        events.await(JobCompleted.class, 1_000);
+        requests.clear();
+        for (int i = 0; i < 100; i++) {
+            requests.add(JobRequest.of(OTHER, i, JobSpec.builder().build()));
+        }
+        db.scheduler().addJobs(requests);
+
+        Awaitility.await().until(() -> others.get() == 100);
+        // Whatever was claimed with the slow job has been given back, and it alone is held.
+        Awaitility.await()
+                .until(() -> db.sql("select count(*) from {schema}.jobs where locked_at is not null")
+                                .query(Integer.class)
+                                .single()
+                        == 1);
+        mayEnd.countDown();
+        events.await(JobCompleted.class, 1_400);
+    }
+
+    /** The first run is given up, in a statement whose answer is lost; the second is running when it is repeated. */
+    @Test
+    void aReleaseThatIsRepeatedDoesNotTouchTheNextRun() throws Exception {
+        AtomicInteger lost = new AtomicInteger();
+        AtomicInteger running = new AtomicInteger();
+        AtomicInteger most = new AtomicInteger();
+        AtomicInteger runs = new AtomicInteger();
+        CountDownLatch secondRuns = new CountDownLatch(1);
+        CountDownLatch mayEnd = new CountDownLatch(1);
+        retryDelay = Duration.ZERO;
+        start(
+                (call, proceed) -> {
+                    if (call.is("executeQuery", "pgworker_release") && lost.get() > 0) {
+                        // Not before the next run.
+                        assertThat(secondRuns.await(10, TimeUnit.SECONDS)).isTrue();
+                    }
+                    Object answer = proceed.proceed();
+                    if (call.is("executeQuery", "pgworker_release") && lost.getAndIncrement() == 0) {
+                        call.connection().abort(Runnable::run);
+                        throw new SQLException("The answer is lost on purpose", "08006");
+                    }
+                    return answer;
+                },
+                2,
+                (n, context) -> {
+                    most.accumulateAndGet(running.incrementAndGet(), Math::max);
+                    try {
+                        if (runs.incrementAndGet() == 1) {
+                            throw new IllegalStateException("on purpose");
+                        }
+                        secondRuns.countDown();
+                        mayEnd.await();
+                    } finally {
+                        running.decrementAndGet();
+                    }
+                });
+        Job job =
+                db.scheduler().addJob(WORK, 1, JobSpec.builder().queueName("q").build());
+        secondRuns.await();
+        Awaitility.await().until(() -> lost.get() > 1);
+        db.scheduler().addJob(WORK, 2);
+        Awaitility.await().until(() -> running.get() == 2);
+
+        assertThat(db.sql("select locked_at is not null from {schema}.jobs where id = ?")
+                        .param(job.id())
+                        .query(Boolean.class)
+                        .single())
+                .isTrue();
+        mayEnd.countDown();
+        events.await(JobCompleted.class, 2);
+        assertThat(runs).hasValue(3);
+        assertThat(most).hasValue(2);
+        assertThat(db.sql("select count(*) from {schema}._private_job_queues where locked_at is not null")
+                        .query(Integer.class)
+                        .single())
+                .isZero();
+    }
+
+    /** As after a fault that nobody has thought of. */
+    @Test
+    void whatIsHeldWithoutTheWorkersKnowledgeIsGivenBack() {
+        Worker worker = start((call, proceed) -> proceed.proceed(), 2, (n, context) -> {});
+        db.sql("insert into {schema}._private_job_queues (queue_name, locked_at, locked_by) values ('q', now(), ?)")
+                .param(worker.id())
+                .update();
+        long id = db.sql("""
+                        insert into {schema}._private_jobs (task_id, payload, attempts, locked_at, locked_by)
+                        select id, '7', 1, now() - interval '1 minute', ? from {schema}._private_tasks where identifier = 'work'
+                        returning id
+                        """).param(worker.id()).query(Long.class).single();
+
+        ClaimsReconciled reconciled = events.await(ClaimsReconciled.class);
+
+        assertThat(reconciled.jobs() + reconciled.queues()).isPositive();
+        Job completed = events.await(JobCompleted.class).job();
+        assertThat(completed.id()).isEqualTo(id);
+        assertThat(completed.attempts()).as("the lost claim costs nothing").isEqualTo(1);
+        Awaitility.await()
+                .until(() -> db.sql("select count(*) from {schema}._private_job_queues where locked_at is not null")
+                                .query(Integer.class)
+                                .single()
+                        == 0);
+        assertThat(Objects.requireNonNull(worker.status()).reconciled()).isEqualTo(1);
+    }
+
+    @Test
+    void aJobThatSomebodyHasTakenAwayWhileItWaitedIsNotStarted() throws Exception {
+        CountDownLatch mayEnd = new CountDownLatch(1);
+        List<Integer> ran = new CopyOnWriteArrayList<>();
+        db.start(db.worker()
+                .settings(WorkerSettings.builder()
+                        .concurrency(1)
+                        .localQueueTtl(Duration.ofMinutes(1))
+                        .shutdownGracePeriod(Duration.ofMillis(100))
+                        .build())
+                .auditInterval(Duration.ofMillis(200))
+                .listener(events)
+                .task(WORK, (n, context) -> {
+                    if (n == 100) {
+                        mayEnd.await();
+                    }
+                    ran.add(n);
+                }));
+        JobSpec queued = JobSpec.builder().queueName("q").build();
+        List<JobRequest> requests = new ArrayList<>();
+        for (int i = 0; i < 120; i++) {
+            requests.add(JobRequest.of(WORK, i, queued));
+        }
+        db.scheduler().addJobs(requests);
+        Awaitility.await().until(() -> ran.size() == 100);
+        Awaitility.await().until(() -> locked() > 1);
+        int taken = db.sql("""
+                        update {schema}._private_jobs set locked_by = 'other'
+                        where locked_at is not null and payload::text <> '100'
+                        """).update();
+
+        List<JobLost> lost = events.await(JobLost.class, taken);
+
+        mayEnd.countDown();
+        events.await(JobCompleted.class, 120 - taken);
+        assertThat(lost).noneMatch(e -> ran.contains(Integer.parseInt(e.job().payload())));
+    }
+
+    private int locked() {
+        return db.sql("select count(*) from {schema}.jobs where locked_at is not null")
+                .query(Integer.class)
+                .single();
+    }
+
+    /** It is not cancelled by its client before it takes effect, and would commit after the worker is gone. */
+    @Test
+    @Timeout(60)
+    void aClaimThatWaitsForALockDoesNotOutliveTheWorker() throws Exception {
+        CountDownLatch claims = new CountDownLatch(1);
+        AtomicBoolean locked = new AtomicBoolean();
+        Worker worker = start(
+                (call, proceed) -> {
+                    if (locked.get() && call.is("executeQuery", "pgworker_claim")) {
+                        claims.countDown();
+                    }
+                    return proceed.proceed();
+                },
+                2,
+                (n, context) -> {});
+        String id = worker.id();
+        try (Connection other = db.dataSource().getConnection();
+                Statement statement = other.createStatement()) {
+            other.setAutoCommit(false);
+            statement.execute(db.schema()
+                    .in("insert into {schema}._private_jobs (task_id, payload) select id, '1' from"
+                            + " {schema}._private_tasks"));
+            statement.execute(db.schema().in("lock table {schema}._private_jobs in access exclusive mode"));
+            locked.set(true);
+            claims.await();
+
+            worker.stop();
+
+            other.commit();
+        }
+        Awaitility.await()
+                .until(() -> db.sql("""
+                                select count(*) from pg_stat_activity
+                                where state = 'active' and query like '%' || ? || '%pgworker_claim%' and pid <> pg_backend_pid()
+                                """)
+                                .param(db.schema().name())
+                                .query(Integer.class)
+                                .single()
+                        == 0);
+        assertThat(db.sql("select locked_by from {schema}.jobs")
+                        .query(String.class)
+                        .list())
+                .doesNotContain(Objects.requireNonNull(id));
+    }
+
+    @Test
+    @Timeout(60)
+    void aSinglePassEndsThoughJobsOutliveTheirTimeInTheLocalQueue() throws Exception {
+        List<JobRequest> requests = new ArrayList<>();
+        JobSpec queued = JobSpec.builder().queueName("q").build();
+        for (int i = 0; i < 300; i++) {
+            requests.add(JobRequest.of(WORK, i, queued));
+        }
+        db.scheduler().addJobs(requests);
+        AtomicInteger ran = new AtomicInteger();
+        Worker worker = db.worker()
+                .settings(WorkerSettings.builder()
+                        .concurrency(2)
+                        .localQueueTtl(Duration.ofMillis(1))
+                        .build())
+                .listener(events)
+                .task(WORK, (n, context) -> {
+                    ran.incrementAndGet();
+                    if (n % 50 == 49) {
+                        new CountDownLatch(1).await(20, TimeUnit.MILLISECONDS);
+                    }
+                })
+                .build();
+
+        worker.runOnce();
+
+        assertThat(ran).hasValue(300);
+        assertThat(db.jobs()).isZero();
+    }
+
+    @Test
+    void aClaimIsBoundedByTheSizeOfPayloadsAndALargeOneIsClaimedAlone() throws Exception {
+        // Compressed to nearly nothing, and hardly at all.
+        String repeated = "a".repeat(1_000_000);
+        StringBuilder random = new StringBuilder();
+        new Random(1).ints(1_000_000, 'a', 'z').forEach(c -> random.append((char) c));
+        JobStore store = new JobStore(db.dataSource(), db.schema(), "w");
+        for (String payload : List.of(repeated, random.toString())) {
+            for (String queue : new String[] {null, "q"}) {
+                for (int i = 0; i < 5; i++) {
+                    db.scheduler()
+                            .addJob(
+                                    LARGE,
+                                    i == 3 ? payload + payload + payload : payload,
+                                    JobSpec.builder().queueName(queue).build());
+                }
+            }
+        }
+        JobStore.Tasks tasks = store.tasks(List.of("large"));
+        List<List<Integer>> sizes = new ArrayList<>();
+        while (db.jobs() > 0) {
+            Claimed claimed =
+                    store.claim(tasks, new ClaimRequest(100, 2_500_000, List.of(), task -> 10, false, null, true));
+            sizes.add(claimed.jobs().stream()
+                    .map(job -> job.payload().length() / 1_000_000)
+                    .toList());
+            List<Job> done = claimed.jobs();
+            store.complete(
+                    done,
+                    new JobStore.Continuation(tasks, JobStore.Lanes.NONE, 1, List.of()),
+                    JobStore.Locks.UNCHANGED);
+        }
+
+        assertThat(sizes)
+                .allSatisfy(claim -> assertThat(
+                                claim.stream().mapToInt(Integer::intValue).sum())
+                        .isLessThanOrEqualTo(claim.size() == 1 ? 3 : 2));
+        assertThat(sizes.stream().mapToInt(List::size).sum()).isEqualTo(20);
+    }
+
+    @Test
+    void manySmallPayloadsAreClaimedTogetherHoweverLittleRoomTheirLimitLeaves() throws Exception {
+        JobStore store = new JobStore(db.dataSource(), db.schema(), "w");
+        List<JobRequest> requests = new ArrayList<>();
+        for (int i = 0; i < 200; i++) {
+            requests.add(JobRequest.of(LARGE, "x".repeat(98), JobSpec.builder().build()));
+        }
+        db.scheduler().addJobs(requests);
+        JobStore.Tasks tasks = store.tasks(List.of("large"));
+
+        assertThat(store.claim(tasks, new ClaimRequest(200, 10_000, List.of(), task -> 1, false, null, true))
+                        .size())
+                .isEqualTo(100);
+        assertThat(store.claim(tasks, ClaimRequest.of(200)).size()).isEqualTo(100);
+    }
+
+    /** One row of a claim does not fit into memory, or is otherwise more than the driver can read. */
+    @Test
+    void aJobWhoseRowCannotBeReadFailsWithTheReasonAndTheOthersRun() {
+        Map<Long, Boolean> bad = new ConcurrentHashMap<>();
+        List<JobRequest> requests = new ArrayList<>();
+        for (int i = 0; i < 10; i++) {
+            requests.add(JobRequest.of(WORK, i, JobSpec.builder().build()));
+        }
+        List<Job> jobs = db.scheduler().addJobs(requests);
+        bad.put(jobs.get(4).id(), true);
+        Map<Thread, Long> row = new ConcurrentHashMap<>();
+        start(
+                (call, proceed) -> {
+                    Object value = proceed.proceed();
+                    if (call.is("getLong", "pgworker_claim")) {
+                        row.put(Thread.currentThread(), (Long) Objects.requireNonNull(value));
+                    } else if (call.is("getString", "pgworker_claim")
+                            && call.arguments().contains(4)
+                            && bad.containsKey(row.getOrDefault(Thread.currentThread(), 0L))) {
+                        throw new OutOfMemoryError("Java heap space, on purpose");
+                    }
+                    return value;
+                },
+                4,
+                (n, context) -> {});
+
+        JobFailed failed = events.await(JobFailed.class);
+        events.await(JobCompleted.class, 9);
+
+        assertThat(failed.job().id()).isEqualTo(jobs.get(4).id());
+        assertThat(db.sql("select attempts || ' ' || last_error from {schema}.jobs")
+                        .query(String.class)
+                        .single())
+                .startsWith("1 ")
+                .contains("could not be read", "Java heap space");
+    }
+
+    /** The driver gives the whole answer up. */
+    @Test
+    void anAnswerThatCannotBeReadCostsTheJobToBlameAnAttempt() {
+        List<JobRequest> requests = new ArrayList<>();
+        for (int i = 0; i < 10; i++) {
+            requests.add(JobRequest.of(WORK, i, JobSpec.builder().build()));
+        }
+        List<Job> jobs = db.scheduler().addJobs(requests);
+        long bad = jobs.get(4).id();
+        start(
+                (call, proceed) -> {
+                    Object value = proceed.proceed();
+                    if (call.is("executeQuery", "pgworker_claim") && isClaimed(bad)) {
+                        throw new SQLException("Ran out of memory", "53200", new OutOfMemoryError("on purpose"));
+                    }
+                    return value;
+                },
+                4,
+                (n, context) -> {});
+
+        events.await(JobCompleted.class, 9);
+        Awaitility.await()
+                .until(() -> db.sql("select coalesce(last_error, '') from {schema}.jobs")
+                        .query(String.class)
+                        .single()
+                        .contains("could not be read"));
+    }
+
+    private boolean isClaimed(long id) {
+        return db.sql(
+                                "select count(*) from {schema}.jobs where id = ? and locked_at is not null and last_error is null")
+                        .param(id)
+                        .query(Integer.class)
+                        .single()
+                == 1;
+    }
+
+    /** What the server says about a row that it cannot send. */
+    @Test
+    void aJobThatTheServerCannotSendFailsWithTheReason() {
+        List<JobRequest> requests = new ArrayList<>();
+        for (int i = 0; i < 5; i++) {
+            requests.add(JobRequest.of(WORK, i, JobSpec.builder().build()));
+        }
+        List<Job> jobs = db.scheduler().addJobs(requests);
+        long bad = jobs.get(2).id();
+        start(
+                (call, proceed) -> {
+                    if (call.is("executeQuery", "pgworker_claim")
+                            && call.sql().contains(" payload,")
+                            && !call.sql().contains("null as payload")) {
+                        call.connection().setAutoCommit(false);
+                        Object value = proceed.proceed();
+                        boolean failing = isLocked(call.connection(), bad);
+                        if (failing) {
+                            call.connection().rollback();
+                        } else {
+                            call.connection().commit();
+                        }
+                        call.connection().setAutoCommit(true);
+                        if (failing) {
+                            throw new SQLException("invalid memory alloc request size", "XX000");
+                        }
+                        return value;
+                    }
+                    return proceed.proceed();
+                },
+                2,
+                (n, context) -> {});
+
+        JobFailed failed = events.await(JobFailed.class);
+        events.await(JobCompleted.class, 4);
+
+        assertThat(failed.job().id()).isEqualTo(bad);
+        assertThat(db.sql("select last_error from {schema}.jobs")
+                        .query(String.class)
+                        .single())
+                .contains("invalid memory alloc request size");
+    }
+
+    private boolean isLocked(Connection connection, long id) throws SQLException {
+        try (Statement statement = connection.createStatement();
+                ResultSet row = statement.executeQuery(db.schema()
+                        .in(
+                                "select count(*) from {schema}.jobs where locked_at is not null and last_error is null and id = "
+                                        + id))) {
+            row.next();
+            return row.getInt(1) == 1;
+        }
+    }
+
+    @Test
+    void slowSiblingsAreReturnedNotLost() throws Exception {
+        CountDownLatch mayEnd = new CountDownLatch(1);
+        db.start(db.worker()
+                .settings(WorkerSettings.builder()
+                        .concurrency(1)
+                        .localQueueTtl(Duration.ofMillis(200))
+                        .shutdownGracePeriod(Duration.ofMillis(100))
+                        .build())
+                .listener(events)
+                .task(WORK, (n, context) -> {
+                    if (n == 200) {
+                        mayEnd.await();
+                    }
+                }));
+        List<JobRequest> requests = new ArrayList<>();
+        JobSpec queued = JobSpec.builder().queueName("q").build();
+        for (int i = 0; i < 300; i++) {
+            requests.add(JobRequest.of(WORK, i, queued));
+        }
+        db.scheduler().addJobs(requests);
+
+        assertThat(events.await(JobReturned.class).started()).isFalse();
+        mayEnd.countDown();
+        events.await(JobCompleted.class, 300);
+        assertThat(events.all(JobFailed.class)).isEmpty();
+    }
+
+    private Worker start(Interceptor interceptor, int concurrency, TaskHandler<Integer> handler) {
+        Worker worker = db.start(Worker.builder(new InterceptedDataSource(db.dataSource(), interceptor))
+                .schema(db.schema())
+                .jobScheduler(db.scheduler())
+                .listenDataSource(db.dataSource())
+                .settings(WorkerSettings.builder()
+                        .concurrency(concurrency)
+                        .pollInterval(Duration.ofMillis(200))
+                        .shutdownGracePeriod(Duration.ofMillis(100))
+                        .build())
+                .auditInterval(Duration.ofMillis(300))
+                .listener(events)
+                .tasks(List.of(TaskRegistration.of(WORK, handler)
+                        .with(TaskOptions.DEFAULT.withRetryPolicy(RetryPolicy.fixed(retryDelay))))));
+        events.await(WorkerStarted.class);
+        return worker;
+    }
+}

@@ -1,0 +1,69 @@
+package dev.pgworker.engine;
+
+import java.time.Duration;
+import java.util.List;
+import java.util.concurrent.BlockingQueue;
+import java.util.concurrent.LinkedBlockingQueue;
+import java.util.concurrent.TimeUnit;
+
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.extension.RegisterExtension;
+
+import dev.pgworker.event.WorkerEvent.ListenerConnected;
+import dev.pgworker.event.WorkerEvent.ListenerDisconnected;
+import dev.pgworker.event.WorkerEvents;
+import dev.pgworker.lifecycle.Outage;
+import dev.pgworker.testing.RecordingListener;
+import dev.pgworker.testing.TestSchema;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+class NotificationListenerTest {
+
+    @RegisterExtension
+    final TestSchema db = new TestSchema();
+
+    private final BlockingQueue<String> told = new LinkedBlockingQueue<>();
+    private final RecordingListener events = new RecordingListener();
+    private NotificationListener listener;
+
+    @AfterEach
+    void stop() {
+        listener.stop(Duration.ofSeconds(10));
+    }
+
+    private String next() throws InterruptedException {
+        return String.valueOf(told.poll(10, TimeUnit.SECONDS));
+    }
+
+    @Test
+    void whatThoseWhoAreToldMakeOfItDoesNotEndTheListening() throws InterruptedException {
+        listener = new NotificationListener(
+                "w",
+                db.dataSource(),
+                () -> {
+                    told.add("jobs");
+                    throw new AssertionError("on purpose");
+                },
+                announcement -> {
+                    told.add("migration " + announcement);
+                    throw new IllegalArgumentException("on purpose");
+                },
+                new WorkerEvents("w", List.of(events), List.of()),
+                new Outage());
+        listener.start();
+        assertThat(next()).as("on connecting").isEqualTo("jobs");
+
+        db.sql("notify \"worker:migrate\", 'not JSON'").update();
+        // A notification counts as one of jobs until its name is read.
+        assertThat(List.of(next(), next())).containsExactly("jobs", "migration not JSON");
+        told.clear();
+        db.sql("notify \"jobs:insert\"").update();
+        assertThat(next()).isEqualTo("jobs");
+
+        assertThat(events.all(ListenerConnected.class)).hasSize(1);
+        assertThat(events.all(ListenerDisconnected.class)).isEmpty();
+        assertThat(listener.isListening()).isTrue();
+    }
+}
