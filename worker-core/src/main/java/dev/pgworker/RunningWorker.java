@@ -4,6 +4,7 @@ import java.lang.management.ManagementFactory;
 import java.security.SecureRandom;
 import java.sql.SQLException;
 import java.time.Duration;
+import java.util.ArrayList;
 import java.util.HexFormat;
 import java.util.List;
 import java.util.Map;
@@ -45,6 +46,7 @@ import dev.pgworker.engine.Ownership;
 import dev.pgworker.engine.Vacuum;
 import dev.pgworker.event.WorkerEvent;
 import dev.pgworker.event.WorkerEvents;
+import dev.pgworker.lifecycle.Activity;
 import dev.pgworker.lifecycle.BackgroundService;
 import dev.pgworker.lifecycle.DatabaseFailure;
 import dev.pgworker.lifecycle.Lease;
@@ -86,9 +88,6 @@ final class RunningWorker {
     /** How long a stop may wait for each of two answers to what the worker still holds. */
     private static final Duration LAST_LOOK_LIMIT = Duration.ofMillis(700);
 
-    /** How long a due job waits before a worker with free handlers says why. */
-    private static final Duration STALL = Duration.ofSeconds(30);
-
     /** How often a single pass looks after jobs that have waited too long for a handler. */
     private static final Duration TEND_INTERVAL = Duration.ofMillis(200);
 
@@ -118,6 +117,8 @@ final class RunningWorker {
     private final @Nullable CronScheduler cron;
     private final Lease lease;
     private final Outage outage = new Outage();
+    private final Activity abandoning = new Activity();
+    private final long createdAt = System.nanoTime();
 
     /** Set before the lock is asked for, so that whoever has it hurries. */
     private volatile boolean stopRequested;
@@ -143,7 +144,7 @@ final class RunningWorker {
         flags = new CurrentFlags(parts.forbiddenFlags());
         localQueue = new LocalQueue(
                 settings.concurrency(), settings.localQueueSize(), settings.localQueueTtl(), settings.queueRunLimit());
-        audit = new ClaimAudit(id, store, localQueue, parts.auditInterval(), events, outage);
+        audit = new ClaimAudit(id, store, localQueue, parts.auditInterval(), parts.stallAfter(), events, outage);
         Ownership ownership = new Ownership(lease, store, localQueue);
         continuations = new Continuations(ownership, localQueue, flags);
         completer = new JobCompleter(id, store, localQueue, audit, continuations, events, outage);
@@ -215,7 +216,10 @@ final class RunningWorker {
 
     /** Called on {@code worker-audit} when no job has started for a while although a handler is free. */
     private @Nullable String whyNothingStarts() throws SQLException {
-        if (!lease.isHeld() || !fetcher.jobsWait(STALL)) {
+        // A job that is given back and claimed again waits on.
+        Duration longEnough = audit.stall() == null ? parts.stallAfter() : Duration.ZERO;
+        boolean claimedWait = localQueue.sinceStartable().compareTo(longEnough) > 0;
+        if (!lease.isHeld() || !(claimedWait || fetcher.jobsWait(longEnough))) {
             return null;
         }
         String obstacle = fetchLoop.obstacle() == null ? completer.obstacle() : fetchLoop.obstacle();
@@ -232,9 +236,9 @@ final class RunningWorker {
 
     WorkerStatus status() {
         LocalQueue.Load load = localQueue.load();
-        List<String> dead = services()
-                .filter(BackgroundService::isDead)
-                .map(BackgroundService::name)
+        List<String> dead = Stream.concat(
+                        services().filter(BackgroundService::isDead).map(BackgroundService::name),
+                        events.isDead() ? Stream.of("worker-events") : Stream.empty())
                 .toList();
         return new WorkerStatus(
                 id,
@@ -247,7 +251,23 @@ final class RunningWorker {
                 dead,
                 outage.isPresent(),
                 audit.stall(),
-                audit.reconciled());
+                audit.reconciled(),
+                stuckThreads(),
+                audit.sinceSuccess(),
+                Duration.ofNanos(System.nanoTime() - createdAt));
+    }
+
+    private List<String> stuckThreads() {
+        Duration limit = parts.stuckAfter();
+        List<String> stuck = new ArrayList<>();
+        services().filter(service -> service.isStuck(limit)).forEach(service -> stuck.add(service.name()));
+        if (executor.isTimerStuck(limit)) {
+            stuck.add("worker-timeout");
+        }
+        if (abandoning.isStuck(limit)) {
+            stuck.add("worker-restart");
+        }
+        return stuck;
     }
 
     private Stream<BackgroundService> services() {
@@ -313,6 +333,16 @@ final class RunningWorker {
         if (stopRequested || ended) {
             return false;
         }
+        abandoning.begin();
+        try {
+            giveUp();
+        } finally {
+            abandoning.end();
+        }
+        return !stopRequested;
+    }
+
+    @GuardedBy("this") private void giveUp() {
         String reason = lease.isRevoked()
                 ? "others have declared it dead"
                 : "it could not prove its life for " + Duration.ofNanos(lease.nanosSinceRenewal());
@@ -323,7 +353,6 @@ final class RunningWorker {
         stopClaiming();
         finishAndFlush(Duration.ZERO);
         end();
-        return !stopRequested;
     }
 
     private void stopClaiming() {
@@ -377,6 +406,7 @@ final class RunningWorker {
             executor.finish(grace, AFTER_INTERRUPT);
             while (!stopRequested && outage.isPresent() && !completer.awaitWritten(STOP_CHECK)) {
                 // A lost worker has time: nobody can take its jobs before the database is back.
+                abandoning.progress();
             }
             Duration limit = flushLimit();
             written = completer.awaitWritten(limit);

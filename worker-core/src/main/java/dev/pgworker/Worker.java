@@ -55,6 +55,9 @@ public final class Worker implements AutoCloseable {
     /** Written under the lock, read without it: a stop takes long, and whoever asks meanwhile must not wait. */
     private volatile @Nullable RunningWorker running;
 
+    /** Set when the worker could not start over, until it is started again. */
+    private volatile boolean failed;
+
     @GuardedBy("this") private boolean advised;
 
     private Worker(WorkerParts parts) {
@@ -79,6 +82,7 @@ public final class Worker implements AutoCloseable {
                         + " or until somebody recovers them");
             }
             running = startRun();
+            failed = false;
         }
     }
 
@@ -124,6 +128,7 @@ public final class Worker implements AutoCloseable {
 
     private synchronized void forget(RunningWorker lost) {
         if (running == lost) {
+            failed = true;
             running = null;
         }
     }
@@ -150,6 +155,11 @@ public final class Worker implements AutoCloseable {
     /** Returns true between start and stop. */
     public boolean isRunning() {
         return running != null;
+    }
+
+    /** Returns true if the worker has ended by itself, because it was lost and could not start over. */
+    public boolean hasFailed() {
+        return failed;
     }
 
     /** Returns the identifiers of the tasks that the worker serves, unmodifiable. */
@@ -234,6 +244,8 @@ public final class Worker implements AutoCloseable {
         private ZoneId crontabZone = ZoneOffset.UTC;
         private final List<JobRecoveryHandler> recoveryHandlers = new ArrayList<>();
         private Duration auditInterval = Duration.ofMinutes(1);
+        private Duration stallAfter = Duration.ofSeconds(30);
+        private Duration stuckAfter = Duration.ofMinutes(2);
 
         private Builder(DataSource dataSource) {
             this.dataSource = dataSource;
@@ -254,6 +266,18 @@ public final class Worker implements AutoCloseable {
         /** Sets how often to look at all jobs for some that the worker holds without knowing it; for tests. */
         Builder auditInterval(Duration auditInterval) {
             this.auditInterval = auditInterval;
+            return this;
+        }
+
+        /**
+         * Sets when to say that something is wrong; for tests.
+         *
+         * @param stallAfter how long a due job may wait although a handler is free
+         * @param stuckAfter how long a thread of the worker may be at one thing
+         */
+        Builder patience(Duration stallAfter, Duration stuckAfter) {
+            this.stallAfter = stallAfter;
+            this.stuckAfter = stuckAfter;
             return this;
         }
 
@@ -414,7 +438,9 @@ public final class Worker implements AutoCloseable {
                     CronPlan.of(Crontab.of(cronItems), crontabZone, usedCodec)
                             .with(List.copyOf(scheduleInterceptors), usedCodec),
                     List.copyOf(recoveryHandlers),
-                    auditInterval));
+                    auditInterval,
+                    stallAfter,
+                    stuckAfter));
         }
 
         private DataSource usedListenDataSource() {

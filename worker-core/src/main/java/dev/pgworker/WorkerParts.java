@@ -37,7 +37,9 @@ record WorkerParts(
         List<JobInterceptor> jobInterceptors,
         CronPlan cron,
         List<JobRecoveryHandler> recoveryHandlers,
-        Duration auditInterval) {
+        Duration auditInterval,
+        Duration stallAfter,
+        Duration stuckAfter) {
 
     /** What else than claims and completions takes a connection for moments: sweeps, vacuums, recurring jobs, and the audit. */
     private static final int UPKEEP = 2;

@@ -20,6 +20,11 @@ import org.jspecify.annotations.Nullable;
  * @param stall why a due job that this worker may run does not start although a handler is free, if that has been so for
  *     half a minute; null otherwise
  * @param reconciled how many jobs the worker held without knowing it, or knew without running them, and has given back
+ * @param stuckThreads names of the worker's threads that have been at one thing for two minutes (a sweep: six) without
+ *     waiting for the database; empty in good health
+ * @param sinceAudit the time since the worker last compared what it does with what the database says, and with it whether
+ *     due jobs start, or since its start
+ * @param sinceStart the time since the worker started under this id
  */
 public record WorkerStatus(
         String workerId,
@@ -32,10 +37,14 @@ public record WorkerStatus(
         List<String> deadThreads,
         boolean outage,
         @Nullable String stall,
-        long reconciled) {
+        long reconciled,
+        List<String> stuckThreads,
+        Duration sinceAudit,
+        Duration sinceStart) {
 
-    /** Copies the list. */
+    /** Copies the lists. */
     public WorkerStatus {
         deadThreads = List.copyOf(deadThreads);
+        stuckThreads = List.copyOf(stuckThreads);
     }
 }

@@ -76,9 +76,6 @@ public final class ClaimAudit extends BackgroundService {
     /** Node.js releases locks of four hours without asking who holds them. */
     private static final Duration RENEW_AFTER = Duration.ofHours(1);
 
-    /** How long a due job may wait for a free handler before that counts as a fault. */
-    private static final Duration STALL = Duration.ofSeconds(30);
-
     /** How long the database may take for a look at all jobs. */
     private static final Duration LOOK_LIMIT = Duration.ofMinutes(1);
 
@@ -89,6 +86,7 @@ public final class ClaimAudit extends BackgroundService {
     private final JobStore store;
     private final LocalQueue localQueue;
     private final Duration interval;
+    private final Duration stallAfter;
     private final WorkerEvents events;
 
     /** Which look after a doubt comes next; the size of the list when there is none. Set to 0 by any thread. */
@@ -126,12 +124,14 @@ public final class ClaimAudit extends BackgroundService {
      * Creates the audit of one worker.
      *
      * @param interval the time between two looks without a reason, if looks are fast
+     * @param stallAfter how long a due job may wait for a free handler before that counts as a fault
      */
     public ClaimAudit(
             String workerId,
             JobStore store,
             LocalQueue localQueue,
             Duration interval,
+            Duration stallAfter,
             WorkerEvents events,
             Outage outage) {
         super("worker-audit", true, outage);
@@ -139,6 +139,7 @@ public final class ClaimAudit extends BackgroundService {
         this.store = store;
         this.localQueue = localQueue;
         this.interval = interval;
+        this.stallAfter = stallAfter;
         this.events = events;
         lookAt = System.nanoTime() + interval.toNanos();
     }
@@ -265,7 +266,7 @@ public final class ClaimAudit extends BackgroundService {
     private long untilNextStep() {
         long time = System.nanoTime();
         long untilLook = Math.max(earliestLook - time, Math.min(lookAt - time, nextLookAt() - time));
-        return Math.max(0, Math.min(TICK.toNanos(), untilLook));
+        return Math.max(0, Math.min(Math.min(TICK.toNanos(), stallAfter.toNanos()), untilLook));
     }
 
     /** Drops jobs that wait here although they are not held any more. */
@@ -319,10 +320,10 @@ public final class ClaimAudit extends BackgroundService {
     }
 
     private void checkStall() throws SQLException {
-        if (localQueue.sinceStart().compareTo(STALL) < 0) {
+        if (localQueue.sinceStart().compareTo(stallAfter) < 0) {
             stall = null;
         } else if (System.nanoTime() - stallCheckAt >= 0) {
-            stallCheckAt = System.nanoTime() + STALL_CHECK.toNanos();
+            stallCheckAt = System.nanoTime() + Math.min(STALL_CHECK.toNanos(), stallAfter.toNanos());
             String reason = stallCheck.reason();
             if (reason != null && stall == null) {
                 log.error("Due jobs wait although handlers are free: {}", reason);

@@ -193,7 +193,7 @@ public final class JobCompleter extends BackgroundService {
             add(later.remove());
         }
         if (group.isEmpty()) {
-            add(new Ending(finished.take()));
+            add(new Ending(idle(finished::take)));
         }
         for (Ended next = poll(); next != null; next = poll()) {
             add(new Ending(next));
@@ -245,6 +245,7 @@ public final class JobCompleter extends BackgroundService {
                 .toList()) {
             try {
                 writer.write(List.of(ending));
+                progress();
             } catch (SQLException | RuntimeException | Error e) {
                 ending.tried = true;
                 requireAnswer(e);
@@ -513,6 +514,7 @@ public final class JobCompleter extends BackgroundService {
     private void publish(Supplier<WorkerEvent> event) {
         if (events.isWatched()) {
             events.publish(event.get());
+            progress();
         }
     }
 }

@@ -20,6 +20,7 @@ import org.slf4j.LoggerFactory;
 import dev.pgworker.engine.LocalQueue.Runner;
 import dev.pgworker.job.Job;
 import dev.pgworker.job.JobScheduler;
+import dev.pgworker.lifecycle.Activity;
 import dev.pgworker.store.JobStore;
 import dev.pgworker.store.JobStore.Claim;
 import dev.pgworker.task.JobTimeoutException;
@@ -55,6 +56,8 @@ public final class JobExecutor {
 
     /** Its thread starts with the first handler that has a timeout. */
     private final ScheduledThreadPoolExecutor timer;
+
+    private final Activity timing = new Activity();
 
     private final Map<Claim, Attempt> running = new ConcurrentHashMap<>();
 
@@ -264,17 +267,35 @@ public final class JobExecutor {
             return null;
         }
         long nanos = timeout.compareTo(LONGEST_TIMEOUT) < 0 ? timeout.toNanos() : LONGEST_TIMEOUT.toNanos();
-        return timer.schedule(() -> timeOut(attempt, timeout), nanos, TimeUnit.NANOSECONDS);
+        return later(() -> timeOut(attempt, timeout), nanos);
+    }
+
+    private Future<?> later(Runnable task, long nanos) {
+        return timer.schedule(
+                () -> {
+                    timing.begin();
+                    try {
+                        task.run();
+                    } finally {
+                        timing.end();
+                    }
+                },
+                nanos,
+                TimeUnit.NANOSECONDS);
+    }
+
+    /** Returns true if {@code worker-timeout} has been at one thing for longer than that; never waits. */
+    public boolean isTimerStuck(Duration longerThan) {
+        return timing.isStuck(longerThan);
     }
 
     private void timeOut(Attempt attempt, Duration timeout) {
         if (attempt.interruptOnTimeout()) {
             runner.reportInterrupt(attempt, true);
         }
-        Future<?> unused = timer.schedule(
+        Future<?> unused = later(
                 () -> abandon(attempt, JobOutcome.Failure.of(new JobTimeoutException(timeout, null))),
-                AFTER_TIMEOUT.toNanos(),
-                TimeUnit.NANOSECONDS);
+                AFTER_TIMEOUT.toNanos());
     }
 
     private void interruptToStop(Attempt attempt) {

@@ -101,6 +101,12 @@ public final class LocalQueue implements JobStore.Locks {
     /** Since when handlers are free and no job has started, by {@link System#nanoTime}. */
     @GuardedBy("this") private long idleSince = System.nanoTime();
 
+    /** Whether a job has become ready since one was last started. */
+    @GuardedBy("this") private boolean anyStartable;
+
+    /** When the first of them did, by {@link System#nanoTime}. */
+    @GuardedBy("this") private long startableSince;
+
     /**
      * Creates an empty queue.
      *
@@ -251,7 +257,7 @@ public final class LocalQueue implements JobStore.Locks {
             expiryAt = held.at + timeToLiveNanos;
         }
         if (lane == null) {
-            ready.add(held);
+            addReady(held);
         } else {
             behind++;
             lane.behind.add(held);
@@ -267,7 +273,15 @@ public final class LocalQueue implements JobStore.Locks {
         lane.current = next == null ? null : next.job;
         if (next != null) {
             behind--;
-            ready.add(next);
+            addReady(next);
+        }
+    }
+
+    @GuardedBy("this") private void addReady(Held held) {
+        ready.add(held);
+        if (!anyStartable) {
+            anyStartable = true;
+            startableSince = System.nanoTime();
         }
     }
 
@@ -319,6 +333,8 @@ public final class LocalQueue implements JobStore.Locks {
                 runner.job = next;
                 running++;
                 idleSince = System.nanoTime();
+                anyStartable = !ready.isEmpty();
+                startableSince = idleSince;
             }
             worthALook = (noRoom && free() > 0) || (noneExpired && !expired.isEmpty());
         }
@@ -733,6 +749,15 @@ public final class LocalQueue implements JobStore.Locks {
     /** Returns how long no job has started although a handler is free; zero while all handlers run. */
     synchronized Duration sinceStart() {
         return running >= concurrency ? Duration.ZERO : Duration.ofNanos(System.nanoTime() - idleSince);
+    }
+
+    /**
+     * Returns how long jobs have been here that could start, without any having started; zero if there are none. Those that
+     * are given back after a while and claimed again have been here all the time.
+     */
+    public synchronized Duration sinceStartable() {
+        boolean nothingToStart = ready.isEmpty() && unsettled.size() - behind - running <= 0;
+        return anyStartable && !nothingToStart ? Duration.ofNanos(System.nanoTime() - startableSince) : Duration.ZERO;
     }
 
     /** Returns true if there is no claimed job whose outcome is still to be written. */

@@ -52,6 +52,11 @@ final class EventQueue {
         thread.start();
     }
 
+    /** Returns true if the thread has ended although nobody closed the queue. */
+    boolean isDead() {
+        return !closing && thread.getState() == Thread.State.TERMINATED;
+    }
+
     void add(WorkerEvent event) {
         long weight = weight(event);
         if (taken.addAndGet(weight) > ROOM) {

@@ -110,8 +110,8 @@ public sealed interface WorkerEvent {
 
     /**
      * The handler ended in another way than by success or failure: it put the job off, the worker stops, or the job turned
-     * out to be another worker's. {@link JobSnoozed}, {@link JobReturned} or {@link JobLost} follows. Published on the
-     * handler's thread, or on the thread that stops the worker if the handler goes on.
+     * out to be another worker's. {@link JobSnoozed}, {@link JobReturned}, {@link JobSuperseded} or {@link JobLost} follows.
+     * Published on the handler's thread, or on the thread that stops the worker if the handler goes on.
      *
      * @param took how long the attempt took
      */
@@ -130,7 +130,8 @@ public sealed interface WorkerEvent {
     /**
      * The attempt failed and that has been written. Published on {@code worker-complete}.
      *
-     * @param permanently whether there are no attempts left
+     * @param permanently whether there are no attempts left, by what the database has made of the job, not by the job as it was
+     *     claimed
      */
     record JobFailed(String workerId, Job job, Throwable error, boolean permanently) implements OfJob {}
 

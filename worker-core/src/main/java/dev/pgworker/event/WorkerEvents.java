@@ -43,6 +43,11 @@ public final class WorkerEvents {
         }
     }
 
+    /** Returns true if {@code worker-events} has ended although nobody closed it. */
+    public boolean isDead() {
+        return queue != null && queue.isDead();
+    }
+
     /** Returns false if nobody listens, so that no event need be made. */
     public boolean isWatched() {
         return queue != null || !direct.isEmpty();

@@ -40,6 +40,7 @@ public abstract class BackgroundService {
     private final boolean daemon;
     private final Outage outage;
     private final Backoff backoff = new Backoff();
+    private final Activity activity = new Activity();
     private final Failures failures;
 
     /** Owned by the service's thread. */
@@ -158,6 +159,14 @@ public abstract class BackgroundService {
         }
     }
 
+    /**
+     * Returns true if the thread has been at one thing for longer than that, without waiting for the database and without
+     * being stopped. Never waits.
+     */
+    public boolean isStuck(Duration longerThan) {
+        return !stopping && activity.isStuck(longerThan);
+    }
+
     /** Returns the thread's name. */
     public final String name() {
         return name;
@@ -185,6 +194,7 @@ public abstract class BackgroundService {
      */
     protected final void pause(long nanos) throws InterruptedException {
         noteProgress();
+        activity.end();
         lock.lock();
         try {
             long left = nanos;
@@ -194,13 +204,36 @@ public abstract class BackgroundService {
             woken = false;
         } finally {
             lock.unlock();
+            activity.begin();
         }
+    }
+
+    /** Something that a service waits for because it has nothing else to do. */
+    @FunctionalInterface
+    protected interface Wait<T> {
+        T await() throws InterruptedException;
+    }
+
+    /** Waits in another way than {@link #pause}, for as long as it takes. Called on the service's thread. */
+    protected final <T> T idle(Wait<T> wait) throws InterruptedException {
+        activity.end();
+        try {
+            return wait.await();
+        } finally {
+            activity.begin();
+        }
+    }
+
+    /** Says that one of several things that a step does is done. Called on the service's thread. */
+    protected final void progress() {
+        activity.progress();
     }
 
     private void run() {
         contact = DatabaseContact.watch();
         while (!stopping) {
             try {
+                activity.begin();
                 step();
                 succeededAt = System.nanoTime();
                 noteProgress();
@@ -215,6 +248,7 @@ public abstract class BackgroundService {
             }
         }
         outage.left(name);
+        activity.end();
         leaveSteps();
         try {
             afterLastStep();
@@ -237,7 +271,7 @@ public abstract class BackgroundService {
     private void survive(Throwable failure) {
         try {
             retryLater(failure);
-        } catch (RuntimeException | Error e) {
+        } catch (Throwable e) {
             LockSupport.parkNanos(WITHOUT_A_WORD_NANOS);
         }
     }
@@ -272,6 +306,7 @@ public abstract class BackgroundService {
     }
 
     private void sleep(long nanos) {
+        activity.end();
         try {
             TimeUnit.NANOSECONDS.sleep(nanos);
         } catch (InterruptedException e) {

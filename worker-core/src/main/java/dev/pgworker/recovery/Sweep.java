@@ -103,6 +103,12 @@ public final class Sweep extends BackgroundService {
                 System.nanoTime() + RELEASE.toNanos() + random(RELEASE_SPREAD).toNanos();
     }
 
+    /** Handlers decide about all jobs of a sweep in one step, for up to five minutes: then the server ends its transaction. */
+    @Override
+    public boolean isStuck(Duration longerThan) {
+        return super.isStuck(longerThan.multipliedBy(3));
+    }
+
     /** Returns false if this is not the moment: another sweep is at work, or this worker's own life is in doubt. */
     private boolean sweep() throws SQLException {
         if (!lease.isSteadyFor(shorter(settings.sweepThreshold(), CALM))) {

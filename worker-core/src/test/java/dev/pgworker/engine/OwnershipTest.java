@@ -51,7 +51,8 @@ class OwnershipTest {
     void claimedJobsDoNotStartButAreGivenBack() throws Exception {
         WorkerEvents published = new WorkerEvents("w", List.of(events), List.of());
         Outage outage = new Outage();
-        ClaimAudit audit = new ClaimAudit("me", store, localQueue, Duration.ofMinutes(1), published, outage);
+        ClaimAudit audit = new ClaimAudit(
+                "me", store, localQueue, Duration.ofMinutes(1), Duration.ofSeconds(30), published, outage);
         Continuations continuations = new Continuations(ownership, localQueue, new CurrentFlags(null));
         JobCompleter completer = new JobCompleter("me", store, localQueue, audit, continuations, published, outage);
         TaskRegistry registry = TaskRegistry.of(List.of(TaskRegistration.of(WORK, (n, context) -> ran.add(n))));

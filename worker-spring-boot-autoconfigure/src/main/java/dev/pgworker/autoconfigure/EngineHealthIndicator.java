@@ -12,14 +12,18 @@ import dev.pgworker.WorkerSettings;
 import dev.pgworker.WorkerStatus;
 
 /**
- * Down if the worker does not do its work although the database would let it: it has been stopped, a thread has ended, or
- * one hangs. Never asks the database, and stays up while that cannot be used: a new process could not use it either. An
- * application that only adds jobs has no worker and is up.
+ * For readiness: down if the worker does not do its work although the database would let it. It does not run, a thread has
+ * ended or hangs, due jobs do not start, or something that it does regularly has not been done for long. Never asks the
+ * database, and stays up while that cannot be used: a new process could not use it either. An application that only adds
+ * jobs has no worker and is up.
  */
 final class EngineHealthIndicator extends AbstractHealthIndicator {
 
     /** What a loop may take beyond its interval, for instance because a statement waits for a lock. */
     private static final Duration TOLERANCE = Duration.ofMinutes(1);
+
+    /** The worker finds out every few seconds whether due jobs start; a large table makes it take longer. */
+    private static final Duration LONGEST_AUDIT = Duration.ofMinutes(2);
 
     private final ObjectProvider<Worker> provider;
     private final Duration longestFetch;
@@ -37,12 +41,13 @@ final class EngineHealthIndicator extends AbstractHealthIndicator {
     @Override
     protected void doHealthCheck(Health.Builder builder) {
         Worker worker = provider.getIfAvailable();
-        if (worker == null || worker.tasks().isEmpty()) {
-            builder.up().withDetail("runsJobs", false);
+        builder.up();
+        if (worker == null || (worker.tasks().isEmpty() && worker.cronItems().isEmpty())) {
+            builder.withDetail("runsJobs", false);
             return;
         }
+        builder.withDetail("runsJobs", !worker.tasks().isEmpty());
         WorkerStatus status = worker.status();
-        builder.up().withDetail("runsJobs", true);
         String problem = status == null ? "The worker does not run" : problem(status);
         if (problem != null) {
             builder.down().withDetail("problem", problem);
@@ -52,9 +57,14 @@ final class EngineHealthIndicator extends AbstractHealthIndicator {
         }
     }
 
-    private @Nullable String problem(WorkerStatus status) {
-        if (!status.deadThreads().isEmpty()) {
-            return "Threads have ended: " + String.join(", ", status.deadThreads());
+    /** Returns what is wrong, or null. */
+    @Nullable String problem(WorkerStatus status) {
+        String threads = ThreadsHealthIndicator.problem(status);
+        if (threads != null) {
+            return threads;
+        }
+        if (status.stall() != null) {
+            return "Due jobs do not start although a handler is free: " + status.stall();
         }
         if (status.outage()) {
             return null;
@@ -63,8 +73,11 @@ final class EngineHealthIndicator extends AbstractHealthIndicator {
             return "No look for jobs for more than " + longestFetch.toSeconds() + " s";
         }
         Duration sinceHeartbeat = status.sinceHeartbeat();
-        if (sinceHeartbeat != null && sinceHeartbeat.compareTo(longestHeartbeat) > 0) {
+        if ((sinceHeartbeat == null ? status.sinceStart() : sinceHeartbeat).compareTo(longestHeartbeat) > 0) {
             return "No sign of life for more than " + longestHeartbeat.toSeconds() + " s";
+        }
+        if (status.sinceAudit().compareTo(LONGEST_AUDIT) > 0) {
+            return "Whether due jobs start is not known since more than " + LONGEST_AUDIT.toSeconds() + " s";
         }
         return null;
     }
@@ -72,6 +85,7 @@ final class EngineHealthIndicator extends AbstractHealthIndicator {
     private static void describe(WorkerStatus status, Health.Builder builder) {
         builder.withDetail("worker", status.workerId())
                 .withDetail("running", status.running())
+                .withDetail("freeSlots", status.freeSlots())
                 .withDetail("listening", status.listening())
                 .withDetail("databaseUsable", !status.outage())
                 .withDetail("secondsSinceFetch", status.sinceFetch().toSeconds());
@@ -79,5 +93,7 @@ final class EngineHealthIndicator extends AbstractHealthIndicator {
         if (sinceHeartbeat != null) {
             builder.withDetail("secondsSinceHeartbeat", sinceHeartbeat.toSeconds());
         }
+        builder.withDetail("secondsSinceAudit", status.sinceAudit().toSeconds())
+                .withDetail("reconciled", status.reconciled());
     }
 }

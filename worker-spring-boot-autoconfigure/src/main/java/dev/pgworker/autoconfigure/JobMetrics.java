@@ -41,6 +41,7 @@ final class JobMetrics {
             Counter retried,
             Counter failed,
             Counter lost,
+            Counter superseded,
             Counter recovered) {}
 
     private TaskMeters meters(String task) {
@@ -60,6 +61,10 @@ final class JobMetrics {
                 counter("worker.jobs.retried", "Attempts that failed and are followed by another one", task),
                 counter("worker.jobs.failed", "Jobs that failed permanently", task),
                 counter("worker.jobs.lost", "Outcomes not written because the job was another worker's", task),
+                counter(
+                        "worker.jobs.superseded",
+                        "Attempts that did not succeed when the job had been superseded or removed by its key",
+                        task),
                 counter("worker.jobs.recovered", "Jobs that this worker has taken from dead ones", task));
     }
 
@@ -86,6 +91,9 @@ final class JobMetrics {
         all.addAll(others);
         served.forEach(this::meters);
         named = Set.copyOf(all);
+        if (!served.isEmpty()) {
+            reconciled();
+        }
         all.forEach(this::enqueuedOf);
     }
 
@@ -99,12 +107,22 @@ final class JobMetrics {
                 task, t -> counter("worker.jobs.enqueued", "Jobs added by this application", t));
     }
 
-    /** Takes in what happened to a job. Not a listener by type: as a bean, it would be called a second time. */
+    private Counter reconciled() {
+        return Counter.builder("worker.jobs.reconciled")
+                .description("Jobs held by this worker without being run, and given back")
+                .register(registry);
+    }
+
+    /** Takes in what happened. Not a listener by type: as a bean, it would be called a second time. */
     void observe(WorkerEvent event) {
         if (event instanceof WorkerEvent.JobRecovered recovered) {
             // A sweep finds jobs of all tasks, not only of those that are served here.
             String task = recovered.job().taskIdentifier();
             meters(named.contains(task) ? task : OTHER).recovered.increment();
+            return;
+        }
+        if (event instanceof WorkerEvent.ClaimsReconciled claims) {
+            reconciled().increment(claims.jobs());
             return;
         }
         if (!(event instanceof WorkerEvent.OfJob ofJob) || event instanceof WorkerEvent.SupersededJobEnded) {
@@ -123,6 +141,8 @@ final class JobMetrics {
             (failed.permanently() ? meters.failed : meters.retried).increment();
         } else if (event instanceof WorkerEvent.JobLost) {
             meters.lost.increment();
+        } else if (event instanceof WorkerEvent.JobSuperseded) {
+            meters.superseded.increment();
         }
     }
 }

@@ -27,6 +27,18 @@ final class WorkerGauges {
                 "worker.listener.up",
                 "1 if notifications arrive, else 0",
                 status -> status.listening() ? 1 : 0);
+        gauge(
+                worker,
+                registry,
+                "worker.stalled",
+                "1 if due jobs do not start although a handler is free, else 0",
+                status -> status.stall() == null ? 0 : 1);
+        gauge(
+                worker,
+                registry,
+                "worker.threads.failed",
+                "Threads of the worker that have ended or hang",
+                status -> status.deadThreads().size() + status.stuckThreads().size());
         TimeGauge.builder(
                         "worker.heartbeat.age",
                         worker,

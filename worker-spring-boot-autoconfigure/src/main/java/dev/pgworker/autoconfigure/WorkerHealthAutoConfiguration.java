@@ -30,6 +30,7 @@ public final class WorkerHealthAutoConfiguration {
             SchemaMigrator migrator, WorkerSchema schema, ObjectProvider<Worker> worker, WorkerSettings settings) {
         return CompositeHealthContributor.fromMap(Map.of(
                 "schema", new SchemaHealthIndicator(migrator, schema),
-                "engine", new EngineHealthIndicator(worker, settings)));
+                "engine", new EngineHealthIndicator(worker, settings),
+                "threads", new ThreadsHealthIndicator(worker)));
     }
 }

@@ -116,6 +116,9 @@ class WorkerEndpointTest {
             assertThat(overview.path("tasks").path(0).asString()).isEqualTo("hello");
             assertThat(overview.path("status").path("workerId").asString())
                     .isEqualTo(client.context.getBean(Worker.class).id());
+            assertThat(overview.path("status").path("reconciled").isNumber()).isTrue();
+            assertThat(overview.path("status").path("stall").asString("")).isEmpty();
+            assertThat(overview.path("status").path("stuckThreads").isEmpty()).isTrue();
 
             JsonNode page = client.json(client.get("/worker/jobs?limit=1"));
             assertThat(page.path("jobs").size()).isEqualTo(1);

@@ -4,6 +4,7 @@ import java.time.Duration;
 import java.time.Instant;
 import java.util.List;
 import java.util.Set;
+import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.concurrent.CountDownLatch;
 import java.util.stream.Stream;
 
@@ -20,12 +21,15 @@ import org.springframework.boot.micrometer.metrics.autoconfigure.export.simple.S
 import org.springframework.boot.test.context.FilteredClassLoader;
 import org.springframework.boot.test.context.runner.ApplicationContextRunner;
 
+import dev.pgworker.ImpatientWorkers;
 import dev.pgworker.event.RecoveryOutcome;
+import dev.pgworker.event.WorkerEvent.ClaimsReconciled;
 import dev.pgworker.event.WorkerEvent.JobCompleted;
 import dev.pgworker.event.WorkerEvent.JobFailed;
 import dev.pgworker.event.WorkerEvent.JobLost;
 import dev.pgworker.event.WorkerEvent.JobRecovered;
 import dev.pgworker.event.WorkerEvent.JobSnoozed;
+import dev.pgworker.event.WorkerEvent.JobSuperseded;
 import dev.pgworker.event.WorkerEvent.ListenerConnected;
 import dev.pgworker.event.WorkerEvent.SupersededJobEnded;
 import dev.pgworker.job.DeadWorker;
@@ -65,6 +69,11 @@ class WorkerMetricsTest {
                                 case "retry" ->
                                     throw JobControlException.retryIn(Duration.ofHours(1), "on purpose", null);
                                 case "snooze" -> throw JobControlException.snoozeFor(Duration.ofHours(1));
+                                case "wait and fail" -> {
+                                    running.countDown();
+                                    release.await();
+                                    throw new IllegalStateException("on purpose");
+                                }
                                 case "wait" -> {
                                     running.countDown();
                                     release.await();
@@ -113,6 +122,52 @@ class WorkerMetricsTest {
             assertThat(count(registry, "worker.jobs.lost", "work")).isZero();
             assertThat(count(registry, "worker.jobs.enqueued", "work")).isEqualTo(4);
         });
+    }
+
+    @Test
+    void aJobThatIsSupersededWhileItRuns() {
+        application().run(context -> {
+            MeterRegistry registry = context.getBean(MeterRegistry.class);
+            JobScheduler jobs = context.getBean(JobScheduler.class);
+            JobSpec keyed = JobSpec.builder().jobKey("k").build();
+            jobs.addJob(WORK, "wait and fail", keyed);
+            running.await();
+            jobs.addJob(WORK, "succeed", keyed);
+
+            release.countDown();
+            events.await(JobSuperseded.class);
+
+            assertThat(count(registry, "worker.jobs.superseded", "work")).isEqualTo(1);
+            assertThat(count(registry, "worker.jobs.retried", "work")).isZero();
+            assertThat(count(registry, "worker.jobs.failed", "work")).isZero();
+        });
+    }
+
+    @Test
+    void jobsHeldInVainAndJobsThatDoNotStart() {
+        List<Runnable> lost = new CopyOnWriteArrayList<>();
+        application()
+                .withBean("hostile", WorkerBuilderCustomizer.class, () -> builder -> {
+                    ImpatientWorkers.say(builder, Duration.ofMillis(500));
+                    builder.handlerExecutor(lost::add);
+                })
+                .run(context -> {
+                    MeterRegistry registry = context.getBean(MeterRegistry.class);
+                    assertThat(gauge(registry, "worker.stalled")).isZero();
+                    assertThat(gauge(registry, "worker.threads.failed")).isZero();
+                    context.getBean(JobScheduler.class).addJob(WORK, "succeed");
+
+                    Awaitility.await().until(() -> gauge(registry, "worker.stalled") == 1);
+                    assertThat(gauge(registry, "worker.threads.failed")).isZero();
+                });
+
+        SimpleMeterRegistry registry = new SimpleMeterRegistry();
+        JobMetrics metrics = new JobMetrics(registry);
+        metrics.serve(Set.of("work"), List.of());
+        assertThat(registry.get("worker.jobs.reconciled").counter().count()).isZero();
+        metrics.observe(new ClaimsReconciled("w", 3, 0));
+        metrics.observe(new ClaimsReconciled("w", 0, 1));
+        assertThat(registry.get("worker.jobs.reconciled").counter().count()).isEqualTo(3);
     }
 
     private static long executions(MeterRegistry registry, String outcome) {

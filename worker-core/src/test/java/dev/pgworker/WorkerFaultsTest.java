@@ -1,0 +1,213 @@
+package dev.pgworker;
+
+import java.sql.Connection;
+import java.sql.SQLException;
+import java.sql.Statement;
+import java.time.Duration;
+import java.util.List;
+import java.util.Queue;
+import java.util.concurrent.ConcurrentLinkedQueue;
+import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.Semaphore;
+import java.util.concurrent.atomic.AtomicInteger;
+
+import org.awaitility.Awaitility;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+import org.junit.jupiter.api.extension.RegisterExtension;
+import org.springframework.jdbc.datasource.DelegatingDataSource;
+
+import dev.pgworker.event.WorkerEvent.FetchStarted;
+import dev.pgworker.event.WorkerEvent.JobCompleted;
+import dev.pgworker.event.WorkerEvent.JobInterrupted;
+import dev.pgworker.event.WorkerEvent.JobStarted;
+import dev.pgworker.event.WorkerEvent.ListenerConnected;
+import dev.pgworker.event.WorkerEventListener;
+import dev.pgworker.job.Task;
+import dev.pgworker.task.TaskOptions;
+import dev.pgworker.task.TaskRegistration;
+import dev.pgworker.testing.RecordingListener;
+import dev.pgworker.testing.TestSchema;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+/** What a worker tells about itself when it is not well, and when its database is not. */
+@Timeout(60)
+class WorkerFaultsTest {
+
+    private static final Task<Integer> WORK = Task.of("work", Integer.class);
+    private static final Duration SHORT = Duration.ofMillis(500);
+
+    @RegisterExtension
+    final TestSchema db = new TestSchema();
+
+    private final RecordingListener events = new RecordingListener();
+    private final CountDownLatch release = new CountDownLatch(1);
+
+    @AfterEach
+    void end() {
+        release.countDown();
+    }
+
+    private Worker.Builder impatient() {
+        return db.worker().patience(SHORT, SHORT).listener(events);
+    }
+
+    private void await() {
+        try {
+            release.await();
+        } catch (InterruptedException e) {
+            // Somebody tidies up.
+        }
+    }
+
+    @Test
+    void aWorkerWithNothingToDoIsWell() {
+        Worker worker = db.start(impatient().task(WORK, (n, context) -> {}));
+
+        Awaitility.await().until(() -> worker.status().sinceStart().compareTo(SHORT.multipliedBy(4)) > 0);
+        assertThat(worker.status().stall()).isNull();
+        assertThat(worker.status().stuckThreads()).isEmpty();
+        assertThat(worker.status().deadThreads()).isEmpty();
+        assertThat(worker.status().sinceAudit()).isLessThan(SHORT.multipliedBy(4));
+    }
+
+    @Test
+    void jobsThatTheExecutorLoses() {
+        Queue<Runnable> lost = new ConcurrentLinkedQueue<>();
+        Worker worker = db.start(impatient().handlerExecutor(lost::add).task(WORK, (n, context) -> {}));
+        assertThat(worker.status().stall()).isNull();
+        db.scheduler().addJob(WORK, 1);
+
+        Awaitility.await().until(() -> worker.status().stall() != null);
+        assertThat(worker.status().stall()).contains("wait for the handler executor");
+        assertThat(worker.status().deadThreads()).isEmpty();
+        assertThat(worker.status().stuckThreads()).isEmpty();
+
+        Awaitility.await().until(() -> {
+            Runnable task = lost.poll();
+            if (task != null) {
+                new Thread(task).start();
+            }
+            return worker.status().stall() == null;
+        });
+        events.await(JobCompleted.class);
+    }
+
+    @Test
+    void outcomesThatCannotBeWritten() throws SQLException {
+        Semaphore mayEnd = new Semaphore(0);
+        Worker worker = db.start(impatient()
+                .settings(WorkerSettings.builder()
+                        .concurrency(1)
+                        .localQueueSize(0)
+                        .build())
+                .task(WORK, (n, context) -> mayEnd.acquire()));
+        try (Connection connection = db.dataSource().getConnection()) {
+            connection.setAutoCommit(false);
+            for (int i = 1; i <= 2; i++) {
+                long id = db.scheduler().addJob(WORK, i).id();
+                events.await(JobStarted.class, i);
+                try (Statement statement = connection.createStatement()) {
+                    statement.execute(
+                            db.schema().in("select from {schema}._private_jobs where id = " + id + " for update"));
+                }
+                mayEnd.release();
+            }
+            db.scheduler().addJob(WORK, 3);
+            Awaitility.await().until(() -> worker.status().stall() != null);
+            assertThat(worker.status().stall()).contains("the outcomes of 2 are not written");
+            assertThat(worker.status().stuckThreads()).isEmpty();
+            connection.rollback();
+        }
+        mayEnd.release();
+        events.await(JobCompleted.class, 3);
+        Awaitility.await().until(() -> worker.status().stall() == null);
+    }
+
+    @Test
+    void aThreadInAListenerThatDoesNotReturn() {
+        WorkerEventListener hangs = event -> {
+            if (event instanceof FetchStarted) {
+                await();
+            }
+        };
+        Worker worker = db.start(impatient().directListener(hangs).task(WORK, (n, context) -> {}));
+
+        Awaitility.await().until(() -> !worker.status().stuckThreads().isEmpty());
+        assertThat(worker.status().stuckThreads()).containsExactly("worker-fetch");
+        assertThat(worker.status().deadThreads()).isEmpty();
+        release.countDown();
+        Awaitility.await().until(() -> worker.status().stuckThreads().isEmpty());
+    }
+
+    @Test
+    void theThreadOfTimeoutsInAListenerThatDoesNotReturn() {
+        WorkerEventListener hangs = event -> {
+            if (event instanceof JobInterrupted) {
+                await();
+            }
+        };
+        Worker worker = db.start(impatient()
+                .directListener(hangs)
+                .tasks(List.of(TaskRegistration.of(WORK, (n, context) -> await())
+                        .with(TaskOptions.DEFAULT.withTimeout(Duration.ofMillis(50))))));
+        db.scheduler().addJob(WORK, 1);
+
+        Awaitility.await().until(() -> worker.status().stuckThreads().contains("worker-timeout"));
+    }
+
+    @Test
+    void aLockOnTheTableOfJobs() throws SQLException {
+        Worker worker = db.start(impatient().task(WORK, (n, context) -> {}));
+        events.await(ListenerConnected.class);
+        db.scheduler().addJob(WORK, 1);
+        events.await(JobCompleted.class);
+        try (Connection connection = db.dataSource().getConnection()) {
+            connection.setAutoCommit(false);
+            try (Statement statement = connection.createStatement()) {
+                statement.execute(db.schema().in("lock table {schema}._private_jobs in access exclusive mode"));
+            }
+            // The fetch that a poll makes, or the audit.
+            Awaitility.await()
+                    .until(() -> db.sql(
+                                            "select count(*) from pg_stat_activity where wait_event_type = 'Lock'"
+                                                    + " and pid <> pg_backend_pid() and state_change < now() - interval '1 second'")
+                                    .query(Integer.class)
+                                    .single()
+                            > 0);
+            assertThat(worker.status().stuckThreads()).isEmpty();
+            assertThat(worker.status().deadThreads()).isEmpty();
+            connection.rollback();
+        }
+        db.scheduler().addJob(WORK, 2);
+        events.await(JobCompleted.class, 2);
+        assertThat(worker.status().stall()).isNull();
+    }
+
+    @Test
+    void aDataSourceThatThrowsWhatItMayNot() {
+        AtomicInteger thrown = new AtomicInteger();
+        DelegatingDataSource hostile = new DelegatingDataSource(db.dataSource()) {
+            @Override
+            public Connection getConnection() throws SQLException {
+                if (Thread.currentThread().getName().equals("worker-fetch") && thrown.getAndIncrement() == 0) {
+                    WorkerFaultsTest.<RuntimeException>sneak(new Exception("nothing that a data source may throw"));
+                }
+                return super.getConnection();
+            }
+        };
+        Worker worker = db.start(
+                Worker.builder(hostile).schema(db.schema()).listener(events).task(WORK, (n, context) -> {}));
+        db.scheduler().addJob(WORK, 1);
+
+        events.await(JobCompleted.class);
+        assertThat(worker.status().deadThreads()).isEmpty();
+    }
+
+    @SuppressWarnings({"unchecked", "TypeParameterUnusedInFormals"})
+    private static <E extends Throwable> void sneak(Throwable error) throws E {
+        throw (E) error;
+    }
+}
