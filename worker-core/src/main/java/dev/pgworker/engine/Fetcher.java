@@ -36,6 +36,9 @@ public final class Fetcher {
     /** So many claims of one job each follow one that could not be read. */
     private static final int CAREFUL_CLAIMS = 64;
 
+    private static final int CANCELLATIONS = 10;
+    private static final Duration BETWEEN_CANCELLATIONS = Duration.ofMillis(100);
+
     private final String workerId;
     private final JobStore store;
     private final Set<String> identifiers;
@@ -199,19 +202,29 @@ public final class Fetcher {
         return e instanceof Exception exception ? exception : new IllegalStateException(e);
     }
 
-    /** Ends a claim that is under way. Returns at once: the server may not answer. */
+    /** Ends a claim that is under way or about to begin, after the last one was asked for. Returns at once. */
     public void cancel() {
-        Thread thread = new Thread(
-                () -> {
-                    try {
-                        store.cancelClaim();
-                    } catch (SQLException e) {
-                        log.debug("The claim could not be cancelled", e);
-                    }
-                },
-                "worker-claim-cancel");
-        thread.setDaemon(true);
-        thread.start();
+        try {
+            Thread thread = new Thread(this::cancelNow, "worker-claim-cancel");
+            thread.setDaemon(true);
+            thread.start();
+        } catch (Error e) {
+            log.warn(
+                    "There is no thread that could cancel a claim; it may take effect after the worker has stopped", e);
+        }
+    }
+
+    /** The server may not answer, and ignores a cancellation that comes before the statement. */
+    private void cancelNow() {
+        try {
+            for (int i = 0; i < CANCELLATIONS && store.cancelClaim(); i++) {
+                Thread.sleep(BETWEEN_CANCELLATIONS.toMillis());
+            }
+        } catch (SQLException e) {
+            log.debug("The claim could not be cancelled", e);
+        } catch (InterruptedException e) {
+            Thread.currentThread().interrupt();
+        }
     }
 
     private void publish(Supplier<WorkerEvent> event) {

@@ -63,9 +63,13 @@ public final class Vacuum extends BackgroundService {
 
     /** Ends a vacuum that runs, so that the stop need not wait for it. Returns at once: the server may not answer. */
     public void cancel() {
-        Thread thread = new Thread(this::cancelNow, "worker-vacuum-cancel");
-        thread.setDaemon(true);
-        thread.start();
+        try {
+            Thread thread = new Thread(this::cancelNow, "worker-vacuum-cancel");
+            thread.setDaemon(true);
+            thread.start();
+        } catch (Error e) {
+            log.debug("There is no thread that could cancel a vacuum", e);
+        }
     }
 
     private void cancelNow() {

@@ -256,12 +256,17 @@ public final class JobStore {
         });
     }
 
-    /** Ends a claim that is under way, which may wait for a lock. May be called from any thread; opens a connection. */
-    public void cancelClaim() throws SQLException {
+    /**
+     * Ends a claim that is under way, which may wait for a lock. May be called from any thread; opens a connection.
+     *
+     * @return whether there was one
+     */
+    public boolean cancelClaim() throws SQLException {
         Statement statement = claiming;
         if (statement != null) {
             statement.cancel();
         }
+        return statement != null;
     }
 
     private static @Nullable Array runs(
