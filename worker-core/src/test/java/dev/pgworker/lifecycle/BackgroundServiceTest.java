@@ -7,10 +7,12 @@ import java.util.concurrent.atomic.AtomicInteger;
 
 import org.awaitility.Awaitility;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
 /** The contract of every background thread. */
+@Timeout(60)
 class BackgroundServiceTest {
 
     private static final Duration LIMIT = Duration.ofSeconds(10);
