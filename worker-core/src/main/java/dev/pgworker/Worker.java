@@ -27,6 +27,7 @@ import dev.pgworker.event.WorkerEventListener;
 import dev.pgworker.job.JobScheduler;
 import dev.pgworker.job.ScheduleInterceptor;
 import dev.pgworker.job.Task;
+import dev.pgworker.lifecycle.Backoff;
 import dev.pgworker.schema.WorkerSchema;
 import dev.pgworker.store.CrontabControl;
 import dev.pgworker.store.PrivateConnections;
@@ -55,7 +56,7 @@ public final class Worker implements AutoCloseable {
     /** Written under the lock, read without it: a stop takes long, and whoever asks meanwhile must not wait. */
     private volatile @Nullable RunningWorker running;
 
-    /** Set when the worker could not start over, until it is started again. */
+    /** Set while the worker cannot start over. */
     private volatile boolean failed;
 
     @GuardedBy("this") private boolean advised;
@@ -106,30 +107,41 @@ public final class Worker implements AutoCloseable {
         thread.start();
     }
 
-    /** Waits without the lock for the lost run to end, which may take as long as an outage. */
+    /** Waits without the lock for the lost run to end, which may take as long as an outage, and starts another one. */
     private void replace(RunningWorker lost) {
         try {
-            if (lost.abandon()) {
-                startOver(lost);
+            if (!lost.abandon()) {
+                return;
             }
         } catch (RuntimeException | Error e) {
-            log.error("The worker could not start over; it runs no longer", e);
-            forget(lost);
+            log.error("The lost worker {} could not end properly; what it holds is left to recovery", lost.id(), e);
+        }
+        Backoff backoff = new Backoff();
+        while (!startOver(lost)) {
+            try {
+                Thread.sleep(backoff.next().toMillis());
+            } catch (InterruptedException e) {
+                Thread.currentThread().interrupt();
+                return;
+            }
         }
     }
 
-    private synchronized void startOver(RunningWorker lost) {
-        if (running == lost) {
+    /** Returns false if that has to be tried again, because no thread can be had, for instance. */
+    private synchronized boolean startOver(RunningWorker lost) {
+        if (running != lost) {
+            return true;
+        }
+        try {
             RunningWorker fresh = startRun();
             running = fresh;
+            failed = false;
             fresh.publish(new WorkerEvent.WorkerReplaced(fresh.id(), lost.id()));
-        }
-    }
-
-    private synchronized void forget(RunningWorker lost) {
-        if (running == lost) {
+            return true;
+        } catch (RuntimeException | Error e) {
+            log.error("The worker could not start over; it tries again", e);
             failed = true;
-            running = null;
+            return false;
         }
     }
 
@@ -157,7 +169,7 @@ public final class Worker implements AutoCloseable {
         return running != null;
     }
 
-    /** Returns true if the worker has ended by itself, because it was lost and could not start over. */
+    /** Returns true while the worker, which was lost, cannot start over; it goes on trying. */
     public boolean hasFailed() {
         return failed;
     }
