@@ -210,8 +210,7 @@ final class RunningWorker {
         PlatformTransactionManager manager = parts.transactionManager();
         return manager == null
                 ? null
-                : new HandlerTransactions(
-                        manager, parts.dataSource(), store, localQueue, audit, continuations, ownership);
+                : new HandlerTransactions(manager, parts.dataSource(), store, localQueue, ownership);
     }
 
     /** Called on {@code worker-audit} when no job has started for a while although a handler is free. */
@@ -442,8 +441,9 @@ final class RunningWorker {
                 long settled = localQueue.settledInTotal();
                 boolean idle = localQueue.isIdle();
                 int room = localQueue.free();
-                boolean anyFetched = room > 0 && fetchUndisturbed(room).count() > 0;
-                if (!anyFetched && idle) {
+                boolean anyFetched =
+                        room > 0 && lease.isHeld() && fetchUndisturbed(room).count() > 0;
+                if (!anyFetched && idle && lease.isHeld()) {
                     return settled;
                 } else if (!anyFetched) {
                     localQueue.awaitSettledBeyond(settled, TEND_INTERVAL);
@@ -477,8 +477,10 @@ final class RunningWorker {
     private void onMigration(String announcement, Runnable onBreakingMigration) {
         try {
             JsonNode json = new JsonMapper().readTree(announcement);
-            int number = json.path("migrationNumber").asInt(0);
-            boolean breaking = json.path("breaking").asBoolean(false) && number > 20;
+            JsonNode announced = json.path("migrationNumber");
+            int number = announced.isInt() ? announced.intValue() : 0;
+            boolean breaking =
+                    json.path("breaking").isBoolean() && json.path("breaking").booleanValue() && number > 20;
             events.publish(new WorkerEvent.SchemaMigrated(id, number, breaking));
             if (breaking) {
                 log.error(

@@ -15,6 +15,7 @@ import org.slf4j.LoggerFactory;
 
 import dev.pgworker.event.WorkerEvent;
 import dev.pgworker.event.WorkerEvents;
+import dev.pgworker.lifecycle.ErrorText;
 import dev.pgworker.store.CrontabStore;
 import dev.pgworker.store.CrontabStore.Execution;
 
@@ -115,9 +116,12 @@ final class CronJobs {
             if (intercepted != null) {
                 executions.add(intercepted);
             }
-        } catch (RuntimeException e) {
-            log.error("Cron item {} is refused for {}", execution.identifier(), execution.tick(), e);
-            events.publish(new WorkerEvent.CronJobFailed(workerId, execution.identifier(), execution.tick(), e));
+        } catch (Throwable e) {
+            // Interceptors are the application's: they may throw anything, and what they throw may not be readable.
+            Throwable loggable = ErrorText.loggable(e);
+            log.error("Cron item {} is refused for {}", execution.identifier(), execution.tick(), loggable);
+            Exception error = loggable instanceof Exception exception ? exception : new IllegalStateException(loggable);
+            events.publish(new WorkerEvent.CronJobFailed(workerId, execution.identifier(), execution.tick(), error));
         }
     }
 }

@@ -25,6 +25,7 @@ import dev.pgworker.event.WorkerEvents;
 import dev.pgworker.job.Job;
 import dev.pgworker.lifecycle.BackgroundService;
 import dev.pgworker.lifecycle.DatabaseFailure;
+import dev.pgworker.lifecycle.ErrorText;
 import dev.pgworker.lifecycle.Outage;
 import dev.pgworker.store.JobStore;
 import dev.pgworker.store.JobStore.Claim;
@@ -79,7 +80,9 @@ public final class ClaimAudit extends BackgroundService {
     /** How long the database may take for a look at all jobs. */
     private static final Duration LOOK_LIMIT = Duration.ofMinutes(1);
 
-    private static final Duration STATEMENT_LIMIT = Duration.ofSeconds(65);
+    /** How long to wait for statements that may bring what is unknown; then other things have their turn. */
+    private static final Duration LONGEST_AWAIT = Duration.ofSeconds(2);
+
     private static final long RECHECK_NANOS = Duration.ofMillis(50).toNanos();
 
     private final String workerId;
@@ -339,16 +342,22 @@ public final class ClaimAudit extends BackgroundService {
         long doubtsBefore = doubts.get();
         Throwable why = unreadable;
         unreadable = null;
+        long took = 0;
+        boolean compared;
         try {
-            int found = giveBackUnknown(store.held(LOOK_LIMIT), store.heldQueues(LOOK_LIMIT), why);
-            if (found > 0) {
-                wake();
-            }
+            List<Held> held = store.held(LOOK_LIMIT);
+            List<HeldQueue> queues = store.heldQueues(LOOK_LIMIT);
+            took = System.nanoTime() - begin;
+            compared = giveBackUnknown(held, queues, why);
         } finally {
-            long took = System.nanoTime() - begin;
             long rest = Math.min(SHARE * took, LONGEST_INTERVAL.toNanos());
             lookAt = System.nanoTime() + Math.max(interval.toNanos(), rest);
             earliestLook = System.nanoTime() + SHARE_IN_DOUBT * took;
+        }
+        if (!compared) {
+            // A statement takes long: look again when it has ended.
+            nextLook.compareAndSet(look, Math.min(look, LOOKS_AFTER_DOUBT.size() - 1));
+            return;
         }
         settledDoubts = doubtsBefore;
         if (afterDoubt && doubts.get() == doubtsBefore) {
@@ -356,17 +365,18 @@ public final class ClaimAudit extends BackgroundService {
         }
     }
 
-    private int giveBackUnknown(List<Held> held, List<HeldQueue> queues, @Nullable Throwable why)
+    /** Returns false if it could not be found out, because a statement has not ended that may bring what is unknown. */
+    private boolean giveBackUnknown(List<Held> held, List<HeldQueue> queues, @Nullable Throwable why)
             throws SQLException, InterruptedException {
         List<Held> unknown = new ArrayList<>(held);
         unknown.removeIf(this::isKnown);
         List<HeldQueue> unknownQueues = new ArrayList<>(queues);
         unknownQueues.removeIf(queue -> localQueue.containsQueue(queue.name()));
         if (unknown.isEmpty() && unknownQueues.isEmpty()) {
-            return 0;
+            return true;
         }
         if (!awaitEnd(lastBegun())) {
-            return 0;
+            return false;
         }
         unknown.removeIf(this::isKnown);
         int jobs = unknown.isEmpty() ? 0 : giveBack(unknown, unknown.size() == 1 ? why : null);
@@ -383,7 +393,7 @@ public final class ClaimAudit extends BackgroundService {
                     unknownQueues.size());
             publish(jobs, unknownQueues.size());
         }
-        return jobs;
+        return true;
     }
 
     /** A lock that has been renewed is known by its first time. */
@@ -394,7 +404,7 @@ public final class ClaimAudit extends BackgroundService {
 
     /** Waits until the statements have ended that had begun by then; returns whether they have. */
     private boolean awaitEnd(long upTo) throws InterruptedException {
-        long deadline = System.nanoTime() + STATEMENT_LIMIT.toNanos();
+        long deadline = System.nanoTime() + LONGEST_AWAIT.toNanos();
         while (!haveEnded(upTo)) {
             if (isStopping() || System.nanoTime() - deadline >= 0) {
                 return false;
@@ -463,7 +473,9 @@ public final class ClaimAudit extends BackgroundService {
                 return false;
             }
             long doubtsBefore = doubts.get();
-            giveBackUnknown(store.held(limit), store.heldQueues(limit), null);
+            if (!giveBackUnknown(store.held(limit), store.heldQueues(limit), null)) {
+                return false;
+            }
             settledDoubts = doubtsBefore;
             return true;
         } catch (SQLException e) {

@@ -16,6 +16,7 @@ import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
+import dev.pgworker.lifecycle.ErrorText;
 import dev.pgworker.task.ForbiddenFlags;
 
 /**

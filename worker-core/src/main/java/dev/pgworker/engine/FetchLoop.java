@@ -11,6 +11,7 @@ import org.slf4j.LoggerFactory;
 import dev.pgworker.event.WorkerEvent;
 import dev.pgworker.event.WorkerEvents;
 import dev.pgworker.lifecycle.BackgroundService;
+import dev.pgworker.lifecycle.ErrorText;
 import dev.pgworker.lifecycle.Outage;
 import dev.pgworker.store.JobStore;
 

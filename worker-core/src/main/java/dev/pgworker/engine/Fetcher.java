@@ -15,6 +15,7 @@ import org.slf4j.LoggerFactory;
 import dev.pgworker.event.WorkerEvent;
 import dev.pgworker.event.WorkerEvents;
 import dev.pgworker.lifecycle.DatabaseFailure;
+import dev.pgworker.lifecycle.ErrorText;
 import dev.pgworker.store.JobStore;
 import dev.pgworker.store.JobStore.ClaimRequest;
 import dev.pgworker.store.JobStore.Claimed;

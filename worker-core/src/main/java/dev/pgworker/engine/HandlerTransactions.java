@@ -12,6 +12,7 @@ import org.springframework.transaction.TransactionStatus;
 import org.springframework.transaction.support.DefaultTransactionDefinition;
 
 import dev.pgworker.job.Job;
+import dev.pgworker.lifecycle.ErrorText;
 import dev.pgworker.store.JobStore;
 import dev.pgworker.store.JobStore.Completion;
 import dev.pgworker.store.JobStore.Continuation;
@@ -29,8 +30,6 @@ public final class HandlerTransactions {
     private final DataSource dataSource;
     private final JobStore store;
     private final LocalQueue localQueue;
-    private final ClaimAudit audit;
-    private final Continuations continuations;
     private final Ownership ownership;
 
     /**
@@ -43,15 +42,11 @@ public final class HandlerTransactions {
             DataSource dataSource,
             JobStore store,
             LocalQueue localQueue,
-            ClaimAudit audit,
-            Continuations continuations,
             Ownership ownership) {
         this.transactionManager = transactionManager;
         this.dataSource = dataSource;
         this.store = store;
         this.localQueue = localQueue;
-        this.audit = audit;
-        this.continuations = continuations;
         this.ownership = ownership;
     }
 
@@ -82,7 +77,7 @@ public final class HandlerTransactions {
             transactionManager.rollback(status);
             return withAllItems(outcome);
         }
-        return audit.during(() -> complete(job, status));
+        return complete(job, status);
     }
 
     /** The items of a batch that succeeded have been rolled back with those that failed. */
@@ -120,7 +115,6 @@ public final class HandlerTransactions {
             return JobOutcome.Lost.INSTANCE;
         }
         commit(job, status);
-        continuations.accept(completion.claimed());
         return new JobOutcome.Committed(!next.lanes().goingOn().isEmpty());
     }
 
@@ -141,12 +135,12 @@ public final class HandlerTransactions {
     }
 
     /**
-     * A queue of which there are more jobs here is left to the completer, which may be writing the outcome of one of them;
-     * one that has no other is this thread's alone.
+     * Claims nothing: a claim in the handler's transaction could undo what the handler has done. A queue of which there are
+     * more jobs here is left to the completer, which may be writing the outcome of one of them.
      */
     private Continuation continuation(Job job) {
-        Lanes lanes = localQueue.plan(List.of(job));
-        return continuations.allowed(lanes.goingOn().isEmpty() ? lanes : lanes.withoutClaims());
+        Lanes lanes = localQueue.plan(List.of(job)).withoutClaims();
+        return new Continuation(JobStore.Tasks.NONE, lanes, 1, List.of());
     }
 
     private void rollback(TransactionStatus status, Throwable cause) {

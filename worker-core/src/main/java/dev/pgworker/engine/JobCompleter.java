@@ -22,6 +22,7 @@ import java.util.function.Predicate;
 import java.util.function.Supplier;
 
 import org.jspecify.annotations.Nullable;
+import org.postgresql.util.PSQLException;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
@@ -30,11 +31,13 @@ import dev.pgworker.event.WorkerEvents;
 import dev.pgworker.job.Job;
 import dev.pgworker.lifecycle.BackgroundService;
 import dev.pgworker.lifecycle.DatabaseFailure;
+import dev.pgworker.lifecycle.ErrorText;
 import dev.pgworker.lifecycle.Outage;
 import dev.pgworker.store.JobStore;
 import dev.pgworker.store.JobStore.Claim;
 import dev.pgworker.store.JobStore.Completion;
 import dev.pgworker.store.JobStore.Continuation;
+import dev.pgworker.store.JobStore.Lanes;
 import dev.pgworker.store.JobStore.Release;
 import dev.pgworker.store.JobStore.Written;
 
@@ -75,6 +78,9 @@ public final class JobCompleter extends BackgroundService {
     /** Outcomes of jobs of which there is another one in the group. Owned by the thread. */
     private final Deque<Ending> later = new ArrayDeque<>();
 
+    /** When outcomes were last written, by {@link System#nanoTime}. Owned by the thread. */
+    private long writtenAt = System.nanoTime();
+
     /** Why the last outcome could not be written; null if none is in the way. */
     private volatile @Nullable String obstacle;
 
@@ -110,6 +116,12 @@ public final class JobCompleter extends BackgroundService {
         /** Set once it was in a group that was refused. */
         private boolean alone;
 
+        /** When it was first refused, by {@link System#nanoTime}. */
+        private long refusedAt;
+
+        /** Whether somebody held its row at the last write. */
+        private boolean busy;
+
         private int failures;
 
         Ending(Ended ended) {
@@ -128,6 +140,7 @@ public final class JobCompleter extends BackgroundService {
         /** Has it written by itself from here on. */
         private void isolate() {
             alone = true;
+            refusedAt = System.nanoTime();
             failures = 0;
         }
 
@@ -195,13 +208,16 @@ public final class JobCompleter extends BackgroundService {
         if (group.isEmpty()) {
             add(new Ending(idle(finished::take)));
         }
-        for (Ended next = poll(); next != null; next = poll()) {
+        // Those whose rows somebody holds keep nobody out.
+        int room = LARGEST_GROUP
+                - (int) group.values().stream().filter(ending -> !ending.busy).count();
+        for (Ended next = poll(room); next != null; next = poll(--room)) {
             add(new Ending(next));
         }
     }
 
-    private @Nullable Ended poll() {
-        return group.size() < LARGEST_GROUP ? finished.poll() : null;
+    private @Nullable Ended poll(int room) {
+        return room > 0 ? finished.poll() : null;
     }
 
     private void add(Ending ending) {
@@ -249,10 +265,8 @@ public final class JobCompleter extends BackgroundService {
             } catch (SQLException | RuntimeException | Error e) {
                 ending.tried = true;
                 requireAnswer(e);
-                if (ending.failed() < mostTries(e)) {
+                if (ending.failed() < mostTries(e) || !isItsOwnFault(ending, e) || !refused(ending, e)) {
                     toRepeat = asSqlException(e);
-                } else {
-                    refused(ending, e);
                 }
             }
         }
@@ -270,42 +284,67 @@ public final class JobCompleter extends BackgroundService {
         };
     }
 
-    /** Returns how often one outcome is written before it is put away: as long as it takes where resources are lacking. */
+    /** Returns how often one outcome is written before it is put away. */
     private static int mostTries(Throwable e) {
-        String state = stateOf(e);
-        boolean mayBeTheSchema = state.startsWith("42") || state.startsWith("3F") || state.startsWith("28");
         return switch (DatabaseFailure.of(e)) {
             case CONFLICT -> 8;
             case CANCELLED -> 5;
             case OUTAGE -> Integer.MAX_VALUE;
-            case REFUSED, INTERNAL -> mayBeTheSchema ? SCHEMA_TRIES : 1;
+            case REFUSED, INTERNAL -> isAboutTheSchema(e) ? SCHEMA_TRIES : 1;
         };
+    }
+
+    /** A time limit, a lock or a missing right concerns all outcomes, unless others are written meanwhile. */
+    private boolean isItsOwnFault(Ending ending, Throwable e) {
+        boolean mayConcernAll = DatabaseFailure.of(e) == DatabaseFailure.CANCELLED || isAboutTheSchema(e);
+        return !mayConcernAll || othersAreWritten(ending);
+    }
+
+    private boolean othersAreWritten(Ending ending) {
+        return writtenAt - ending.refusedAt > 0;
+    }
+
+    private static boolean isAboutTheSchema(Throwable e) {
+        String state = stateOf(e);
+        return state.startsWith("42") || state.startsWith("3F") || state.startsWith("28");
     }
 
     private static String stateOf(Throwable e) {
         return e instanceof SQLException sql && sql.getSQLState() != null ? sql.getSQLState() : "";
     }
 
-    /** Throws the failure unless a server that works has answered with it: 53 and 58 may concern one row. */
+    /** Throws the failure unless a server that works has answered with it, which may concern one row, whatever it says. */
     private static void requireAnswer(Throwable e) throws SQLException {
-        String state = stateOf(e);
-        if (DatabaseFailure.of(e) == DatabaseFailure.OUTAGE && !state.startsWith("53") && !state.startsWith("58")) {
+        if (DatabaseFailure.of(e) == DatabaseFailure.OUTAGE && !isAnswer(e)) {
             throw asSqlException(e);
         }
+    }
+
+    private static boolean isAnswer(Throwable e) {
+        String state = stateOf(e);
+        return e instanceof PSQLException answer
+                && answer.getServerErrorMessage() != null
+                && !state.startsWith("57P")
+                && !state.equals("25006");
     }
 
     private static SQLException asSqlException(Throwable e) {
         return e instanceof SQLException sql ? sql : new SQLException(e);
     }
 
-    private void refused(Ending ending, Throwable e) throws SQLException {
+    /** Puts an outcome away; returns false if it has to wait, because nothing can be written. */
+    private boolean refused(Ending ending, Throwable e) throws SQLException {
         if (writeInAscii(ending, e) || putAway(ending, e)) {
-            return;
+            return true;
+        }
+        if (!othersAreWritten(ending)) {
+            return false;
         }
         // Nobody writes it any more; the audit finds the job held by nobody.
         forget(List.of(ending));
         localQueue.settled(List.of(ending.job()));
         audit.doubt();
+        return true;
     }
 
     /** The encoding of the database may lack characters of an error's text. */
@@ -321,16 +360,19 @@ public final class JobCompleter extends BackgroundService {
     }
 
     private boolean putAway(Ending ending, Throwable refusal) throws SQLException {
-        named(
-                ending.job(),
-                () -> log.error(
-                        "The outcome of {} cannot be written; the job counts as failed",
-                        ending.job(),
-                        ErrorText.loggable(refusal)));
         Ended ended = ending.ended;
         ending.ended = OutcomeEncoder.inexpressible(
                 ended.job(), "the outcome of this attempt could not be written: " + ErrorText.headline(refusal));
-        return wrote(ending, ended);
+        boolean wrote = wrote(ending, ended);
+        if (wrote) {
+            named(
+                    ending.job(),
+                    () -> log.error(
+                            "The outcome of {} cannot be written; the job counts as failed",
+                            ending.job(),
+                            ErrorText.loggable(refusal)));
+        }
+        return wrote;
     }
 
     /** Tries another text of the outcome; returns false, and restores the one before, if that is refused as well. */
@@ -352,7 +394,10 @@ public final class JobCompleter extends BackgroundService {
                 .sorted(Comparator.comparingLong(Job::id))
                 .toList();
         Completion completion = audit.during(() -> {
-            Continuation next = continuations.allowed(localQueue.plan(done));
+            // A job that cannot be claimed must not keep the one before from being completed.
+            boolean alone = endings.stream().anyMatch(ending -> ending.alone);
+            Lanes lanes = localQueue.plan(done);
+            Continuation next = continuations.allowed(alone ? lanes.withoutClaims() : lanes);
             Completion answer = store.complete(done, next, localQueue);
             continuations.accept(answer.claimed());
             return answer;
@@ -393,6 +438,9 @@ public final class JobCompleter extends BackgroundService {
         if (!decided.isEmpty()) {
             freeQueues(holding, jobs);
             settle(decided, lost);
+            if (jobs.stream().anyMatch(job -> job.queueName() != null)) {
+                jobsReleased.run();
+            }
         }
     }
 
@@ -422,11 +470,13 @@ public final class JobCompleter extends BackgroundService {
 
     /** Removes what is written from the group, tells about it, and frees the slots. */
     private void settle(List<Ending> endings, Map<Long, Written> outcomes) {
+        writtenAt = System.nanoTime();
         List<Ending> settled = new ArrayList<>();
         boolean anyLost = false;
         for (Ending ending : endings) {
             Written written = outcomes.get(ending.job().id());
-            if (written != Written.BUSY) {
+            ending.busy = written == Written.BUSY;
+            if (!ending.busy) {
                 settled.add(ending);
                 anyLost |= written == Written.LOST;
             }
@@ -455,8 +505,7 @@ public final class JobCompleter extends BackgroundService {
     private void report(Ending ending, @Nullable Written written) {
         Job job = ending.job();
         JobOutcome outcome = ending.ended.outcome();
-        boolean unwritten = written != null && NOT_WRITTEN.contains(written);
-        if (unwritten && !ending.tried) {
+        if (written != null && NOT_WRITTEN.contains(written) && !mayBeWritten(ending, written)) {
             named(job, () -> log.warn("{} is not held by this worker any more; its outcome is not recorded", job));
             publish(() -> new WorkerEvent.JobLost(workerId, job));
         } else if (written == Written.SUPERSEDED) {
@@ -481,6 +530,11 @@ public final class JobCompleter extends BackgroundService {
         }
     }
 
+    /** A statement that is repeated may find what it did before: a job that succeeded is gone then. */
+    private static boolean mayBeWritten(Ending ending, Written written) {
+        return ending.tried && (written == Written.GONE || !ending.isSuccess());
+    }
+
     private void reportFailure(
             Job job, JobOutcome.Failure failure, @Nullable Throwable error, @Nullable Written written) {
         // An answer that was lost told what this would have told again.
@@ -503,7 +557,7 @@ public final class JobCompleter extends BackgroundService {
         JobMdc.put(job, workerId);
         try {
             logging.run();
-        } catch (RuntimeException | Error e) {
+        } catch (Throwable e) {
             // An exception of the application that a logger cannot read.
             log.warn("What became of {} could not be logged", job);
         } finally {

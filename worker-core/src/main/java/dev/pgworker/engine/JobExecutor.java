@@ -21,6 +21,7 @@ import dev.pgworker.engine.LocalQueue.Runner;
 import dev.pgworker.job.Job;
 import dev.pgworker.job.JobScheduler;
 import dev.pgworker.lifecycle.Activity;
+import dev.pgworker.lifecycle.ErrorText;
 import dev.pgworker.store.JobStore;
 import dev.pgworker.store.JobStore.Claim;
 import dev.pgworker.task.JobTimeoutException;
@@ -236,6 +237,8 @@ public final class JobExecutor {
             // What goes wrong around the handler, memory for instance that cannot be had, is an outcome, too.
             outcome = JobOutcome.Failure.of(e);
         }
+        // Within the handler's time: it reads what the handler has thrown.
+        Ended ended = encoder.encode(job, outcome);
         boolean mine = attempt.end();
         if (deadline != null) {
             deadline.cancel(false);
@@ -243,7 +246,7 @@ public final class JobExecutor {
         // An interrupt meant for this handler must not reach the next one.
         Thread.interrupted();
         if (mine) {
-            end(attempt, outcome);
+            end(attempt, ended);
         } else {
             log.info("The handler of {} has ended {} s after it began", attempt, attempt.nanos() / 1_000_000_000);
         }
@@ -251,9 +254,8 @@ public final class JobExecutor {
     }
 
     /** Passes an outcome on. Until then the attempt counts as running; a claim that nobody has any more the audit finds. */
-    private void end(Attempt attempt, JobOutcome outcome) {
+    private void end(Attempt attempt, Ended ended) {
         try {
-            Ended ended = encoder.encode(attempt.claimed(), outcome);
             runner.report(attempt, ended.outcome());
             completer.submit(ended);
         } finally {
@@ -310,7 +312,7 @@ public final class JobExecutor {
             log.warn(
                     "{} ignores its interruption; the worker goes on without it while its handler still runs", attempt);
             try {
-                end(attempt, outcome);
+                end(attempt, encoder.encode(attempt.claimed(), outcome));
             } finally {
                 Runner replacement = localQueue.replace(attempt.runner(), attempt.nanos());
                 if (replacement != null) {

@@ -12,6 +12,7 @@ import org.slf4j.LoggerFactory;
 import dev.pgworker.event.WorkerEvent;
 import dev.pgworker.event.WorkerEvents;
 import dev.pgworker.job.Job;
+import dev.pgworker.lifecycle.ErrorText;
 import dev.pgworker.store.JobStore.When;
 import dev.pgworker.task.BatchResult;
 import dev.pgworker.task.JobControlException;

@@ -5,6 +5,7 @@ import java.time.Duration;
 import org.jspecify.annotations.Nullable;
 
 import dev.pgworker.job.Job;
+import dev.pgworker.lifecycle.ErrorText;
 import dev.pgworker.store.JobStore.Release;
 import dev.pgworker.store.JobStore.ReleaseAction;
 import dev.pgworker.store.JobStore.When;

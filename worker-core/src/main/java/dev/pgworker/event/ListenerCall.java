@@ -40,7 +40,7 @@ final class ListenerCall {
                         event.getClass().getSimpleName(),
                         unlogged.getAndSet(0),
                         error);
-            } catch (RuntimeException | Error e) {
+            } catch (Throwable e) {
                 // The exception is the listener's, too, and a logger may be unable to read it.
                 log.warn("Listener {} failed, and so does reading its exception", listener.getClass());
             }

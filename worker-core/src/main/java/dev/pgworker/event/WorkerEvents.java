@@ -65,7 +65,7 @@ public final class WorkerEvents {
             if (queue != null) {
                 queue.add(event);
             }
-        } catch (RuntimeException | Error e) {
+        } catch (Throwable e) {
             // Memory for instance that cannot be had: an event less is better than a job less.
             log.debug("An event could not be published", e);
         }

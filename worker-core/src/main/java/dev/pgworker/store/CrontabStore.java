@@ -86,13 +86,16 @@ public final class CrontabStore {
         }
     }
 
+    /** How long the server may take for one statement: a year of minutes is made up for in statements of thousands of jobs. */
+    private static final Duration ANSWER_LIMIT = Duration.ofSeconds(30);
+
     private static final String NOW = """
             select clock_timestamp()
             """;
 
     /** Returns the database's time. */
     public Instant now() throws SQLException {
-        return Connections.call(dataSource, NOW, (connection, statement) -> {
+        return Connections.call(dataSource, NOW, ANSWER_LIMIT, (connection, statement) -> {
             try (ResultSet row = statement.executeQuery()) {
                 row.next();
                 return row.getObject(1, OffsetDateTime.class).toInstant();
@@ -114,11 +117,12 @@ public final class CrontabStore {
 
     /** Registers the items that are unknown as known since the given time, and returns what was known before. */
     public Map<String, Known> register(Collection<String> identifiers, Instant since) throws SQLException {
-        Map<String, Known> known = Connections.call(dataSource, schema.in(KNOWN), (connection, statement) -> {
-            statement.setArray(1, connection.createArrayOf("text", identifiers.toArray()));
-            return known(statement);
-        });
-        Connections.call(dataSource, schema.in(REMEMBER), (connection, statement) -> {
+        Map<String, Known> known =
+                Connections.call(dataSource, schema.in(KNOWN), ANSWER_LIMIT, (connection, statement) -> {
+                    statement.setArray(1, connection.createArrayOf("text", identifiers.toArray()));
+                    return known(statement);
+                });
+        Connections.call(dataSource, schema.in(REMEMBER), ANSWER_LIMIT, (connection, statement) -> {
             statement.setTimestamp(1, Timestamp.from(since));
             statement.setArray(2, connection.createArrayOf("text", identifiers.toArray()));
             return statement.executeUpdate();
@@ -189,17 +193,20 @@ public final class CrontabStore {
     private Result executeTogether(List<Execution> executions, Duration lockLimit) throws SQLException {
         return StaleConnections.replacing(
                 dataSource,
-                connection -> Connections.inTransaction(connection, () -> {
-                    try (PreparedStatement limit = connection.prepareStatement(LIMIT_LOCKS)) {
-                        limit.setString(1, lockLimit.toMillis() + "ms");
-                        limit.execute();
-                    }
-                    Map<String, Known> known = lock(connection, executions);
-                    List<Execution> due = executions.stream()
-                            .filter(execution -> isAfterLast(execution, known.get(execution.identifier())))
-                            .toList();
-                    return due.isEmpty() ? new Result() : add(connection, due);
-                }));
+                connection -> Connections.answered(
+                        connection,
+                        ANSWER_LIMIT,
+                        () -> Connections.inTransaction(connection, () -> {
+                            try (PreparedStatement limit = connection.prepareStatement(LIMIT_LOCKS)) {
+                                limit.setString(1, lockLimit.toMillis() + "ms");
+                                limit.execute();
+                            }
+                            Map<String, Known> known = lock(connection, executions);
+                            List<Execution> due = executions.stream()
+                                    .filter(execution -> isAfterLast(execution, known.get(execution.identifier())))
+                                    .toList();
+                            return due.isEmpty() ? new Result() : add(connection, due);
+                        })));
     }
 
     private static boolean isAfterLast(Execution execution, @Nullable Known known) {

@@ -192,7 +192,7 @@ public final class JdbcJobScheduler implements JobScheduler {
                 row.next();
                 // Only an untouched job may have another task and queue than the ones just given.
                 return mode == JobKeyMode.UNSAFE_DEDUPE
-                        ? withItsOwnNames(connection, row)
+                        ? withItsOwnNames(connection, row, identifier, spec.queueName())
                         : JobRows.addedJob(row, identifier, spec.queueName());
             }
         }
@@ -202,12 +202,16 @@ public final class JdbcJobScheduler implements JobScheduler {
             select task_identifier, queue_name from {schema}.jobs where id = ?
             """;
 
-    private Job withItsOwnNames(Connection connection, ResultSet job) throws SQLException {
+    /** The names given hold for a job that has ended since. */
+    private Job withItsOwnNames(
+            Connection connection, ResultSet job, String givenIdentifier, @Nullable String givenQueue)
+            throws SQLException {
         try (PreparedStatement statement = connection.prepareStatement(schema.in(NAMES))) {
             statement.setLong(1, job.getLong(1));
             try (ResultSet names = statement.executeQuery()) {
-                names.next();
-                return JobRows.addedJob(job, names.getString(1), names.getString(2));
+                return names.next()
+                        ? JobRows.addedJob(job, names.getString(1), names.getString(2))
+                        : JobRows.addedJob(job, givenIdentifier, givenQueue);
             }
         }
     }

@@ -25,6 +25,7 @@ import dev.pgworker.event.RecoveryOutcome;
 import dev.pgworker.job.DeadWorker;
 import dev.pgworker.job.Job;
 import dev.pgworker.job.SweepOptions;
+import dev.pgworker.lifecycle.ErrorText;
 import dev.pgworker.schema.WorkerSchema;
 import dev.pgworker.task.JobRecoveryHandler;
 import dev.pgworker.task.RecoveryDecision;
@@ -293,9 +294,25 @@ public final class SweepStore {
 
     private Map<Job, RecoveryDecision> decide(Found found, List<Held> held) {
         Map<Job, RecoveryDecision> decisions = new LinkedHashMap<>();
+        long end = System.nanoTime() + DECISIONS_LIMIT.toNanos();
+        int left = 0;
         for (Held one : held) {
-            decisions.put(
-                    one.job, one.superseded ? RecoveryDecision.useDefault() : decide(one.job, worker(found, one.job)));
+            RecoveryDecision decision;
+            if (one.superseded || handlers.isEmpty()) {
+                decision = RecoveryDecision.useDefault();
+            } else if (System.nanoTime() - end < 0) {
+                decision = decide(one.job, worker(found, one.job));
+            } else {
+                decision = RecoveryDecision.skip();
+                left++;
+            }
+            decisions.put(one.job, decision);
+        }
+        if (left > 0) {
+            log.warn(
+                    "Recovery handlers took {} s; {} jobs of dead workers are left for the next sweep",
+                    DECISIONS_LIMIT.toSeconds(),
+                    left);
         }
         return decisions;
     }
@@ -317,17 +334,21 @@ public final class SweepStore {
                 if (decision.kind() != RecoveryDecision.Kind.DEFAULT) {
                     return decision;
                 }
-            } catch (RuntimeException | Error e) {
+            } catch (Throwable e) {
+                // The application's: it may throw anything, and what it throws may not be readable.
                 log.warn(
                         "Recovery handler {} failed on {}, which is recovered as usual",
                         handler.getClass().getName(),
                         job,
-                        e);
+                        ErrorText.loggable(e));
                 return RecoveryDecision.useDefault();
             }
         }
         return RecoveryDecision.useDefault();
     }
+
+    /** How long handlers may take in one sweep, in whose transaction they are asked; then others may sweep. */
+    private static final Duration DECISIONS_LIMIT = Duration.ofMinutes(1);
 
     private static final String RECOVER = """
             select id, outcome from {schema}.pgworker_recover(worker_ids => ?, job_ids => ?, idle_queues => ?,

@@ -23,7 +23,7 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 class StaleConnectionsTest {
 
     private static final String WRITE =
-            "insert into {schema}._private_tasks (identifier) values (gen_random_uuid()::text)";
+            "insert into {schema}._private_tasks (identifier) values (md5(random()::text)::text)";
 
     @RegisterExtension
     final TestSchema db = new TestSchema();

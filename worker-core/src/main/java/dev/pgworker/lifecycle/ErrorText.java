@@ -1,4 +1,4 @@
-package dev.pgworker.engine;
+package dev.pgworker.lifecycle;
 
 import java.io.PrintWriter;
 import java.io.StringWriter;
@@ -9,17 +9,17 @@ import org.jspecify.annotations.Nullable;
  * Turns an exception into what {@code last_error} holds: class, message and stack trace, at most 10,000 characters. Exceptions
  * are user code, too: their methods may return null, throw, or overflow the stack.
  */
-final class ErrorText {
+public final class ErrorText {
 
-    static final int LIMIT = 10_000;
+    public static final int LIMIT = 10_000;
 
     /** A message may take this much, so that a huge one leaves room for the stack trace. */
-    static final int MESSAGE_LIMIT = 4_000;
+    public static final int MESSAGE_LIMIT = 4_000;
 
     private ErrorText() {}
 
     /** Returns the text of an exception, fit for PostgreSQL. */
-    static String of(Throwable error) {
+    public static String of(Throwable error) {
         String text;
         try {
             text = read(error);
@@ -53,7 +53,7 @@ final class ErrorText {
     }
 
     /** Returns class and message of an exception in one line. Never throws. */
-    static String headline(Throwable error) {
+    public static String headline(Throwable error) {
         try {
             String headline = error.toString().replace('\n', ' ');
             return headline.length() > MESSAGE_LIMIT ? headline.substring(0, MESSAGE_LIMIT) + " ..." : headline;
@@ -63,7 +63,7 @@ final class ErrorText {
     }
 
     /** Returns an exception that can be logged: the given one, unless a logger could not read it. Never throws. */
-    static Throwable loggable(Throwable error) {
+    public static Throwable loggable(Throwable error) {
         try {
             Throwable current = error;
             for (int depth = 0; current != null && depth < LIMIT; depth++) {
@@ -98,7 +98,7 @@ final class ErrorText {
     }
 
     /** Reduces a text to ASCII for a database whose encoding cannot hold more. */
-    static String ascii(String text) {
+    public static String ascii(String text) {
         return text.replaceAll("[^\\x09\\x0A\\x0D\\x20-\\x7E]", "?");
     }
 
