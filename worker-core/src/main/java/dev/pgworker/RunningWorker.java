@@ -223,8 +223,11 @@ final class RunningWorker {
         }
         String obstacle = fetchLoop.obstacle() == null ? completer.obstacle() : fetchLoop.obstacle();
         LocalQueue.Load load = localQueue.load();
-        return obstacle != null
-                ? obstacle
+        if (obstacle != null) {
+            return obstacle;
+        }
+        return load.waiting() + load.unwritten() == 0
+                ? "they cannot be claimed: another transaction holds their rows, or the database refuses to change them"
                 : load.waiting() + " claimed jobs wait for the handler executor, and the outcomes of "
                         + load.unwritten() + " are not written";
     }

@@ -24,9 +24,10 @@ import dev.pgworker.store.JobStore.Unreadable;
 /**
  * Claims jobs and hands them to the executor.
  *
- * <p>A job whose row cannot be read, because it does not fit into memory for instance, must not keep others from being
- * claimed. After a claim that fails so, jobs are claimed one by one for a while, so that it shows which one it is; that one
- * fails with the reason.
+ * <p>A job whose row cannot be read, because it does not fit into memory for instance, or cannot be claimed, because of a
+ * trigger of somebody's, must not keep others from being claimed. After a claim that fails so, jobs are claimed one by one for
+ * a while, so that it shows which one it is: one that cannot be read fails with the reason, one that cannot be claimed is
+ * passed over.
  *
  * <p>Owned by one thread, but for {@link #cancel}.
  */
@@ -36,6 +37,9 @@ public final class Fetcher {
 
     /** So many claims of one job each follow one that could not be read. */
     private static final int CAREFUL_CLAIMS = 64;
+
+    /** After so many conflicts or cancellations in a row one job may be to blame. */
+    private static final int MOST_OBSTRUCTIONS = 5;
 
     private static final int CANCELLATIONS = 10;
     private static final Duration BETWEEN_CANCELLATIONS = Duration.ofMillis(100);
@@ -56,6 +60,9 @@ public final class Fetcher {
     private volatile JobStore.Tasks tasks = JobStore.Tasks.NONE;
 
     private int carefulClaims;
+
+    /** How many claims in a row were in conflict or cancelled. */
+    private int obstructions;
 
     /** Why the payload of the next job is not to be read; null if it is. */
     private @Nullable Throwable unreadable;
@@ -134,33 +141,40 @@ public final class Fetcher {
      */
     public Fetched fetch(int room) throws SQLException {
         Collection<String> forbidden = flags.get();
-        int wanted = carefulClaims > 0 ? 1 : room;
+        boolean careful = carefulClaims > 0;
+        int wanted = careful ? 1 : room;
         Throwable notToBeRead = unreadable;
-        ClaimRequest request = new ClaimRequest(
-                wanted,
-                localQueue.freeBytes(),
-                forbidden,
-                localQueue::runOf,
-                breadth.isWide(),
-                floor.current(),
-                notToBeRead == null);
         publish(() -> new WorkerEvent.FetchStarted(workerId, wanted));
         Claimed answer;
         try {
             answer = audit.during(() -> {
-                Claimed claimed = store.claim(tasks, request);
+                Claimed claimed = careful
+                        ? store.claimCarefully(tasks, forbidden, notToBeRead == null)
+                        : store.claim(tasks, request(wanted, forbidden));
                 Claimed taken = notToBeRead == null ? claimed : allUnreadable(claimed, notToBeRead);
                 executor.submit(taken);
                 return taken;
             });
         } catch (SQLException | RuntimeException | Error e) {
-            becomeCareful(wanted, e);
+            becomeCareful(careful, e);
             publish(() -> new WorkerEvent.FetchFailed(workerId, asException(e)));
             throw e;
         }
         carefulClaims = Math.max(0, carefulClaims - 1);
         unreadable = null;
-        return noted(answer, wanted);
+        obstructions = 0;
+        return careful ? notedCareful(answer) : noted(answer, wanted);
+    }
+
+    private ClaimRequest request(int wanted, Collection<String> forbidden) {
+        return new ClaimRequest(
+                wanted, localQueue.freeBytes(), forbidden, localQueue::runOf, breadth.isWide(), floor.current());
+    }
+
+    private Fetched notedCareful(Claimed claimed) {
+        int count = claimed.size();
+        publish(() -> count == 0 ? new WorkerEvent.FetchEmpty(workerId) : new WorkerEvent.JobsFetched(workerId, count));
+        return new Fetched(count, count > 0);
     }
 
     private Fetched noted(Claimed claimed, int wanted) {
@@ -177,12 +191,13 @@ public final class Fetcher {
         return new Claimed(List.of(), jobs, claimed.cut());
     }
 
-    private void becomeCareful(int wanted, Throwable e) {
+    private void becomeCareful(boolean careful, Throwable e) {
         DatabaseFailure kind = DatabaseFailure.of(e);
-        if (kind != DatabaseFailure.REFUSED && kind != DatabaseFailure.INTERNAL) {
+        boolean obstructed = kind == DatabaseFailure.CONFLICT || kind == DatabaseFailure.CANCELLED;
+        if (kind == DatabaseFailure.OUTAGE || (obstructed && ++obstructions < MOST_OBSTRUCTIONS)) {
             return;
         }
-        if (wanted > 1) {
+        if (!careful) {
             carefulClaims = CAREFUL_CLAIMS;
             log.warn("A claim failed; for a while jobs are claimed one by one", ErrorText.loggable(e));
         } else if (kind == DatabaseFailure.INTERNAL) {

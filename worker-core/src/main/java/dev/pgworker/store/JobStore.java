@@ -164,8 +164,11 @@ public final class JobStore {
             + " from {schema}.pgworker_claim(worker_id => ?, task_ids => ?, wanted => ?, forbidden => ?, runs => ?,"
             + " floor_priority => ?, floor_run_at => ?, wide => ?, most_bytes => ?)";
 
+    private static final String CLAIM_CAREFULLY = "select " + JOB_COLUMNS
+            + " from {schema}.pgworker_claim_carefully(worker_id => ?, task_ids => ?, forbidden => ?)";
+
     /** For a job whose payload cannot be read. */
-    private static final String CLAIM_WITHOUT_PAYLOAD = CLAIM.replace(" payload,", " null as payload,");
+    private static final String CLAIM_WITHOUT_PAYLOAD = CLAIM_CAREFULLY.replace(" payload,", " null as payload,");
 
     /**
      * Where a claim begins to look for jobs without a queue that have this priority: earlier ones are passed over.
@@ -183,7 +186,6 @@ public final class JobStore {
      * @param runs how many jobs to take of a queue whose first job is of a task with this identifier
      * @param wide whether to look in many queues at once, because each has few jobs
      * @param floor where to begin; null to look at all jobs
-     * @param withPayload whether to read payloads; without them, each job has the payload {@code null}
      */
     public record ClaimRequest(
             int wanted,
@@ -191,12 +193,11 @@ public final class JobStore {
             Collection<String> forbidden,
             ToIntFunction<String> runs,
             boolean wide,
-            @Nullable Floor floor,
-            boolean withPayload) {
+            @Nullable Floor floor) {
 
         /** Asks for so many jobs of any size, one of a queue. */
         public static ClaimRequest of(int wanted) {
-            return new ClaimRequest(wanted, Long.MAX_VALUE, List.of(), task -> 1, false, null, true);
+            return new ClaimRequest(wanted, Long.MAX_VALUE, List.of(), task -> 1, false, null);
         }
     }
 
@@ -226,9 +227,24 @@ public final class JobStore {
         }
     }
 
+    /**
+     * Claims a due job, and passes over those that cannot be claimed, because of a trigger of somebody's for instance. Takes
+     * longer than a claim of many.
+     *
+     * @param withPayload whether to read the payload; without it the job has the payload {@code null}
+     */
+    public Claimed claimCarefully(Tasks tasks, Collection<String> forbidden, boolean withPayload) throws SQLException {
+        return call(withPayload ? CLAIM_CAREFULLY : CLAIM_WITHOUT_PAYLOAD, (connection, statement) -> {
+            statement.setString(1, workerId);
+            statement.setArray(2, connection.createArrayOf("int4", tasks.ids()));
+            statement.setArray(3, texts(connection, forbidden));
+            return claimed(statement, tasks);
+        });
+    }
+
     /** Claims due jobs. Ends with an exception, and claims nothing, when {@link #cancelClaim} is called meanwhile. */
     public Claimed claim(Tasks tasks, ClaimRequest request) throws SQLException {
-        return call(request.withPayload ? CLAIM : CLAIM_WITHOUT_PAYLOAD, (connection, statement) -> {
+        return call(CLAIM, (connection, statement) -> {
             Integer[] ids = tasks.ids();
             Floor floor = request.floor;
             statement.setString(1, workerId);
@@ -241,19 +257,23 @@ public final class JobStore {
                     7, floor == null ? null : floor.runAt.atOffset(ZoneOffset.UTC), Types.TIMESTAMP_WITH_TIMEZONE);
             statement.setBoolean(8, request.wide);
             statement.setLong(9, request.mostBytes);
-            claiming = statement;
-            try (ResultSet rows = statement.executeQuery()) {
-                Claimed claimed = new Claimed();
-                Rows reader = new Rows(tasks, 1);
-                boolean cut = false;
-                while (rows.next()) {
-                    cut |= !reader.read(rows, claimed);
-                }
-                return new Claimed(claimed.jobs, claimed.unreadable, cut);
-            } finally {
-                claiming = null;
-            }
+            return claimed(statement, tasks);
         });
+    }
+
+    private Claimed claimed(PreparedStatement statement, Tasks tasks) throws SQLException {
+        claiming = statement;
+        try (ResultSet rows = statement.executeQuery()) {
+            Claimed claimed = new Claimed();
+            Rows reader = new Rows(tasks, 1);
+            boolean cut = false;
+            while (rows.next()) {
+                cut |= !reader.read(rows, claimed);
+            }
+            return new Claimed(claimed.jobs, claimed.unreadable, cut);
+        } finally {
+            claiming = null;
+        }
     }
 
     /**

@@ -232,7 +232,7 @@ class CompletionTest {
     }
 
     private List<Job> claim(int wanted, int run) throws SQLException {
-        return store.claim(tasks, new ClaimRequest(wanted, Long.MAX_VALUE, List.of(), task -> run, false, null, true))
+        return store.claim(tasks, new ClaimRequest(wanted, Long.MAX_VALUE, List.of(), task -> run, false, null))
                 .jobs();
     }
 

@@ -1828,6 +1828,92 @@ comment on function "${schema}".pgworker_claim(text, int[], int, text[], int[], 
   'The claim is known by its jobs'' ids and locked_at, which is the same for all of them. '
   'Waits for no lock, so a short answer does not prove that there is no more: ask again after a notification.';
 
+-- A row that cannot be updated, because of a trigger or a constraint of somebody's or because it is damaged, would be the first of
+-- every claim. Here each job is tried in a subtransaction of its own. Of a queue whose first job fails so nothing is taken.
+create or replace function "${schema}".pgworker_claim_carefully(worker_id text, task_ids int[], forbidden text[] default null)
+returns table (
+  id bigint, queue_name text, task_id int, payload json, priority smallint, run_at timestamptz, attempts smallint,
+  max_attempts smallint, last_error text, created_at timestamptz, updated_at timestamptz, key text, revision int, flags jsonb,
+  address tid, locked_at timestamptz
+)
+language plpgsql volatile rows 1
+set plan_cache_mode = force_generic_plan set enable_seqscan = off set enable_bitmapscan = off set enable_sort = off
+set enable_hashjoin = off set enable_mergejoin = off set jit = off as $$
+#variable_conflict use_column
+declare
+  depth constant int := 100;
+  candidate record;
+  claimed_at timestamptz;
+  lane int;
+begin
+  if cardinality(forbidden) = 0 then forbidden := null; end if;
+  for candidate in
+    with recursive level(p) as (
+      (select j.priority from "${schema}"._private_jobs j
+        where j.is_available and j.job_queue_id is null
+        order by j.priority, j.run_at, j.id limit 1)
+      union all
+      select (
+        select j.priority from "${schema}"._private_jobs j
+        where j.is_available and j.job_queue_id is null and j.priority > l.p
+        order by j.priority, j.run_at, j.id limit 1)
+      from level l where l.p is not null),
+    plain as (
+      select f.*
+      from level l
+      cross join lateral (
+        select j.ctid as tid, null::int as queue_id, j.priority, j.run_at, j.id from "${schema}"._private_jobs j
+        where j.is_available and j.job_queue_id is null and j.priority = l.p and j.run_at <= now() and j.task_id = any(task_ids)
+          and (forbidden is null or j.flags is null or not j.flags ?| forbidden)
+        order by j.run_at, j.id limit depth) f
+      limit depth),
+    queued as (
+      select h.tid, h.queue_id, h.priority, h.run_at, h.id
+      from "${schema}".pgworker_heads(
+        array(
+          select q.id
+          from "${schema}".pgworker_lanes(task_ids, depth, forbidden, 3 * depth) l
+          join "${schema}"._private_job_queues q on q.id = any(l.queues) and q.locked_at is null),
+        null, task_ids, forbidden) h)
+    select c.tid, c.queue_id, c.id
+    from (select * from plain union all select * from queued) c
+    order by c.priority, c.run_at, c.id
+  loop
+    begin
+      claimed_at := clock_timestamp();
+      if candidate.queue_id is not null then
+        select q.id into lane from "${schema}"._private_job_queues q
+          where q.id = candidate.queue_id and q.locked_at is null
+          for update skip locked;
+        continue when not found;
+      end if;
+      update "${schema}"._private_jobs j set attempts = j.attempts + 1, locked_at = claimed_at, locked_by = worker_id
+        where j.ctid = (
+          select h.ctid from "${schema}"._private_jobs h
+          where h.ctid = candidate.tid and h.id = candidate.id and h.is_available
+          for update skip locked)
+        returning j.id, j.task_id, j.payload, j.priority, j.run_at, j.attempts, j.max_attempts, j.last_error, j.created_at,
+          j.updated_at, j.key, j.revision, j.flags, j.ctid
+        into id, task_id, payload, priority, run_at, attempts, max_attempts, last_error, created_at, updated_at, key, revision,
+          flags, address;
+      continue when not found;
+      if candidate.queue_id is not null then
+        update "${schema}"._private_job_queues q set locked_at = claimed_at, locked_by = worker_id
+          where q.id = candidate.queue_id
+          returning q.queue_name into queue_name;
+      end if;
+      locked_at := claimed_at;
+      return next;
+      return;
+    exception when others then
+      null; -- the next one
+    end;
+  end loop;
+end
+$$;
+comment on function "${schema}".pgworker_claim_carefully(text, int[], text[]) is
+  'Claims one job as pgworker_claim does, and passes over those that cannot be claimed, a hundred at most.';
+
 -- Half of the work of deleting jobs by their ids is to find and to lock them first, so that nobody who holds one is waited for.
 -- Hardly ever does anybody. A row that was moved, or whose place another one took, makes a difference to the ids.
 create or replace function "${schema}".pgworker_delete_at(
