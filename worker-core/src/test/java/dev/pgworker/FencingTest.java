@@ -11,6 +11,7 @@ import java.util.concurrent.atomic.AtomicReference;
 import com.zaxxer.hikari.HikariDataSource;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.springframework.jdbc.core.simple.JdbcClient;
 import org.springframework.jdbc.datasource.DriverManagerDataSource;
@@ -41,6 +42,7 @@ import dev.pgworker.testsupport.TestPostgres;
 import static org.assertj.core.api.Assertions.assertThat;
 
 /** A worker that cannot prove its life, or was declared dead, starts over. Each test has a database that it may close. */
+@Tag("any-postgres")
 class FencingTest {
 
     private static final Task<Integer> WORK = Task.of("work", Integer.class);

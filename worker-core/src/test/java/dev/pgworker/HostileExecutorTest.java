@@ -8,6 +8,7 @@ import java.util.concurrent.Executor;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicInteger;
 
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.extension.RegisterExtension;
 
@@ -19,6 +20,7 @@ import dev.pgworker.testing.TestSchema;
 import static org.assertj.core.api.Assertions.assertThat;
 
 /** Whatever the handler executor does, no slot is lost: afterwards as many handlers run at the same time as before. */
+@Tag("any-postgres")
 class HostileExecutorTest {
 
     private static final Task<Integer> WORK = Task.of("work", Integer.class);

@@ -509,6 +509,98 @@ class OneBadThingTest {
         assertThat(ran.indexOf(1)).isLessThan(ran.indexOf(2));
     }
 
+    /** The completion would claim the next job of the queue, and cannot. */
+    @Test
+    void aJobIsCompletedThoughTheNextOfItsQueueCannotBeClaimed() throws Exception {
+        CountDownLatch mayEnd = new CountDownLatch(1);
+        List<Integer> ran = new CopyOnWriteArrayList<>();
+        start((call, proceed) -> proceed.proceed(), 1, (n, context) -> {
+            mayEnd.await();
+            ran.add(n);
+        });
+        JobSpec queued = JobSpec.builder().queueName("q").build();
+        db.scheduler().addJob(WORK, 1, queued);
+        Job next = db.scheduler().addJob(WORK, 2, queued);
+        db.sql("""
+                create function {schema}.refuse() returns trigger language plpgsql as $$
+                begin
+                  if old.id = %d then raise exception 'not this one'; end if;
+                  return new;
+                end $$;
+                create trigger refuse before update on {schema}._private_jobs for each row execute function {schema}.refuse()
+                """.formatted(next.id())).update();
+
+        mayEnd.countDown();
+
+        assertThat(events.await(JobCompleted.class).job().payload()).isEqualTo("1");
+        assertThat(events.all(JobFailed.class)).isEmpty();
+        db.sql("drop trigger refuse on {schema}._private_jobs").update();
+        events.await(JobCompleted.class, 2);
+        assertThat(ran).containsExactly(1, 2);
+    }
+
+    /** A table that is locked for a while refuses the outcome again and again; that says nothing about the job. */
+    @Test
+    void aSuccessIsNotForgottenWhileALockKeepsItFromBeingWritten() throws Exception {
+        CountDownLatch started = new CountDownLatch(1);
+        CountDownLatch mayEnd = new CountDownLatch(1);
+        AtomicInteger runs = new AtomicInteger();
+        AtomicInteger tries = new AtomicInteger();
+        CountDownLatch often = new CountDownLatch(9);
+        start(
+                (call, proceed) -> {
+                    if (call.is("executeQuery", "pgworker_complete")) {
+                        try (Statement statement = call.connection().createStatement()) {
+                            statement.execute("set lock_timeout = '50ms'");
+                        }
+                        tries.incrementAndGet();
+                        often.countDown();
+                    }
+                    return proceed.proceed();
+                },
+                1,
+                (n, context) -> {
+                    runs.incrementAndGet();
+                    started.countDown();
+                    mayEnd.await();
+                });
+        db.scheduler().addJob(WORK, 1);
+        started.await();
+        try (Connection other = db.dataSource().getConnection();
+                Statement statement = other.createStatement()) {
+            other.setAutoCommit(false);
+            statement.execute(db.schema().in("lock table {schema}._private_jobs in share mode"));
+            mayEnd.countDown();
+            assertThat(often.await(30, TimeUnit.SECONDS)).isTrue();
+            other.rollback();
+        }
+
+        events.await(JobCompleted.class);
+        assertThat(runs).hasValue(1);
+        assertThat(events.all(JobFailed.class)).isEmpty();
+    }
+
+    /** The statement never reached the database; when it is repeated, the job is another worker's. */
+    @Test
+    void aSuccessThatIsNotWrittenAfterAllIsToldAsLost() {
+        AtomicBoolean lost = new AtomicBoolean();
+        start(
+                (call, proceed) -> {
+                    if (call.is("executeQuery", "pgworker_complete") && lost.compareAndSet(false, true)) {
+                        db.sql("update {schema}._private_jobs set locked_by = 'other'")
+                                .update();
+                        throw new SQLException("The connection broke on purpose", "08006");
+                    }
+                    return proceed.proceed();
+                },
+                1,
+                (n, context) -> {});
+        db.scheduler().addJob(WORK, 1);
+
+        events.await(JobLost.class);
+        assertThat(events.all(JobCompleted.class)).isEmpty();
+    }
+
     private boolean isLocked(Connection connection, long id) throws SQLException {
         try (Statement statement = connection.createStatement();
                 ResultSet row = statement.executeQuery(db.schema()

@@ -13,6 +13,7 @@ import java.util.concurrent.atomic.AtomicInteger;
 
 import org.awaitility.Awaitility;
 import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.extension.RegisterExtension;
@@ -34,6 +35,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 /** What a worker tells about itself when it is not well, and when its database is not. */
 @Timeout(60)
+@Tag("any-postgres")
 class WorkerFaultsTest {
 
     private static final Task<Integer> WORK = Task.of("work", Integer.class);

@@ -6,6 +6,7 @@ import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.atomic.AtomicInteger;
 
 import org.awaitility.Awaitility;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 
@@ -13,6 +14,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 /** The contract of every background thread. */
 @Timeout(60)
+@Tag("any-postgres")
 class BackgroundServiceTest {
 
     private static final Duration LIMIT = Duration.ofSeconds(10);

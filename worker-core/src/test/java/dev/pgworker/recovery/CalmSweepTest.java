@@ -4,6 +4,7 @@ import java.time.Duration;
 import java.util.List;
 
 import org.awaitility.Awaitility;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.extension.RegisterExtension;
 
@@ -20,6 +21,7 @@ import static org.assertj.core.api.Assertions.assertThat;
  * After an outage all heartbeats are old: who swept at once would take the jobs of workers that are about to send theirs. So a
  * worker sweeps only when its own heartbeats have been on time for a while.
  */
+@Tag("any-postgres")
 class CalmSweepTest {
 
     private static final Duration THRESHOLD = Duration.ofMinutes(5);

@@ -13,6 +13,7 @@ import javax.sql.DataSource;
 
 import com.zaxxer.hikari.HikariDataSource;
 import org.awaitility.Awaitility;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.extension.RegisterExtension;
 import org.springframework.jdbc.datasource.AbstractDataSource;
@@ -30,6 +31,7 @@ import dev.pgworker.testsupport.TestPostgres;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
+@Tag("any-postgres")
 class PrivateConnectionsTest {
 
     private static final Task<Void> HOLD = Task.of("hold", Void.class);

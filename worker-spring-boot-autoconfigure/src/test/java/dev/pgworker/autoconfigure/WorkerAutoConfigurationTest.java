@@ -336,7 +336,7 @@ class WorkerAutoConfigurationTest {
         application()
                 .withPropertyValues("spring.datasource.hikari.maximum-pool-size=1")
                 .run(this::runsAJob);
-        assertThat(output).contains("set spring.datasource.hikari.maximum-pool-size to at least 3");
+        assertThat(output).contains("set spring.datasource.hikari.maximum-pool-size to at least 4");
     }
 
     @Test
@@ -347,7 +347,7 @@ class WorkerAutoConfigurationTest {
                 .withPropertyValues("worker.concurrency=8")
                 .withBean("transactional", TaskRegistration.class, () -> transactional)
                 .run(context -> assertThat(context).hasNotFailed());
-        assertThat(output).contains("set spring.datasource.hikari.maximum-pool-size to at least 11");
+        assertThat(output).contains("set spring.datasource.hikari.maximum-pool-size to at least 12");
     }
 
     @Test
