@@ -246,7 +246,8 @@ class ClaimAheadTest {
     private List<Long> complete(long id, int ahead, boolean goesOn) {
         return db.sql("""
                         select id from {schema}.pgworker_complete('w', array[?::bigint],
-                          array(select locked_at from {schema}._private_jobs where id = ?), array(select id from {schema}._private_tasks), ?, null, array[?::int],
+                          array(select locked_at from {schema}._private_jobs where id = ?), null,
+                          array(select id from {schema}._private_tasks), ?, null, array[?::int],
                           case when ? then array[?::bigint] end)
                         where outcome = 'claimed'
                         """)

@@ -66,6 +66,44 @@ class HostileExecutorTest {
     }
 
     @Test
+    void oneThatThrowsAfterItHasBegunTheTask() throws Exception {
+        AtomicInteger running = new AtomicInteger();
+        AtomicInteger most = new AtomicInteger();
+        CountDownLatch done = new CountDownLatch(20);
+        CountDownLatch firstRuns = new CountDownLatch(1);
+        db.start(db.worker()
+                .handlerExecutor(task -> {
+                    new Thread(task).start();
+                    if (handedOver.getAndIncrement() == 0) {
+                        await(firstRuns);
+                        throw new IllegalStateException("on purpose");
+                    }
+                })
+                .settings(WorkerSettings.builder().concurrency(1).build())
+                .task(WORK, (n, context) -> {
+                    most.accumulateAndGet(running.incrementAndGet(), Math::max);
+                    firstRuns.countDown();
+                    Thread.sleep(20);
+                    running.decrementAndGet();
+                    done.countDown();
+                }));
+        for (int i = 0; i < 20; i++) {
+            db.scheduler().addJob(WORK, i);
+        }
+
+        assertThat(done.await(20, TimeUnit.SECONDS)).isTrue();
+        assertThat(most.get()).isEqualTo(1);
+    }
+
+    private static void await(CountDownLatch latch) {
+        try {
+            latch.await();
+        } catch (InterruptedException e) {
+            throw new IllegalStateException(e);
+        }
+    }
+
+    @Test
     void oneThatRunsTasksOnTheThreadOfTheCaller() throws Exception {
         allSlotsWork(task -> {
             handedOver.incrementAndGet();

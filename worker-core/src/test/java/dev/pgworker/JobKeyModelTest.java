@@ -272,7 +272,7 @@ class JobKeyModelTest {
         List<String> answer = db.sql("""
                         select outcome || ' ' || id
                         from {schema}.pgworker_complete(?, array[?::bigint],
-                          array(select coalesce(locked_at, now()) from {schema}._private_jobs where id = ?),
+                          array(select coalesce(locked_at, now()) from {schema}._private_jobs where id = ?), null,
                           array(select id from {schema}._private_tasks), ?)""")
                 .params(worker, row.id, row.id, wanted)
                 .query(String.class)

@@ -153,10 +153,10 @@ public final class JobExecutor {
         try {
             executor.execute(handOver);
         } catch (RejectedExecutionException e) {
-            localQueue.signOff(runner);
+            localQueue.signOffRefused(runner);
             tell("The handler executor refuses work", e);
         } catch (Throwable e) {
-            localQueue.signOff(runner);
+            localQueue.signOffRefused(runner);
             tell("The handler executor failed", e);
         } finally {
             handOver.isHandedOver = true;

@@ -473,6 +473,13 @@ public final class LocalQueue implements JobStore.Locks {
         }
     }
 
+    /** Signs a runner off that the executor did not take, unless it has begun it all the same. */
+    synchronized void signOffRefused(Runner runner) {
+        if (!runner.begun) {
+            signOff(runner);
+        }
+    }
+
     /** Signs a runner off that is stuck in a job; returns another one to start in its place, or null if none is needed. */
     @Nullable Runner replace(Runner stuck, long nanos) {
         Runner replacement = null;

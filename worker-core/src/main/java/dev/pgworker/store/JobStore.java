@@ -15,6 +15,7 @@ import java.util.Collection;
 import java.util.Collections;
 import java.util.HashMap;
 import java.util.HashSet;
+import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Locale;
 import java.util.Map;
@@ -76,6 +77,17 @@ public final class JobStore {
         /** Returns the claim by which a job is held that a claim or a completion returned. */
         public static Claim of(Job job) {
             return new Claim(job.id(), Objects.requireNonNull(job.lockedAt()));
+        }
+
+        /** Few jobs are claimed twice within the time in which their claims are looked up. */
+        @Override
+        public int hashCode() {
+            return Long.hashCode(jobId);
+        }
+
+        @Override
+        public boolean equals(@Nullable Object other) {
+            return other instanceof Claim claim && jobId == claim.jobId && lockedAt.equals(claim.lockedAt);
         }
     }
 
@@ -303,8 +315,8 @@ public final class JobStore {
     }
 
     private static final String COMPLETE = "select outcome, " + JOB_COLUMNS
-            + " from {schema}.pgworker_complete(worker_id => ?, job_ids => ?, claims => ?, task_ids => ?,"
-            + " wanted => ?, forbidden => ?, aheads => ?, going_on => ?, addresses => ?, renewals => ?, most_bytes => ?)";
+            + " from {schema}.pgworker_complete(worker_id => ?, job_ids => ?, claims => ?, claim_numbers => ?,"
+            + " task_ids => ?, wanted => ?, forbidden => ?, aheads => ?, going_on => ?, addresses => ?, renewals => ?, most_bytes => ?)";
 
     /**
      * What a completion does beside deleting the jobs: it claims the next jobs of their queues as the lanes say, and frees the
@@ -378,15 +390,15 @@ public final class JobStore {
         int wanted = lanes.wanted();
         statement.setString(1, workerId);
         statement.setArray(2, ids(connection, done.stream().map(Job::id)));
-        statement.setArray(3, times(connection, done, job -> locks.current(Claim.of(job))));
-        statement.setArray(4, connection.createArrayOf("int4", next.tasks.ids()));
-        statement.setInt(5, wanted);
-        statement.setArray(6, wanted == 0 ? null : texts(connection, next.forbidden));
-        statement.setArray(7, lanes.aheads.isEmpty() ? null : connection.createArrayOf("int4", lanes.aheads.toArray()));
-        statement.setArray(8, lanes.goingOn.isEmpty() ? null : ids(connection, lanes.goingOn.stream()));
-        statement.setArray(9, addresses(connection, done));
-        statement.setArray(10, times(connection, done, job -> locks.pending(Claim.of(job))));
-        statement.setLong(11, next.mostBytes);
+        setClaims(connection, statement, done, locks);
+        statement.setArray(5, connection.createArrayOf("int4", next.tasks.ids()));
+        statement.setInt(6, wanted);
+        statement.setArray(7, wanted == 0 ? null : texts(connection, next.forbidden));
+        statement.setArray(8, lanes.aheads.isEmpty() ? null : connection.createArrayOf("int4", lanes.aheads.toArray()));
+        statement.setArray(9, lanes.goingOn.isEmpty() ? null : ids(connection, lanes.goingOn.stream()));
+        statement.setArray(10, addresses(connection, done));
+        statement.setArray(11, times(connection, done, job -> locks.pending(Claim.of(job))));
+        statement.setLong(12, next.mostBytes);
         Completion completion = new Completion(new Claimed(), new HashMap<>());
         try (ResultSet rows = statement.executeQuery()) {
             Rows reader = new Rows(next.tasks, 2);
@@ -401,6 +413,18 @@ public final class JobStore {
             }
         }
         return completion;
+    }
+
+    /** A group consists of few claims, whose times take the server longer to read than their numbers. */
+    private static void setClaims(Connection connection, PreparedStatement statement, List<Job> jobs, Locks locks)
+            throws SQLException {
+        Map<Instant, Integer> numbers = new LinkedHashMap<>();
+        Integer[] ofJobs = new Integer[jobs.size()];
+        for (int i = 0; i < ofJobs.length; i++) {
+            ofJobs[i] = numbers.computeIfAbsent(locks.current(Claim.of(jobs.get(i))), time -> numbers.size() + 1);
+        }
+        statement.setArray(3, times(connection, List.copyOf(numbers.keySet()), time -> time));
+        statement.setArray(4, numbers.size() == 1 ? null : connection.createArrayOf("int4", ofJobs));
     }
 
     private static final String RELEASE = """

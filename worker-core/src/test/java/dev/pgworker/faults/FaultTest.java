@@ -48,7 +48,7 @@ class FaultTest {
 
     /** Seeds that found a fault, of each sort some. */
     private static final long[] FAILED_ONCE = {
-        1, 3, 5, 12, 16, 26, 28, 33, 35, 104, 107, 113, 116, 118, 125, 135, 139, 151
+        1, 3, 5, 12, 16, 26, 28, 33, 35, 104, 107, 113, 116, 118, 125, 135, 139, 151, 1014
     };
 
     @Test
@@ -58,7 +58,7 @@ class FaultTest {
 
     @Test
     void everyJobEndsWhenTheFaultsStopAndNothingIsMissing() throws Exception {
-        run(LongStream.rangeClosed(1_001, 1_020).toArray());
+        run(LongStream.rangeClosed(1_001, 1_020).filter(seed -> seed != 1_014).toArray());
     }
 
     @Test

@@ -5,6 +5,7 @@ import java.sql.ResultSet;
 import java.sql.SQLException;
 import java.sql.Statement;
 import java.time.Duration;
+import java.util.ArrayList;
 import java.util.Comparator;
 import java.util.List;
 import java.util.Map;
@@ -83,7 +84,7 @@ class CompletionTest {
     private @Nullable Integer claimAndDelete(String deletingWorker, int jobs) {
         return db.sql("""
                         select cardinality({schema}.pgworker_delete_at(?, array_agg(c.id order by c.id),
-                          array_agg(c.locked_at), array_agg(c.address)))
+                          array[min(c.locked_at)], null, array_agg(c.address)))
                         from {schema}.pgworker_claim('w', array(select id from {schema}._private_tasks), ?) c
                         """)
                 .params(deletingWorker, jobs)
@@ -117,6 +118,49 @@ class CompletionTest {
 
         assertThat(completion.unwritten()).containsExactly(Map.entry(taken, Written.LOST));
         assertThat(remaining()).containsExactly(taken);
+    }
+
+    @Test
+    void aJobOfAGroupThatIsHeldByTheClaimOfAnotherOneStays() throws SQLException {
+        List<Job> jobs = new ArrayList<>(claimed(2, null));
+        jobs.addAll(claimed(2, null));
+        long again = jobs.get(1).id();
+        db.sql(
+                        "update {schema}._private_jobs set locked_at = (select max(locked_at) from {schema}._private_jobs) where id = ?")
+                .params(again)
+                .update();
+        db.sql("vacuum full {schema}._private_jobs").update();
+        JobStore fresh = new JobStore(pool, db.schema(), "w");
+
+        assertThat(fresh.complete(
+                                jobs,
+                                new Continuation(tasks, Lanes.NONE, Long.MAX_VALUE, List.of()),
+                                JobStore.Locks.UNCHANGED)
+                        .unwritten())
+                .containsExactly(Map.entry(again, Written.LOST));
+        assertThat(remaining()).containsExactly(again);
+    }
+
+    @Test
+    void aClaimThatMovesToAnotherJobIsNoticedAtItsAddress() throws SQLException {
+        claimed(2, null);
+        claimed(2, null);
+        assertThat(deleteAt("array[1, 2, 2, 2]")).isNull();
+        assertThat(remaining()).hasSize(4);
+        assertThat(deleteAt("array[1, 1, 2, 2]")).isEqualTo(4);
+        assertThat(remaining()).isEmpty();
+    }
+
+    private @Nullable Integer deleteAt(String claimNumbers) {
+        return db.sql("""
+                        select cardinality({schema}.pgworker_delete_at('w', array_agg(j.id order by j.id),
+                          (select array_agg(c.locked_at order by c.locked_at)
+                            from (select distinct locked_at from {schema}._private_jobs) c), %s, array_agg(j.ctid)))
+                        from {schema}._private_jobs j
+                        """.formatted(claimNumbers))
+                .query((row, number) -> row.getObject(1, Integer.class))
+                .list()
+                .get(0);
     }
 
     @Test

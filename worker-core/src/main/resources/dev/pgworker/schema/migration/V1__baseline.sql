@@ -1917,34 +1917,36 @@ comment on function "${schema}".pgworker_claim_carefully(text, int[], text[]) is
 -- Half of the work of deleting jobs by their ids is to find and to lock them first, so that nobody who holds one is waited for.
 -- Hardly ever does anybody. A row that was moved, or whose place another one took, makes a difference to the ids.
 create or replace function "${schema}".pgworker_delete_at(
-  worker_id text, job_ids bigint[], claims timestamptz[], addresses tid[], out lanes int[]
+  worker_id text, job_ids bigint[], claims timestamptz[], claim_numbers int[], addresses tid[], out lanes int[]
 ) language plpgsql volatile set lock_timeout = '1ms' as $$
 declare
   gone bigint[];
   gone_claims timestamptz[];
 begin
   with done as (
-    delete from "${schema}"._private_jobs j where j.ctid = any(addresses) and j.locked_by = worker_id
+    delete from "${schema}"._private_jobs j
+    where j.ctid = any(addresses) and j.locked_by = worker_id and j.locked_at = any(claims)
     returning j.id, j.job_queue_id, j.locked_at)
-  select array_agg(d.id order by d.id), array_agg(d.locked_at order by d.id), array_agg(d.job_queue_id order by d.id)
-    into gone, gone_claims, lanes
-    from done d;
-  if gone is distinct from job_ids or gone_claims is distinct from claims then
+  select array_agg(d.id), array_agg(d.job_queue_id), array_agg(d.locked_at) into gone, lanes, gone_claims
+    from (select d.id, d.job_queue_id, d.locked_at from done d order by d.id) d;
+  if gone is distinct from job_ids
+      or cardinality(claims) > 1 and gone_claims is distinct from array(select claims[n.number] from unnest(claim_numbers) n(number)) then
     raise lock_not_available;
   end if;
 exception when lock_not_available then
   lanes := null;
 end
 $$;
-comment on function "${schema}".pgworker_delete_at(text, bigint[], timestamptz[], tid[]) is
-  'Deletes the jobs with these ids, in ascending order, if all of them lie at these addresses, are held by these claims of the worker '
-  'and by nobody else at the moment; returns the queue of each, null for one without. Otherwise it changes nothing and returns null.';
+comment on function "${schema}".pgworker_delete_at(text, bigint[], timestamptz[], int[], tid[]) is
+  'Deletes the jobs with these ids, in ascending order, if all of them lie at these addresses, are held by their claims of the worker '
+  'and by nobody else at the moment; returns the queue of each, null for one without. Otherwise it changes nothing and returns null. '
+  'Claims are given as to pgworker_complete.';
 
 -- A queue that goes on keeps its row as it is, but for a lock that grows old: peers release those of four hours.
 -- Waits only for queue rows, which others lock for the moment of one statement and without waiting while they do.
 -- The next jobs of a queue are taken without a gap: one that somebody holds for the moment ends the run before it.
 create or replace function "${schema}".pgworker_complete(
-  worker_id text, job_ids bigint[], claims timestamptz[], task_ids int[], wanted int, forbidden text[] default null,
+  worker_id text, job_ids bigint[], claims timestamptz[], claim_numbers int[], task_ids int[], wanted int, forbidden text[] default null,
   aheads int[] default null, going_on bigint[] default null, addresses tid[] default null, renewals timestamptz[] default null,
   most_bytes bigint default null
 ) returns table (
@@ -1978,7 +1980,7 @@ begin
     delete from "${schema}"._private_jobs j
       where j.ctid = (
         select h.ctid from "${schema}"._private_jobs h
-        where h.id = job_ids[1] and h.locked_by = worker_id and (h.locked_at = claims[1] or h.locked_at = renewals[1])
+        where h.id = job_ids[1] and h.locked_by = worker_id and (h.locked_at = claims[coalesce(claim_numbers[1], 1)] or h.locked_at = renewals[1])
         for update skip locked)
       returning j.job_queue_id into lane;
     if found then gone := job_ids; end if;
@@ -1995,7 +1997,7 @@ begin
     end if;
   else
     if addresses is not null then
-      gone_lanes := "${schema}".pgworker_delete_at(worker_id, job_ids, claims, addresses);
+      gone_lanes := "${schema}".pgworker_delete_at(worker_id, job_ids, claims, claim_numbers, addresses);
     end if;
     if gone_lanes is not null then
       gone := job_ids;
@@ -2011,9 +2013,9 @@ begin
     else
       with held as materialized (
         select h.ctid as tid, h.id, h.job_queue_id, coalesce(g.ahead, 1) as ahead
-        from unnest(job_ids, aheads, claims, renewals) g(id, ahead, claim, renewal)
+        from unnest(job_ids, aheads, claim_numbers, renewals) g(id, ahead, claim_number, renewal)
         join "${schema}"._private_jobs h on h.id = g.id and h.locked_by = worker_id
-          and (h.locked_at = g.claim or h.locked_at = g.renewal)
+          and (h.locked_at = claims[coalesce(g.claim_number, 1)] or h.locked_at = g.renewal)
         for update of h skip locked),
       done as (
         delete from "${schema}"._private_jobs j where j.ctid = any(array(select h.tid from held h)) returning j.id),
@@ -2122,20 +2124,23 @@ begin
       select
         case
           when h.id is null then 'gone'
-          when h.locked_by = worker_id and (h.locked_at = given.claim or h.locked_at = given.renewal) then 'busy'
+          when h.locked_by = worker_id
+            and (h.locked_at = claims[coalesce(given.claim_number, 1)] or h.locked_at = given.renewal) then 'busy'
           else 'lost'
         end,
         given.id, null::text, null::int, null::json, null::smallint, null::timestamptz, null::smallint, null::smallint, null::text,
         null::timestamptz, null::timestamptz, null::text, null::int, null::jsonb, null::tid, null::timestamptz
-      from unnest(job_ids, claims, renewals) given(id, claim, renewal)
+      from unnest(job_ids, claim_numbers, renewals) given(id, claim_number, renewal)
       left join "${schema}"._private_jobs h on h.id = given.id
       where gone is null or given.id <> all(gone);
   end if;
 end
 $$;
 comment on function "${schema}".pgworker_complete(
-    text, bigint[], timestamptz[], int[], int, text[], int[], bigint[], tid[], timestamptz[], bigint) is
-  'Deletes the given jobs as far as the worker still holds them by the claims given, each a locked_at, or by their renewals. For a queue whose job has ended it claims the next due jobs (outcome '
+    text, bigint[], timestamptz[], int[], int[], int, text[], int[], bigint[], tid[], timestamptz[], bigint) is
+  'Deletes the given jobs as far as the worker still holds them by their claims, or by their renewals. Claims are the times of '
+  'locked_at, each once, and claim_numbers says for each job which of them is its own: the first unless given. '
+  'For a queue whose job has ended it claims the next due jobs (outcome '
   '"claimed"): as many as aheads says at the place of that job, one unless given, and at most wanted in all. It frees queues that do '
   'not go on, waking workers for what is due there; those of the jobs in going_on do, because the worker has more of their jobs. The '
   'addresses of the claims make it faster, if the ids ascend. A job it could not delete is returned as "busy" (somebody '
