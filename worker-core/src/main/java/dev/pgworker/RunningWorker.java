@@ -460,13 +460,14 @@ final class RunningWorker {
         }
     }
 
-    /** Claims jobs, once more where another transaction was in the way. */
+    /** Claims jobs, once more where another transaction was in the way, or a single job that the next claim passes over. */
     private Fetcher.Fetched fetchUndisturbed(int room) throws SQLException {
         for (int attempt = 1; ; attempt++) {
             try {
                 return fetcher.fetch(room);
             } catch (SQLException e) {
-                if (DatabaseFailure.of(e) != DatabaseFailure.CONFLICT || attempt == MOST_CONFLICTS) {
+                boolean outage = DatabaseFailure.of(e) == DatabaseFailure.OUTAGE && !DatabaseFailure.isAnswer(e);
+                if (outage || attempt == MOST_CONFLICTS) {
                     throw e;
                 }
             }

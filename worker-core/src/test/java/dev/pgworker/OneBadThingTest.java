@@ -191,6 +191,28 @@ class OneBadThingTest {
         assertThat(Objects.requireNonNull(worker.status()).reconciled()).isEqualTo(1);
     }
 
+    /** Whatever the SQLSTATE says, it is one row that the server refuses to change. */
+    @ParameterizedTest
+    @ValueSource(strings = {"P0001", "53100"})
+    void whatIsHeldWithoutTheWorkersKnowledgeIsGivenBackThoughOneJobCannotBe(String errorCode) {
+        Worker worker = start((call, proceed) -> proceed.proceed(), 2, (n, context) -> {});
+        db.sql("""
+                insert into {schema}._private_jobs (task_id, payload, attempts, locked_at, locked_by)
+                select t.id, to_json(p), 1, now() - interval '1 minute', ? from {schema}._private_tasks t, generate_series(1, 3) p
+                where t.identifier = 'work'
+                """).param(worker.id()).update();
+        db.sql("""
+                create function {schema}.refuse() returns trigger language plpgsql as $$
+                begin
+                  if old.payload::text = '1' then raise exception 'not this one' using errcode = '%s'; end if;
+                  return new;
+                end $$;
+                create trigger refuse before update on {schema}._private_jobs for each row execute function {schema}.refuse()
+                """.formatted(errorCode)).update();
+
+        events.await(JobCompleted.class, 2);
+    }
+
     @Test
     void aJobThatSomebodyHasTakenAwayWhileItWaitedIsNotStarted() throws Exception {
         CountDownLatch mayEnd = new CountDownLatch(1);
@@ -482,7 +504,7 @@ class OneBadThingTest {
 
     /** A trigger or a constraint of somebody's stands in the way of claiming the first job of all, and of a queue. */
     @ParameterizedTest
-    @ValueSource(strings = {"P0001", "23514", "40001"})
+    @ValueSource(strings = {"P0001", "23514", "40001", "53100", "08006", "57014", "P0004"})
     void jobsThatCannotBeClaimedArePassedOver(String errorCode) {
         JobSpec queued = JobSpec.builder().queueName("q").build();
         Job plain = db.scheduler().addJob(WORK, 0);
@@ -507,6 +529,67 @@ class OneBadThingTest {
         db.sql("drop trigger refuse on {schema}._private_jobs").update();
         events.await(JobCompleted.class, 8);
         assertThat(ran.indexOf(1)).isLessThan(ran.indexOf(2));
+    }
+
+    /** What it refuses is the commit. */
+    @Test
+    void aJobWhoseClaimADeferredConstraintRefusesIsPassedOver() {
+        Job job = db.scheduler().addJob(WORK, 0);
+        db.sql("""
+                create function {schema}.refuse() returns trigger language plpgsql as $$
+                begin
+                  if old.id = %d then raise exception 'not this one'; end if;
+                  return null;
+                end $$;
+                create constraint trigger refuse after update on {schema}._private_jobs deferrable initially deferred
+                  for each row execute function {schema}.refuse()
+                """.formatted(job.id())).update();
+        for (int i = 1; i < 6; i++) {
+            db.scheduler().addJob(WORK, i);
+        }
+        start((call, proceed) -> proceed.proceed(), 3, (n, context) -> {});
+
+        events.await(JobCompleted.class, 5);
+    }
+
+    @Test
+    void aSinglePassPassesOverAJobThatCannotBeClaimed() throws Exception {
+        Job job = db.scheduler().addJob(WORK, 0);
+        db.sql("""
+                create function {schema}.refuse() returns trigger language plpgsql as $$
+                begin
+                  if old.id = %d then raise exception 'not this one'; end if;
+                  return new;
+                end $$;
+                create trigger refuse before update on {schema}._private_jobs for each row execute function {schema}.refuse()
+                """.formatted(job.id())).update();
+        for (int i = 1; i < 6; i++) {
+            db.scheduler().addJob(WORK, i);
+        }
+        Worker worker = db.worker().task(WORK, (n, context) -> {}).build();
+
+        assertThat(worker.runOnce()).isEqualTo(5);
+    }
+
+    /** Whoever adds the first job of a task creates the task, in a transaction that may take long. */
+    @Test
+    void aTaskThatAnOpenTransactionIsCreatingKeepsNoOtherFromBeingServed() throws Exception {
+        try (Connection other = db.dataSource().getConnection();
+                Statement statement = other.createStatement()) {
+            other.setAutoCommit(false);
+            statement.execute(db.schema().in("select {schema}.add_job('work', '1')"));
+            db.start(db.worker()
+                    .settings(WorkerSettings.builder()
+                            .pollInterval(Duration.ofMillis(200))
+                            .build())
+                    .listener(events)
+                    .task(WORK, (n, context) -> {})
+                    .task(OTHER, (n, context) -> {}));
+            db.scheduler().addJob(OTHER, 2);
+            events.await(JobCompleted.class);
+            other.commit();
+        }
+        events.await(JobCompleted.class, 2);
     }
 
     /** The completion would claim the next job of the queue, and cannot. */

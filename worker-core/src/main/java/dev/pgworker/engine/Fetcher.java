@@ -38,7 +38,7 @@ public final class Fetcher {
     /** So many claims of one job each follow one that could not be read. */
     private static final int CAREFUL_CLAIMS = 64;
 
-    /** After so many conflicts or cancellations in a row one job may be to blame. */
+    /** After so many conflicts, cancellations or answers that the server lacks something in a row one job may be to blame. */
     private static final int MOST_OBSTRUCTIONS = 5;
 
     private static final int CANCELLATIONS = 10;
@@ -61,7 +61,7 @@ public final class Fetcher {
 
     private int carefulClaims;
 
-    /** How many claims in a row were in conflict or cancelled. */
+    /** How many claims in a row have failed so. */
     private int obstructions;
 
     /** Why the payload of the next job is not to be read; null if it is. */
@@ -193,8 +193,11 @@ public final class Fetcher {
 
     private void becomeCareful(boolean careful, Throwable e) {
         DatabaseFailure kind = DatabaseFailure.of(e);
-        boolean obstructed = kind == DatabaseFailure.CONFLICT || kind == DatabaseFailure.CANCELLED;
-        if (kind == DatabaseFailure.OUTAGE || (obstructed && ++obstructions < MOST_OBSTRUCTIONS)) {
+        if (kind == DatabaseFailure.OUTAGE && !DatabaseFailure.isAnswer(e)) {
+            return;
+        }
+        boolean obstructed = kind != DatabaseFailure.REFUSED && kind != DatabaseFailure.INTERNAL;
+        if (obstructed && ++obstructions < MOST_OBSTRUCTIONS) {
             return;
         }
         if (!careful) {

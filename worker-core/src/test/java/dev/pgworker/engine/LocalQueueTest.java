@@ -282,6 +282,22 @@ class LocalQueueTest {
         assertThat(queue.add(List.of(job(4, null, 0)))).isNull();
     }
 
+    /** An executor that is always late by more than it is given would otherwise never run a job. */
+    @Test
+    void aRunnerThatWasTakenForLostBeginsInPlaceOfAnotherOne() {
+        LocalQueue single = new LocalQueue(1, 100, LONG, 10);
+        Job job = job(1, null, 0);
+        Runner late = Objects.requireNonNull(single.add(List.of(job))).get(0);
+        single.signOffUnbegun(Duration.ofNanos(-1));
+        Runner replacement = single.missingRunners().get(0);
+
+        assertThat(single.begin(late)).isTrue();
+        assertThat(single.next(late, 0)).isEqualTo(job);
+        assertThat(single.begin(replacement)).isFalse();
+        assertThat(single.next(late, 0)).isNull();
+        assertThat(single.begin(late)).isFalse();
+    }
+
     private void run(int jobs, long nanos, @Nullable String queueName) {
         for (int i = 0; i < jobs; i++) {
             Job job = job(ids++, queueName, 0);

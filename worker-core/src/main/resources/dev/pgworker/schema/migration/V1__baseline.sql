@@ -1430,20 +1430,29 @@ comment on function "${schema}".delete_stale_workers(text[]) is 'Forgets workers
 create or replace function "${schema}".pgworker_task_ids(identifiers text[]) returns table (identifier text, id int)
 language plpgsql volatile
 set plan_cache_mode = force_generic_plan set enable_seqscan = off set enable_bitmapscan = off set enable_sort = off
-set enable_hashjoin = off set enable_mergejoin = off set jit = off as $$
+set enable_hashjoin = off set enable_mergejoin = off set jit = off set lock_timeout = '100ms' as $$
 #variable_conflict use_column
+declare
+  missing text;
 begin
-  perform "${schema}".pgworker_task_id(missing.name)
-    from (
-      select distinct n.name collate "C" as name from unnest(identifiers) n(name)
-      where not exists (select from "${schema}"._private_tasks t where t.identifier = n.name)
-      order by 1) missing;
+  for missing in
+    select distinct n.name collate "C" as name from unnest(identifiers) n(name)
+    where not exists (select from "${schema}"._private_tasks t where t.identifier = n.name)
+    order by 1
+  loop
+    begin
+      perform "${schema}".pgworker_task_id(missing);
+    exception when lock_not_available then
+      null; -- somebody creates it in an open transaction, with the first job
+    end;
+  end loop;
   return query
     select t.identifier, t.id from "${schema}"._private_tasks t where t.identifier = any(identifiers);
 end
 $$;
 comment on function "${schema}".pgworker_task_ids(text[]) is
-  'Ids of the given task identifiers; missing ones are created, in name order, and nothing is written when all exist.';
+  'Ids of the given task identifiers; missing ones are created, in name order, and nothing is written when all exist. One that an open '
+  'transaction is creating is left out: no other transaction can have a job of it.';
 
 create or replace function "${schema}".pgworker_busy_queues(after int, amount int) returns int[]
 language plpgsql stable as $$
@@ -1829,7 +1838,9 @@ comment on function "${schema}".pgworker_claim(text, int[], int, text[], int[], 
   'Waits for no lock, so a short answer does not prove that there is no more: ask again after a notification.';
 
 -- A row that cannot be updated, because of a trigger or a constraint of somebody's or because it is damaged, would be the first of
--- every claim. Here each job is tried in a subtransaction of its own. Of a queue whose first job fails so nothing is taken.
+-- every claim. Here each job is tried in a subtransaction of its own, deferred constraints included. Of a queue whose first job fails so
+-- nothing is taken. A cancellation may be the doing of a job, too, but not for ever. That the server lacks something is told unless
+-- another job can be claimed.
 create or replace function "${schema}".pgworker_claim_carefully(worker_id text, task_ids int[], forbidden text[] default null)
 returns table (
   id bigint, queue_name text, task_id int, payload json, priority smallint, run_at timestamptz, attempts smallint,
@@ -1845,6 +1856,9 @@ declare
   candidate record;
   claimed_at timestamptz;
   lane int;
+  cancellations int := 0;
+  failure text;
+  failure_state text;
 begin
   if cardinality(forbidden) = 0 then forbidden := null; end if;
   for candidate in
@@ -1902,13 +1916,23 @@ begin
           where q.id = candidate.queue_id
           returning q.queue_name into queue_name;
       end if;
+      set constraints all immediate;
       locked_at := claimed_at;
       return next;
       return;
-    exception when others then
-      null; -- the next one
+    exception when others or assert_failure or query_canceled then
+      if sqlstate = '57014' then
+        cancellations := cancellations + 1;
+        if cancellations > 10 then raise; end if;
+      elsif sqlstate ~ '^(08|53|57P|58)' then
+        failure := sqlerrm;
+        failure_state := sqlstate;
+      end if;
     end;
   end loop;
+  if failure is not null then
+    raise exception '%', failure using errcode = failure_state;
+  end if;
 end
 $$;
 comment on function "${schema}".pgworker_claim_carefully(text, int[], text[]) is
@@ -1963,6 +1987,7 @@ declare
   gone_lanes int[];
   lanes int[];
   amounts int[];
+  held_jobs bigint;
   held_lanes int[];
   kept int[];
   lane int;
@@ -1983,7 +2008,21 @@ begin
         where h.id = job_ids[1] and h.locked_by = worker_id and (h.locked_at = claims[coalesce(claim_numbers[1], 1)] or h.locked_at = renewals[1])
         for update skip locked)
       returning j.job_queue_id into lane;
-    if found then gone := job_ids; end if;
+    if not found then
+      -- Nobody holds it, or not any more, or a trigger keeps it.
+      perform from "${schema}"._private_jobs h
+        where h.id = job_ids[1] and h.locked_by = worker_id and (h.locked_at = claims[coalesce(claim_numbers[1], 1)] or h.locked_at = renewals[1])
+        for update skip locked;
+      if found then
+        delete from "${schema}"._private_jobs j where j.id = job_ids[1] returning j.job_queue_id into lane;
+        if not found then
+          raise exception 'A trigger keeps job % from being deleted', job_ids[1] using errcode = '27000';
+        end if;
+        gone := job_ids;
+      end if;
+    else
+      gone := job_ids;
+    end if;
     if job_ids[1] = any(going_on) then kept := array[lane]; end if;
     if lane is not null and (kept is null or wanted > 0 and aheads[1] is distinct from 0) then
       select q.queue_name, q.locked_at < now() - interval '10 minutes' into queue_name, aging
@@ -2025,10 +2064,13 @@ begin
         where h.job_queue_id is not null
         group by h.job_queue_id)
       select array(select d.id from done d), array_agg(l.id order by l.id), array_agg(l.amount order by l.id),
-          array_agg(l.id) filter (where l.keep)
-        into gone, lanes, amounts, kept
+          array_agg(l.id) filter (where l.keep), (select count(*) from held)
+        into gone, lanes, amounts, kept, held_jobs
         from lane l
         where not l.keep or wanted > 0 and l.amount > 0;
+      if cardinality(gone) < held_jobs then
+        raise exception 'A trigger keeps jobs from being deleted' using errcode = '27000';
+      end if;
     end if;
     if lanes is not null then
       -- A queue of which a job could not be deleted waits for that job.
@@ -2162,6 +2204,7 @@ declare
   lanes int[];
   kept int[];
   ready bigint;
+  held_jobs bigint;
 begin
   if exists (select from unnest(actions) a where a is null or a not in ('retry', 'fail', 'back')) then
     raise exception 'Unknown action in %: expected retry, fail or back', actions using errcode = '22023';
@@ -2215,9 +2258,13 @@ begin
         else 'retried'
       end as outcome)
   select array_agg(p.id), array_agg(p.outcome), array_agg(distinct p.job_queue_id) filter (where p.job_queue_id is not null),
-      array_agg(p.job_queue_id) filter (where p.id = any(going_on)), count(*) filter (where p.due and p.job_queue_id is null)
-    into written, outcomes, lanes, kept, ready
+      array_agg(p.job_queue_id) filter (where p.id = any(going_on)), count(*) filter (where p.due and p.job_queue_id is null),
+      (select count(*) from mine)
+    into written, outcomes, lanes, kept, ready, held_jobs
     from put p;
+  if coalesce(cardinality(written), 0) < held_jobs then
+    raise exception 'A trigger keeps jobs from being changed' using errcode = '27000';
+  end if;
   if cardinality(written) < cardinality(job_ids) then
     kept := kept || array(
       select h.job_queue_id from "${schema}"._private_jobs h
