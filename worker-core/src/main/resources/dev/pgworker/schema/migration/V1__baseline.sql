@@ -234,8 +234,8 @@ $access$;
 create or replace function "${schema}".pgworker_wake(job_count bigint) returns void
 language plpgsql volatile as $$
 begin
-  if job_count > 0 then
-    perform pg_notify('jobs:insert', '{"r":' || random() || ',"count":' || job_count || '}');
+  if job_count operator(pg_catalog.>) 0 then
+    perform pg_catalog.pg_notify('jobs:insert', pg_catalog.concat('{"r":', pg_catalog.random(), ',"count":', job_count, '}'));
   end if;
 end
 $$;
@@ -244,7 +244,8 @@ comment on function "${schema}".pgworker_wake(bigint) is
 
 -- Looks before it inserts: the usual call writes nothing and burns no id.
 create or replace function "${schema}".pgworker_task_id(name text) returns int
-language plpgsql volatile as $$
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp as $$
 declare
   found_id int;
 begin
@@ -261,7 +262,8 @@ $$;
 comment on function "${schema}".pgworker_task_id(text) is 'Id of a task identifier, which is created if missing.';
 
 create or replace function "${schema}".pgworker_queue_id(name text) returns int
-language plpgsql volatile as $$
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp as $$
 declare
   found_id int;
 begin
@@ -277,23 +279,11 @@ end
 $$;
 comment on function "${schema}".pgworker_queue_id(text) is 'Id of a queue name, which is created if missing.';
 
--- Ids of a batch are drawn beforehand because its rows are written in key order but must keep the order of the input.
--- SECURITY DEFINER, since a caller who may insert jobs need not hold a privilege on the sequence behind the column; every name in
--- it is qualified, so the caller's search_path has no say.
-create or replace function "${schema}".pgworker_draw_ids(amount int) returns bigint[]
-language plpgsql volatile security definer as $$
-declare
-  sequence constant regclass := pg_catalog.pg_get_serial_sequence('"${schema}"._private_jobs', 'id');
-begin
-  return (select pg_catalog.array_agg(pg_catalog.nextval(sequence)) from pg_catalog.generate_series(1, amount));
-end
-$$;
-comment on function "${schema}".pgworker_draw_ids(int) is 'Draws ids for jobs, in ascending order.';
-
 -- The clean-up deletes a name only when no transaction is open that may have looked it up, but a snapshot taken before that
 -- still shows the deleted row. Locking the row makes such a transaction fail with 40001 instead of adding a job to nowhere.
 create or replace function "${schema}".pgworker_hold_names(identifiers text[], queue_names text[]) returns void
-language plpgsql volatile as $$
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp as $$
 begin
   perform from "${schema}"._private_tasks t where t.identifier = any(identifiers) order by t.id for key share;
   perform from "${schema}"._private_job_queues q where q.queue_name = any(queue_names) order by q.id for key share;
@@ -304,7 +294,8 @@ comment on function "${schema}".pgworker_hold_names(text[], text[]) is
 
 -- Only missing names are written, by everybody in name order (binary collation), so that two batches cannot wait in a circle.
 create or replace function "${schema}".pgworker_know_names(identifiers text[], queue_names text[]) returns void
-language plpgsql volatile as $$
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp as $$
 begin
   perform "${schema}".pgworker_task_id(missing.name)
     from (
@@ -327,7 +318,7 @@ comment on function "${schema}".pgworker_know_names(text[], text[]) is
 create or replace function "${schema}".pgworker_flags(names text[]) returns jsonb
 language plpgsql immutable as $$
 begin
-  return (select jsonb_object_agg(name, true) from unnest(names) name);
+  return (select pg_catalog.jsonb_object_agg(name, true) from pg_catalog.unnest(names) name);
 end
 $$;
 comment on function "${schema}".pgworker_flags(text[]) is 'Stored form of a list of flags; null when there are none.';
@@ -335,8 +326,9 @@ comment on function "${schema}".pgworker_flags(text[]) is 'Stored form of a list
 create or replace function "${schema}".pgworker_merge(old_payload json, new_payload json) returns json
 language sql immutable as $$
   select case
-    when json_typeof(old_payload) = 'array' and json_typeof(new_payload) = 'array'
-      then (old_payload::jsonb || new_payload::jsonb)::json
+    when pg_catalog.json_typeof(old_payload) operator(pg_catalog.=) 'array'
+        and pg_catalog.json_typeof(new_payload) operator(pg_catalog.=) 'array'
+      then (old_payload::pg_catalog.jsonb operator(pg_catalog.||) new_payload::pg_catalog.jsonb)::pg_catalog.json
     else new_payload
   end
 $$;
@@ -346,9 +338,9 @@ comment on function "${schema}".pgworker_merge(json, json) is 'Payload of a job 
 -- distinguishable from a job without key on its last attempt, and stays behind if its worker dies before finishing it.
 create or replace function "${schema}".pgworker_retired(key text, attempts int, max_attempts int, last_error text) returns boolean
 language sql immutable as $$
-  select key is null and attempts >= max_attempts and coalesce(last_error in (
+  select key is null and attempts operator(pg_catalog.>=) max_attempts and coalesce(last_error operator(pg_catalog.=) any (array[
     'Superseded by a newer job with the same key while running',
-    'Removed by its key while running'), false)
+    'Removed by its key while running']), false)
 $$;
 comment on function "${schema}".pgworker_retired(text, int, int, text) is 'Whether a locked job was superseded or removed while running.';
 
@@ -357,12 +349,12 @@ comment on function "${schema}".pgworker_retired(text, int, int, text) is 'Wheth
 create or replace function "${schema}".pgworker_mark_retired(job_id bigint, retired boolean) returns void
 language plpgsql volatile as $$
 begin
-  if to_regclass('"${schema}"._private_job_retirements') is null then
+  if pg_catalog.to_regclass('"${schema}"._private_job_retirements') is null then
     return;
   elsif retired then
     execute 'insert into "${schema}"._private_job_retirements (id) values ($1) on conflict do nothing' using job_id;
   else
-    execute 'delete from "${schema}"._private_job_retirements where id = $1' using job_id;
+    execute 'delete from "${schema}"._private_job_retirements where id operator(pg_catalog.=) $1' using job_id;
   end if;
 end
 $$;
@@ -374,21 +366,25 @@ create or replace function "${schema}".pgworker_lives(worker_id text) returns bo
 language sql stable as $$
   select exists (
     select from "${schema}"._private_workers w
-    where w.id = pgworker_lives.worker_id and w.last_heartbeat_at > now() - interval '1 hour')
+    where w.id operator(pg_catalog.=) pgworker_lives.worker_id
+      and w.last_heartbeat_at operator(pg_catalog.>) (pg_catalog.now() operator(pg_catalog.-) interval '1 hour'))
 $$;
 comment on function "${schema}".pgworker_lives(text) is 'Whether the worker is registered and has sent a heartbeat within the last hour.';
 
 -- Locks of four hours count as none, except those of a worker that proves its life.
 create or replace function "${schema}".pgworker_locked(locked_at timestamptz, locked_by text) returns boolean
 language sql stable as $$
-  select locked_at is not null and (locked_at > now() - interval '4 hours' or "${schema}".pgworker_lives(locked_by))
+  select locked_at is not null and (
+    locked_at operator(pg_catalog.>) (pg_catalog.now() operator(pg_catalog.-) interval '4 hours')
+      or "${schema}".pgworker_lives(locked_by))
 $$;
 comment on function "${schema}".pgworker_locked(timestamptz, text) is 'Whether such a lock still protects its job from administration.';
 
 -- Of any task: another worker may know those that this one does not. The first job of a queue usually decides.
 -- Not with EXISTS, for which the planner may read all queues' jobs at once.
 create or replace function "${schema}".pgworker_due_queues(queue_ids int[]) returns bigint
-language plpgsql stable as $$
+language plpgsql stable
+set search_path = pg_catalog, pg_temp as $$
 begin
   return (
     select count(*) from unnest(queue_ids) queue(id)
@@ -404,7 +400,8 @@ $$;
 comment on function "${schema}".pgworker_due_queues(int[]) is 'How many of the given queues have a due job.';
 
 create or replace function "${schema}".pgworker_free_queues(queue_ids int[], worker_ids text[]) returns bigint
-language plpgsql volatile as $$
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp as $$
 declare
   lane int;
   freed int[];
@@ -424,7 +421,8 @@ comment on function "${schema}".pgworker_free_queues(int[], text[]) is
 
 
 create or replace function "${schema}".pgworker_estimate(condition text) returns bigint
-language plpgsql volatile as $$
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp as $$
 declare
   plan json;
 begin
@@ -434,6 +432,51 @@ end
 $$;
 comment on function "${schema}".pgworker_estimate(text) is
   'How many jobs meet the condition, by the planner''s statistics.';
+
+
+-- Asked for every job that is added, where it is made part of the expression or statement that asks.
+create or replace function "${schema}".pgworker_fits(identifier text, queue_name text, max_attempts int, job_key text, priority int)
+returns boolean
+language sql immutable parallel safe as $$
+  select identifier is not null
+    and pg_catalog.length(identifier) operator(pg_catalog.<=) 128
+    and (queue_name is null or pg_catalog.length(queue_name) operator(pg_catalog.<=) 128)
+    and (max_attempts is null
+      or max_attempts operator(pg_catalog.>=) 1 and max_attempts operator(pg_catalog.<=) 32767)
+    and (job_key is null
+      or pg_catalog.length(job_key) operator(pg_catalog.>=) 1 and pg_catalog.length(job_key) operator(pg_catalog.<=) 512)
+    and (priority is null
+      or priority operator(pg_catalog.>=) (-32768) and priority operator(pg_catalog.<=) 32767)
+$$;
+comment on function "${schema}".pgworker_fits(text, text, int, text, int) is 'Whether a job may have these properties.';
+
+-- The states and messages are those of the Graphile Worker documentation, where it names some. A constraint would quote the payload.
+create or replace function "${schema}".pgworker_refuse(identifier text, queue_name text, max_attempts int, job_key text, priority int)
+returns void
+language plpgsql immutable parallel safe
+set search_path = pg_catalog, pg_temp as $$
+begin
+  if identifier is null then
+    raise exception 'Task identifier must not be null.' using errcode = '23502';
+  elsif length(identifier) > 128 then
+    raise exception 'Task identifier is too long (max length: 128).' using errcode = 'GWBID';
+  elsif length(queue_name) > 128 then
+    raise exception 'Job queue name is too long (max length: 128).' using errcode = 'GWBQN';
+  elsif job_key = '' then
+    raise exception 'Job key must not be empty.' using errcode = 'GWBJK';
+  elsif length(job_key) > 512 then
+    raise exception 'Job key is too long (max length: 512).' using errcode = 'GWBJK';
+  elsif max_attempts < 1 then
+    raise exception 'Job maximum attempts must be at least 1.' using errcode = 'GWBMA';
+  elsif max_attempts > 32767 then
+    raise exception 'Job maximum attempts must be at most 32767.' using errcode = '22003';
+  elsif priority not between -32768 and 32767 then
+    raise exception 'Job priority must be between -32768 and 32767.' using errcode = '22003';
+  end if;
+end
+$$;
+comment on function "${schema}".pgworker_refuse(text, text, int, text, int) is
+  'Raises an exception that says which of these properties a job may not have.';
 
 
 -- 6 Adding jobs ---------------------------------------------------------------------------------------------------------------
@@ -451,14 +494,14 @@ declare
 begin
   loop
     if patient then
-      select * into job from "${schema}"._private_jobs j where j.key = new_key for update;
+      select * into job from "${schema}"._private_jobs j where j.key operator(pg_catalog.=) new_key for update;
     else
-      select * into job from "${schema}"._private_jobs j where j.key = new_key for update nowait;
+      select * into job from "${schema}"._private_jobs j where j.key operator(pg_catalog.=) new_key for update nowait;
     end if;
     if found then
-      if mode = 'unsafe_dedupe' then
-        update "${schema}"._private_jobs j set revision = j.revision + 1, updated_at = now()
-          where j.id = job.id
+      if mode operator(pg_catalog.=) 'unsafe_dedupe' then
+        update "${schema}"._private_jobs j set revision = j.revision operator(pg_catalog.+) 1, updated_at = pg_catalog.now()
+          where j.id operator(pg_catalog.=) job.id
           returning * into job;
         return job;
       end if;
@@ -469,17 +512,17 @@ begin
             payload = "${schema}".pgworker_merge(j.payload, coalesce(new_payload, '{}')),
             priority = coalesce(new_priority, 0),
             run_at = case
-              when mode = 'preserve_run_at' and j.attempts = 0 then j.run_at
-              else coalesce(new_run_at, now())
+              when mode operator(pg_catalog.=) 'preserve_run_at' and j.attempts operator(pg_catalog.=) 0 then j.run_at
+              else coalesce(new_run_at, pg_catalog.now())
             end,
             attempts = 0,
             max_attempts = coalesce(new_max_attempts, 25),
             last_error = null,
-            revision = j.revision + 1,
+            revision = j.revision operator(pg_catalog.+) 1,
             flags = new_flags,
             pgworker_recoveries = null,
-            updated_at = now()
-          where j.id = job.id
+            updated_at = pg_catalog.now()
+          where j.id operator(pg_catalog.=) job.id
           returning * into job;
         return job;
       end if;
@@ -491,23 +534,31 @@ begin
             when j.locked_at is null then j.last_error
             else 'Superseded by a newer job with the same key while running'
           end,
-          updated_at = now()
-        where j.id = job.id;
+          updated_at = pg_catalog.now()
+        where j.id operator(pg_catalog.=) job.id;
       perform "${schema}".pgworker_mark_retired(job.id, true);
     end if;
-    insert into "${schema}"._private_jobs as j
-        (id, job_queue_id, task_id, payload, priority, run_at, max_attempts, key, flags)
-      overriding system value
-      values (coalesce(new_id, ("${schema}".pgworker_draw_ids(1))[1]), new_queue, new_task, coalesce(new_payload, '{}'),
-        coalesce(new_priority, 0), coalesce(new_run_at, now()), coalesce(new_max_attempts, 25), new_key, new_flags)
-      on conflict (key) do nothing
-      returning * into job;
+    if new_id is null then
+      insert into "${schema}"._private_jobs as j (job_queue_id, task_id, payload, priority, run_at, max_attempts, key, flags)
+        values (new_queue, new_task, coalesce(new_payload, '{}'), coalesce(new_priority, 0),
+          coalesce(new_run_at, pg_catalog.now()), coalesce(new_max_attempts, 25), new_key, new_flags)
+        on conflict (key) do nothing
+        returning * into job;
+    else
+      insert into "${schema}"._private_jobs as j
+          (id, job_queue_id, task_id, payload, priority, run_at, max_attempts, key, flags)
+        overriding system value
+        values (new_id, new_queue, new_task, coalesce(new_payload, '{}'), coalesce(new_priority, 0),
+          coalesce(new_run_at, pg_catalog.now()), coalesce(new_max_attempts, 25), new_key, new_flags)
+        on conflict (key) do nothing
+        returning * into job;
+    end if;
     if found then return job; end if;
   end loop;
 end
 $$;
 comment on function "${schema}".pgworker_put_keyed(bigint, int, int, json, timestamptz, int, text, int, jsonb, text, boolean) is
-  'Adds a job under a key, or updates or replaces the one that has it; the id given is used if a row is inserted. Raises 55P03 when '
+  'Adds a job under a key, or updates or replaces the one that has it; the id given, if any, is used if a row is inserted. Raises 55P03 when '
   'somebody holds that job, unless it may be patient.';
 
 create or replace function "${schema}".add_job(
@@ -528,17 +579,20 @@ declare
   queue int;
   stored_flags jsonb;
 begin
-  select t.id into task from "${schema}"._private_tasks t where t.identifier = add_job.identifier;
+  if not "${schema}".pgworker_fits(add_job.identifier, add_job.queue_name, add_job.max_attempts, add_job.job_key, add_job.priority) then
+    perform "${schema}".pgworker_refuse(add_job.identifier, add_job.queue_name, add_job.max_attempts, add_job.job_key, add_job.priority);
+  end if;
+  select t.id into task from "${schema}"._private_tasks t where t.identifier operator(pg_catalog.=) add_job.identifier;
   if not found then
     task := "${schema}".pgworker_task_id(add_job.identifier);
   end if;
   if add_job.queue_name is not null then
-    select q.id into queue from "${schema}"._private_job_queues q where q.queue_name = add_job.queue_name;
+    select q.id into queue from "${schema}"._private_job_queues q where q.queue_name operator(pg_catalog.=) add_job.queue_name;
     if not found then
       queue := "${schema}".pgworker_queue_id(add_job.queue_name);
     end if;
   end if;
-  if current_setting('transaction_isolation') <> 'read committed' then
+  if pg_catalog.current_setting('transaction_isolation') operator(pg_catalog.<>) 'read committed' then
     perform "${schema}".pgworker_hold_names(array[add_job.identifier], array[add_job.queue_name]);
   end if;
   if add_job.flags is not null then
@@ -546,19 +600,23 @@ begin
   end if;
   if add_job.job_key is null then
     insert into "${schema}"._private_jobs as j (job_queue_id, task_id, payload, priority, run_at, max_attempts, flags)
-      values (queue, task, coalesce(add_job.payload, '{}'), coalesce(add_job.priority, 0), coalesce(add_job.run_at, now()),
+      values (queue, task, coalesce(add_job.payload, '{}'), coalesce(add_job.priority, 0), coalesce(add_job.run_at, pg_catalog.now()),
         coalesce(add_job.max_attempts, 25), stored_flags)
       returning * into job;
   else
     -- Node.js passes null where the caller names no mode
-    if add_job.job_key_mode not in ('replace', 'preserve_run_at', 'unsafe_dedupe') then
-      raise exception 'Invalid job_key_mode %: expected replace, preserve_run_at or unsafe_dedupe', quote_literal(add_job.job_key_mode)
+    if add_job.job_key_mode operator(pg_catalog.<>) all (array['replace', 'preserve_run_at', 'unsafe_dedupe']) then
+      raise exception 'Invalid job_key_mode value, expected ''replace'', ''preserve_run_at'' or ''unsafe_dedupe''.'
         using errcode = 'GWBKM';
     end if;
     job := "${schema}".pgworker_put_keyed(null, task, queue, add_job.payload, add_job.run_at, add_job.max_attempts, add_job.job_key,
       add_job.priority, stored_flags, coalesce(add_job.job_key_mode, 'replace'), true);
+    -- what unsafe_dedupe found has stayed as it was, so that there is nothing to look for
+    if add_job.job_key_mode operator(pg_catalog.=) 'unsafe_dedupe' and job.revision operator(pg_catalog.>) 0 then
+      return job;
+    end if;
   end if;
-  perform pg_notify('jobs:insert', '{"r":' || random() || ',"count":1}');
+  perform "${schema}".pgworker_wake(1);
   return job;
 end
 $$;
@@ -570,12 +628,15 @@ comment on function "${schema}".add_job(text, json, text, timestamptz, int, text
 create or replace function "${schema}".add_jobs(specs "${schema}".job_spec[], job_key_preserve_run_at boolean default false)
 returns setof "${schema}"._private_jobs
 language plpgsql volatile
-set plan_cache_mode = force_generic_plan set enable_seqscan = off set enable_bitmapscan = off set jit = off as $$
+set plan_cache_mode = force_generic_plan set enable_seqscan = off set enable_bitmapscan = off set jit = off
+set search_path = pg_catalog, pg_temp as $$
 declare
   total constant int := cardinality(specs);
+  sequence constant regclass := pg_get_serial_sequence('"${schema}"._private_jobs', 'id');
   patience constant int := 40;
   mode constant text := case when job_key_preserve_run_at then 'preserve_run_at' else 'replace' end;
   keyed boolean;
+  fit boolean;
   repeated text;
   keys text[];
   ids bigint[];
@@ -586,12 +647,13 @@ declare
 begin
   if coalesce(total, 0) = 0 then return; end if;
 
-  select s.job_key into repeated from unnest(specs) s
-    where s.job_key is not null group by s.job_key having count(*) > 1 limit 1;
-  if found then
-    raise exception 'Job key % is given more than once in one batch', quote_literal(repeated) using errcode = '21000';
+  select count(s.job_key) > 0,
+      bool_and("${schema}".pgworker_fits(s.identifier, s.queue_name, s.max_attempts, s.job_key, s.priority))
+    into keyed, fit
+    from unnest(specs) s;
+  if not fit then
+    perform "${schema}".pgworker_refuse(s.identifier, s.queue_name, s.max_attempts, s.job_key, s.priority) from unnest(specs) s;
   end if;
-  keyed := exists (select from unnest(specs) s where s.job_key is not null);
 
   perform "${schema}".pgworker_know_names(
     array(select s.identifier from unnest(specs) s), array(select s.queue_name from unnest(specs) s));
@@ -610,7 +672,17 @@ begin
     return;
   end if;
 
-  ids := "${schema}".pgworker_draw_ids(total);
+  select s.job_key into repeated from unnest(specs) s
+    where s.job_key is not null group by s.job_key having count(*) > 1 limit 1;
+  if found then
+    raise exception 'Job key % is given more than once in one batch', quote_literal(repeated) using errcode = '21000';
+  end if;
+
+  -- The rows are written in key order but their ids keep the order of the input, so they are drawn beforehand. A caller who may insert
+  -- jobs need not hold a right on the sequence behind the column: without it the rows are written one by one, and get ids in key order.
+  if has_sequence_privilege(sequence, 'USAGE') then
+    ids := array(select nextval(sequence) from generate_series(1, total));
+  end if;
   -- Node.js completes batches in any order, holding some rows while it waits for others. Waiting for one of these while holding
   -- another would close a circle, and cost Node.js the completion. So all rows are locked without waiting, or given back by the
   -- subtransaction until the next try; only rows that stay locked for long are waited for, in key order.
@@ -621,7 +693,7 @@ begin
       -- Keys that look free: one statement. Those that somebody takes meanwhile are left over. A patient try may wait below while it
       -- holds rows, so it must not have taken keys out of order.
       taken := array(select j.key from "${schema}"._private_jobs j where j.key = any(keys));
-      if attempt <= patience or cardinality(taken) = 0 then
+      if ids is not null and (attempt <= patience or cardinality(taken) = 0) then
         with put as (
           insert into "${schema}"._private_jobs as j
             (id, job_queue_id, task_id, payload, priority, run_at, max_attempts, key, flags)
@@ -697,17 +769,33 @@ begin
     end;
   end loop;
 
-  with put as (
-    insert into "${schema}"._private_jobs as j (id, job_queue_id, task_id, payload, priority, run_at, max_attempts, flags)
-    overriding system value
-    select ids[s.place], q.id, t.id, coalesce(s.payload, '{}'), coalesce(s.priority, 0), coalesce(s.run_at, now()),
-      coalesce(s.max_attempts, 25), case when s.flags is not null then "${schema}".pgworker_flags(s.flags) end
-    from unnest(specs) with ordinality s(identifier, payload, queue_name, run_at, max_attempts, job_key, priority, flags, place)
-    left join "${schema}"._private_tasks t on t.identifier = s.identifier
-    left join "${schema}"._private_job_queues q on q.queue_name = s.queue_name
-    where s.job_key is null
-    returning *)
-  select jobs || array_agg(put::"${schema}"._private_jobs) into jobs from put;
+  if ids is not null then
+    with put as (
+      insert into "${schema}"._private_jobs as j (id, job_queue_id, task_id, payload, priority, run_at, max_attempts, flags)
+      overriding system value
+      select ids[s.place], q.id, t.id, coalesce(s.payload, '{}'), coalesce(s.priority, 0), coalesce(s.run_at, now()),
+        coalesce(s.max_attempts, 25), case when s.flags is not null then "${schema}".pgworker_flags(s.flags) end
+      from unnest(specs) with ordinality s(identifier, payload, queue_name, run_at, max_attempts, job_key, priority, flags, place)
+      left join "${schema}"._private_tasks t on t.identifier = s.identifier
+      left join "${schema}"._private_job_queues q on q.queue_name = s.queue_name
+      where s.job_key is null
+      returning *)
+    select jobs || array_agg(put::"${schema}"._private_jobs) into jobs from put;
+  else
+    for left_over in
+      select s.place, t.id as task, q.id as queue, s.payload, s.run_at, s.max_attempts, s.priority,
+        case when s.flags is not null then "${schema}".pgworker_flags(s.flags) end as flags
+      from unnest(specs) with ordinality s(identifier, payload, queue_name, run_at, max_attempts, job_key, priority, flags, place)
+      left join "${schema}"._private_tasks t on t.identifier = s.identifier
+      left join "${schema}"._private_job_queues q on q.queue_name = s.queue_name
+      where s.job_key is null
+      order by s.place
+    loop
+      jobs := jobs || "${schema}".pgworker_put_keyed(null, left_over.task, left_over.queue, left_over.payload, left_over.run_at,
+        left_over.max_attempts, null, left_over.priority, left_over.flags, mode, true);
+      ids[left_over.place] := jobs[cardinality(jobs)].id;
+    end loop;
+  end if;
 
   return query
     select j.*
@@ -734,17 +822,20 @@ declare
   stored_flags jsonb;
   job_id bigint;
 begin
-  select t.id into task from "${schema}"._private_tasks t where t.identifier = pgworker_add_job.identifier;
+  if not "${schema}".pgworker_fits(pgworker_add_job.identifier, pgworker_add_job.queue_name, pgworker_add_job.max_attempts, null, pgworker_add_job.priority) then
+    perform "${schema}".pgworker_refuse(pgworker_add_job.identifier, pgworker_add_job.queue_name, pgworker_add_job.max_attempts, null, pgworker_add_job.priority);
+  end if;
+  select t.id into task from "${schema}"._private_tasks t where t.identifier operator(pg_catalog.=) pgworker_add_job.identifier;
   if not found then
     task := "${schema}".pgworker_task_id(pgworker_add_job.identifier);
   end if;
   if pgworker_add_job.queue_name is not null then
-    select q.id into queue from "${schema}"._private_job_queues q where q.queue_name = pgworker_add_job.queue_name;
+    select q.id into queue from "${schema}"._private_job_queues q where q.queue_name operator(pg_catalog.=) pgworker_add_job.queue_name;
     if not found then
       queue := "${schema}".pgworker_queue_id(pgworker_add_job.queue_name);
     end if;
   end if;
-  if current_setting('transaction_isolation') <> 'read committed' then
+  if pg_catalog.current_setting('transaction_isolation') operator(pg_catalog.<>) 'read committed' then
     perform "${schema}".pgworker_hold_names(array[pgworker_add_job.identifier], array[pgworker_add_job.queue_name]);
   end if;
   if pgworker_add_job.flags is not null then
@@ -752,9 +843,9 @@ begin
   end if;
   insert into "${schema}"._private_jobs as j (job_queue_id, task_id, payload, priority, run_at, max_attempts, flags)
     values (queue, task, coalesce(pgworker_add_job.payload, '{}'), coalesce(pgworker_add_job.priority, 0),
-      coalesce(pgworker_add_job.run_at, now()), coalesce(pgworker_add_job.max_attempts, 25), stored_flags)
+      coalesce(pgworker_add_job.run_at, pg_catalog.now()), coalesce(pgworker_add_job.max_attempts, 25), stored_flags)
     returning j.id into job_id;
-  perform pg_notify('jobs:insert', '{"r":' || random() || ',"count":1}');
+  perform "${schema}".pgworker_wake(1);
   return job_id;
 end
 $$;
@@ -768,7 +859,8 @@ create or replace function "${schema}".pgworker_add_jobs(
   out job_ids bigint[], out added_at timestamptz
 ) language plpgsql volatile
 set plan_cache_mode = force_generic_plan set enable_seqscan = off set enable_nestloop = off set enable_mergejoin = off
-set jit = off as $$
+set jit = off
+set search_path = pg_catalog, pg_temp as $$
 declare
   tasks constant text[] := array(select distinct name from unnest(identifiers) name);
   queues constant text[] := array(select distinct name from unnest(queue_names) name where name is not null);
@@ -796,7 +888,8 @@ comment on function "${schema}".pgworker_add_jobs(text[], text[], text[], timest
 
 -- Looks again when it found nothing after waiting: the key may have moved to another job.
 create or replace function "${schema}".remove_job(job_key text) returns "${schema}"._private_jobs
-language plpgsql volatile strict as $$
+language plpgsql volatile strict
+set search_path = pg_catalog, pg_temp as $$
 declare
   job "${schema}"._private_jobs;
 begin
@@ -836,7 +929,8 @@ comment on function "${schema}".remove_job(text) is
 -- freed.
 
 create or replace function "${schema}".complete_jobs(job_ids bigint[]) returns setof "${schema}"._private_jobs
-language plpgsql volatile as $$
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp as $$
 declare
   job "${schema}"._private_jobs;
   queues int[];
@@ -861,7 +955,8 @@ comment on function "${schema}".complete_jobs(bigint[]) is 'Deletes the given jo
 
 create or replace function "${schema}".permanently_fail_jobs(job_ids bigint[], error_message text default null)
 returns setof "${schema}"._private_jobs
-language plpgsql volatile as $$
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp as $$
 declare
   job "${schema}"._private_jobs;
   queues int[];
@@ -896,7 +991,8 @@ comment on function "${schema}".permanently_fail_jobs(bigint[], text) is
 create or replace function "${schema}".reschedule_jobs(
   job_ids bigint[], run_at timestamptz default null, priority int default null, attempts int default null, max_attempts int default null
 ) returns setof "${schema}"._private_jobs
-language plpgsql volatile as $$
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp as $$
 declare
   job "${schema}"._private_jobs;
   queues int[];
@@ -942,7 +1038,8 @@ comment on function "${schema}".reschedule_jobs(bigint[], timestamptz, int, int,
 create or replace function "${schema}".pgworker_locks(worker_ids text[])
 returns table (job_id bigint, queue_id int, worker_id text, locked_at timestamptz, flags jsonb)
 language sql stable rows 1000
-set enable_seqscan = on set jit = off as $$
+set enable_seqscan = on set jit = off
+set search_path = pg_catalog, pg_temp as $$
   select j.id, j.job_queue_id, j.locked_by, j.locked_at, j.flags from "${schema}"._private_jobs j
   where (j.locked_by is not null or j.locked_at is not null)
     and case when worker_ids is null then j.locked_at is not null else j.locked_by = any(worker_ids) end
@@ -955,7 +1052,8 @@ comment on function "${schema}".pgworker_locks(text[]) is
   'The jobs and queues (job_id is null) that the given workers hold, or anybody: one snapshot, one pass over each table.';
 
 create or replace function "${schema}".pgworker_held_by(worker_ids text[], out job_ids bigint[], out idle_queues int[])
-language sql stable as $$
+language sql stable
+set search_path = pg_catalog, pg_temp as $$
   with held as materialized (select l.job_id, l.queue_id, l.worker_id from "${schema}".pgworker_locks(pgworker_held_by.worker_ids) l)
   select
     (select array_agg(h.job_id order by h.job_id) from held h where h.job_id is not null),
@@ -974,7 +1072,8 @@ create or replace function "${schema}".pgworker_free_queues_of(
   queue_ids int[], idle_queues int[], job_ids bigint[], worker_ids text[]
 ) returns bigint
 language plpgsql volatile
-set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off set jit = off as $$
+set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off set jit = off
+set search_path = pg_catalog, pg_temp as $$
 begin
   return "${schema}".pgworker_free_queues(
     array(
@@ -997,7 +1096,8 @@ comment on function "${schema}".pgworker_free_queues_of(int[], int[], bigint[], 
 -- Attempts stay counted. A job that has none left would stay behind without a word, so it gets one.
 create or replace function "${schema}".force_unlock_workers(worker_ids text[]) returns void
 language plpgsql volatile
-set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off set jit = off as $$
+set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off set jit = off
+set search_path = pg_catalog, pg_temp as $$
 declare
   held record;
   unlocked bigint;
@@ -1034,7 +1134,8 @@ comment on function "${schema}".force_unlock_workers(text[]) is
 -- 8 Recovery ------------------------------------------------------------------------------------------------------------------
 
 create or replace function "${schema}".worker_heartbeat(worker_id text, metadata json default null) returns void
-language sql volatile as $$
+language sql volatile
+set search_path = pg_catalog, pg_temp as $$
   insert into "${schema}"._private_workers as w (id, last_heartbeat_at, metadata)
   values (worker_heartbeat.worker_id, now(), worker_heartbeat.metadata::jsonb)
   on conflict (id) do update set
@@ -1046,7 +1147,8 @@ comment on function "${schema}".worker_heartbeat(text, json) is 'Registers a wor
 -- Its row may be locked by a sweep that is about to delete it. The statement ends before its client gives up, after 10 s.
 create or replace function "${schema}".pgworker_heartbeat(worker_id text, metadata json, register boolean) returns boolean
 language plpgsql volatile
-set lock_timeout = '8s' as $$
+set lock_timeout = '8s'
+set search_path = pg_catalog, pg_temp as $$
 begin
   if register then
     perform "${schema}".worker_heartbeat(pgworker_heartbeat.worker_id, pgworker_heartbeat.metadata);
@@ -1061,20 +1163,23 @@ comment on function "${schema}".pgworker_heartbeat(text, json, boolean) is
   'Registers a worker, or proves that a registered one lives: false if it is registered no longer, because it was found dead.';
 
 create or replace function "${schema}".worker_deregister(worker_id text) returns void
-language sql volatile as $$
+language sql volatile
+set search_path = pg_catalog, pg_temp as $$
   delete from "${schema}"._private_workers w where w.id = worker_deregister.worker_id
 $$;
 comment on function "${schema}".worker_deregister(text) is 'Forgets a worker that has stopped properly.';
 
 create or replace function "${schema}".list_stale_workers(stale_threshold interval) returns table (worker_id text)
-language sql volatile as $$
+language sql volatile
+set search_path = pg_catalog, pg_temp as $$
   select w.id from "${schema}"._private_workers w where w.last_heartbeat_at < now() - stale_threshold order by w.id
 $$;
 comment on function "${schema}".list_stale_workers(interval) is 'Registered workers without a heartbeat for longer than the threshold.';
 
 -- Workers of Node.js (pool-, otpool-) never register, so their absence proves nothing; their locks end after four hours.
 create or replace function "${schema}".list_orphan_locked_workers(stale_threshold interval) returns table (worker_id text)
-language sql volatile as $$
+language sql volatile
+set search_path = pg_catalog, pg_temp as $$
   select held.locked_by
   from (
     select j.locked_by from "${schema}"._private_jobs j where j.locked_at < now() - stale_threshold
@@ -1097,7 +1202,8 @@ create or replace function "${schema}".pgworker_recover(
   run_ats timestamptz[] default null, attempts int[] default null
 ) returns table (id bigint, outcome text)
 language plpgsql volatile
-set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off set jit = off as $$
+set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off set jit = off
+set search_path = pg_catalog, pg_temp as $$
 #variable_conflict use_column
 declare
   given record;
@@ -1183,7 +1289,8 @@ comment on function "${schema}".pgworker_recover(text[], bigint[], int[], interv
   '("rescheduled"). "skip": it stays locked. A job that lost its key while running is never run again ("superseded").';
 
 create or replace function "${schema}".recover_dead_worker_jobs(worker_ids text[], recovery_delay interval default '0') returns int
-language plpgsql volatile as $$
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp as $$
 declare
   held record;
 begin
@@ -1199,7 +1306,8 @@ comment on function "${schema}".recover_dead_worker_jobs(text[], interval) is
 create or replace function "${schema}".pgworker_held_jobs(worker_ids text[], job_ids bigint[])
 returns table (job "${schema}"._private_jobs, task text, queue text, recoveries int, retired boolean)
 language sql stable
-set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off set jit = off as $$
+set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off set jit = off
+set search_path = pg_catalog, pg_temp as $$
   select j.whole, coalesce(t.identifier, 'task ' || j.task_id), q.queue_name, coalesce(j.pgworker_recoveries, 0)::int,
     "${schema}".pgworker_retired(j.key, j.attempts, j.max_attempts, j.last_error)
   from unnest(job_ids) g(id)
@@ -1214,7 +1322,9 @@ comment on function "${schema}".pgworker_held_jobs(text[], bigint[]) is
 
 create or replace function "${schema}".pgworker_flagged(flags jsonb, names text[]) returns boolean
 language sql immutable parallel safe as $$
-  select exists (select from unnest(names) name where flags -> name not in ('false', 'null', '0', '""'))
+  select exists (
+    select from pg_catalog.unnest(names) name
+    where (flags operator(pg_catalog.->) name) operator(pg_catalog.<>) all (array['false', 'null', '0', '""']::pg_catalog.jsonb[]))
 $$;
 comment on function "${schema}".pgworker_flagged(jsonb, text[]) is 'Whether one of the named flags is present and true.';
 
@@ -1222,8 +1332,10 @@ comment on function "${schema}".pgworker_flagged(jsonb, text[]) is 'Whether one 
 create or replace function "${schema}".pgworker_published(metadata jsonb, name text, most numeric) returns interval
 language sql immutable parallel safe as $$
   select case
-    when jsonb_typeof(metadata -> name) is distinct from 'number' then null
-    when (metadata ->> name)::numeric between 1 and most then (metadata ->> name)::float8 * interval '1 millisecond'
+    when coalesce(pg_catalog.jsonb_typeof(metadata operator(pg_catalog.->) name) operator(pg_catalog.<>) 'number', true) then null
+    when (metadata operator(pg_catalog.->>) name)::numeric operator(pg_catalog.>=) 1
+        and (metadata operator(pg_catalog.->>) name)::numeric operator(pg_catalog.<=) most
+      then (metadata operator(pg_catalog.->>) name)::float operator(pg_catalog.*) interval '1 millisecond'
   end
 $$;
 comment on function "${schema}".pgworker_published(jsonb, text, numeric) is
@@ -1233,7 +1345,8 @@ comment on function "${schema}".pgworker_published(jsonb, text, numeric) is
 create or replace function "${schema}".pgworker_thresholds(
   metadata jsonb, threshold interval, peer_threshold interval, multiplier int, out usual interval, out resilient interval
 )
-language plpgsql immutable as $$
+language plpgsql immutable
+set search_path = pg_catalog, pg_temp as $$
 declare
   beat constant interval := "${schema}".pgworker_published(metadata, 'heartbeatIntervalMillis', 1.8e6);
 begin
@@ -1262,7 +1375,8 @@ create or replace function "${schema}".pgworker_dead_workers(
   threshold interval, peer_threshold interval, multiplier int, resilient_flags text[], with_orphans boolean, again boolean
 ) returns table (worker_id text, registered boolean, known boolean, job_ids bigint[], idle_queues int[])
 language plpgsql volatile
-set enable_nestloop = off set jit = off as $$
+set enable_nestloop = off set jit = off
+set search_path = pg_catalog, pg_temp as $$
 declare
   orphan_threshold constant interval := greatest(threshold, peer_threshold);
   resilient_orphan_threshold constant interval := least(orphan_threshold * multiplier, interval '36500 days');
@@ -1325,7 +1439,8 @@ comment on function "${schema}".pgworker_dead_workers(interval, interval, int, t
 -- A worker of which a job was passed over stays registered, so that the next sweep finds the job, but is told that it is dead.
 create or replace function "${schema}".pgworker_bury(worker_ids text[], job_ids bigint[]) returns void
 language plpgsql volatile
-set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off set jit = off as $$
+set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off set jit = off
+set search_path = pg_catalog, pg_temp as $$
 declare
   keeping text[];
 begin
@@ -1348,7 +1463,8 @@ create or replace function "${schema}".pgworker_old_locks(
   out worker_ids text[], out job_ids bigint[], out old_job_ids bigint[], out idle_queues int[]
 )
 language sql stable
-set enable_nestloop = off set jit = off as $$
+set enable_nestloop = off set jit = off
+set search_path = pg_catalog, pg_temp as $$
   with held as materialized (
     select l.job_id, l.queue_id, coalesce(l.worker_id, '') as worker_id, l.locked_at < now() - interval '4 hours' as old
     from "${schema}".pgworker_locks(null) l),
@@ -1372,7 +1488,8 @@ comment on function "${schema}".pgworker_old_locks() is
 -- Attempts stay counted, as Node.js does it.
 create or replace function "${schema}".pgworker_release_old_locks() returns bigint
 language plpgsql volatile
-set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off set jit = off as $$
+set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off set jit = off
+set search_path = pg_catalog, pg_temp as $$
 declare
   gone record;
   old bigint;
@@ -1414,7 +1531,8 @@ comment on function "${schema}".pgworker_release_old_locks() is
   'Releases locks of four hours or more, except those of workers that prove their life; returns how many jobs it unlocked.';
 
 create or replace function "${schema}".delete_stale_workers(worker_ids text[]) returns void
-language sql volatile as $$
+language sql volatile
+set search_path = pg_catalog, pg_temp as $$
   delete from "${schema}"._private_workers w where w.id = any(worker_ids)
 $$;
 comment on function "${schema}".delete_stale_workers(text[]) is 'Forgets workers that a sweep has found dead.';
@@ -1430,7 +1548,8 @@ comment on function "${schema}".delete_stale_workers(text[]) is 'Forgets workers
 create or replace function "${schema}".pgworker_task_ids(identifiers text[]) returns table (identifier text, id int)
 language plpgsql volatile
 set plan_cache_mode = force_generic_plan set enable_seqscan = off set enable_bitmapscan = off set enable_sort = off
-set enable_hashjoin = off set enable_mergejoin = off set jit = off as $$
+set enable_hashjoin = off set enable_mergejoin = off set jit = off
+set search_path = pg_catalog, pg_temp as $$
 #variable_conflict use_column
 begin
   perform "${schema}".pgworker_task_id(missing.name)
@@ -1451,16 +1570,16 @@ begin
   return (
     with recursive step(queue, n) as (
       (select j.job_queue_id, 1 from "${schema}"._private_jobs j
-        where j.is_available and j.job_queue_id is not null and j.job_queue_id > after
+        where j.is_available and j.job_queue_id is not null and j.job_queue_id operator(pg_catalog.>) after
         order by j.job_queue_id, j.priority, j.run_at, j.id limit 1)
       union all
       select (
           select j.job_queue_id from "${schema}"._private_jobs j
-          where j.is_available and j.job_queue_id is not null and j.job_queue_id > s.queue
+          where j.is_available and j.job_queue_id is not null and j.job_queue_id operator(pg_catalog.>) s.queue
           order by j.job_queue_id, j.priority, j.run_at, j.id limit 1),
-        s.n + 1
-      from step s where s.queue is not null and s.n < amount)
-    select array_agg(s.queue) from step s where s.queue is not null);
+        s.n operator(pg_catalog.+) 1
+      from step s where s.queue is not null and s.n operator(pg_catalog.<) amount)
+    select pg_catalog.array_agg(s.queue) from step s where s.queue is not null);
 end
 $$;
 comment on function "${schema}".pgworker_busy_queues(int, int) is
@@ -1471,7 +1590,8 @@ comment on function "${schema}".pgworker_busy_queues(int, int) is
 create or replace function "${schema}".pgworker_heads(
   queue_ids int[], amounts int[], task_ids int[], forbidden text[], runs int[] default null, most int default null
 ) returns table (queue_id int, place bigint, tid tid, priority smallint, run_at timestamptz, id bigint)
-language plpgsql stable rows 100 as $$
+language plpgsql stable rows 100
+set search_path = pg_catalog, pg_temp as $$
 #variable_conflict use_column
 begin
   return query
@@ -1515,7 +1635,8 @@ comment on function "${schema}".pgworker_heads(int[], int[], int[], text[], int[
 -- front of that list, then also a window of queues that begins at a random place, so that no queue can be passed over for ever.
 create or replace function "${schema}".pgworker_lanes(
   task_ids int[], wanted int, forbidden text[], depth int, out queues int[], out complete boolean
-) language plpgsql volatile as $$
+) language plpgsql volatile
+set search_path = pg_catalog, pg_temp as $$
 declare
   few constant int := 50;
   most constant int := 8 + wanted + wanted / 2;
@@ -1572,7 +1693,8 @@ comment on function "${schema}".pgworker_lanes(int[], int, text[], int) is
 -- Stored sizes are after compression, which makes texts smaller by a factor of 255 at most: only a claim that might be too large is
 -- looked at more closely. Small rows are measured together; large ones one by one, so that none is decompressed in vain.
 create or replace function "${schema}".pgworker_fitting(tids tid[], stored_bytes bigint, most_bytes bigint) returns tid[]
-language plpgsql stable as $$
+language plpgsql stable
+set search_path = pg_catalog, pg_temp as $$
 declare
   ordered tid[];
   one tid;
@@ -1621,7 +1743,8 @@ create or replace function "${schema}".pgworker_claim(
 )
 language plpgsql volatile rows 100
 set plan_cache_mode = force_generic_plan set enable_seqscan = off set enable_bitmapscan = off set enable_sort = off
-set enable_hashjoin = off set enable_mergejoin = off set jit = off as $$
+set enable_hashjoin = off set enable_mergejoin = off set jit = off
+set search_path = pg_catalog, pg_temp as $$
 #variable_conflict use_column
 declare
   few constant int := 50;
@@ -1838,7 +1961,8 @@ returns table (
 )
 language plpgsql volatile rows 1
 set plan_cache_mode = force_generic_plan set enable_seqscan = off set enable_bitmapscan = off set enable_sort = off
-set enable_hashjoin = off set enable_mergejoin = off set jit = off as $$
+set enable_hashjoin = off set enable_mergejoin = off set jit = off
+set search_path = pg_catalog, pg_temp as $$
 #variable_conflict use_column
 declare
   depth constant int := 100;
@@ -1918,7 +2042,8 @@ comment on function "${schema}".pgworker_claim_carefully(text, int[], text[]) is
 -- Hardly ever does anybody. A row that was moved, or whose place another one took, makes a difference to the ids.
 create or replace function "${schema}".pgworker_delete_at(
   worker_id text, job_ids bigint[], claims timestamptz[], claim_numbers int[], addresses tid[], out lanes int[]
-) language plpgsql volatile set lock_timeout = '1ms' as $$
+) language plpgsql volatile set lock_timeout = '1ms'
+set search_path = pg_catalog, pg_temp as $$
 declare
   gone bigint[];
   gone_claims timestamptz[];
@@ -1956,7 +2081,8 @@ create or replace function "${schema}".pgworker_complete(
 )
 language plpgsql volatile rows 10
 set plan_cache_mode = force_generic_plan set enable_seqscan = off set enable_bitmapscan = off set enable_sort = off
-set enable_hashjoin = off set enable_mergejoin = off set jit = off as $$
+set enable_hashjoin = off set enable_mergejoin = off set jit = off
+set search_path = pg_catalog, pg_temp as $$
 #variable_conflict use_column
 declare
   gone bigint[];
@@ -2154,7 +2280,8 @@ create or replace function "${schema}".pgworker_release(
 ) returns table (id bigint, outcome text)
 language plpgsql volatile rows 10
 set plan_cache_mode = force_generic_plan set enable_seqscan = off set enable_bitmapscan = off set enable_sort = off
-set enable_hashjoin = off set enable_mergejoin = off set jit = off as $$
+set enable_hashjoin = off set enable_mergejoin = off set jit = off
+set search_path = pg_catalog, pg_temp as $$
 #variable_conflict use_column
 declare
   written bigint[];
@@ -2254,7 +2381,8 @@ comment on function "${schema}".pgworker_release(
   'claim''s) or "gone" (there is no such job).';
 
 create or replace function "${schema}".pgworker_free(worker_id text, queue_names text[], locked_ats timestamptz[] default null)
-returns void language plpgsql volatile as $$
+returns void language plpgsql volatile
+set search_path = pg_catalog, pg_temp as $$
 begin
   perform "${schema}".pgworker_wake("${schema}".pgworker_free_queues(
     array(
@@ -2276,7 +2404,8 @@ create or replace function "${schema}".pgworker_renew(
 ) returns setof bigint
 language plpgsql volatile
 set plan_cache_mode = force_generic_plan set enable_seqscan = off set enable_bitmapscan = off set enable_sort = off
-set enable_hashjoin = off set enable_mergejoin = off set jit = off as $$
+set enable_hashjoin = off set enable_mergejoin = off set jit = off
+set search_path = pg_catalog, pg_temp as $$
 begin
   return query
     with held as materialized (
@@ -2305,7 +2434,8 @@ comment on function "${schema}".pgworker_renew(text, bigint[], timestamptz[], ti
 create or replace function "${schema}".pgworker_waits(task_ids int[], forbidden text[], longer_than interval) returns boolean
 language plpgsql volatile
 set plan_cache_mode = force_generic_plan set enable_seqscan = off set enable_bitmapscan = off set enable_sort = off
-set enable_hashjoin = off set enable_mergejoin = off set jit = off as $$
+set enable_hashjoin = off set enable_mergejoin = off set jit = off
+set search_path = pg_catalog, pg_temp as $$
 declare
   depth constant int := 1000;
   since constant timestamptz := now() - longer_than;
@@ -2354,7 +2484,8 @@ comment on function "${schema}".pgworker_waits(int[], text[], interval) is
 create or replace function "${schema}".pgworker_next_due(task_ids int[], elapsed float8) returns float8
 language plpgsql volatile
 set plan_cache_mode = force_generic_plan set enable_seqscan = off set enable_bitmapscan = off set enable_sort = off
-set enable_hashjoin = off set enable_mergejoin = off set jit = off as $$
+set enable_hashjoin = off set enable_mergejoin = off set jit = off
+set search_path = pg_catalog, pg_temp as $$
 declare
   depth constant int := 100;
   since constant timestamptz := clock_timestamp() - elapsed * interval '1 second';
@@ -2413,7 +2544,8 @@ create or replace function "${schema}".pgworker_backlog(
 )
 language plpgsql volatile
 set plan_cache_mode = force_generic_plan set enable_seqscan = off set enable_bitmapscan = off set enable_sort = off
-set enable_hashjoin = off set enable_mergejoin = off set jit = off as $$
+set enable_hashjoin = off set enable_mergejoin = off set jit = off
+set search_path = pg_catalog, pg_temp as $$
 declare
   steps int := 0;
   level int;
