@@ -478,7 +478,8 @@ public final class JobCompleter extends BackgroundService {
             ending.busy = written == Written.BUSY;
             if (!ending.busy) {
                 settled.add(ending);
-                // A statement that ran twice answers for the second time only: the first may have claimed the next of the queue.
+                // A statement that ran twice answers for the second time only: the first may have claimed the next of
+                // the queue.
                 boolean mayHaveGoneOn = written == Written.GONE && ending.job().queueName() != null;
                 anyLost |= written == Written.LOST || mayHaveGoneOn;
             }

@@ -42,7 +42,7 @@ public final class WorkerStore {
     }
 
     private static final String HEARTBEAT = """
-            select {schema}.pgworker_heartbeat(?, ?::json, ?)
+            select {schema}.pgworker_heartbeat(?, ?::pg_catalog.json, ?)
             """;
 
     /**

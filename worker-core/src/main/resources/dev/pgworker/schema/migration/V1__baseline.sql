@@ -8,7 +8,7 @@
 -- is lost. The schema itself must exist. The placeholder for its name is the only one used here. Needs PostgreSQL 12.
 --
 -- Contents: 1 adoption, 2 types and tables, 3 indexes, 4 access, 5 helpers, 6 adding jobs, 7 administration, 8 recovery,
--- 9 the engine, 10 ledger.
+-- 9 the engine, 10 rights, 11 ledger.
 --
 -- Rules that keep every function here, and the peers' statements, free of deadlocks:
 --   * Row locks are taken in the order tasks, queues being created, jobs, queues being released; within a table in the order of
@@ -211,19 +211,14 @@ create index if not exists pgworker_jobs_failed on "${schema}"._private_jobs (id
 
 -- 4 Access --------------------------------------------------------------------------------------------------------------------
 
--- The peers enable row level security without a policy. A role that works on the tables without owning them would then find
--- them empty, without any error. The policy lets ordinary GRANTs decide alone, which fail loudly.
+-- The peers enable row level security without a policy: who does not own the tables sees no row, whatever is granted to him by default
+-- for instance. So it stays; the guide has the policies that let a role in.
 do $access$
 declare
   name text;
 begin
   foreach name in array array['_private_jobs', '_private_job_queues', '_private_tasks', '_private_known_crontabs'] loop
     execute format('alter table "${schema}".%I enable row level security', name);
-    if not exists (
-      select from pg_policy p where p.polrelid = format('"${schema}".%I', name)::regclass and p.polname = 'pgworker_granted'
-    ) then
-      execute format('create policy pgworker_granted on "${schema}".%I for all to public using (true) with check (true)', name);
-    end if;
   end loop;
 end
 $access$;
@@ -285,8 +280,23 @@ create or replace function "${schema}".pgworker_hold_names(identifiers text[], q
 language plpgsql volatile
 set search_path = pg_catalog, pg_temp as $$
 begin
-  perform from "${schema}"._private_tasks t where t.identifier = any(identifiers) order by t.id for key share;
-  perform from "${schema}"._private_job_queues q where q.queue_name = any(queue_names) order by q.id for key share;
+  if has_any_column_privilege('"${schema}"._private_tasks', 'UPDATE')
+      and has_any_column_privilege('"${schema}"._private_job_queues', 'UPDATE') then
+    perform from "${schema}"._private_tasks t where t.identifier = any(identifiers) order by t.id for key share;
+    perform from "${schema}"._private_job_queues q where q.queue_name = any(queue_names) order by q.id for key share;
+    return;
+  end if;
+  -- Who may not lock rows may insert them all the same: a name that is there conflicts, and stays because the table is in use.
+  insert into "${schema}"._private_tasks (identifier)
+    select distinct i.name from unnest(identifiers) i(name) order by 1 on conflict (identifier) do nothing;
+  if not found then
+    insert into "${schema}"._private_job_queues (queue_name)
+      select distinct i.name from unnest(queue_names) i(name) where i.name is not null order by 1
+      on conflict (queue_name) do nothing;
+  end if;
+  if found then
+    raise exception 'could not serialize access: a task or queue was cleaned up meanwhile' using errcode = '40001';
+  end if;
 end
 $$;
 comment on function "${schema}".pgworker_hold_names(text[], text[]) is
@@ -426,6 +436,9 @@ set search_path = pg_catalog, pg_temp as $$
 declare
   plan json;
 begin
+  if condition is null or condition not in ('is_available', 'not is_available', 'run_at > now()') then
+    raise exception 'condition must be is_available, not is_available or run_at > now()' using errcode = '22023';
+  end if;
   execute format('explain (format json) select from "${schema}"._private_jobs where %s', condition) into plan;
   return (plan -> 0 -> 'Plan' ->> 'Plan Rows')::numeric;
 end
@@ -999,6 +1012,11 @@ declare
   owners text[];
   ready int := 0;
 begin
+  if reschedule_jobs.attempts not between 0 and 32767 then
+    raise exception 'Job attempts must be between 0 and 32767.' using errcode = '22003';
+  elsif not "${schema}".pgworker_fits('', null, reschedule_jobs.max_attempts, null, reschedule_jobs.priority) then
+    perform "${schema}".pgworker_refuse('', null, reschedule_jobs.max_attempts, null, reschedule_jobs.priority);
+  end if;
   for job in
     select * from "${schema}"._private_jobs j
     where j.id = any(job_ids) and not "${schema}".pgworker_locked(j.locked_at, j.locked_by)
@@ -1567,6 +1585,9 @@ comment on function "${schema}".pgworker_task_ids(text[]) is
 create or replace function "${schema}".pgworker_busy_queues(after int, amount int) returns int[]
 language plpgsql stable as $$
 begin
+  if amount operator(pg_catalog.>) 1000000 then
+    raise exception 'amount must be at most 1000000, but is %', amount using errcode = '22023';
+  end if;
   return (
     with recursive step(queue, n) as (
       (select j.job_queue_id, 1 from "${schema}"._private_jobs j
@@ -1639,12 +1660,17 @@ create or replace function "${schema}".pgworker_lanes(
 set search_path = pg_catalog, pg_temp as $$
 declare
   few constant int := 50;
-  most constant int := 8 + wanted + wanted / 2;
-  breadth constant int := 200 + wanted + wanted / 2;
+  most constant int := 8 + least(wanted, 100000) * 3 / 2;
+  breadth constant int := 192 + most;
   walked bigint;
   last_queue int;
   more int[];
 begin
+  if wanted is null or wanted not between 0 and 100000 then
+    raise exception 'wanted must be between 0 and 100000, but is %', wanted using errcode = '22023';
+  elsif depth is null or depth not between 0 and 1000000 then
+    raise exception 'depth must be between 0 and 1000000, but is %', depth using errcode = '22023';
+  end if;
   queues := "${schema}".pgworker_busy_queues(0, few);
   complete := queues is null or cardinality(queues) < few;
   if complete then return; end if;
@@ -1750,7 +1776,7 @@ declare
   few constant int := 50;
   above_floor constant int := coalesce(floor_priority, 32768);
   long constant boolean := coalesce(1 < any(runs), false);
-  spare constant int := 8 + wanted + case when long then wanted / 8 else wanted / 2 end;
+  spare constant int := 8 + least(wanted, 100000) * case when long then 9 else 12 end / 8;
   -- A few queues with many jobs each are the usual case of fast jobs.
   shallow boolean := long and not wide;
   queues int[];
@@ -1771,6 +1797,9 @@ declare
   claimed_at timestamptz;
 begin
   if wanted is null or wanted < 1 or coalesce(cardinality(task_ids), 0) = 0 then return; end if;
+  if wanted > 100000 then
+    raise exception 'wanted must be at most 100000, but is %', wanted using errcode = '22023';
+  end if;
   if cardinality(forbidden) = 0 then forbidden := null; end if;
   for attempt in 1..5 loop
     taken := '{}';
@@ -2101,6 +2130,9 @@ declare
 begin
   if cardinality(forbidden) = 0 then forbidden := null; end if;
   if coalesce(wanted, 0) < 1 or coalesce(cardinality(task_ids), 0) = 0 then wanted := 0; end if;
+  if wanted > 100000 then
+    raise exception 'wanted must be at most 100000, but is %', wanted using errcode = '22023';
+  end if;
   -- One job of one queue is what a chain of slow jobs consists of: simple statements start faster than set operations.
   if cardinality(job_ids) = 1 then
     delete from "${schema}"._private_jobs j
@@ -2550,28 +2582,33 @@ declare
   steps int := 0;
   level int;
   first timestamptz;
+  created timestamptz;
   counted bigint;
   retries bigint;
   available bigint;
   future bigint;
 begin
+  if most is null or most not between 1 and 1000000 then
+    raise exception 'most must be between 1 and 1000000, but is %', most using errcode = '22023';
+  end if;
   ready := 0; scheduled := 0; retrying := 0; estimated := false;
   for with_queue in 0..1 loop
     level := -32769;
     while steps < 1000 loop
       steps := steps + 1;
       if with_queue = 0 then
-        select j.priority, j.run_at into level, first from "${schema}"._private_jobs j
+        select j.priority, j.run_at, j.created_at into level, first, created from "${schema}"._private_jobs j
         where j.is_available and j.job_queue_id is null and j.priority > level
         order by j.priority, j.run_at limit 1;
       else
-        select j.priority, j.run_at into level, first from "${schema}"._private_jobs j
+        select j.priority, j.run_at, j.created_at into level, first, created from "${schema}"._private_jobs j
         where j.is_available and j.job_queue_id is not null and j.priority > level
         order by j.priority, j.run_at limit 1;
       end if;
       exit when not found;
       if first <= now() then
-        oldest_due := least(oldest_due, first);
+        -- one that has been due for ever waits since it is there
+        oldest_due := least(oldest_due, case when isfinite(first) then first when isfinite(created) then created else now() end);
         if with_queue = 0 then
           select count(*) into counted from (
             select from "${schema}"._private_jobs j
@@ -2624,7 +2661,40 @@ comment on function "${schema}".pgworker_backlog(int) is
   'each up to the given number and estimates beyond. Jobs that run are not counted.';
 
 
--- 10 Ledger -------------------------------------------------------------------------------------------------------------------
+-- 10 Rights --------------------------------------------------------------------------------------------------------------------
+
+-- Who may insert jobs may add them by the functions: these, and what they call, stay executable for everybody. They do nothing that
+-- the caller could not do without them. Of the others, a peer's keep the rights that they had.
+do $rights$
+declare
+  adding constant text[] := array[
+    'add_job', 'add_jobs', 'pgworker_add_job', 'pgworker_add_jobs', 'pgworker_fits', 'pgworker_refuse', 'pgworker_flags',
+    'pgworker_merge', 'pgworker_task_id', 'pgworker_queue_id', 'pgworker_know_names', 'pgworker_hold_names', 'pgworker_put_keyed',
+    'pgworker_mark_retired', 'pgworker_wake'];
+  adopted constant boolean := exists (select from "${schema}".migrations);
+  helper regprocedure;
+  private regprocedure;
+begin
+  for helper in
+    select p.oid from pg_proc p
+    where p.pronamespace = '"${schema}"'::regnamespace and p.proname = any(adding) and p.proname like 'pgworker\_%'
+  loop
+    execute 'grant execute on function ' || helper || ' to public';
+  end loop;
+  for private in
+    select p.oid from pg_proc p
+    where p.pronamespace = '"${schema}"'::regnamespace and p.proname <> all(adding)
+      and (p.proname like 'pgworker\_%' or not adopted and p.proname in (
+        'remove_job', 'complete_jobs', 'permanently_fail_jobs', 'reschedule_jobs', 'force_unlock_workers', 'worker_heartbeat',
+        'worker_deregister', 'list_stale_workers', 'list_orphan_locked_workers', 'recover_dead_worker_jobs', 'delete_stale_workers'))
+  loop
+    execute 'revoke execute on function ' || private || ' from public';
+  end loop;
+end
+$rights$;
+
+
+-- 11 Ledger -------------------------------------------------------------------------------------------------------------------
 
 -- Both peers look at the highest id only, so 20 keeps Node.js from migrating over this schema, and Rust as far as it knows no
 -- higher one. Node.js calls 19 breaking, Rust does not: it is, because workers that know nothing of it fetch several jobs of one
