@@ -1512,7 +1512,7 @@ comment on function "${schema}".pgworker_bury(text[], bigint[]) is
 
 -- A lock without a holder, which somebody wrote by hand, is nobody's.
 create or replace function "${schema}".pgworker_old_locks(
-  out worker_ids text[], out job_ids bigint[], out old_job_ids bigint[], out idle_queues int[]
+  out worker_ids text[], out job_ids bigint[], out old_job_ids bigint[], out idle_queues int[], out peer text
 )
 language sql stable
 set enable_nestloop = off set jit = off as $$
@@ -1530,14 +1530,18 @@ set enable_nestloop = off set jit = off as $$
     (select array_agg(t.job_id order by t.job_id) from theirs t where t.job_id is not null and t.old),
     (select array_agg(i.queue_id) from (
       select t.queue_id from theirs t where t.queue_id is not null
-      group by t.queue_id, t.worker_id having bool_and(t.job_id is null and t.old)) i)
+      group by t.queue_id, t.worker_id having bool_and(t.job_id is null and t.old)) i),
+    (select min(h.worker_id) from held h
+      where h.worker_id like 'pool-%' or h.worker_id like 'otpool-%'
+        or h.worker_id in (
+          select w.id from "${schema}"._private_workers w where not coalesce(w.metadata ? 'heartbeatIntervalMillis', false)))
 $$;
 comment on function "${schema}".pgworker_old_locks() is
   'Workers that hold a lock of four hours or more and give no sign of life, all their jobs, those locked so long ago, and the queues '
-  'that they have held for so long without a job of them.';
+  'that they have held for so long without a job of them. Besides that, one worker of Node.js or Rust that holds a lock, however old.';
 
 -- Attempts stay counted, as Node.js does it.
-create or replace function "${schema}".pgworker_release_old_locks() returns bigint
+create or replace function "${schema}".pgworker_release_old_locks(out released bigint, out unindexed_peer text)
 language plpgsql volatile
 set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off set jit = off as $$
 declare
@@ -1546,10 +1550,13 @@ declare
   queue int;
   available boolean;
   queues int[];
-  released bigint := 0;
   ready bigint := 0;
 begin
+  released := 0;
   select * into gone from "${schema}".pgworker_old_locks();
+  if to_regclass('"${schema}".jobs_main_index') is null then
+    unindexed_peer := gone.peer;
+  end if;
   for old in
     select g.id from (select given.id from unnest(gone.old_job_ids) given(id) order by given.id) g
     cross join lateral (
@@ -1576,11 +1583,11 @@ begin
   end loop;
   perform "${schema}".pgworker_wake(
     ready + "${schema}".pgworker_free_queues_of(queues, gone.idle_queues, gone.job_ids, gone.worker_ids));
-  return released;
 end
 $$;
 comment on function "${schema}".pgworker_release_old_locks() is
-  'Releases locks of four hours or more, except those of workers that prove their life; returns how many jobs it unlocked.';
+  'Releases locks of four hours or more, except those of workers that prove their life; returns how many jobs it unlocked. Where the '
+  'index that Node.js and Rust workers fetch with is missing, it names one of these that it has met, or null.';
 
 create or replace function "${schema}".delete_stale_workers(worker_ids text[]) returns void
 language sql volatile as $$
