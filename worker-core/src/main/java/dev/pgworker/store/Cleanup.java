@@ -66,6 +66,7 @@ final class Cleanup {
         try (Connection connection = dataSource.getConnection()) {
             if (tasks.contains(CleanupTask.DELETE_PERMAFAILED_JOBS)) {
                 deleted.put(CleanupTask.DELETE_PERMAFAILED_JOBS, deleteFailedJobs(connection));
+                sweepUp(connection);
             }
             for (Table table : Table.values()) {
                 if (tasks.contains(table.task)) {
@@ -110,6 +111,18 @@ final class Cleanup {
                 return total;
             }
         }
+    }
+
+    private static final String SWEEP_UP = """
+            select {schema}.pgworker_sweep_up()
+            """;
+
+    private void sweepUp(Connection connection) throws SQLException {
+        Connections.inTransaction(connection, () -> {
+            try (PreparedStatement statement = connection.prepareStatement(schema.in(SWEEP_UP))) {
+                return statement.execute();
+            }
+        });
     }
 
     /** A table whose rows jobs refer to. Ids are read apart from each other because that is fast in any order of size. */

@@ -71,8 +71,13 @@ public final class JdbcJobAdmin implements JobAdmin {
         this.cleanup = new Cleanup(dataSource, schema);
     }
 
-    private static final String COMPLETE = "select " + COLUMNS + """
-            j.task_id, j.job_queue_id, j.pgworker_recoveries from {schema}.complete_jobs(?) j
+    /** Of the job in row {@code j}. */
+    private static final String RECOVERIES = """
+            (select r.recoveries from {schema}.pgworker_recoveries r where r.job_id = j.id and r.revision = j.revision)
+            """;
+
+    private static final String COMPLETE = "select " + COLUMNS + "j.task_id, j.job_queue_id, " + RECOVERIES + """
+            from {schema}.complete_jobs(?) j
             """;
 
     @Override
@@ -80,8 +85,8 @@ public final class JdbcJobAdmin implements JobAdmin {
         return change("complete jobs", COMPLETE, ids, statement -> {});
     }
 
-    private static final String FAIL = "select " + COLUMNS + """
-            j.task_id, j.job_queue_id, j.pgworker_recoveries from {schema}.permanently_fail_jobs(?, ?) j
+    private static final String FAIL = "select " + COLUMNS + "j.task_id, j.job_queue_id, " + RECOVERIES + """
+            from {schema}.permanently_fail_jobs(?, ?) j
             """;
 
     @Override
@@ -90,8 +95,13 @@ public final class JdbcJobAdmin implements JobAdmin {
         return change("fail jobs permanently", FAIL, ids, statement -> statement.setString(2, reason));
     }
 
-    private static final String RESCHEDULE = "select " + COLUMNS + """
-            j.task_id, j.job_queue_id, j.pgworker_recoveries from {schema}.reschedule_jobs(?, ?, ?, ?, ?) j
+    /** Given attempts end the count, which the statement still sees. */
+    private static final String RESCHEDULE = "select " + COLUMNS
+            + "j.task_id, j.job_queue_id, case when given.attempts is null then " + RECOVERIES + """
+            end
+            from (select ?::int8[], ?::timestamptz, ?::int, ?::int, ?::int) given(ids, run_at, priority, attempts, max_attempts)
+            cross join lateral {schema}.reschedule_jobs(
+              given.ids, given.run_at, given.priority, given.attempts, given.max_attempts) j
             """;
 
     @Override
@@ -132,8 +142,8 @@ public final class JdbcJobAdmin implements JobAdmin {
         });
     }
 
-    private static final String REMOVE = "select " + COLUMNS + """
-            j.task_id, j.job_queue_id, j.pgworker_recoveries from {schema}.remove_job(?) j where j.id is not null
+    private static final String REMOVE = "select " + COLUMNS + "j.task_id, j.job_queue_id, " + RECOVERIES + """
+            from {schema}.remove_job(?) j where j.id is not null
             """;
 
     @Override
@@ -244,8 +254,8 @@ public final class JdbcJobAdmin implements JobAdmin {
         }
     }
 
-    private static final String NAMED = "select " + COLUMNS + """
-            coalesce(t.identifier, pg_catalog.concat('task ', j.task_id)), q.queue_name, j.pgworker_recoveries
+    private static final String NAMED = "select " + COLUMNS
+            + "coalesce(t.identifier, pg_catalog.concat('task ', j.task_id)), q.queue_name, " + RECOVERIES + """
             from page j
             left join {schema}._private_tasks t on t.id = j.task_id
             left join {schema}._private_job_queues q on q.id = j.job_queue_id

@@ -4,8 +4,12 @@
 -- Node.js and Rust workers (docs: "Compatibility", "Job keys", "Worker recovery"). The text is our own.
 --
 -- The script is written to be run in an empty schema as well as in one that Graphile Worker (Node: ledger 18 and later,
--- Rust: ledger 19 and later) has installed: every object is created where missing and replaced where it exists, and no row
--- is lost. The schema itself must exist. The placeholder for its name is the only one used here. Needs PostgreSQL 12.
+-- Rust: ledger 19 and later) has installed, while its workers run. What exists and fits is left as it is, with its oid, grants and
+-- dependants; functions get new bodies in place; no row is lost. It runs in one transaction, so nobody sees half of it. The schema
+-- itself must exist. The placeholder for its name is the only one used here. Needs PostgreSQL 12.
+--
+-- Tables whose names begin with _private_ have exactly the columns that the other workers know, whose prepared statements return
+-- whole rows. What is ours stands in tables whose names begin with pgworker_.
 --
 -- Contents: 1 adoption, 2 types and tables, 3 indexes, 4 access, 5 helpers, 6 adding jobs, 7 administration, 8 recovery,
 -- 9 the engine, 10 rights, 11 ledger.
@@ -22,6 +26,34 @@
 set local client_min_messages = warning;
 
 -- 1 Adoption ------------------------------------------------------------------------------------------------------------------
+
+-- All locks on tables that other workers may be using, before anything else is done: in one order, and none is waited for any longer when
+-- lock_timeout has passed since the first. So nobody waits for this script longer than that and the moment it runs; and as the
+-- time is shorter than deadlock_timeout, whoever waits in a circle with it never learns of it. The caller repeats a run that got no lock.
+-- The ledger is locked against migrations of others; the others only where their row level security is to be changed.
+do $lock$
+declare
+  deadline constant timestamptz := clock_timestamp() + (
+    select least(nullif(max(setting::int) filter (where name = 'lock_timeout'), 0), max(setting::int) filter (where name = 'deadlock_timeout') / 2)
+      * interval '1 millisecond'
+    from pg_settings where name in ('lock_timeout', 'deadlock_timeout'));
+  needed record;
+begin
+  for needed in
+    select format('lock table "${schema}".%I in %s mode', c.relname,
+        case c.relname when 'migrations' then 'share row exclusive' else 'access exclusive' end) as lock
+    from unnest(array['migrations', '_private_tasks', '_private_job_queues', '_private_jobs', '_private_known_crontabs'])
+      with ordinality t(name, place)
+    join pg_class c on c.oid = to_regclass('"${schema}".' || t.name)
+    where c.relname = 'migrations'
+      or not c.relrowsecurity
+    order by t.place
+  loop
+    perform set_config('lock_timeout', greatest(1, ceil(extract(epoch from deadline - clock_timestamp()) * 1000))::int || 'ms', true);
+    execute needed.lock;
+  end loop;
+end
+$lock$;
 
 -- Refuses schemas that cannot be brought to this state.
 do $adopt$
@@ -52,38 +84,41 @@ begin
 end
 $adopt$;
 
--- Functions of ours and of the shared interface whose result type or parameter names differ from the ones below cannot be
--- replaced in place, and overloads would make calls ambiguous: both are dropped. Nothing else depends on them.
+-- Functions of the shared interface are replaced in place, further down. PostgreSQL refuses that only where names of parameters or the
+-- result differ, which they do in no version that is adopted here: such a function was made by hand, and is dropped. Types are
+-- compared by oid, as their names depend on the search_path. Overloads with other parameters are somebody else's, and stay.
 do $drop$
 declare
-  job constant text := '"${schema}"._private_jobs';
-  expected constant text[] := array[
-    'add_job', 'identifier text, payload json, queue_name text, run_at timestamp with time zone, max_attempts integer, '
-      'job_key text, priority integer, flags text[], job_key_mode text', job,
-    'add_jobs', 'specs "${schema}".job_spec[], job_key_preserve_run_at boolean', 'SETOF ' || job,
-    'remove_job', 'job_key text', job,
-    'complete_jobs', 'job_ids bigint[]', 'SETOF ' || job,
-    'permanently_fail_jobs', 'job_ids bigint[], error_message text', 'SETOF ' || job,
-    'reschedule_jobs', 'job_ids bigint[], run_at timestamp with time zone, priority integer, attempts integer, max_attempts integer',
-      'SETOF ' || job,
-    'force_unlock_workers', 'worker_ids text[]', 'void',
-    'worker_heartbeat', 'worker_id text, metadata json', 'void',
-    'worker_deregister', 'worker_id text', 'void',
-    'list_stale_workers', 'stale_threshold interval', 'TABLE(worker_id text)',
-    'list_orphan_locked_workers', 'stale_threshold interval', 'TABLE(worker_id text)',
-    'recover_dead_worker_jobs', 'worker_ids text[], recovery_delay interval', 'integer',
-    'delete_stale_workers', 'worker_ids text[]', 'void'];
-  present record;
+  different record;
 begin
-  for present in
+  if to_regclass('"${schema}"._private_jobs') is null or to_regtype('"${schema}".job_spec') is null then
+    return;
+  end if;
+  for different in
     select p.oid::regprocedure as signature
-    from pg_proc p
-    join generate_series(1, cardinality(expected), 3) i on p.proname = expected[i]
-    where p.pronamespace = '"${schema}"'::regnamespace
-      and (replace(pg_get_function_identity_arguments(p.oid), '"', '') <> replace(expected[i + 1], '"', '')
-        or replace(pg_get_function_result(p.oid), '"', '') <> replace(expected[i + 2], '"', ''))
+    from (values
+      ('add_job', '{text,json,text,timestamptz,int4,text,int4,text[],text}',
+        '{identifier,payload,queue_name,run_at,max_attempts,job_key,priority,flags,job_key_mode}', '"${schema}"._private_jobs', false),
+      ('add_jobs', '{"\"${schema}\".job_spec[]",bool}', '{specs,job_key_preserve_run_at}', '"${schema}"._private_jobs', true),
+      ('remove_job', '{text}', '{job_key}', '"${schema}"._private_jobs', false),
+      ('complete_jobs', '{int8[]}', '{job_ids}', '"${schema}"._private_jobs', true),
+      ('permanently_fail_jobs', '{int8[],text}', '{job_ids,error_message}', '"${schema}"._private_jobs', true),
+      ('reschedule_jobs', '{int8[],timestamptz,int4,int4,int4}', '{job_ids,run_at,priority,attempts,max_attempts}',
+        '"${schema}"._private_jobs', true),
+      ('force_unlock_workers', '{text[]}', '{worker_ids}', 'void', false),
+      ('worker_heartbeat', '{text,json}', '{worker_id,metadata}', 'void', false),
+      ('worker_deregister', '{text}', '{worker_id}', 'void', false),
+      ('list_stale_workers', '{interval}', '{stale_threshold,worker_id}', 'text', true),
+      ('list_orphan_locked_workers', '{interval}', '{stale_threshold,worker_id}', 'text', true),
+      ('recover_dead_worker_jobs', '{text[],interval}', '{worker_ids,recovery_delay}', 'int4', false),
+      ('delete_stale_workers', '{text[]}', '{worker_ids}', 'void', false)) fitting (name, parameters, names, result, is_set)
+    join pg_proc p on p.pronamespace = '"${schema}"'::regnamespace and p.proname = fitting.name
+      and array(select unnest(p.proargtypes::oid[])) = array(select unnest(fitting.parameters::regtype[])::oid)
+    where p.proargnames is distinct from fitting.names::text[]
+      or p.prorettype <> fitting.result::regtype
+      or p.proretset <> fitting.is_set
   loop
-    execute 'drop function ' || present.signature;
+    execute 'drop function ' || different.signature;
   end loop;
 end
 $drop$;
@@ -114,14 +149,12 @@ create table if not exists "${schema}".migrations (
   ts timestamptz not null default now(),
   breaking boolean not null default false
 );
-comment on table "${schema}".migrations is 'Ledger shared with the Node.js and Rust workers; ids above 20 are theirs to give.';
 
 create table if not exists "${schema}"._private_tasks (
   id int generated always as identity constraint tasks_pkey primary key,
   identifier text not null constraint tasks_identifier_key unique
     constraint tasks_identifier_check check (length(identifier) <= 128)
 );
-comment on table "${schema}"._private_tasks is 'Task identifiers that jobs or workers have used.';
 
 create table if not exists "${schema}"._private_job_queues (
   id int generated always as identity constraint job_queues_pkey1 primary key,
@@ -131,7 +164,6 @@ create table if not exists "${schema}"._private_job_queues (
   locked_by text,
   is_available boolean generated always as (locked_at is null) stored not null
 );
-comment on table "${schema}"._private_job_queues is 'Named queues; a locked row means that a worker runs a job of the queue.';
 
 -- key carries a plain unique constraint, not a partial index: statements of the peers and of migrations they may add say
 -- "on conflict (key)", which only the plain one answers.
@@ -154,17 +186,12 @@ create table if not exists "${schema}"._private_jobs (
   flags jsonb,
   is_available boolean generated always as (locked_at is null and attempts < max_attempts) stored not null
 );
--- Ours, null instead of 0, so that it takes no room in jobs that were never recovered.
-alter table "${schema}"._private_jobs add column if not exists pgworker_recoveries smallint;
-comment on table "${schema}"._private_jobs is 'The jobs; a row is deleted when its job succeeds.';
-comment on column "${schema}"._private_jobs.pgworker_recoveries is 'How often the job was taken from a worker that died.';
 
 create table if not exists "${schema}"._private_known_crontabs (
   identifier text constraint known_crontabs_pkey primary key,
   known_since timestamptz not null,
   last_execution timestamptz
 );
-comment on table "${schema}"._private_known_crontabs is 'Crontab entries that a worker has registered, with their last execution.';
 
 create table if not exists "${schema}".pgworker_paused_crontabs (
   identifier text constraint pgworker_paused_crontabs_pkey primary key,
@@ -179,34 +206,116 @@ create table if not exists "${schema}"._private_workers (
   started_at timestamptz not null default now(),
   metadata jsonb
 );
-create index if not exists _private_workers_last_heartbeat_at_idx on "${schema}"._private_workers (last_heartbeat_at);
-comment on table "${schema}"._private_workers is 'Workers that prove their life with heartbeats.';
 
-create or replace view "${schema}".jobs as
-  select j.id, q.queue_name, t.identifier as task_identifier, j.priority, j.run_at, j.attempts, j.max_attempts, j.last_error,
-    j.created_at, j.updated_at, j.key, j.locked_at, j.locked_by, j.revision, j.flags
-  from "${schema}"._private_jobs j
-  join "${schema}"._private_tasks t on t.id = j.task_id
-  left join "${schema}"._private_job_queues q on q.id = j.job_queue_id;
-comment on view "${schema}".jobs is 'The jobs with the names of their tasks and queues, for people and monitoring; without payloads.';
+-- Written by recovery alone, for the few jobs that lost their workers. A job that is added again under its key gets a higher revision,
+-- which ends the count; unsafe_dedupe, which raises the revision too, takes the count along. Rows of jobs that are gone are no
+-- completion's business: recovery and clean-up delete them.
+create table if not exists "${schema}".pgworker_recoveries (
+  job_id bigint constraint pgworker_recoveries_pkey primary key,
+  revision int not null,
+  recoveries int not null
+);
+comment on table "${schema}".pgworker_recoveries is
+  'How often jobs were taken from workers that died, as long as they have the given revision; jobs may be gone.';
+
+-- A running job whose key is taken or removed is *retired*: no key and no attempts left, like a job without a key on its last attempt. This
+-- table tells the two apart, and goes without rows of jobs that are gone in the same way.
+create table if not exists "${schema}".pgworker_retirements (
+  job_id bigint constraint pgworker_retirements_pkey primary key,
+  removed boolean not null
+);
+comment on table "${schema}".pgworker_retirements is
+  'Jobs that were superseded by a newer job with their key, or removed by it, while they ran; jobs may be gone.';
+
+-- Whoever could change jobs before an adoption can do so afterwards.
+do $grants$
+declare
+  grantee text;
+begin
+  for grantee in
+    select distinct case a.grantee when 0 then 'public' else quote_ident(pg_get_userbyid(a.grantee)) end
+    from pg_class c, aclexplode(c.relacl) a
+    where c.oid = '"${schema}"._private_jobs'::regclass and a.privilege_type = 'UPDATE' and a.grantee <> c.relowner
+  loop
+    execute format('grant select, insert, update, delete on "${schema}".pgworker_recoveries, "${schema}".pgworker_retirements to %s', grantee);
+  end loop;
+end
+$grants$;
+
+do $view$
+begin
+  if to_regclass('"${schema}".jobs') is null then
+    create view "${schema}".jobs as
+      select j.id, q.queue_name, t.identifier as task_identifier, j.priority, j.run_at, j.attempts, j.max_attempts, j.last_error,
+        j.created_at, j.updated_at, j.key, j.locked_at, j.locked_by, j.revision, j.flags
+      from "${schema}"._private_jobs j
+      join "${schema}"._private_tasks t on t.id = j.task_id
+      left join "${schema}"._private_job_queues q on q.id = j.job_queue_id;
+  end if;
+end
+$view$;
+
+-- Only where nobody was here before: a comment takes a lock, too. The ledger gets its rows in the last chapter.
+do $comments$
+begin
+  if not exists (select from "${schema}".migrations) then
+    comment on table "${schema}".migrations is
+      'Ledger shared with the Node.js and Rust workers; ids above 20 are theirs to give.';
+    comment on table "${schema}"._private_tasks is 'Task identifiers that jobs or workers have used.';
+    comment on table "${schema}"._private_job_queues is
+      'Named queues; a locked row means that a worker runs a job of the queue.';
+    comment on table "${schema}"._private_jobs is 'The jobs; a row is deleted when its job succeeds.';
+    comment on table "${schema}"._private_known_crontabs is
+      'Crontab entries that a worker has registered, with their last execution.';
+    comment on table "${schema}"._private_workers is 'Workers that prove their life with heartbeats.';
+    comment on view "${schema}".jobs is
+      'The jobs with the names of their tasks and queues, for people and monitoring; without payloads.';
+  end if;
+end
+$comments$;
 
 
 -- 3 Indexes -------------------------------------------------------------------------------------------------------------------
 
--- Jobs that are locked or have failed for good are in none of them, so their number costs a claim nothing.
+-- Jobs that are locked or have failed for good are in none of the first three, so their number costs a claim nothing.
 -- The first serves jobs without a queue; the second finds the queues whose jobs are next; the third finds the next job of a
--- given queue. In a fleet where Node.js or Rust workers fetch from large tables, give those workers their own index as well:
---   create index on _private_jobs (priority, run_at) include (id, task_id, job_queue_id) where is_available
-drop index if exists "${schema}".jobs_main_index;
-drop index if exists "${schema}".jobs_no_queue_index;
-create index if not exists pgworker_jobs_unqueued on "${schema}"._private_jobs (priority, run_at, id)
-  where is_available and job_queue_id is null;
-create index if not exists pgworker_jobs_queued on "${schema}"._private_jobs (priority, run_at, id) include (job_queue_id)
-  where is_available and job_queue_id is not null;
-create index if not exists pgworker_jobs_of_queue on "${schema}"._private_jobs (job_queue_id, priority, run_at, id)
-  where is_available and job_queue_id is not null;
--- Written only when a job fails for good: counting and listing such jobs costs the others nothing.
-create index if not exists pgworker_jobs_failed on "${schema}"._private_jobs (id) where not is_available and locked_at is null;
+-- given queue. The fourth is written only when a job fails for good: counting and listing such jobs costs the others nothing.
+-- The last two are those that Node.js and Rust workers fetch with, exactly as they make them.
+--
+-- Empty tables get their indexes at once. Those that hold jobs are not kept from anybody: who runs this script builds what is missing
+-- with "create index concurrently" when it is done. A definition is never changed: another one gets another name.
+create or replace function "${schema}".pgworker_indexes()
+returns table (name text, relation text, definition text, of_peers boolean)
+language sql immutable
+set search_path = pg_catalog, pg_temp as $$
+  values
+    ('pgworker_jobs_unqueued', '_private_jobs', '(priority, run_at, id) where is_available and job_queue_id is null', false),
+    ('pgworker_jobs_queued', '_private_jobs',
+      '(priority, run_at, id) include (job_queue_id) where is_available and job_queue_id is not null', false),
+    ('pgworker_jobs_of_queue', '_private_jobs',
+      '(job_queue_id, priority, run_at, id) where is_available and job_queue_id is not null', false),
+    ('pgworker_jobs_failed', '_private_jobs', '(id) where not is_available and locked_at is null', false),
+    ('_private_workers_last_heartbeat_at_idx', '_private_workers', '(last_heartbeat_at)', false),
+    ('jobs_main_index', '_private_jobs',
+      '(priority, run_at) include (id, task_id, job_queue_id) where is_available = true', true),
+    ('jobs_no_queue_index', '_private_jobs',
+      '(priority, run_at) include (id, task_id) where is_available = true and job_queue_id is null', true)
+$$;
+comment on function "${schema}".pgworker_indexes() is
+  'The indexes that the tables are to have besides their keys; those that only other Graphile Workers need are marked.';
+
+do $indexes$
+declare
+  missing record;
+begin
+  for missing in
+    select i.name, i.relation, i.definition from "${schema}".pgworker_indexes() i
+    where not i.of_peers and not exists (select from "${schema}".migrations)
+  loop
+    execute format('create index if not exists %I on "${schema}".%I %s', missing.name, missing.relation, missing.definition);
+  end loop;
+end
+$indexes$;
 
 
 -- 4 Access --------------------------------------------------------------------------------------------------------------------
@@ -218,7 +327,9 @@ declare
   name text;
 begin
   foreach name in array array['_private_jobs', '_private_job_queues', '_private_tasks', '_private_known_crontabs'] loop
-    execute format('alter table "${schema}".%I enable row level security', name);
+    if not (select c.relrowsecurity from pg_class c where c.oid = format('"${schema}".%I', name)::regclass) then
+      execute format('alter table "${schema}".%I enable row level security', name);
+    end if;
   end loop;
 end
 $access$;
@@ -344,32 +455,77 @@ language sql immutable as $$
 $$;
 comment on function "${schema}".pgworker_merge(json, json) is 'Payload of a job that is added again: arrays are concatenated.';
 
--- A running job whose key is taken or removed is *retired*: no key, no attempts left, and a text that says why. The text makes it
--- distinguishable from a job without key on its last attempt, and stays behind if its worker dies before finishing it.
-create or replace function "${schema}".pgworker_retired(key text, attempts int, max_attempts int, last_error text) returns boolean
-language sql immutable as $$
-  select key is null and attempts operator(pg_catalog.>=) max_attempts and coalesce(last_error operator(pg_catalog.=) any (array[
-    'Superseded by a newer job with the same key while running',
-    'Removed by its key while running']), false)
-$$;
-comment on function "${schema}".pgworker_retired(text, int, int, text) is 'Whether a locked job was superseded or removed while running.';
-
--- Rust workers of ledger 22 keep a table of retired jobs, which they consult before giving an attempt back. It is kept up to date
--- where it exists.
-create or replace function "${schema}".pgworker_mark_retired(job_id bigint, retired boolean) returns void
-language plpgsql volatile as $$
+-- Volatile, so that it sees what was committed since the statement that calls it began. The text in last_error is written only by
+-- callers without a right to write the table.
+create or replace function "${schema}".pgworker_retirement(job_id bigint, last_error text) returns text
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp as $$
+declare
+  removed boolean;
 begin
-  if pg_catalog.to_regclass('"${schema}"._private_job_retirements') is null then
-    return;
-  elsif retired then
-    execute 'insert into "${schema}"._private_job_retirements (id) values ($1) on conflict do nothing' using job_id;
-  else
-    execute 'delete from "${schema}"._private_job_retirements where id operator(pg_catalog.=) $1' using job_id;
+  select r.removed into removed from "${schema}".pgworker_retirements r where r.job_id = pgworker_retirement.job_id;
+  return case
+    when removed or last_error = 'Removed by its key while running' then 'Removed by its key while running'
+    when not removed or last_error = 'Superseded by a newer job with the same key while running'
+      then 'Superseded by a newer job with the same key while running'
+  end;
+end
+$$;
+comment on function "${schema}".pgworker_retirement(bigint, text) is
+  'What became of a locked job that has no key and no attempts left: the text that says that it was superseded or removed while '
+  'running, or null if it was not.';
+
+-- Rust workers of ledger 22 keep a table of their own, which they consult before giving an attempt back. It is kept up to date
+-- where it exists.
+create or replace function "${schema}".pgworker_retire(job_id bigint, removed boolean) returns void
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp as $$
+begin
+  begin
+    insert into "${schema}".pgworker_retirements (job_id, removed) values (pgworker_retire.job_id, pgworker_retire.removed)
+      on conflict on constraint pgworker_retirements_pkey do nothing;
+  exception when insufficient_privilege then
+    update "${schema}"._private_jobs j set last_error = case
+        when pgworker_retire.removed then 'Removed by its key while running'
+        else 'Superseded by a newer job with the same key while running'
+      end
+      where j.id = pgworker_retire.job_id;
+  end;
+  if to_regclass('"${schema}"._private_job_retirements') is not null then
+    execute 'insert into "${schema}"._private_job_retirements (id) values ($1) on conflict do nothing' using pgworker_retire.job_id;
   end if;
 end
 $$;
-comment on function "${schema}".pgworker_mark_retired(bigint, boolean) is
-  'Tells Rust workers that a job was retired, or may run again after all.';
+comment on function "${schema}".pgworker_retire(bigint, boolean) is 'Notes that a running job was superseded or removed by its key.';
+
+create or replace function "${schema}".pgworker_revive(job_id bigint) returns void
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp as $$
+begin
+  delete from "${schema}".pgworker_retirements r where r.job_id = pgworker_revive.job_id;
+  if to_regclass('"${schema}"._private_job_retirements') is not null then
+    execute 'delete from "${schema}"._private_job_retirements where id = $1' using pgworker_revive.job_id;
+  end if;
+end
+$$;
+comment on function "${schema}".pgworker_revive(bigint) is 'Forgets that a job was superseded or removed: it may run again.';
+
+-- Nobody adds to the rows of a job that is gone, so one who deletes them waits for nobody.
+create or replace function "${schema}".pgworker_sweep_up() returns void
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp as $$
+begin
+  delete from "${schema}".pgworker_recoveries r where r.job_id in (
+    select o.job_id from "${schema}".pgworker_recoveries o
+    where not exists (select from "${schema}"._private_jobs j where j.id = o.job_id)
+    for update skip locked);
+  delete from "${schema}".pgworker_retirements r where r.job_id in (
+    select o.job_id from "${schema}".pgworker_retirements o
+    where not exists (select from "${schema}"._private_jobs j where j.id = o.job_id)
+    for update skip locked);
+end
+$$;
+comment on function "${schema}".pgworker_sweep_up() is 'Deletes what was noted about jobs that are gone.';
 
 -- An hour is more than any heartbeat interval that PgWorker allows.
 create or replace function "${schema}".pgworker_lives(worker_id text) returns boolean
@@ -513,6 +669,12 @@ begin
     end if;
     if found then
       if mode operator(pg_catalog.=) 'unsafe_dedupe' then
+        -- A job that was recovered has a last_error. The count is worth no failure for want of a privilege.
+        if job.last_error is not null and pg_catalog.has_table_privilege('"${schema}".pgworker_recoveries', 'UPDATE')
+            and pg_catalog.has_table_privilege('"${schema}".pgworker_recoveries', 'SELECT') then
+          update "${schema}".pgworker_recoveries r set revision = r.revision operator(pg_catalog.+) 1
+            where r.job_id operator(pg_catalog.=) job.id and r.revision operator(pg_catalog.=) job.revision;
+        end if;
         update "${schema}"._private_jobs j set revision = j.revision operator(pg_catalog.+) 1, updated_at = pg_catalog.now()
           where j.id operator(pg_catalog.=) job.id
           returning * into job;
@@ -533,7 +695,6 @@ begin
             last_error = null,
             revision = j.revision operator(pg_catalog.+) 1,
             flags = new_flags,
-            pgworker_recoveries = null,
             updated_at = pg_catalog.now()
           where j.id operator(pg_catalog.=) job.id
           returning * into job;
@@ -543,13 +704,11 @@ begin
       update "${schema}"._private_jobs j set
           key = null,
           attempts = j.max_attempts,
-          last_error = case
-            when j.locked_at is null then j.last_error
-            else 'Superseded by a newer job with the same key while running'
-          end,
           updated_at = pg_catalog.now()
         where j.id operator(pg_catalog.=) job.id;
-      perform "${schema}".pgworker_mark_retired(job.id, true);
+      if job.locked_at is not null then
+        perform "${schema}".pgworker_retire(job.id, false);
+      end if;
     end if;
     if new_id is null then
       insert into "${schema}"._private_jobs as j (job_queue_id, task_id, payload, priority, run_at, max_attempts, key, flags)
@@ -746,7 +905,6 @@ begin
               last_error = null,
               revision = j.revision + 1,
               flags = case when s.flags is not null then "${schema}".pgworker_flags(s.flags) end,
-              pgworker_recoveries = null,
               updated_at = now()
             -- "offset 0", "is true" and the ctid leave one plan only, which fits any number of jobs: hash the keys, look up each.
             from unnest(specs) s
@@ -917,11 +1075,10 @@ begin
     update "${schema}"._private_jobs j set
         key = null,
         attempts = j.max_attempts,
-        last_error = 'Removed by its key while running',
         updated_at = now()
       where j.id = job.id
       returning * into job;
-    perform "${schema}".pgworker_mark_retired(job.id, true);
+    perform "${schema}".pgworker_retire(job.id, true);
     return job;
   end if;
   delete from "${schema}"._private_jobs j where j.id = job.id;
@@ -1031,15 +1188,17 @@ begin
         priority = coalesce(reschedule_jobs.priority, j.priority),
         attempts = coalesce(reschedule_jobs.attempts, j.attempts),
         max_attempts = coalesce(reschedule_jobs.max_attempts, j.max_attempts),
-        pgworker_recoveries = case when reschedule_jobs.attempts is null then j.pgworker_recoveries end,
         locked_at = null,
         locked_by = null,
         updated_at = now()
       where j.id = job.id
       returning * into job;
+    if reschedule_jobs.attempts is not null then
+      delete from "${schema}".pgworker_recoveries r where r.job_id = job.id;
+    end if;
     if job.is_available then
       ready := ready + 1;
-      perform "${schema}".pgworker_mark_retired(job.id, false);
+      perform "${schema}".pgworker_revive(job.id);
     end if;
     return next job;
   end loop;
@@ -1249,15 +1408,18 @@ begin
   end if;
   for decided in
     with held as materialized (
-      select j.id, j.job_queue_id, j.priority, j.run_at, j.attempts, j.max_attempts, g.action, g.at, g.new_attempts,
-        coalesce(j.pgworker_recoveries, 0) + 1 as times,
-        "${schema}".pgworker_retired(j.key, j.attempts, j.max_attempts, j.last_error)
-          or coalesce(g.marked and j.attempts >= j.max_attempts, false) as retired
+      select j.id, j.job_queue_id, j.priority, j.run_at, j.attempts, j.max_attempts, j.revision, g.action, g.at, g.new_attempts,
+        least(coalesce((
+          select r.recoveries from "${schema}".pgworker_recoveries r where r.job_id = j.id and r.revision = j.revision), 0), 1000000) + 1
+          as times,
+        case when j.key is null and j.attempts >= j.max_attempts then coalesce(
+          "${schema}".pgworker_retirement(j.id, j.last_error),
+          case when g.marked then 'Superseded or removed by its key while running' end) end as retired
       from unnest(given.ids, given.actions, given.ats, given.new_attempts, marked) g(id, action, at, new_attempts, marked)
       cross join lateral (select * from "${schema}"._private_jobs h where h.id = g.id offset 0) j)
     select h.*, row_number() over (order by h.priority, h.run_at, h.id) as place,
       case
-        when h.retired then 'superseded'
+        when h.retired is not null then 'superseded'
         when h.action = 'reschedule' then 'rescheduled'
         when h.action = 'fail' or h.times > max_recoveries then
           case when h.attempts >= h.max_attempts then 'exhausted' else 'failed' end
@@ -1278,24 +1440,31 @@ begin
           else j.run_at
         end,
         last_error = case
-          when decided.retired then coalesce(j.last_error, 'Superseded or removed by its key while running') || '; its worker died'
+          when decided.retired is not null then decided.retired || '; its worker died'
           when decided.outcome in ('failed', 'exhausted') then format(
             'WorkerCrashed: worker %s died during attempt %s of %s; the job has lost its worker %s times',
             j.locked_by, j.attempts, j.max_attempts, decided.times)
           else 'Job recovered after worker interruption'
         end,
-        pgworker_recoveries = case when decided.retired then j.pgworker_recoveries else least(decided.times, 32767) end,
         locked_at = null,
         locked_by = null,
         updated_at = now()
       where j.id = decided.id
       returning j.is_available into available;
+    if decided.retired is null then
+      insert into "${schema}".pgworker_recoveries as r (job_id, revision, recoveries)
+        values (decided.id, decided.revision, decided.times)
+        on conflict (job_id) do update set revision = excluded.revision, recoveries = excluded.recoveries;
+    end if;
     queues := queues || decided.job_queue_id;
     ready := ready + available::int;
     id := decided.id;
     outcome := decided.outcome;
     return next;
   end loop;
+  if given.ids is not null then
+    perform "${schema}".pgworker_sweep_up();
+  end if;
   perform "${schema}".pgworker_wake(ready + "${schema}".pgworker_free_queues_of(queues, idle_queues, job_ids, worker_ids));
 end
 $$;
@@ -1323,11 +1492,12 @@ comment on function "${schema}".recover_dead_worker_jobs(text[], interval) is
 -- Rows that are gone, or another worker's, are left out.
 create or replace function "${schema}".pgworker_held_jobs(worker_ids text[], job_ids bigint[])
 returns table (job "${schema}"._private_jobs, task text, queue text, recoveries int, retired boolean)
-language sql stable
+language sql volatile
 set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off set jit = off
 set search_path = pg_catalog, pg_temp as $$
-  select j.whole, coalesce(t.identifier, 'task ' || j.task_id), q.queue_name, coalesce(j.pgworker_recoveries, 0)::int,
-    "${schema}".pgworker_retired(j.key, j.attempts, j.max_attempts, j.last_error)
+  select j.whole, coalesce(t.identifier, 'task ' || j.task_id), q.queue_name,
+    coalesce((select r.recoveries from "${schema}".pgworker_recoveries r where r.job_id = j.id and r.revision = j.revision), 0),
+    j.key is null and j.attempts >= j.max_attempts and "${schema}".pgworker_retirement(j.id, j.last_error) is not null
   from unnest(job_ids) g(id)
   cross join lateral (
     select h as whole, h.* from "${schema}"._private_jobs h where h.id = g.id and h.locked_by = any(worker_ids) offset 0) j
@@ -1478,7 +1648,7 @@ comment on function "${schema}".pgworker_bury(text[], bigint[]) is
 
 -- A lock without a holder, which somebody wrote by hand, is nobody's.
 create or replace function "${schema}".pgworker_old_locks(
-  out worker_ids text[], out job_ids bigint[], out old_job_ids bigint[], out idle_queues int[]
+  out worker_ids text[], out job_ids bigint[], out old_job_ids bigint[], out idle_queues int[], out peer text
 )
 language sql stable
 set enable_nestloop = off set jit = off
@@ -1497,14 +1667,18 @@ set search_path = pg_catalog, pg_temp as $$
     (select array_agg(t.job_id order by t.job_id) from theirs t where t.job_id is not null and t.old),
     (select array_agg(i.queue_id) from (
       select t.queue_id from theirs t where t.queue_id is not null
-      group by t.queue_id, t.worker_id having bool_and(t.job_id is null and t.old)) i)
+      group by t.queue_id, t.worker_id having bool_and(t.job_id is null and t.old)) i),
+    (select min(h.worker_id) from held h
+      where h.worker_id like 'pool-%' or h.worker_id like 'otpool-%'
+        or h.worker_id in (
+          select w.id from "${schema}"._private_workers w where not coalesce(w.metadata ? 'heartbeatIntervalMillis', false)))
 $$;
 comment on function "${schema}".pgworker_old_locks() is
   'Workers that hold a lock of four hours or more and give no sign of life, all their jobs, those locked so long ago, and the queues '
-  'that they have held for so long without a job of them.';
+  'that they have held for so long without a job of them. Besides that, one worker of Node.js or Rust that holds a lock, however old.';
 
 -- Attempts stay counted, as Node.js does it.
-create or replace function "${schema}".pgworker_release_old_locks() returns bigint
+create or replace function "${schema}".pgworker_release_old_locks(out released bigint, out unindexed_peer text)
 language plpgsql volatile
 set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off set jit = off
 set search_path = pg_catalog, pg_temp as $$
@@ -1514,10 +1688,13 @@ declare
   queue int;
   available boolean;
   queues int[];
-  released bigint := 0;
   ready bigint := 0;
 begin
+  released := 0;
   select * into gone from "${schema}".pgworker_old_locks();
+  if to_regclass('"${schema}".jobs_main_index') is null then
+    unindexed_peer := gone.peer;
+  end if;
   for old in
     select g.id from (select given.id from unnest(gone.old_job_ids) given(id) order by given.id) g
     cross join lateral (
@@ -1529,8 +1706,10 @@ begin
         locked_at = null,
         locked_by = null,
         last_error = case
-          when "${schema}".pgworker_retired(j.key, j.attempts, j.max_attempts, j.last_error) then j.last_error || '; its worker died'
-          when j.attempts >= j.max_attempts then coalesce(j.last_error, 'Job unlocked during its last attempt')
+          when j.attempts >= j.max_attempts then coalesce(
+            case when j.key is null then "${schema}".pgworker_retirement(j.id, j.last_error) || '; its worker died' end,
+            j.last_error,
+            'Job unlocked during its last attempt')
           else j.last_error
         end,
         updated_at = now()
@@ -1542,11 +1721,11 @@ begin
   end loop;
   perform "${schema}".pgworker_wake(
     ready + "${schema}".pgworker_free_queues_of(queues, gone.idle_queues, gone.job_ids, gone.worker_ids));
-  return released;
 end
 $$;
 comment on function "${schema}".pgworker_release_old_locks() is
-  'Releases locks of four hours or more, except those of workers that prove their life; returns how many jobs it unlocked.';
+  'Releases locks of four hours or more, except those of workers that prove their life; returns how many jobs it unlocked. Where the '
+  'index that Node.js and Rust workers fetch with is missing, it names one of these that it has met, or null.';
 
 create or replace function "${schema}".delete_stale_workers(worker_ids text[]) returns void
 language sql volatile
@@ -2321,22 +2500,26 @@ declare
   lanes int[];
   kept int[];
   ready bigint;
+  revived bigint[];
 begin
   if exists (select from unnest(actions) a where a is null or a not in ('retry', 'fail', 'back')) then
     raise exception 'Unknown action in %: expected retry, fail or back', actions using errcode = '22023';
   end if;
   with mine as materialized (
     select h.ctid as tid, g.action, g.delay, g.at, g.error, g.payload, coalesce(g.attempts, h.attempts) as attempts,
-      "${schema}".pgworker_retired(h.key, h.attempts, h.max_attempts, h.last_error) as told,
-      g.key is not null and h.key is distinct from g.key as key_gone,
-      g.payload is not null and h.last_error is distinct from 'Removed by its key while running' as has_rest
+      case when h.key is null and h.attempts >= h.max_attempts then
+        "${schema}".pgworker_retirement(h.id, h.last_error) end as told,
+      g.key is not null and h.key is distinct from g.key as key_gone
     from unnest(job_ids, claims, renewals, actions, delays, run_ats, errors, keys, attempts, payloads)
       g(id, claim, renewal, action, delay, at, error, key, attempts, payload)
     join "${schema}"._private_jobs h on h.id = g.id and h.locked_by = worker_id
       and (h.locked_at = g.claim or h.locked_at = g.renewal)
     for update of h skip locked),
   decided as (
-    select m.*, (m.told or m.key_gone) and not m.has_rest as ended from mine m),
+    select m.*,
+      (m.told is not null or m.key_gone)
+        and (m.payload is null or coalesce(m.told = 'Removed by its key while running', false)) as ended
+    from mine m),
   put as (
     update "${schema}"._private_jobs j set
       attempts = case
@@ -2357,7 +2540,7 @@ begin
       end,
       last_error = case
         when m.error is not null then m.error
-        when m.key_gone and not m.told then 'Superseded or removed by its key while running'
+        when m.ended then coalesce(m.told, 'Superseded or removed by its key while running')
         else j.last_error
       end,
       payload = coalesce(m.payload::json, j.payload),
@@ -2372,11 +2555,16 @@ begin
         when not j.is_available then 'failed'
         when m.action = 'back' then 'back'
         else 'retried'
-      end as outcome)
+      end as outcome,
+      m.told is not null and not m.ended as revived)
   select array_agg(p.id), array_agg(p.outcome), array_agg(distinct p.job_queue_id) filter (where p.job_queue_id is not null),
-      array_agg(p.job_queue_id) filter (where p.id = any(going_on)), count(*) filter (where p.due and p.job_queue_id is null)
-    into written, outcomes, lanes, kept, ready
+      array_agg(p.job_queue_id) filter (where p.id = any(going_on)), count(*) filter (where p.due and p.job_queue_id is null),
+      array_agg(p.id) filter (where p.revived)
+    into written, outcomes, lanes, kept, ready, revived
     from put p;
+  if revived is not null then
+    delete from "${schema}".pgworker_retirements r where r.job_id = any(revived);
+  end if;
   if cardinality(written) < cardinality(job_ids) then
     kept := kept || array(
       select h.job_queue_id from "${schema}"._private_jobs h
@@ -2462,7 +2650,8 @@ comment on function "${schema}".pgworker_renew(text, bigint[], timestamptz[], ti
   'Renews the locks by which the worker holds these jobs, and those of their queues: other workers release locks of four hours. Returns '
   'the ids of the jobs whose locks have the given time then.';
 
--- Reads a bounded number of entries: of many due jobs of foreign tasks in front it says nothing.
+-- Reads a bounded number of entries: of many due jobs of foreign tasks in front it says nothing. A job or a queue whose row another
+-- transaction holds may not run; to find out, the first free one is locked for the moment.
 create or replace function "${schema}".pgworker_waits(task_ids int[], forbidden text[], longer_than interval) returns boolean
 language plpgsql volatile
 set plan_cache_mode = force_generic_plan set enable_seqscan = off set enable_bitmapscan = off set enable_sort = off
@@ -2471,9 +2660,11 @@ set search_path = pg_catalog, pg_temp as $$
 declare
   depth constant int := 1000;
   since constant timestamptz := now() - longer_than;
+  waiting tid[];
+  free_queues int[];
 begin
   if cardinality(forbidden) = 0 then forbidden := null; end if;
-  if exists (
+  waiting := array(
     with recursive level(p, n) as (
       (select j.priority, 1 from "${schema}"._private_jobs j
         where j.is_available and j.job_queue_id is null
@@ -2485,31 +2676,30 @@ begin
           order by j.priority, j.run_at, j.id limit 1),
         l.n + 1
       from level l where l.p is not null and l.n < depth)
-    select from (
-      select j.task_id, j.flags
+    select j.tid from (
+      select j.tid, j.task_id, j.flags
       from level l
       cross join lateral (
-        select j.task_id, j.flags from "${schema}"._private_jobs j
+        select j.ctid as tid, j.task_id, j.flags from "${schema}"._private_jobs j
         where j.is_available and j.job_queue_id is null and j.priority = l.p and j.run_at <= since
         order by j.run_at, j.id limit depth) j
       limit depth) j
-    where j.task_id = any(task_ids) and (forbidden is null or j.flags is null or not j.flags ?| forbidden))
-  then
-    return true;
+    where j.task_id = any(task_ids) and (forbidden is null or j.flags is null or not j.flags ?| forbidden));
+  if not exists (select from unnest(waiting)) then
+    free_queues := array(
+      select q.id from "${schema}"._private_job_queues q
+      where q.id = any((select l.queues from "${schema}".pgworker_lanes(task_ids, 10, forbidden, depth) l)::int[]) and q.locked_at is null
+      for update skip locked);
+    waiting := array(
+      select h.tid from "${schema}".pgworker_heads(free_queues, null, task_ids, forbidden) h where h.run_at <= since);
   end if;
-  return exists (
-    select from "${schema}".pgworker_heads(
-      array(
-        select q.id
-        from "${schema}".pgworker_lanes(task_ids, 10, forbidden, depth) l
-        join "${schema}"._private_job_queues q on q.id = any(l.queues) and q.locked_at is null),
-      null, task_ids, forbidden) h
-    where h.run_at <= since);
+  perform from "${schema}"._private_jobs j where j.ctid = any(waiting) and j.is_available limit 1 for update skip locked;
+  return found;
 end
 $$;
 comment on function "${schema}".pgworker_waits(int[], text[], interval) is
   'Whether a job that a worker with these tasks and forbidden flags may run, in no queue or in a free one, has been due for longer than '
-  'that. Locks nothing.';
+  'that, and no other transaction holds its row. Waits for no lock.';
 
 -- Reads a bounded number of entries for each priority: if the first future jobs are all of other tasks, it answers with the time of
 -- the last of these, which is early but never late.
@@ -2670,7 +2860,7 @@ declare
   adding constant text[] := array[
     'add_job', 'add_jobs', 'pgworker_add_job', 'pgworker_add_jobs', 'pgworker_fits', 'pgworker_refuse', 'pgworker_flags',
     'pgworker_merge', 'pgworker_task_id', 'pgworker_queue_id', 'pgworker_know_names', 'pgworker_hold_names', 'pgworker_put_keyed',
-    'pgworker_mark_retired', 'pgworker_wake'];
+    'pgworker_retire', 'pgworker_wake'];
   adopted constant boolean := exists (select from "${schema}".migrations);
   helper regprocedure;
   private regprocedure;
