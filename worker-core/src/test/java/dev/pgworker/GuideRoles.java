@@ -18,6 +18,7 @@ import java.util.stream.IntStream;
 import javax.sql.DataSource;
 
 import org.springframework.jdbc.core.simple.JdbcClient;
+import tools.jackson.databind.JsonNode;
 import tools.jackson.databind.json.JsonMapper;
 
 import dev.pgworker.crontab.CronAdmin;
@@ -90,6 +91,7 @@ final class GuideRoles {
 
     /** Adds jobs in all ways, none of which is due. */
     static void add(DataSource dataSource, WorkerSchema schema) throws SQLException {
+        new SchemaMigrator(dataSource, schema).migrate();
         JobScheduler jobs = scheduler(dataSource, schema);
         JobSpec later = JobSpec.builder().runIn(Duration.ofDays(1)).build();
         jobs.addJob(WORK, "x", later);
@@ -176,8 +178,14 @@ final class GuideRoles {
         JobScheduler jobs = scheduler(owner, schema);
         Job lost = jobs.addJob(WORK, "lost", JobSpec.builder().queueName("lost").build());
         sql(owner, schema, "select {schema}.worker_heartbeat('dead')").query().listOfRows();
-        sql(owner, schema, "update {schema}._private_workers set last_heartbeat_at = now() - interval '1 day'").update();
-        sql(owner, schema, "select from {schema}.pgworker_claim('dead', array(select id from {schema}._private_tasks), 1)").query().listOfRows();
+        sql(owner, schema, "update {schema}._private_workers set last_heartbeat_at = now() - interval '1 day'")
+                .update();
+        sql(
+                        owner,
+                        schema,
+                        "select from {schema}.pgworker_claim('dead', array(select id from {schema}._private_tasks), 1)")
+                .query()
+                .listOfRows();
         RecordingListener events = new RecordingListener();
         Worker worker = Worker.builder(dataSource)
                 .schema(schema)
@@ -188,7 +196,7 @@ final class GuideRoles {
                                 .recoveryDelay(Duration.ZERO)
                                 .build())
                         .build())
-                .crontab(Crontab.parse("t", "* * * * * work ?id=minutely&fill=2m&jobKey=minutely \"cron\""))
+                .crontab(Crontab.parse("t", "* * * * * minutely ?fill=2m&jobKey=minutely {}"))
                 .task(WORK, (text, context) -> {
                     if (text.equals("more")) {
                         context.jobScheduler()
@@ -198,6 +206,7 @@ final class GuideRoles {
                                         JobSpec.builder().queueName("children").build());
                     }
                 })
+                .task(Task.of("minutely", JsonNode.class), (payload, context) -> {})
                 .task(FAIL, (text, context) -> {
                     throw new IllegalStateException("on purpose");
                 })

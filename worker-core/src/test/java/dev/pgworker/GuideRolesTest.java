@@ -97,7 +97,7 @@ class GuideRolesTest {
                 "select * from {schema}._private_workers",
                 "select * from {schema}._private_known_crontabs",
                 "insert into {schema}.pgworker_paused_crontabs (identifier) values ('nightly')",
-                "lock table {schema}._private_jobs in access exclusive mode");
+                "do $$ begin lock table {schema}._private_jobs in access exclusive mode; end $$");
     }
 
     @Test
