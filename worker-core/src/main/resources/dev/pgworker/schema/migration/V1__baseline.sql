@@ -30,6 +30,8 @@ set local client_min_messages = warning;
 -- All locks on tables that other workers may be using, before anything else is done: in one order, and none is waited for any longer when
 -- lock_timeout has passed since the first. So nobody waits for this script longer than that and the moment it runs; and as the
 -- time is shorter than deadlock_timeout, whoever waits in a circle with it never learns of it. The caller repeats a run that got no lock.
+-- The order is the one in which others take theirs, so circles are rare: who adds jobs looks at the tasks first and keeps that lock
+-- until the transaction ends; once it is ours, those left have claimed or completed jobs, and go on to the queues.
 -- The ledger is locked against migrations of others; the others only where their row level security is to be changed.
 do $lock$
 declare
@@ -42,7 +44,7 @@ begin
   for needed in
     select format('lock table "${schema}".%I in %s mode', c.relname,
         case c.relname when 'migrations' then 'share row exclusive' else 'access exclusive' end) as lock
-    from unnest(array['migrations', '_private_tasks', '_private_job_queues', '_private_jobs', '_private_known_crontabs'])
+    from unnest(array['migrations', '_private_known_crontabs', '_private_tasks', '_private_jobs', '_private_job_queues'])
       with ordinality t(name, place)
     join pg_class c on c.oid = to_regclass('"${schema}".' || t.name)
     where c.relname = 'migrations'
