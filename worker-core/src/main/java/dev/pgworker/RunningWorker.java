@@ -26,7 +26,6 @@ import org.springframework.dao.DataAccessException;
 import org.springframework.jdbc.UncategorizedSQLException;
 import org.springframework.jdbc.support.SQLStateSQLExceptionTranslator;
 import org.springframework.transaction.PlatformTransactionManager;
-import tools.jackson.databind.JsonNode;
 import tools.jackson.databind.json.JsonMapper;
 
 import dev.pgworker.crontab.CronScheduler;
@@ -40,6 +39,7 @@ import dev.pgworker.engine.HandlerTransactions;
 import dev.pgworker.engine.JobCompleter;
 import dev.pgworker.engine.JobExecutor;
 import dev.pgworker.engine.JobRunner;
+import dev.pgworker.engine.LedgerWatch;
 import dev.pgworker.engine.LocalQueue;
 import dev.pgworker.engine.NotificationListener;
 import dev.pgworker.engine.Ownership;
@@ -58,6 +58,7 @@ import dev.pgworker.recovery.Sweep;
 import dev.pgworker.store.CrontabStore;
 import dev.pgworker.store.JobStore;
 import dev.pgworker.store.JobsTable;
+import dev.pgworker.store.LedgerStore;
 import dev.pgworker.store.StaleConnections;
 import dev.pgworker.store.SweepStore;
 import dev.pgworker.store.WorkerStore;
@@ -109,6 +110,7 @@ final class RunningWorker {
     private final ClaimAudit audit;
     private final Fetcher fetcher;
     private final FetchLoop fetchLoop;
+    private final LedgerWatch ledgerWatch;
     private final NotificationListener listener;
     private final Heartbeat heartbeat;
     private final Fence fence;
@@ -181,13 +183,10 @@ final class RunningWorker {
         localQueue.connect(fetchLoop::capacityFreed);
         lease.whenChanged(fetchLoop::capacityFreed);
         lease.extendWhile(() -> executor.runsAnyFlagged(recovery.resilientJobFlags()));
+        ledgerWatch = new LedgerWatch(
+                id, new LedgerStore(parts.dataSource(), parts.schema()), onBreakingMigration, events, outage);
         listener = new NotificationListener(
-                id,
-                parts.listenDataSource(),
-                fetchLoop::jobsMayBeDue,
-                announcement -> onMigration(announcement, onBreakingMigration),
-                events,
-                outage);
+                id, parts.listenDataSource(), fetchLoop::jobsMayBeDue, ledgerWatch::migrationAnnounced, events, outage);
         WorkerStore workers = new WorkerStore(parts.dataSource(), parts.schema());
         outage.whenTold(error -> StaleConnections.discardAfter(parts.dataSource(), error));
         heartbeat = new Heartbeat(parts.heartbeatStore(), id, metadata(), recovery.heartbeatInterval(), lease, outage);
@@ -274,7 +273,7 @@ final class RunningWorker {
     }
 
     private Stream<BackgroundService> services() {
-        return Stream.of(heartbeat, fence, completer, listener, fetchLoop, audit, sweep, vacuum, cron)
+        return Stream.of(heartbeat, fence, completer, listener, ledgerWatch, fetchLoop, audit, sweep, vacuum, cron)
                 .filter(Objects::nonNull);
     }
 
@@ -293,6 +292,7 @@ final class RunningWorker {
         heartbeat.start();
         fence.start();
         completer.start();
+        ledgerWatch.start();
         listener.start();
         fetchLoop.start();
         audit.start();
@@ -364,7 +364,7 @@ final class RunningWorker {
         }
         fetchLoop.beginStop();
         fetcher.cancel();
-        stopAll(CLAIMING_STOP_LIMIT, cron, sweep, vacuum, listener, fetchLoop, audit);
+        stopAll(CLAIMING_STOP_LIMIT, cron, sweep, vacuum, listener, ledgerWatch, fetchLoop, audit);
         continuations.stop();
         executor.close();
     }
@@ -477,26 +477,6 @@ final class RunningWorker {
     private static DataAccessException translate(SQLException e) {
         DataAccessException translated = new SQLStateSQLExceptionTranslator().translate("run the due jobs", null, e);
         return translated == null ? new UncategorizedSQLException("run the due jobs", null, e) : translated;
-    }
-
-    private void onMigration(String announcement, Runnable onBreakingMigration) {
-        try {
-            JsonNode json = new JsonMapper().readTree(announcement);
-            JsonNode announced = json.path("migrationNumber");
-            int number = announced.isInt() ? announced.intValue() : 0;
-            boolean breaking =
-                    json.path("breaking").isBoolean() && json.path("breaking").booleanValue() && number > 20;
-            events.publish(new WorkerEvent.SchemaMigrated(id, number, breaking));
-            if (breaking) {
-                log.error(
-                        "Schema {} is being migrated by a newer Graphile Worker: {}",
-                        parts.schema().name(),
-                        announcement);
-                onBreakingMigration.run();
-            }
-        } catch (RuntimeException e) {
-            log.debug("A notification of a migration cannot be read: {}", announcement, e);
-        }
     }
 
     /** The times tell sweeps when to take this worker for dead. */

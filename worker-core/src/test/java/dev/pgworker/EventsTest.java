@@ -148,11 +148,13 @@ class EventsTest {
         db.start(db.worker().listener(events).task(WORK, (n, context) -> {}));
         events.await(ListenerConnected.class);
 
-        db.sql("notify \"worker:migrate\", '{\"migrationNumber\": 21, \"breaking\": false}'")
+        db.sql("insert into {schema}.migrations (id, breaking) values (23, false)")
+                .update();
+        db.sql("notify \"worker:migrate\", '{\"migrationNumber\": 23, \"breaking\": false}'")
                 .update();
 
         SchemaMigrated migrated = events.await(SchemaMigrated.class);
-        assertThat(migrated.migration()).isEqualTo(21);
+        assertThat(migrated.migration()).isEqualTo(23);
         assertThat(migrated.breaking()).isFalse();
     }
 

@@ -68,6 +68,9 @@ class JobKeyModelTest {
 
         @Nullable String lockedBy;
 
+        /** What became of a running job whose key was taken. */
+        @Nullable String retired;
+
         boolean oldLock;
         int revision;
         Instant updatedAt = Instant.EPOCH;
@@ -91,7 +94,7 @@ class JobKeyModelTest {
         }
 
         boolean retired() {
-            return key == null && attempts >= maxAttempts && (SUPERSEDED.equals(error) || REMOVED.equals(error));
+            return key == null && attempts >= maxAttempts && retired != null;
         }
 
         @Override
@@ -199,7 +202,7 @@ class JobKeyModelTest {
             if (existing != null) {
                 existing.key = null;
                 existing.attempts = existing.maxAttempts;
-                existing.error = existing.lockedBy == null ? existing.error : SUPERSEDED;
+                existing.retired = existing.lockedBy == null ? null : SUPERSEDED;
                 existing.touched = true;
             }
             assertThat(id).isGreaterThan(lastId);
@@ -232,7 +235,7 @@ class JobKeyModelTest {
         if (row != null && row.protectedByLock()) {
             row.key = null;
             row.attempts = row.maxAttempts;
-            row.error = REMOVED;
+            row.retired = REMOVED;
             row.touched = true;
         } else if (row != null) {
             unlock(row);
@@ -315,6 +318,8 @@ class JobKeyModelTest {
         boolean ended = row.retired() || !Objects.equals(row.claimedKey, row.key);
         if (error != null) {
             row.error = error;
+        } else if (ended) {
+            row.error = row.retired;
         }
         if (ended) {
             assertThat(answer).containsExactly("superseded");

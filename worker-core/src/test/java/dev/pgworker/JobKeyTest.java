@@ -99,7 +99,7 @@ class JobKeyTest {
     }
 
     @Test
-    void everyAddUnderAKeyWakesTheWorkers() throws Exception {
+    void everyAddUnderAKeyThatChangesSomethingWakesTheWorkers() throws Exception {
         try (Connection connection = db.dataSource().getConnection();
                 var statement = connection.createStatement()) {
             statement.execute("listen \"jobs:insert\"");
@@ -118,7 +118,11 @@ class JobKeyTest {
                         notifications.add(n.getParameter());
                     }
                 }
-                assertThat(notifications).hasSize(2).first().asString().contains("\"count\":1");
+                if (mode == JobKeyMode.UNSAFE_DEDUPE) {
+                    assertThat(notifications).as("nothing has changed").hasSize(1);
+                } else {
+                    assertThat(notifications).hasSize(2).first().asString().contains("\"count\":1");
+                }
             }
             statement.execute("unlisten *");
         }
@@ -258,7 +262,7 @@ class JobKeyTest {
                     .containsEntry("max_attempts", 5)
                     .containsEntry("locked_by", "w")
                     .containsEntry("payload", "1")
-                    .containsEntry("last_error", "Superseded by a newer job with the same key while running");
+                    .containsEntry("last_error", "before");
         }
     }
 
@@ -371,7 +375,7 @@ class JobKeyTest {
                     .containsEntry("key", null)
                     .containsEntry("attempts", 5)
                     .containsEntry("locked_by", "w")
-                    .containsEntry("last_error", "Removed by its key while running");
+                    .containsEntry("last_error", "before");
             assertThat(remove("k")).isNull();
         }
     }
@@ -590,7 +594,8 @@ class JobKeyTest {
     private void lock(long id, int hours) {
         db.sql("""
                         update {schema}._private_jobs
-                        set locked_by = 'w', locked_at = now() - ? * interval '1 hour', attempts = 1 where id = ?""").params(hours, id).update();
+                        set locked_by = 'w', locked_at = now() - ? * interval '1 hour', attempts = 1, last_error = 'before'
+                        where id = ?""").params(hours, id).update();
     }
 
     /** The row without updated_at, with names for ids and text for what JDBC has odd types for. */

@@ -3,6 +3,7 @@ package dev.pgworker;
 import java.time.Duration;
 import java.time.Instant;
 import java.util.ArrayList;
+import java.util.EnumSet;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
@@ -23,9 +24,11 @@ import dev.pgworker.event.WorkerEvent.ListenerConnected;
 import dev.pgworker.event.WorkerEvent.SupersededJobEnded;
 import dev.pgworker.event.WorkerEvent.WorkersRecovered;
 import dev.pgworker.job.ActiveWorker;
+import dev.pgworker.job.CleanupTask;
 import dev.pgworker.job.DeadWorker;
 import dev.pgworker.job.Job;
 import dev.pgworker.job.JobAdmin;
+import dev.pgworker.job.JobKeyMode;
 import dev.pgworker.job.JobQuery;
 import dev.pgworker.job.JobSpec;
 import dev.pgworker.job.Rescheduling;
@@ -214,6 +217,46 @@ class SweepTest {
         }
         assertThat(row(job)).containsEntry("attempts", 1);
         assertThat((String) row(job).get("last_error")).startsWith("WorkerCrashed");
+    }
+
+    @Test
+    void addingAJobAgainWithoutChangingItKeepsItsRecoveries() {
+        JobSpec spec = JobSpec.builder().jobKey("k").build();
+        JobSpec dedupe = JobSpec.builder()
+                .jobKey("k")
+                .jobKeyMode(JobKeyMode.UNSAFE_DEDUPE)
+                .build();
+        Job job = db.scheduler().addJob(WORK, 1, spec);
+        for (int i = 1; i <= 3; i++) {
+            crash("dead" + i);
+            db.scheduler().addJob(WORK, 2, dedupe);
+            db.scheduler().addJob(WORK, 2, dedupe);
+            assertThat(admin().find(job.id()).orElseThrow().recoveries()).isEqualTo(i);
+        }
+        crash("dead4");
+        assertThat((String) row(job).get("last_error")).endsWith("the job has lost its worker 4 times");
+    }
+
+    @Test
+    void whatIsNotedAboutAJobThatIsGoneGoesWithTheNextRecoveryOrCleanUp() {
+        Job gone = db.scheduler().addJob(WORK, 1);
+        crash("dead1");
+        admin().complete(List.of(gone.id()));
+        assertThat(noted()).containsExactly(gone.id());
+
+        Job left = db.scheduler().addJob(WORK, 1);
+        crash("dead2");
+        assertThat(noted()).containsExactly(left.id());
+
+        admin().permanentlyFail(List.of(left.id()), "enough");
+        admin().cleanup(EnumSet.of(CleanupTask.DELETE_PERMAFAILED_JOBS));
+        assertThat(noted()).isEmpty();
+    }
+
+    private List<Long> noted() {
+        return db.sql("select job_id from {schema}.pgworker_recoveries order by job_id")
+                .query(Long.class)
+                .list();
     }
 
     @Test

@@ -4,7 +4,6 @@ import java.sql.Connection;
 import java.sql.SQLException;
 import java.sql.Statement;
 import java.util.concurrent.TimeUnit;
-import java.util.function.Consumer;
 import javax.sql.DataSource;
 
 import org.jspecify.annotations.Nullable;
@@ -46,7 +45,7 @@ public final class NotificationListener extends BackgroundService {
     private final String workerId;
     private final DataSource dataSource;
     private final Runnable onJobs;
-    private final Consumer<String> onMigrate;
+    private final Runnable onMigrate;
     private final WorkerEvents events;
 
     /** Written by the thread. */
@@ -57,18 +56,19 @@ public final class NotificationListener extends BackgroundService {
     private @Nullable MessageArrival arrival;
     private long checkAt;
     private boolean disconnectedReported;
+    private boolean connectedBefore;
 
     /**
      * Creates a listener.
      *
      * @param onJobs called on the listening thread when jobs may be due
-     * @param onMigrate called there with the payload when somebody migrates the schema
+     * @param onMigrate called there when somebody announces a migration of some schema, and when announcements may have been missed
      */
     public NotificationListener(
             String workerId,
             DataSource dataSource,
             Runnable onJobs,
-            Consumer<String> onMigrate,
+            Runnable onMigrate,
             WorkerEvents events,
             Outage outage) {
         super("worker-listen", true, outage);
@@ -121,6 +121,10 @@ public final class NotificationListener extends BackgroundService {
         log.debug("Listening for jobs");
         events.publish(new WorkerEvent.ListenerConnected(workerId));
         tellJobs();
+        if (connectedBefore) {
+            tellMigration();
+        }
+        connectedBefore = true;
     }
 
     private void receive(Connection current) throws SQLException {
@@ -140,12 +144,16 @@ public final class NotificationListener extends BackgroundService {
         }
         checkAt = System.nanoTime() + CHECK_NANOS;
         boolean jobs = false;
+        boolean migration = false;
         for (PGNotification notification : notifications) {
             if (notification.getName().equals(WORKER_MIGRATE)) {
-                tellMigration(notification.getParameter());
+                migration = true;
             } else {
                 jobs = true;
             }
+        }
+        if (migration) {
+            tellMigration();
         }
         // The others may have come after the first was told.
         if (jobs && !(told && notifications.length == 1)) {
@@ -162,13 +170,12 @@ public final class NotificationListener extends BackgroundService {
         }
     }
 
-    /** Anybody may send any text: it is a hint, and one that cannot be understood is not worth a stack trace. */
-    private void tellMigration(String announcement) {
+    /** Anybody may announce anything: the text does not matter. */
+    private void tellMigration() {
         try {
-            onMigrate.accept(announcement);
+            onMigrate.run();
         } catch (RuntimeException | Error e) {
-            log.warn("The announcement of a migration was passed over: {}", e.toString());
-            log.debug("The announcement: {}", announcement, e);
+            log.debug("A migration was announced, but not everybody could be told", e);
         }
     }
 

@@ -48,9 +48,9 @@ public sealed interface WorkerEvent {
     record EventsDropped(String workerId, long count) implements WorkerEvent {}
 
     /**
-     * Another program has announced that it migrates the schema. Published on {@code worker-listen}.
+     * Another program has migrated the schema. Published on {@code worker-ledger}.
      *
-     * @param migration the number that the announcement gives, or 0 if it gives none
+     * @param migration the newest id of the ledger
      * @param breaking whether this worker cannot go on, and therefore stops
      */
     record SchemaMigrated(String workerId, int migration, boolean breaking) implements WorkerEvent {}

@@ -55,6 +55,7 @@ public final class Sweep extends BackgroundService {
     private long sweepAt = System.nanoTime();
     private long allAt = sweepAt;
     private long releaseAt;
+    private boolean peerTold;
     /** Since when another sweep has been at work whenever this one tried; null if it was not. */
     private @Nullable Long turnedAwaySince;
 
@@ -101,9 +102,19 @@ public final class Sweep extends BackgroundService {
     }
 
     private void releaseOldLocks() throws SQLException {
-        long released = workers.releaseOldLocks();
-        if (released > 0) {
-            log.warn("Released {} jobs that were locked for more than four hours by workers that are gone", released);
+        WorkerStore.OldLocks found = workers.releaseOldLocks();
+        if (found.released() > 0) {
+            log.warn(
+                    "Released {} jobs that were locked for more than four hours by workers that are gone",
+                    found.released());
+        }
+        if (found.unindexedPeer() != null && !peerTold) {
+            log.warn(
+                    "A worker of Node.js or Rust, {}, works here without the index that it fetches with, so it reads all waiting"
+                            + " jobs for each that it fetches. Set worker.schema.peer-indexes=always, or run: {};",
+                    found.unindexedPeer(),
+                    workers.peerIndex());
+            peerTold = true;
         }
         releaseAt =
                 System.nanoTime() + RELEASE.toNanos() + random(RELEASE_SPREAD).toNanos();

@@ -1,21 +1,20 @@
 package dev.pgworker.schema;
 
-import java.io.IOException;
-import java.io.InputStream;
-import java.io.UncheckedIOException;
-import java.nio.charset.StandardCharsets;
 import java.sql.Connection;
 import java.sql.PreparedStatement;
 import java.sql.ResultSet;
 import java.sql.SQLException;
 import java.sql.Statement;
 import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
 import java.util.Map;
-import java.util.Objects;
+import java.util.concurrent.ThreadLocalRandom;
 import javax.sql.DataSource;
 
 import org.flywaydb.core.Flyway;
 import org.flywaydb.core.api.FlywayException;
+import org.flywaydb.core.api.MigrationInfo;
 import org.flywaydb.core.api.MigrationInfoService;
 import org.flywaydb.core.api.MigrationState;
 import org.jspecify.annotations.Nullable;
@@ -30,6 +29,10 @@ import org.springframework.jdbc.datasource.SingleConnectionDataSource;
  * <p>Every method takes one connection from the data source, holds it while it runs and returns it as it was; a pool of
  * one is enough. Any number of applications may start at the same time: an advisory lock lets one migrate while the
  * others wait and then find nothing to do.
+ *
+ * <p>Jobs are added and run meanwhile, by workers of any kind. A migration waits for a lock for less than half a second, so that
+ * nobody waits for it any longer, and tries again when it got none; it fails after a minute. Indexes are built concurrently
+ * afterwards, before this returns.
  */
 public final class SchemaMigrator {
 
@@ -37,21 +40,56 @@ public final class SchemaMigrator {
 
     private static final Duration RETRY = Duration.ofMillis(250);
 
+    private static final String MIGRATIONS = "dev/pgworker/schema/migration";
+
+    /** How long a migration waits for its locks, and others behind it: less than half the usual {@code deadlock_timeout}. */
+    private static final Duration LOCK_PATIENCE = Duration.ofMillis(400);
+
+    /** How long a migration is tried again that did not get its locks. */
+    private static final Duration PATIENCE = Duration.ofMinutes(1);
+
+    private static final Duration LONGEST_PAUSE = Duration.ofSeconds(2);
+
+    private static final Duration TOLD_AFTER = Duration.ofSeconds(10);
+
+    private static final String LOCK = "hashtextextended('pgworker schema ' || ?, 0)";
     private static final String HISTORY_TABLE = "worker_flyway_history";
     private static final int OLDEST_SERVER = 120000;
 
-    /** The ids of the shared ledger, {@code migrations}, that this version installs and understands. */
+    /** Ids of the shared ledger, {@code migrations}: Node.js has 18 to 20, and Rust, whose ids above 20 are its own, up to 22. */
     private static final int OLDEST_ADOPTED_LEDGER = 18;
 
-    private static final int NEWEST_KNOWN_LEDGER = 20;
+    private static final int NEWEST_SHARED_LEDGER = 20;
+    private static final int NEWEST_KNOWN_LEDGER = 22;
 
     private final DataSource dataSource;
     private final WorkerSchema schema;
+    private final SchemaIndexes indexes;
+    private final List<String> locations;
 
-    /** Creates a migrator for one schema; the data source's user needs the privileges that each method names. */
+    /**
+     * Creates a migrator for one schema that leaves the indexes of other Graphile Workers as they are; the data source's user
+     * needs the privileges that each method names.
+     */
     public SchemaMigrator(DataSource dataSource, WorkerSchema schema) {
+        this(dataSource, schema, PeerIndexes.AUTO);
+    }
+
+    /**
+     * Creates a migrator for one schema; the data source's user needs the privileges that each method names.
+     *
+     * @param peerIndexes what happens to the indexes that only other Graphile Workers need
+     */
+    public SchemaMigrator(DataSource dataSource, WorkerSchema schema, PeerIndexes peerIndexes) {
+        this(dataSource, schema, peerIndexes, List.of(MIGRATIONS));
+    }
+
+    /** Creates a migrator that finds its migrations in these places on the classpath. */
+    SchemaMigrator(DataSource dataSource, WorkerSchema schema, PeerIndexes peerIndexes, List<String> locations) {
         this.dataSource = dataSource;
         this.schema = schema;
+        this.indexes = new SchemaIndexes(schema, peerIndexes);
+        this.locations = locations;
     }
 
     /**
@@ -99,17 +137,16 @@ public final class SchemaMigrator {
                             startupTimeout.toSeconds());
                 }
             }
-            pause();
+            pause(RETRY);
         }
     }
 
-    private static void pause() {
+    private static void pause(Duration time) {
         try {
-            Thread.sleep(RETRY.toMillis());
+            Thread.sleep(time.toMillis());
         } catch (InterruptedException e) {
             Thread.currentThread().interrupt();
-            throw new SchemaException(
-                    "The wait for PostgreSQL, which is starting up, was interrupted.", "Start the application again.");
+            throw new SchemaException("The start was interrupted while it waited.", "Start the application again.");
         }
     }
 
@@ -131,29 +168,30 @@ public final class SchemaMigrator {
      * Installs the schema, adopts the installation of a Node.js or Rust Graphile Worker with all its jobs, or brings an
      * earlier version up to date. A user without any right to change the schema may call this when it is up to date.
      *
-     * @throws SchemaException if the server is too old, the ledger unknown or a privilege missing
+     * @throws SchemaException if the server is too old, the ledger unknown, a privilege missing, or if others did not leave the
+     *     tables alone for a moment within a minute
      */
     public void migrate() {
         run(connection -> {
             checkServer(connection);
-            Ledger ledger = readLedger(connection);
-            ledger.check(schema);
+            readLedger(connection).check(schema);
             Flyway flyway = flyway(connection);
-            if (isInPlace(connection, ledger, flyway)) {
+            if (isInPlace(connection, flyway)) {
                 return;
             }
-            lock(connection, "pg_advisory_lock");
+            lock(connection);
             try {
-                Ledger locked = readLedger(connection);
-                locked.check(schema);
-                if (!isInPlace(connection, locked, flyway)) {
+                Ledger ledger = readLedger(connection);
+                ledger.check(schema);
+                if (!ledger.ours || !isUpToDate(flyway)) {
                     checkMayMigrate(connection);
-                    flyway.migrate();
-                    log.info("Schema {} is {}", schema.name(), locked.describeMigration());
-                    restoreFunctions(connection);
+                    patiently(connection, flyway::migrate);
+                    log.info("Schema {} is {}", schema.name(), ledger.describeMigration());
                 }
+                restoreFunctions(connection, flyway);
+                indexes.build(connection);
             } finally {
-                lock(connection, "pg_advisory_unlock");
+                unlock(connection);
             }
         });
     }
@@ -174,18 +212,18 @@ public final class SchemaMigrator {
                                 + "\" is not installed, and worker.schema.mode=validate forbids to.",
                         "Start once with worker.schema.mode=migrate and a user that may create the schema.");
             }
-            if (areFunctionsReplaced(connection)) {
-                log.warn(
-                        "Another Graphile Worker has replaced functions in schema {}; a start with"
-                                + " worker.schema.mode=migrate restores them",
-                        schema.name());
-            }
-            if (!isUpToDate(flyway(connection))) {
+            Flyway flyway = flyway(connection);
+            if (!isUpToDate(flyway)) {
                 throw new SchemaException(
                         "Schema \"" + schema.name() + "\" is not up to date, and worker.schema.mode=validate forbids to"
                                 + " change it.",
                         "Start once with worker.schema.mode=migrate and a user that owns the schema.");
             }
+            List<String> replaced = replacedFunctions(connection, flyway);
+            if (!replaced.isEmpty()) {
+                tellReplaced(replaced);
+            }
+            indexes.tellSteps(connection);
         });
     }
 
@@ -224,7 +262,7 @@ public final class SchemaMigrator {
                 .defaultSchema(schema.name())
                 .createSchemas(true)
                 .table(HISTORY_TABLE)
-                .locations("classpath:dev/pgworker/schema/migration")
+                .locations(locations.stream().map(l -> "classpath:" + l).toArray(String[]::new))
                 .failOnMissingLocations(true)
                 .placeholders(Map.of("schema", schema.name()))
                 // A schema installed by another Graphile Worker has tables but no history of ours.
@@ -236,51 +274,114 @@ public final class SchemaMigrator {
                 .load();
     }
 
-    private boolean isInPlace(Connection connection, Ledger ledger, Flyway flyway) throws SQLException {
-        return ledger.ours && isUpToDate(flyway) && !areFunctionsReplaced(connection);
+    private boolean isInPlace(Connection connection, Flyway flyway) throws SQLException {
+        return readLedger(connection).ours
+                && isUpToDate(flyway)
+                && replacedFunctions(connection, flyway).isEmpty()
+                && indexes.steps(connection).isEmpty();
     }
 
     /**
-     * Tells whether another Graphile Worker has put its own bodies in place of ours, as one with a longer ledger does
-     * when it starts.
+     * Does something that needs locks which others may hold: each try waits for a short time, as all who come later wait behind
+     * it, and between tries they have time to go on.
      */
-    private boolean areFunctionsReplaced(Connection connection) throws SQLException {
-        String sql = """
-                select 1 from pg_catalog.pg_proc p join pg_catalog.pg_namespace n on n.oid = p.pronamespace
-                where n.nspname = ? and p.proname in ('add_job', 'add_jobs', 'remove_job')
-                  and p.prosrc not like '%pgworker\\_%'
-                """;
-        try (PreparedStatement statement = connection.prepareStatement(sql)) {
-            statement.setString(1, schema.name());
-            try (ResultSet row = statement.executeQuery()) {
-                return row.next();
+    private void patiently(Connection connection, Attempt attempt) throws SQLException {
+        long begin = System.nanoTime();
+        Duration pause = RETRY;
+        int tries = 0;
+        SessionLimits before = SessionLimits.of(connection, LOCK_PATIENCE);
+        try {
+            while (true) {
+                tries++;
+                try {
+                    attempt.run();
+                    return;
+                } catch (SQLException | FlywayException e) {
+                    if (!Contention.isCauseOf(e)) {
+                        throw e;
+                    }
+                    if (System.nanoTime() - begin >= PATIENCE.toNanos()) {
+                        throw new SchemaException(
+                                "Schema \"" + schema.name()
+                                        + "\" could not be migrated: its tables were in use whenever it was"
+                                        + " tried, " + tries + " times within " + PATIENCE.toSeconds() + " s."
+                                        + Contention.holders(connection, schema),
+                                "End long transactions on these tables, or wait for them, and start again: nothing has been"
+                                        + " changed.",
+                                e);
+                    }
+                    log.info(
+                            "Schema {}: tables are in use, the migration tries again ({})",
+                            schema.name(),
+                            String.valueOf(messageOf(e)));
+                }
+                pause(pause.plusMillis(ThreadLocalRandom.current().nextLong(pause.toMillis())));
+                pause = pause.multipliedBy(2).compareTo(LONGEST_PAUSE) < 0 ? pause.multipliedBy(2) : LONGEST_PAUSE;
+            }
+        } finally {
+            before.putBack();
+        }
+    }
+
+    private static @Nullable String messageOf(Exception failure) {
+        SQLException sql = sqlException(failure);
+        return (sql == null ? failure : sql).getMessage();
+    }
+
+    /**
+     * Returns the functions that other Graphile Workers know too, which one with a longer ledger replaces when it starts; null for
+     * a schema that a newer version has migrated, as only that version has their definitions.
+     */
+    private @Nullable SharedFunctions sharedFunctions(Flyway flyway) {
+        List<String> scripts = new ArrayList<>();
+        for (MigrationInfo migration : flyway.info().all()) {
+            MigrationState state = migration.getState();
+            if (state == MigrationState.FUTURE_SUCCESS) {
+                return null;
+            }
+            if (state == MigrationState.SUCCESS && migration.getVersion() != null) {
+                scripts.add(pathOf(migration.getScript()));
             }
         }
+        return new SharedFunctions(schema, scripts);
     }
 
-    /** Runs the baseline once more, which replaces functions and leaves tables and rows as they are. */
-    private void restoreFunctions(Connection connection) throws SQLException {
-        if (!areFunctionsReplaced(connection)) {
+    private List<String> replacedFunctions(Connection connection, Flyway flyway) throws SQLException {
+        SharedFunctions functions = sharedFunctions(flyway);
+        return functions == null ? List.of() : functions.replaced(connection);
+    }
+
+    private void restoreFunctions(Connection connection, Flyway flyway) throws SQLException {
+        SharedFunctions functions = sharedFunctions(flyway);
+        List<String> replaced = functions == null ? List.of() : functions.replaced(connection);
+        if (functions == null || replaced.isEmpty()) {
             return;
         }
-        connection.setAutoCommit(false);
-        try (Statement statement = connection.createStatement()) {
-            statement.execute(baseline().replace("${schema}", schema.name()));
-            connection.commit();
-        } finally {
-            connection.rollback();
-            connection.setAutoCommit(true);
+        if (!functions.mayRestore(connection)) {
+            tellReplaced(replaced);
+            return;
         }
-        log.info("Functions that another Graphile Worker had replaced in schema {} are restored", schema.name());
+        patiently(connection, () -> functions.restore(connection, replaced));
+        log.info(
+                "Functions that another Graphile Worker had replaced in schema {} are restored: {}",
+                schema.name(),
+                String.join(", ", replaced));
     }
 
-    private static String baseline() {
-        try (InputStream script =
-                Objects.requireNonNull(SchemaMigrator.class.getResourceAsStream("migration/V1__baseline.sql"))) {
-            return new String(script.readAllBytes(), StandardCharsets.UTF_8);
-        } catch (IOException e) {
-            throw new UncheckedIOException(e);
-        }
+    private void tellReplaced(List<String> functions) {
+        log.warn(
+                "Another Graphile Worker has replaced functions in schema {} ({}); a start with worker.schema.mode=migrate and a"
+                        + " user that owns them restores them",
+                schema.name(),
+                String.join(", ", functions));
+    }
+
+    private String pathOf(String script) {
+        return locations.stream()
+                .map(location -> location + "/" + script)
+                .filter(path -> SchemaMigrator.class.getClassLoader().getResource(path) != null)
+                .findFirst()
+                .orElseThrow(() -> new IllegalStateException("There is no migration " + script));
     }
 
     private static boolean isUpToDate(Flyway flyway) {
@@ -293,9 +394,37 @@ public final class SchemaMigrator {
         return info.pending().length == 0;
     }
 
-    private void lock(Connection connection, String function) throws SQLException {
-        try (PreparedStatement statement =
-                connection.prepareStatement("select " + function + "(hashtextextended('pgworker schema ' || ?, 0))")) {
+    /**
+     * Waits for others that migrate. Each try is a statement of its own: one that waited in the server would be a transaction
+     * that the concurrent build of an index, which the holder of the lock may be at, waits for.
+     */
+    private void lock(Connection connection) throws SQLException {
+        long begin = System.nanoTime();
+        boolean told = false;
+        while (!isLocked(connection)) {
+            if (!told && System.nanoTime() - begin > TOLD_AFTER.toNanos()) {
+                told = true;
+                log.info("Schema {} is being migrated by another application; waiting for it", schema.name());
+            }
+            pause(RETRY);
+        }
+    }
+
+    private boolean isLocked(Connection connection) throws SQLException {
+        try (PreparedStatement statement = connection.prepareStatement("select pg_try_advisory_lock(" + LOCK + ")")) {
+            statement.setString(1, schema.name());
+            try (ResultSet row = statement.executeQuery()) {
+                row.next();
+                return row.getBoolean(1);
+            }
+        }
+    }
+
+    private void unlock(Connection connection) throws SQLException {
+        if (connection.isClosed()) {
+            return;
+        }
+        try (PreparedStatement statement = connection.prepareStatement("select pg_advisory_unlock(" + LOCK + ")")) {
             statement.setString(1, schema.name());
             statement.execute();
         }
@@ -332,18 +461,29 @@ public final class SchemaMigrator {
     }
 
     private Ledger readLedger(Connection connection) throws SQLException {
-        boolean ours = exists(connection, HISTORY_TABLE);
         if (!exists(connection, "migrations")) {
-            // An empty history is left behind by a first migration that failed.
             return new Ledger(false, null, null);
         }
         String sql = schema.in("""
                 select max(id), max(id) filter (where breaking and id > %d) from {schema}.migrations
-                """.formatted(NEWEST_KNOWN_LEDGER));
+                """.formatted(NEWEST_SHARED_LEDGER));
+        boolean ours = hasHistory(connection);
         try (Statement statement = connection.createStatement();
                 ResultSet row = statement.executeQuery(sql)) {
             row.next();
             return new Ledger(ours, row.getObject(1, Integer.class), row.getObject(2, Integer.class));
+        }
+    }
+
+    /** A history without any migration is left behind by a first one that failed. */
+    private boolean hasHistory(Connection connection) throws SQLException {
+        if (!exists(connection, HISTORY_TABLE)) {
+            return false;
+        }
+        String sql = schema.in("select 1 from {schema}." + HISTORY_TABLE + " where success and type = 'SQL' limit 1");
+        try (Statement statement = connection.createStatement();
+                ResultSet row = statement.executeQuery(sql)) {
+            return row.next();
         }
     }
 
@@ -496,6 +636,12 @@ public final class SchemaMigrator {
         return null;
     }
 
+    /** A change that may find its locks taken. */
+    @FunctionalInterface
+    private interface Attempt {
+        void run() throws SQLException;
+    }
+
     /** Something done on the one connection of a call. */
     @FunctionalInterface
     private interface Work {
@@ -507,7 +653,7 @@ public final class SchemaMigrator {
      *
      * @param ours whether our history is there
      * @param newest the largest id of the shared ledger, or null where there is no ledger
-     * @param unknownBreaking an id beyond ours that is marked as breaking, or null
+     * @param unknownBreaking an id beyond those that are shared that is marked as breaking, or null
      */
     private record Ledger(
             boolean ours,
@@ -517,8 +663,8 @@ public final class SchemaMigrator {
         void check(WorkerSchema schema) {
             if (unknownBreaking != null) {
                 throw new SchemaException(
-                        "Schema \"%s\" has been migrated by a newer Graphile Worker: its ledger has the breaking id %d, and this version knows ids up to %d."
-                                .formatted(schema.name(), unknownBreaking, NEWEST_KNOWN_LEDGER),
+                        "Schema \"%s\" has been migrated by a newer Graphile Worker: its ledger has the breaking id %d, and this version knows none beyond %d."
+                                .formatted(schema.name(), unknownBreaking, NEWEST_SHARED_LEDGER),
                         "Use a version of PgWorker that knows this id, or another schema (worker.schema.name).");
             }
             if (!ours && newest != null && newest < OLDEST_ADOPTED_LEDGER) {

@@ -253,14 +253,14 @@ final class BulkAdd {
     private static final String ADD_ALIKE = """
             with task as materialized (
               select id from {schema}._private_tasks
-              where identifier = ? and current_setting('transaction_isolation') = 'read committed'),
+              where identifier = ?::pg_catalog.text and pg_catalog.current_setting('transaction_isolation') = 'read committed'),
             put as (
               insert into {schema}._private_jobs (task_id, payload, run_at, max_attempts, priority)
-              select (select id from task), p.payload::json, coalesce(?, now()), coalesce(?, 25), coalesce(?, 0)
-              from unnest(?) p(payload) where exists (select from task)
+              select (select id from task), p.payload::pg_catalog.json, coalesce(?, pg_catalog.now()), coalesce(?, 25), coalesce(?, 0)
+              from pg_catalog.unnest(?::pg_catalog.text[]) p(payload) where exists (select from task)
               returning id)
-            select array_agg(id), now(), pg_notify('jobs:insert', '{"r":' || random() || ',"count":' || count(*) || '}')
-            from put having count(*) > 0
+            select pg_catalog.array_agg(id), pg_catalog.now(), {schema}.pgworker_wake(pg_catalog.count(*))
+            from put having pg_catalog.count(*) > 0::bigint
             """;
 
     /** Returns true if the jobs differ in their payloads only, and are in no queue and have no flags. */
@@ -287,9 +287,10 @@ final class BulkAdd {
     private static final String SPECS = """
             from {schema}.add_jobs(
               array(
-                select (s.identifier, s.payload::json, s.queue_name, s.run_at, s.max_attempts, s.job_key, s.priority,
-                        s.flags::text[])::{schema}.job_spec
-                from unnest(?::text[], ?::text[], ?::text[], ?::timestamptz[], ?::int[], ?::text[], ?::int[], ?::text[])
+                select (s.identifier, s.payload::pg_catalog.json, s.queue_name, s.run_at, s.max_attempts, s.job_key, s.priority,
+                        s.flags::pg_catalog.text[])::{schema}.job_spec
+                from unnest(?::pg_catalog.text[], ?::pg_catalog.text[], ?::pg_catalog.text[], ?::pg_catalog.timestamptz[], ?::int[],
+                    ?::pg_catalog.text[], ?::int[], ?::pg_catalog.text[])
                   with ordinality s(identifier, payload, queue_name, run_at, max_attempts, job_key, priority, flags, place)
                 order by s.place),
               job_key_preserve_run_at => ?)
@@ -314,7 +315,7 @@ final class BulkAdd {
         }
     }
 
-    private static final String COUNT_KEYED = "select count(*) " + SPECS;
+    private static final String COUNT_KEYED = "select pg_catalog.count(*) " + SPECS;
 
     private void countKeyed(Connection connection, List<Row> rows) throws SQLException {
         if (rows.isEmpty()) {

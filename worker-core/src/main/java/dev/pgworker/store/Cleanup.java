@@ -66,6 +66,7 @@ final class Cleanup {
         try (Connection connection = dataSource.getConnection()) {
             if (tasks.contains(CleanupTask.DELETE_PERMAFAILED_JOBS)) {
                 deleted.put(CleanupTask.DELETE_PERMAFAILED_JOBS, deleteFailedJobs(connection));
+                sweepUp(connection);
             }
             for (Table table : Table.values()) {
                 if (tasks.contains(table.task)) {
@@ -87,7 +88,7 @@ final class Cleanup {
               where j.id > ? and j.attempts >= j.max_attempts and j.locked_at is null
               order by j.id limit 5000 for update skip locked),
             gone as (delete from {schema}._private_jobs j using chunk c where j.id = c.id)
-            select count(*), max(id) from chunk
+            select pg_catalog.count(*), pg_catalog.max(id) from chunk
             """;
 
     /** Each chunk starts where the one before ended, so the table is read once. */
@@ -112,6 +113,18 @@ final class Cleanup {
         }
     }
 
+    private static final String SWEEP_UP = """
+            select {schema}.pgworker_sweep_up()
+            """;
+
+    private void sweepUp(Connection connection) throws SQLException {
+        Connections.inTransaction(connection, () -> {
+            try (PreparedStatement statement = connection.prepareStatement(schema.in(SWEEP_UP))) {
+                return statement.execute();
+            }
+        });
+    }
+
     /** A table whose rows jobs refer to. Ids are read apart from each other because that is fast in any order of size. */
     private enum Table {
         TASKS(CleanupTask.GC_TASK_IDENTIFIERS, "{schema}._private_tasks", """
@@ -119,10 +132,11 @@ final class Cleanup {
                 where t.identifier not in (
                   select served.identifier
                   from {schema}._private_workers w
-                  cross join lateral jsonb_array_elements_text(
-                    case when jsonb_typeof(w.metadata -> 'tasks') = 'array' then w.metadata -> 'tasks' else '[]' end
+                  cross join lateral pg_catalog.jsonb_array_elements_text(
+                    case when pg_catalog.jsonb_typeof(w.metadata -> 'tasks'::pg_catalog.text) = 'array'
+                      then w.metadata -> 'tasks'::pg_catalog.text else '[]' end
                   ) served(identifier)
-                  where w.last_heartbeat_at > now() - interval '1 hour' and served.identifier is not null)
+                  where w.last_heartbeat_at > pg_catalog.now() - interval '1 hour' and served.identifier is not null)
                 """, """
                 select distinct j.task_id from {schema}._private_jobs j
                 """),

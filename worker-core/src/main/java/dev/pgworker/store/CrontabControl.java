@@ -45,7 +45,7 @@ public final class CrontabControl {
             @Nullable Instant pausedAt) {}
 
     private static final String NOW = """
-            select clock_timestamp()
+            select pg_catalog.clock_timestamp()
             """;
 
     /** Returns the database's time. Joins the caller's transaction. */
@@ -86,7 +86,7 @@ public final class CrontabControl {
     }
 
     private static final String LOCK = """
-            select from {schema}._private_known_crontabs where identifier = ? for update
+            select from {schema}._private_known_crontabs where identifier = ?::pg_catalog.text for update
             """;
 
     private static final String PAUSE = """
@@ -106,13 +106,13 @@ public final class CrontabControl {
     }
 
     private static final String RESUME = """
-            delete from {schema}.pgworker_paused_crontabs where identifier = ?
+            delete from {schema}.pgworker_paused_crontabs where identifier = ?::pg_catalog.text
             """;
 
     private static final String PASS_OVER = """
             update {schema}._private_known_crontabs
-            set last_execution = greatest(last_execution, date_trunc('minute', clock_timestamp()))
-            where identifier = ?
+            set last_execution = greatest(last_execution, pg_catalog.date_trunc('minute', pg_catalog.clock_timestamp()))
+            where identifier = ?::pg_catalog.text
             """;
 
     /**

@@ -93,7 +93,7 @@ public final class CrontabStore {
     private static final Duration ANSWER_LIMIT = Duration.ofSeconds(30);
 
     private static final String NOW = """
-            select clock_timestamp()
+            select pg_catalog.clock_timestamp()
             """;
 
     /** Returns the database's time. */
@@ -108,7 +108,7 @@ public final class CrontabStore {
 
     private static final String REMEMBER = """
             insert into {schema}._private_known_crontabs (identifier, known_since)
-            select i.identifier, ? from unnest(?) i(identifier)
+            select i.identifier, ?::pg_catalog.timestamptz from pg_catalog.unnest(?::pg_catalog.text[]) i(identifier)
             order by i.identifier
             on conflict (identifier) do nothing
             """;
@@ -199,7 +199,7 @@ public final class CrontabStore {
     }
 
     private static final String LIMIT_LOCKS = """
-            select set_config('lock_timeout', ?, true)
+            select pg_catalog.set_config('lock_timeout', ?, true)
             """;
 
     private Result executeTogether(List<Execution> executions, Duration lockLimit) throws SQLException {
@@ -257,12 +257,12 @@ public final class CrontabStore {
                 d(identifier, tick, task, payload, queue_name, max_attempts, job_key, priority, flags, mode, place)),
             advanced as (
               update {schema}._private_known_crontabs k set last_execution = l.tick
-              from (select d.identifier, max(d.tick) as tick from due d group by d.identifier) l
+              from (select d.identifier, pg_catalog.max(d.tick) as tick from due d group by d.identifier) l
               where k.identifier = l.identifier)
             select d.place, case when not d.paused then ({schema}.add_job(
-              identifier => d.task, payload => d.payload::json, queue_name => d.queue_name, run_at => d.tick,
+              identifier => d.task, payload => d.payload::pg_catalog.json, queue_name => d.queue_name, run_at => d.tick,
               max_attempts => d.max_attempts, job_key => d.job_key, priority => d.priority,
-              flags => d.flags::text[], job_key_mode => d.mode)).id end
+              flags => d.flags::pg_catalog.text[], job_key_mode => d.mode)).id end
             from (select * from due order by place) d
             """;
 

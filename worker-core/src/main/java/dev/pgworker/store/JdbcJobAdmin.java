@@ -71,8 +71,13 @@ public final class JdbcJobAdmin implements JobAdmin {
         this.cleanup = new Cleanup(dataSource, schema);
     }
 
-    private static final String COMPLETE = "select " + COLUMNS + """
-            j.task_id, j.job_queue_id, j.pgworker_recoveries from {schema}.complete_jobs(?) j
+    /** Of the job in row {@code j}. */
+    private static final String RECOVERIES = """
+            (select r.recoveries from {schema}.pgworker_recoveries r where r.job_id = j.id and r.revision = j.revision)
+            """;
+
+    private static final String COMPLETE = "select " + COLUMNS + "j.task_id, j.job_queue_id, " + RECOVERIES + """
+            from {schema}.complete_jobs(?) j
             """;
 
     @Override
@@ -80,8 +85,8 @@ public final class JdbcJobAdmin implements JobAdmin {
         return change("complete jobs", COMPLETE, ids, statement -> {});
     }
 
-    private static final String FAIL = "select " + COLUMNS + """
-            j.task_id, j.job_queue_id, j.pgworker_recoveries from {schema}.permanently_fail_jobs(?, ?) j
+    private static final String FAIL = "select " + COLUMNS + "j.task_id, j.job_queue_id, " + RECOVERIES + """
+            from {schema}.permanently_fail_jobs(?, ?) j
             """;
 
     @Override
@@ -90,8 +95,13 @@ public final class JdbcJobAdmin implements JobAdmin {
         return change("fail jobs permanently", FAIL, ids, statement -> statement.setString(2, reason));
     }
 
-    private static final String RESCHEDULE = "select " + COLUMNS + """
-            j.task_id, j.job_queue_id, j.pgworker_recoveries from {schema}.reschedule_jobs(?, ?, ?, ?, ?) j
+    /** Given attempts end the count, which the statement still sees. */
+    private static final String RESCHEDULE = "select " + COLUMNS
+            + "j.task_id, j.job_queue_id, case when given.attempts is null then " + RECOVERIES + """
+            end
+            from (select ?::int8[], ?::timestamptz, ?::int, ?::int, ?::int) given(ids, run_at, priority, attempts, max_attempts)
+            cross join lateral {schema}.reschedule_jobs(
+              given.ids, given.run_at, given.priority, given.attempts, given.max_attempts) j
             """;
 
     @Override
@@ -132,8 +142,8 @@ public final class JdbcJobAdmin implements JobAdmin {
         });
     }
 
-    private static final String REMOVE = "select " + COLUMNS + """
-            j.task_id, j.job_queue_id, j.pgworker_recoveries from {schema}.remove_job(?) j where j.id is not null
+    private static final String REMOVE = "select " + COLUMNS + "j.task_id, j.job_queue_id, " + RECOVERIES + """
+            from {schema}.remove_job(?) j where j.id is not null
             """;
 
     @Override
@@ -244,8 +254,8 @@ public final class JdbcJobAdmin implements JobAdmin {
         }
     }
 
-    private static final String NAMED = "select " + COLUMNS + """
-            coalesce(t.identifier, 'task ' || j.task_id), q.queue_name, j.pgworker_recoveries
+    private static final String NAMED = "select " + COLUMNS
+            + "coalesce(t.identifier, pg_catalog.concat('task ', j.task_id)), q.queue_name, " + RECOVERIES + """
             from page j
             left join {schema}._private_tasks t on t.id = j.task_id
             left join {schema}._private_job_queues q on q.id = j.job_queue_id
@@ -301,11 +311,11 @@ public final class JdbcJobAdmin implements JobAdmin {
 
     private static final String COUNT = """
             select
-              count(*) filter (where j.is_available and j.run_at <= now()),
-              count(*) filter (where j.is_available and j.run_at > now() and j.attempts = 0),
-              count(*) filter (where j.is_available and j.run_at > now() and j.attempts > 0),
-              count(*) filter (where j.locked_at is not null),
-              count(*) filter (where j.locked_at is null and not j.is_available)
+              pg_catalog.count(*) filter (where j.is_available and j.run_at <= pg_catalog.now()),
+              pg_catalog.count(*) filter (where j.is_available and j.run_at > pg_catalog.now() and j.attempts = 0),
+              pg_catalog.count(*) filter (where j.is_available and j.run_at > pg_catalog.now() and j.attempts > 0),
+              pg_catalog.count(*) filter (where j.locked_at is not null),
+              pg_catalog.count(*) filter (where j.locked_at is null and not j.is_available)
             from {schema}._private_jobs j where\s""";
 
     @Override
@@ -326,10 +336,10 @@ public final class JdbcJobAdmin implements JobAdmin {
 
     private static final String QUEUES = """
             select q.queue_name,
-                   (select count(*) from {schema}._private_jobs j where j.job_queue_id = q.id and j.is_available),
+                   (select pg_catalog.count(*) from {schema}._private_jobs j where j.job_queue_id = q.id and j.is_available),
                    q.locked_at, q.locked_by
             from {schema}._private_job_queues q
-            where q.queue_name > ?
+            where q.queue_name > ?::pg_catalog.text
             order by q.queue_name limit ?
             """;
 
@@ -356,9 +366,9 @@ public final class JdbcJobAdmin implements JobAdmin {
     }
 
     private static final String BACKLOG = """
-            select b.ready, b.scheduled, b.retrying, b.failed, extract(epoch from now() - b.oldest_due)::float8,
-                   (select count(*) from {schema}._private_workers w
-                    where w.last_heartbeat_at > now() - interval '5 minutes'),
+            select b.ready, b.scheduled, b.retrying, b.failed, extract(epoch from pg_catalog.now() - b.oldest_due)::double precision,
+                   (select pg_catalog.count(*) from {schema}._private_workers w
+                    where w.last_heartbeat_at > pg_catalog.now() - interval '5 minutes'),
                    b.estimated
             from {schema}.pgworker_backlog(10000) b
             """;
@@ -395,18 +405,19 @@ public final class JdbcJobAdmin implements JobAdmin {
             }
             if (query.taskIdentifier() != null) {
                 add(
-                        "j.task_id = (select t.id from {schema}._private_tasks t where t.identifier = ?)",
+                        "j.task_id = (select t.id from {schema}._private_tasks t where t.identifier = ?::pg_catalog.text)",
                         query.taskIdentifier());
             }
             if (query.queueName() != null) {
                 add(
-                        "j.job_queue_id = (select q.id from {schema}._private_job_queues q where q.queue_name = ?)",
+                        "j.job_queue_id = (select q.id from {schema}._private_job_queues q where q.queue_name = ?::pg_catalog.text)",
                         query.queueName());
             }
             String search = query.search();
             if (search != null) {
                 add(
-                        "(strpos(j.key, ?) > 0 or strpos(j.last_error, ?) > 0 or strpos(j.payload::text, ?) > 0)",
+                        "(pg_catalog.strpos(j.key, ?) > 0 or pg_catalog.strpos(j.last_error, ?) > 0"
+                                + " or pg_catalog.strpos(j.payload::pg_catalog.text, ?) > 0)",
                         search,
                         search,
                         search);
@@ -415,9 +426,9 @@ public final class JdbcJobAdmin implements JobAdmin {
 
         private static String condition(JobState state) {
             return switch (state) {
-                case READY -> "j.is_available and j.run_at <= now()";
-                case SCHEDULED -> "j.is_available and j.run_at > now() and j.attempts = 0";
-                case RETRYING -> "j.is_available and j.run_at > now() and j.attempts > 0";
+                case READY -> "j.is_available and j.run_at <= pg_catalog.now()";
+                case SCHEDULED -> "j.is_available and j.run_at > pg_catalog.now() and j.attempts = 0";
+                case RETRYING -> "j.is_available and j.run_at > pg_catalog.now() and j.attempts > 0";
                 case RUNNING -> "j.locked_at is not null";
                 case FAILED -> "j.locked_at is null and not j.is_available";
             };
@@ -442,12 +453,13 @@ public final class JdbcJobAdmin implements JobAdmin {
 
     private static final String WORKERS = """
             select w.id, w.started_at, w.last_heartbeat_at, w.metadata, coalesce(held.jobs, 0),
-              w.last_heartbeat_at < now() - (
+              w.last_heartbeat_at < pg_catalog.now() - (
                 select t.usual
-                from {schema}.pgworker_thresholds(w.metadata, ? * interval '1 ms', ?::float8 * interval '1 ms', 1) t)
+                from {schema}.pgworker_thresholds(
+                  w.metadata, ?::double precision * interval '1 ms', ?::double precision * interval '1 ms', 1) t)
             from {schema}._private_workers w
             left join (
-              select j.locked_by, count(*) as jobs from {schema}._private_jobs j
+              select j.locked_by, pg_catalog.count(*) as jobs from {schema}._private_jobs j
               where j.locked_by is not null
               group by j.locked_by) held on held.locked_by = w.id
             order by w.started_at, w.id

@@ -118,14 +118,15 @@ public final class JdbcJobScheduler implements JobScheduler {
     // Adds nothing where there is more to do.
     private static final String ADD_USUAL = """
             insert into {schema}._private_jobs (task_id, payload, run_at, max_attempts, priority)
-            select t.id, ?::json, coalesce(?, now()), coalesce(?, 25), coalesce(?, 0)
+            select t.id, ?::pg_catalog.json, coalesce(?, pg_catalog.now()), coalesce(?, 25), coalesce(?, 0)
             from {schema}._private_tasks t
-            where t.identifier = ? and current_setting('transaction_isolation') = 'read committed'
-            returning id, now(), pg_notify('jobs:insert', '{"r":' || random() || ',"count":1}')
+            where t.identifier = ?::pg_catalog.text and pg_catalog.current_setting('transaction_isolation') = 'read committed'
+            returning id, pg_catalog.now(), pg_catalog.pg_notify(
+              'jobs:insert', pg_catalog.concat('{"r":', pg_catalog.random(), ',"count":1}'))
             """;
 
     private static final String ADD_PLAIN = """
-            select {schema}.pgworker_add_job(?, ?::json, ?, ?, ?, ?, ?), now()
+            select {schema}.pgworker_add_job(?, ?::pg_catalog.json, ?, ?, ?, ?, ?), pg_catalog.now()
             """;
 
     private Job addPlain(Connection connection, String identifier, String payload, JobSpec spec) throws SQLException {
@@ -172,7 +173,7 @@ public final class JdbcJobScheduler implements JobScheduler {
             select id, payload, priority, run_at, attempts, max_attempts, last_error, created_at, updated_at, key,
                    locked_at, locked_by, revision, flags
             from {schema}.add_job(
-              identifier => ?, payload => ?::json, queue_name => ?, run_at => ?, max_attempts => ?,
+              identifier => ?, payload => ?::pg_catalog.json, queue_name => ?, run_at => ?, max_attempts => ?,
               job_key => ?, priority => ?, flags => ?, job_key_mode => ?)
             """;
 
@@ -199,7 +200,7 @@ public final class JdbcJobScheduler implements JobScheduler {
     }
 
     private static final String NAMES = """
-            select task_identifier, queue_name from {schema}.jobs where id = ?
+            select task_identifier, queue_name from {schema}.jobs where id = ?::bigint
             """;
 
     /** The names given hold for a job that has ended since. */

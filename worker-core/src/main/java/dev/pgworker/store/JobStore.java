@@ -316,7 +316,7 @@ public final class JobStore {
 
     private static final String COMPLETE = "select outcome, " + JOB_COLUMNS
             + " from {schema}.pgworker_complete(worker_id => ?, job_ids => ?, claims => ?, claim_numbers => ?,"
-            + " task_ids => ?, wanted => ?, forbidden => ?, aheads => ?, going_on => ?, addresses => ?, renewals => ?, most_bytes => ?)";
+            + " task_ids => ?, wanted => ?, forbidden => ?, aheads => ?, going_on => ?, addresses => ?::pg_catalog.tid[], renewals => ?, most_bytes => ?)";
 
     /**
      * What a completion does beside deleting the jobs: it claims the next jobs of their queues as the lanes say, and frees the
@@ -396,7 +396,7 @@ public final class JobStore {
         statement.setArray(7, wanted == 0 ? null : texts(connection, next.forbidden));
         statement.setArray(8, lanes.aheads.isEmpty() ? null : connection.createArrayOf("int4", lanes.aheads.toArray()));
         statement.setArray(9, lanes.goingOn.isEmpty() ? null : ids(connection, lanes.goingOn.stream()));
-        statement.setArray(10, addresses(connection, done));
+        statement.setString(10, addresses(done));
         statement.setArray(11, times(connection, done, job -> locks.pending(Claim.of(job))));
         statement.setLong(12, next.mostBytes);
         Completion completion = new Completion(new Claimed(), new HashMap<>());
@@ -491,7 +491,7 @@ public final class JobStore {
             select j.id, j.locked_at, j.key, q.queue_name
             from {schema}._private_jobs j
             left join {schema}._private_job_queues q on q.id = j.job_queue_id
-            where j.locked_by = ?
+            where j.locked_by = ?::pg_catalog.text
             """;
 
     /** A job that the database says this worker holds. */
@@ -519,8 +519,8 @@ public final class JobStore {
 
     private static final String STILL_HELD = """
             select g.id, j.locked_at
-            from unnest(?::bigint[]) g(id)
-            join {schema}._private_jobs j on j.id = g.id and j.locked_by = ?
+            from pg_catalog.unnest(?::bigint[]) g(id)
+            join {schema}._private_jobs j on j.id = g.id and j.locked_by = ?::pg_catalog.text
             """;
 
     /** Returns those of the claims by which this worker still holds their jobs. */
@@ -561,7 +561,7 @@ public final class JobStore {
     }
 
     private static final String HELD_QUEUES = """
-            select queue_name, locked_at from {schema}._private_job_queues where locked_by = ?
+            select queue_name, locked_at from {schema}._private_job_queues where locked_by = ?::pg_catalog.text
             """;
 
     /** A queue that the database says this worker has locked, and since when. */
@@ -586,7 +586,7 @@ public final class JobStore {
     }
 
     private static final String WAITS = """
-            select {schema}.pgworker_waits(task_ids => ?, forbidden => ?, longer_than => ? * interval '1 second')
+            select {schema}.pgworker_waits(task_ids => ?, forbidden => ?, longer_than => ?::double precision * interval '1 second')
             """;
 
     /** Returns whether a job that this worker may run has been due for longer than that. */
@@ -825,9 +825,10 @@ public final class JobStore {
         return texts.isEmpty() ? null : connection.createArrayOf("text", texts.toArray());
     }
 
-    private @Nullable Array addresses(Connection connection, List<Job> jobs) throws SQLException {
+    /** As text, because the driver would ask the database for the number of the type. */
+    private @Nullable String addresses(List<Job> jobs) {
         String[] known = jobs.size() == 1 ? null : addresses.ofAll(jobs);
-        return known == null ? null : connection.createArrayOf("tid", known);
+        return known == null ? null : "{\"" + String.join("\",\"", known) + "\"}";
     }
 
     private static Array ids(Connection connection, Stream<Long> ids) throws SQLException {

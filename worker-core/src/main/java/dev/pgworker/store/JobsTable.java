@@ -42,11 +42,13 @@ public final class JobsTable {
 
     // From version 17 on, VACUUM can be granted; the privilege is unknown to earlier ones.
     private static final String MAY_VACUUM = """
-            select pg_has_role(c.relowner, 'USAGE')
-              or exists (select from pg_database d where d.datname = current_database() and pg_has_role(d.datdba, 'USAGE'))
-              or case when current_setting('server_version_num')::int >= 170000
-                then has_table_privilege(c.oid, 'MAINTAIN') else false end
-            from pg_class c where c.oid = '{schema}._private_jobs'::regclass
+            select pg_catalog.pg_has_role(c.relowner, 'USAGE')
+              or exists (
+                select from pg_catalog.pg_database d
+                where d.datname = pg_catalog.current_database() and pg_catalog.pg_has_role(d.datdba, 'USAGE'))
+              or case when pg_catalog.current_setting('server_version_num')::int >= 170000
+                then pg_catalog.has_table_privilege(c.oid, 'MAINTAIN') else false end
+            from pg_catalog.pg_class c where c.oid = '{schema}._private_jobs'::pg_catalog.regclass::pg_catalog.oid
             """;
 
     /** Returns whether the role of the pool's connections may vacuum the table. */
@@ -60,9 +62,9 @@ public final class JobsTable {
     }
 
     private static final String SINCE_VACUUM = """
-            select extract(epoch from clock_timestamp() - greatest(
-              pg_stat_get_last_vacuum_time(c.oid), pg_stat_get_last_autovacuum_time(c.oid)))
-            from pg_class c where c.oid = '{schema}._private_jobs'::regclass
+            select extract(epoch from pg_catalog.clock_timestamp() - greatest(
+              pg_catalog.pg_stat_get_last_vacuum_time(c.oid), pg_catalog.pg_stat_get_last_autovacuum_time(c.oid)))
+            from pg_catalog.pg_class c where c.oid = '{schema}._private_jobs'::pg_catalog.regclass::pg_catalog.oid
             """;
 
     /** Returns how long ago the table was vacuumed by anybody; null if the statistics do not tell. */

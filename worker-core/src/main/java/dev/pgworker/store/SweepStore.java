@@ -181,7 +181,8 @@ public final class SweepStore {
     }
 
     private static final String LIMIT_TIMES = """
-            select set_config('idle_in_transaction_session_timeout', ?, true), set_config('statement_timeout', ?, true)
+            select pg_catalog.set_config('idle_in_transaction_session_timeout', ?, true),
+              pg_catalog.set_config('statement_timeout', ?, true)
             """;
 
     private void limitTimes(Connection connection) throws SQLException {
@@ -209,7 +210,7 @@ public final class SweepStore {
 
     // The numbers are the Rust worker's.
     private static final String LOCK = """
-            select pg_try_advisory_xact_lock(1196905043, 1398228304)
+            select pg_catalog.pg_try_advisory_xact_lock(1196905043, 1398228304)
             """;
 
     private boolean lock(Connection connection) throws SQLException {
@@ -222,7 +223,7 @@ public final class SweepStore {
 
     private static final String DEAD = """
             select worker_id, registered, known, job_ids, idle_queues from {schema}.pgworker_dead_workers(
-              threshold => ? * interval '1 ms', peer_threshold => ?::float8 * interval '1 ms', multiplier => ?,
+              threshold => ?::double precision * interval '1 ms', peer_threshold => ?::double precision * interval '1 ms', multiplier => ?,
               resilient_flags => ?, with_orphans => ?, again => ?)
             """;
 
@@ -359,7 +360,7 @@ public final class SweepStore {
 
     private static final String RECOVER = """
             select id, outcome from {schema}.pgworker_recover(worker_ids => ?, job_ids => ?, idle_queues => ?,
-              recovery_delay => ? * interval '1 ms', max_recoveries => ?, actions => ?, run_ats => ?, attempts => ?)
+              recovery_delay => ?::double precision * interval '1 ms', max_recoveries => ?, actions => ?, run_ats => ?, attempts => ?)
             """;
 
     private List<Recovered> recover(

@@ -5,6 +5,8 @@ import java.sql.SQLException;
 import java.time.Duration;
 import javax.sql.DataSource;
 
+import org.jspecify.annotations.Nullable;
+
 import dev.pgworker.schema.WorkerSchema;
 
 /** The register of live workers, shared with the Rust worker's recovery. */
@@ -42,7 +44,7 @@ public final class WorkerStore {
     }
 
     private static final String HEARTBEAT = """
-            select {schema}.pgworker_heartbeat(?, ?::json, ?)
+            select {schema}.pgworker_heartbeat(?, ?::pg_catalog.json, ?)
             """;
 
     /**
@@ -75,17 +77,41 @@ public final class WorkerStore {
         });
     }
 
-    private static final String RELEASE_OLD_LOCKS = """
-            select {schema}.pgworker_release_old_locks()
+    private static final String PEER_INDEX = """
+            select 'create index concurrently ' || name || ' on {schema}.' || relation || ' ' || definition
+            from {schema}.pgworker_indexes() where name = 'jobs_main_index'
             """;
 
-    /** Releases locks of four hours or more of workers that give no sign of life; returns how many jobs had one. */
-    public long releaseOldLocks() throws SQLException {
+    /** Returns the statement that makes the index that workers of Node.js and Rust fetch with. */
+    public String peerIndex() throws SQLException {
+        return Connections.call(dataSource, schema.in(PEER_INDEX), ANSWER_LIMIT, (connection, statement) -> {
+            try (ResultSet row = statement.executeQuery()) {
+                row.next();
+                return row.getString(1);
+            }
+        });
+    }
+
+    private static final String RELEASE_OLD_LOCKS = """
+            select released, unindexed_peer from {schema}.pgworker_release_old_locks()
+            """;
+
+    /**
+     * What became of old locks.
+     *
+     * @param released how many jobs were unlocked
+     * @param unindexedPeer the id of a worker of Node.js or Rust that was seen where the index that those fetch with is
+     *     missing, or null
+     */
+    public record OldLocks(long released, @Nullable String unindexedPeer) {}
+
+    /** Releases locks of four hours or more of workers that give no sign of life. */
+    public OldLocks releaseOldLocks() throws SQLException {
         return Connections.call(
                 dataSource, schema.in(RELEASE_OLD_LOCKS), LONG_ANSWER_LIMIT, (connection, statement) -> {
                     try (ResultSet row = statement.executeQuery()) {
                         row.next();
-                        return row.getLong(1);
+                        return new OldLocks(row.getLong(1), row.getString(2));
                     }
                 });
     }

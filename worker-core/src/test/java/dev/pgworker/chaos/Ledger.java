@@ -129,7 +129,9 @@ final class Ledger {
         sql.sql("""
                         insert into chaos.run (id, token, n, job, queue, worker, process, attempt, run_at, recoveries)
                         values (?, ?, ?, ?, ?, ?, ?, ?, ?, coalesce(
-                          (select coalesce(pgworker_recoveries, 0) from graphile_worker._private_jobs where id = ?), -1))""")
+                          (select coalesce(r.recoveries, 0) from graphile_worker._private_jobs j
+                             left join graphile_worker.pgworker_recoveries r on r.job_id = j.id and r.revision = j.revision
+                             where j.id = ?), -1))""")
                 .params(
                         run,
                         context.fencingToken(),
@@ -286,8 +288,10 @@ final class Ledger {
 
     List<Left> leftJobs() {
         return sql.sql("""
-                        select id, (payload->>'n')::int, locked_by, attempts, max_attempts, coalesce(pgworker_recoveries, 0), last_error
-                        from graphile_worker._private_jobs order by id""")
+                        select j.id, (payload->>'n')::int, locked_by, attempts, max_attempts, coalesce(r.recoveries, 0), last_error
+                        from graphile_worker._private_jobs j
+                        left join graphile_worker.pgworker_recoveries r on r.job_id = j.id and r.revision = j.revision
+                        order by j.id""")
                 .query((row, number) -> new Left(
                         row.getLong(1),
                         row.getInt(2),

@@ -46,8 +46,8 @@ class NotificationListenerTest {
                     told.add("jobs");
                     throw new AssertionError("on purpose");
                 },
-                announcement -> {
-                    told.add("migration " + announcement);
+                () -> {
+                    told.add("migration");
                     throw new IllegalArgumentException("on purpose");
                 },
                 new WorkerEvents("w", List.of(events), List.of()),
@@ -57,7 +57,7 @@ class NotificationListenerTest {
 
         db.sql("notify \"worker:migrate\", 'not JSON'").update();
         // A notification counts as one of jobs until its name is read.
-        assertThat(List.of(next(), next())).containsExactly("jobs", "migration not JSON");
+        assertThat(List.of(next(), next())).containsExactly("jobs", "migration");
         told.clear();
         db.sql("notify \"jobs:insert\"").update();
         assertThat(next()).isEqualTo("jobs");

@@ -50,7 +50,7 @@ class OldLocksTest {
                     .update();
         }
 
-        assertThat(workers().releaseOldLocks()).isEqualTo(released ? 1 : 0);
+        assertThat(workers().releaseOldLocks().released()).isEqualTo(released ? 1 : 0);
 
         assertThat(row(job)).containsEntry("attempts", 1).containsEntry("locked_by", released ? null : worker);
         assertThat(db.sql("select coalesce(locked_by, 'nobody') from {schema}._private_job_queues")
@@ -69,7 +69,7 @@ class OldLocksTest {
         db.scheduler().addJob("work", 3, keyed);
         age("gone", "5 hours");
 
-        assertThat(workers().releaseOldLocks()).isEqualTo(2);
+        assertThat(workers().releaseOldLocks().released()).isEqualTo(2);
 
         assertThat(row(last)).containsEntry("last_error", "Job unlocked during its last attempt");
         assertThat(row(superseded))
@@ -93,7 +93,7 @@ class OldLocksTest {
                         List.of(mine, theirs),
                         claim -> new Lock(claim.lockedAt(), claim.lockedAt().plus(Duration.ofHours(5))));
 
-        assertThat(workers().releaseOldLocks()).isEqualTo(1);
+        assertThat(workers().releaseOldLocks().released()).isEqualTo(1);
         assertThat(row(held)).containsEntry("locked_by", "me");
         assertThat(row(other)).containsEntry("locked_by", null);
         assertThat(db.sql("select locked_at > now() - interval '1 minute' from {schema}._private_job_queues")

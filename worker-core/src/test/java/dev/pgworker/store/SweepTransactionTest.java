@@ -65,8 +65,8 @@ class SweepTransactionTest {
         answer.countDown();
 
         assertThatThrownBy(first::join).hasRootCauseInstanceOf(SQLException.class);
-        assertThat(db.sql(
-                                "select locked_by is null and attempts = 0 and pgworker_recoveries = 1 from {schema}._private_jobs")
+        assertThat(db.sql("select locked_by is null and attempts = 0 and recoveries = 1"
+                                + " from {schema}._private_jobs join {schema}.pgworker_recoveries on job_id = id")
                         .query(Boolean.class)
                         .single())
                 .isTrue();

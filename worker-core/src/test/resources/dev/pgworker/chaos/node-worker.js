@@ -28,7 +28,9 @@ async function work(payload, { job }) {
   await write(
     `insert into chaos.run (id, n, job, queue, worker, process, attempt, run_at, recoveries)
      values ($1, $2, $3, (select queue from chaos.added where n = $2), $4, $5, $6, $7, coalesce(
-       (select coalesce(pgworker_recoveries, 0) from graphile_worker._private_jobs where id = $3), -1))
+       (select coalesce(r.recoveries, 0) from graphile_worker._private_jobs j
+          left join graphile_worker.pgworker_recoveries r on r.job_id = j.id and r.revision = j.revision
+          where j.id = $3), -1))
      on conflict (id) do nothing`,
     [id, payload.n, job.id, job.locked_by, process_, job.attempts, job.run_at],
   );

@@ -1,5 +1,6 @@
 package dev.pgworker.autoconfigure;
 
+import java.sql.DriverManager;
 import java.sql.SQLException;
 import java.util.Properties;
 import java.util.Set;
@@ -90,6 +91,7 @@ final class SeparateConnections {
             throw notAUrl(prefix);
         }
         if (!url.startsWith(POSTGRESQL)) {
+            requireDriver(prefix, url);
             DriverManagerDataSource dataSource = new DriverManagerDataSource(url);
             dataSource.setUsername(user);
             dataSource.setPassword(password);
@@ -141,6 +143,15 @@ final class SeparateConnections {
 
     private static int shorter(int seconds, int longest) {
         return seconds > 0 ? Math.min(seconds, longest) : longest;
+    }
+
+    /** Without a driver the attempt to connect would fail, with the URL in its message. */
+    private static void requireDriver(String prefix, String url) {
+        try {
+            DriverManager.getDriver(url);
+        } catch (SQLException e) {
+            throw notAUrl(prefix);
+        }
     }
 
     /** Does not show the URL, which may contain a password. */

@@ -88,7 +88,7 @@ public final class WorkerAutoConfiguration {
                 credentials.user(),
                 credentials.password(),
                 connectionDetails.getIfAvailable());
-        return new SchemaMigrator(separate == null ? dataSource : separate, schema);
+        return new SchemaMigrator(separate == null ? dataSource : separate, schema, credentials.peerIndexes());
     }
 
     @Bean

@@ -14,6 +14,7 @@ import org.springframework.core.io.Resource;
 
 import dev.pgworker.WorkerSettings;
 import dev.pgworker.recovery.RecoverySettings;
+import dev.pgworker.schema.PeerIndexes;
 import dev.pgworker.schema.SchemaMode;
 import dev.pgworker.schema.WorkerSchema;
 
@@ -81,6 +82,8 @@ public record WorkerProperties(
      *
      * @param name Name of the schema: lower-case letters, digits and underscores.
      * @param mode What happens to the schema at startup.
+     * @param peerIndexes Whether the indexes that only Node.js and Rust workers fetch with are kept: where their installation
+     *     was adopted, always or never.
      * @param startupTimeout How long to wait at startup for a server that is starting up itself.
      * @param url JDBC URL for migrating the schema. Unless set, the application's.
      * @param user User that migrates the schema. Unless set, the application's.
@@ -89,6 +92,7 @@ public record WorkerProperties(
     public record Schema(
             @DefaultValue("graphile_worker") String name,
             @DefaultValue("migrate") SchemaMode mode,
+            @DefaultValue("auto") PeerIndexes peerIndexes,
             @DefaultValue("1m") Duration startupTimeout,
             @Nullable String url,
             @Nullable String user,
@@ -97,8 +101,8 @@ public record WorkerProperties(
         /** Leaves the password out. */
         @Override
         public String toString() {
-            return "Schema[name=" + name + ", mode=" + mode + ", startupTimeout=" + startupTimeout + ", url=" + url
-                    + ", user=" + user + "]";
+            return "Schema[name=" + name + ", mode=" + mode + ", peerIndexes=" + peerIndexes + ", startupTimeout="
+                    + startupTimeout + ", url=" + url + ", user=" + user + "]";
         }
     }
 

@@ -75,6 +75,7 @@ class WorkerPropertiesTest {
                         Map.entry("worker.schema.mode", "migrate"),
                         Map.entry("worker.schema.name", "graphile_worker"),
                         Map.entry("worker.schema.password", "unset"),
+                        Map.entry("worker.schema.peer-indexes", "auto"),
                         Map.entry("worker.schema.startup-timeout", "1m"),
                         Map.entry("worker.schema.url", "unset"),
                         Map.entry("worker.schema.user", "unset"),
@@ -134,6 +135,7 @@ class WorkerPropertiesTest {
                     worker.recovery.max-recoveries | 1001 | between 0 and 1000
                     worker.schema.name | Jobs | only lower-case letters, digits and underscores
                     worker.schema.mode | update | MIGRATE
+                    worker.schema.peer-indexes | maybe | NEVER
                     worker.schema.url | postgres://db | jdbc:postgresql://host:5432/database
                     """)
     void aBadValueStopsTheStartWithThePropertyNamed(String property, String value, String allowed) {

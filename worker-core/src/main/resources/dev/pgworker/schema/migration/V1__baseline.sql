@@ -4,11 +4,15 @@
 -- Node.js and Rust workers (docs: "Compatibility", "Job keys", "Worker recovery"). The text is our own.
 --
 -- The script is written to be run in an empty schema as well as in one that Graphile Worker (Node: ledger 18 and later,
--- Rust: ledger 19 and later) has installed: every object is created where missing and replaced where it exists, and no row
--- is lost. The schema itself must exist. The placeholder for its name is the only one used here. Needs PostgreSQL 12.
+-- Rust: ledger 19 and later) has installed, while its workers run. What exists and fits is left as it is, with its oid, grants and
+-- dependants; functions get new bodies in place; no row is lost. It runs in one transaction, so nobody sees half of it. The schema
+-- itself must exist. The placeholder for its name is the only one used here. Needs PostgreSQL 12.
+--
+-- Tables whose names begin with _private_ have exactly the columns that the other workers know, whose prepared statements return
+-- whole rows. What is ours stands in tables whose names begin with pgworker_.
 --
 -- Contents: 1 adoption, 2 types and tables, 3 indexes, 4 access, 5 helpers, 6 adding jobs, 7 administration, 8 recovery,
--- 9 the engine, 10 ledger.
+-- 9 the engine, 10 rights, 11 ledger.
 --
 -- Rules that keep every function here, and the peers' statements, free of deadlocks:
 --   * Row locks are taken in the order tasks, queues being created, jobs, queues being released; within a table in the order of
@@ -22,6 +26,36 @@
 set local client_min_messages = warning;
 
 -- 1 Adoption ------------------------------------------------------------------------------------------------------------------
+
+-- All locks on tables that other workers may be using, before anything else is done: in one order, and none is waited for any longer when
+-- lock_timeout has passed since the first. So nobody waits for this script longer than that and the moment it runs; and as the
+-- time is shorter than deadlock_timeout, whoever waits in a circle with it never learns of it. The caller repeats a run that got no lock.
+-- The order is the one in which others take theirs, so circles are rare: who adds jobs looks at the tasks first and keeps that lock
+-- until the transaction ends; once it is ours, those left have claimed or completed jobs, and go on to the queues.
+-- The ledger is locked against migrations of others; the others only where their row level security is to be changed.
+do $lock$
+declare
+  deadline constant timestamptz := clock_timestamp() + (
+    select least(nullif(max(setting::int) filter (where name = 'lock_timeout'), 0), max(setting::int) filter (where name = 'deadlock_timeout') / 2)
+      * interval '1 millisecond'
+    from pg_settings where name in ('lock_timeout', 'deadlock_timeout'));
+  needed record;
+begin
+  for needed in
+    select format('lock table "${schema}".%I in %s mode', c.relname,
+        case c.relname when 'migrations' then 'share row exclusive' else 'access exclusive' end) as lock
+    from unnest(array['migrations', '_private_known_crontabs', '_private_tasks', '_private_jobs', '_private_job_queues'])
+      with ordinality t(name, place)
+    join pg_class c on c.oid = to_regclass('"${schema}".' || t.name)
+    where c.relname = 'migrations'
+      or not c.relrowsecurity
+    order by t.place
+  loop
+    perform set_config('lock_timeout', greatest(1, ceil(extract(epoch from deadline - clock_timestamp()) * 1000))::int || 'ms', true);
+    execute needed.lock;
+  end loop;
+end
+$lock$;
 
 -- Refuses schemas that cannot be brought to this state.
 do $adopt$
@@ -52,38 +86,41 @@ begin
 end
 $adopt$;
 
--- Functions of ours and of the shared interface whose result type or parameter names differ from the ones below cannot be
--- replaced in place, and overloads would make calls ambiguous: both are dropped. Nothing else depends on them.
+-- Functions of the shared interface are replaced in place, further down. PostgreSQL refuses that only where names of parameters or the
+-- result differ, which they do in no version that is adopted here: such a function was made by hand, and is dropped. Types are
+-- compared by oid, as their names depend on the search_path. Overloads with other parameters are somebody else's, and stay.
 do $drop$
 declare
-  job constant text := '"${schema}"._private_jobs';
-  expected constant text[] := array[
-    'add_job', 'identifier text, payload json, queue_name text, run_at timestamp with time zone, max_attempts integer, '
-      'job_key text, priority integer, flags text[], job_key_mode text', job,
-    'add_jobs', 'specs "${schema}".job_spec[], job_key_preserve_run_at boolean', 'SETOF ' || job,
-    'remove_job', 'job_key text', job,
-    'complete_jobs', 'job_ids bigint[]', 'SETOF ' || job,
-    'permanently_fail_jobs', 'job_ids bigint[], error_message text', 'SETOF ' || job,
-    'reschedule_jobs', 'job_ids bigint[], run_at timestamp with time zone, priority integer, attempts integer, max_attempts integer',
-      'SETOF ' || job,
-    'force_unlock_workers', 'worker_ids text[]', 'void',
-    'worker_heartbeat', 'worker_id text, metadata json', 'void',
-    'worker_deregister', 'worker_id text', 'void',
-    'list_stale_workers', 'stale_threshold interval', 'TABLE(worker_id text)',
-    'list_orphan_locked_workers', 'stale_threshold interval', 'TABLE(worker_id text)',
-    'recover_dead_worker_jobs', 'worker_ids text[], recovery_delay interval', 'integer',
-    'delete_stale_workers', 'worker_ids text[]', 'void'];
-  present record;
+  different record;
 begin
-  for present in
+  if to_regclass('"${schema}"._private_jobs') is null or to_regtype('"${schema}".job_spec') is null then
+    return;
+  end if;
+  for different in
     select p.oid::regprocedure as signature
-    from pg_proc p
-    join generate_series(1, cardinality(expected), 3) i on p.proname = expected[i]
-    where p.pronamespace = '"${schema}"'::regnamespace
-      and (replace(pg_get_function_identity_arguments(p.oid), '"', '') <> replace(expected[i + 1], '"', '')
-        or replace(pg_get_function_result(p.oid), '"', '') <> replace(expected[i + 2], '"', ''))
+    from (values
+      ('add_job', '{text,json,text,timestamptz,int4,text,int4,text[],text}',
+        '{identifier,payload,queue_name,run_at,max_attempts,job_key,priority,flags,job_key_mode}', '"${schema}"._private_jobs', false),
+      ('add_jobs', '{"\"${schema}\".job_spec[]",bool}', '{specs,job_key_preserve_run_at}', '"${schema}"._private_jobs', true),
+      ('remove_job', '{text}', '{job_key}', '"${schema}"._private_jobs', false),
+      ('complete_jobs', '{int8[]}', '{job_ids}', '"${schema}"._private_jobs', true),
+      ('permanently_fail_jobs', '{int8[],text}', '{job_ids,error_message}', '"${schema}"._private_jobs', true),
+      ('reschedule_jobs', '{int8[],timestamptz,int4,int4,int4}', '{job_ids,run_at,priority,attempts,max_attempts}',
+        '"${schema}"._private_jobs', true),
+      ('force_unlock_workers', '{text[]}', '{worker_ids}', 'void', false),
+      ('worker_heartbeat', '{text,json}', '{worker_id,metadata}', 'void', false),
+      ('worker_deregister', '{text}', '{worker_id}', 'void', false),
+      ('list_stale_workers', '{interval}', '{stale_threshold,worker_id}', 'text', true),
+      ('list_orphan_locked_workers', '{interval}', '{stale_threshold,worker_id}', 'text', true),
+      ('recover_dead_worker_jobs', '{text[],interval}', '{worker_ids,recovery_delay}', 'int4', false),
+      ('delete_stale_workers', '{text[]}', '{worker_ids}', 'void', false)) fitting (name, parameters, names, result, is_set)
+    join pg_proc p on p.pronamespace = '"${schema}"'::regnamespace and p.proname = fitting.name
+      and array(select unnest(p.proargtypes::oid[])) = array(select unnest(fitting.parameters::regtype[])::oid)
+    where p.proargnames is distinct from fitting.names::text[]
+      or p.prorettype <> fitting.result::regtype
+      or p.proretset <> fitting.is_set
   loop
-    execute 'drop function ' || present.signature;
+    execute 'drop function ' || different.signature;
   end loop;
 end
 $drop$;
@@ -114,14 +151,12 @@ create table if not exists "${schema}".migrations (
   ts timestamptz not null default now(),
   breaking boolean not null default false
 );
-comment on table "${schema}".migrations is 'Ledger shared with the Node.js and Rust workers; ids above 20 are theirs to give.';
 
 create table if not exists "${schema}"._private_tasks (
   id int generated always as identity constraint tasks_pkey primary key,
   identifier text not null constraint tasks_identifier_key unique
     constraint tasks_identifier_check check (length(identifier) <= 128)
 );
-comment on table "${schema}"._private_tasks is 'Task identifiers that jobs or workers have used.';
 
 create table if not exists "${schema}"._private_job_queues (
   id int generated always as identity constraint job_queues_pkey1 primary key,
@@ -131,7 +166,6 @@ create table if not exists "${schema}"._private_job_queues (
   locked_by text,
   is_available boolean generated always as (locked_at is null) stored not null
 );
-comment on table "${schema}"._private_job_queues is 'Named queues; a locked row means that a worker runs a job of the queue.';
 
 -- key carries a plain unique constraint, not a partial index: statements of the peers and of migrations they may add say
 -- "on conflict (key)", which only the plain one answers.
@@ -154,17 +188,12 @@ create table if not exists "${schema}"._private_jobs (
   flags jsonb,
   is_available boolean generated always as (locked_at is null and attempts < max_attempts) stored not null
 );
--- Ours, null instead of 0, so that it takes no room in jobs that were never recovered.
-alter table "${schema}"._private_jobs add column if not exists pgworker_recoveries smallint;
-comment on table "${schema}"._private_jobs is 'The jobs; a row is deleted when its job succeeds.';
-comment on column "${schema}"._private_jobs.pgworker_recoveries is 'How often the job was taken from a worker that died.';
 
 create table if not exists "${schema}"._private_known_crontabs (
   identifier text constraint known_crontabs_pkey primary key,
   known_since timestamptz not null,
   last_execution timestamptz
 );
-comment on table "${schema}"._private_known_crontabs is 'Crontab entries that a worker has registered, with their last execution.';
 
 create table if not exists "${schema}".pgworker_paused_crontabs (
   identifier text constraint pgworker_paused_crontabs_pkey primary key,
@@ -179,50 +208,129 @@ create table if not exists "${schema}"._private_workers (
   started_at timestamptz not null default now(),
   metadata jsonb
 );
-create index if not exists _private_workers_last_heartbeat_at_idx on "${schema}"._private_workers (last_heartbeat_at);
-comment on table "${schema}"._private_workers is 'Workers that prove their life with heartbeats.';
 
-create or replace view "${schema}".jobs as
-  select j.id, q.queue_name, t.identifier as task_identifier, j.priority, j.run_at, j.attempts, j.max_attempts, j.last_error,
-    j.created_at, j.updated_at, j.key, j.locked_at, j.locked_by, j.revision, j.flags
-  from "${schema}"._private_jobs j
-  join "${schema}"._private_tasks t on t.id = j.task_id
-  left join "${schema}"._private_job_queues q on q.id = j.job_queue_id;
-comment on view "${schema}".jobs is 'The jobs with the names of their tasks and queues, for people and monitoring; without payloads.';
+-- Written by recovery alone, for the few jobs that lost their workers. A job that is added again under its key gets a higher revision,
+-- which ends the count; unsafe_dedupe, which raises the revision too, takes the count along. Rows of jobs that are gone are no
+-- completion's business: recovery and clean-up delete them.
+create table if not exists "${schema}".pgworker_recoveries (
+  job_id bigint constraint pgworker_recoveries_pkey primary key,
+  revision int not null,
+  recoveries int not null
+);
+comment on table "${schema}".pgworker_recoveries is
+  'How often jobs were taken from workers that died, as long as they have the given revision; jobs may be gone.';
+
+-- A running job whose key is taken or removed is *retired*: no key and no attempts left, like a job without a key on its last attempt. This
+-- table tells the two apart, and goes without rows of jobs that are gone in the same way.
+create table if not exists "${schema}".pgworker_retirements (
+  job_id bigint constraint pgworker_retirements_pkey primary key,
+  removed boolean not null
+);
+comment on table "${schema}".pgworker_retirements is
+  'Jobs that were superseded by a newer job with their key, or removed by it, while they ran; jobs may be gone.';
+
+-- Whoever could change jobs before an adoption can do so afterwards.
+do $grants$
+declare
+  grantee text;
+begin
+  for grantee in
+    select distinct case a.grantee when 0 then 'public' else quote_ident(pg_get_userbyid(a.grantee)) end
+    from pg_class c, aclexplode(c.relacl) a
+    where c.oid = '"${schema}"._private_jobs'::regclass and a.privilege_type = 'UPDATE' and a.grantee <> c.relowner
+  loop
+    execute format('grant select, insert, update, delete on "${schema}".pgworker_recoveries, "${schema}".pgworker_retirements to %s', grantee);
+  end loop;
+end
+$grants$;
+
+do $view$
+begin
+  if to_regclass('"${schema}".jobs') is null then
+    create view "${schema}".jobs as
+      select j.id, q.queue_name, t.identifier as task_identifier, j.priority, j.run_at, j.attempts, j.max_attempts, j.last_error,
+        j.created_at, j.updated_at, j.key, j.locked_at, j.locked_by, j.revision, j.flags
+      from "${schema}"._private_jobs j
+      join "${schema}"._private_tasks t on t.id = j.task_id
+      left join "${schema}"._private_job_queues q on q.id = j.job_queue_id;
+  end if;
+end
+$view$;
+
+-- Only where nobody was here before: a comment takes a lock, too. The ledger gets its rows in the last chapter.
+do $comments$
+begin
+  if not exists (select from "${schema}".migrations) then
+    comment on table "${schema}".migrations is
+      'Ledger shared with the Node.js and Rust workers; ids above 20 are theirs to give.';
+    comment on table "${schema}"._private_tasks is 'Task identifiers that jobs or workers have used.';
+    comment on table "${schema}"._private_job_queues is
+      'Named queues; a locked row means that a worker runs a job of the queue.';
+    comment on table "${schema}"._private_jobs is 'The jobs; a row is deleted when its job succeeds.';
+    comment on table "${schema}"._private_known_crontabs is
+      'Crontab entries that a worker has registered, with their last execution.';
+    comment on table "${schema}"._private_workers is 'Workers that prove their life with heartbeats.';
+    comment on view "${schema}".jobs is
+      'The jobs with the names of their tasks and queues, for people and monitoring; without payloads.';
+  end if;
+end
+$comments$;
 
 
 -- 3 Indexes -------------------------------------------------------------------------------------------------------------------
 
--- Jobs that are locked or have failed for good are in none of them, so their number costs a claim nothing.
+-- Jobs that are locked or have failed for good are in none of the first three, so their number costs a claim nothing.
 -- The first serves jobs without a queue; the second finds the queues whose jobs are next; the third finds the next job of a
--- given queue. In a fleet where Node.js or Rust workers fetch from large tables, give those workers their own index as well:
---   create index on _private_jobs (priority, run_at) include (id, task_id, job_queue_id) where is_available
-drop index if exists "${schema}".jobs_main_index;
-drop index if exists "${schema}".jobs_no_queue_index;
-create index if not exists pgworker_jobs_unqueued on "${schema}"._private_jobs (priority, run_at, id)
-  where is_available and job_queue_id is null;
-create index if not exists pgworker_jobs_queued on "${schema}"._private_jobs (priority, run_at, id) include (job_queue_id)
-  where is_available and job_queue_id is not null;
-create index if not exists pgworker_jobs_of_queue on "${schema}"._private_jobs (job_queue_id, priority, run_at, id)
-  where is_available and job_queue_id is not null;
--- Written only when a job fails for good: counting and listing such jobs costs the others nothing.
-create index if not exists pgworker_jobs_failed on "${schema}"._private_jobs (id) where not is_available and locked_at is null;
+-- given queue. The fourth is written only when a job fails for good: counting and listing such jobs costs the others nothing.
+-- The last two are those that Node.js and Rust workers fetch with, exactly as they make them.
+--
+-- Empty tables get their indexes at once. Those that hold jobs are not kept from anybody: who runs this script builds what is missing
+-- with "create index concurrently" when it is done. A definition is never changed: another one gets another name.
+create or replace function "${schema}".pgworker_indexes()
+returns table (name text, relation text, definition text, of_peers boolean)
+language sql immutable
+set search_path = pg_catalog, pg_temp as $$
+  values
+    ('pgworker_jobs_unqueued', '_private_jobs', '(priority, run_at, id) where is_available and job_queue_id is null', false),
+    ('pgworker_jobs_queued', '_private_jobs',
+      '(priority, run_at, id) include (job_queue_id) where is_available and job_queue_id is not null', false),
+    ('pgworker_jobs_of_queue', '_private_jobs',
+      '(job_queue_id, priority, run_at, id) where is_available and job_queue_id is not null', false),
+    ('pgworker_jobs_failed', '_private_jobs', '(id) where not is_available and locked_at is null', false),
+    ('_private_workers_last_heartbeat_at_idx', '_private_workers', '(last_heartbeat_at)', false),
+    ('jobs_main_index', '_private_jobs',
+      '(priority, run_at) include (id, task_id, job_queue_id) where is_available = true', true),
+    ('jobs_no_queue_index', '_private_jobs',
+      '(priority, run_at) include (id, task_id) where is_available = true and job_queue_id is null', true)
+$$;
+comment on function "${schema}".pgworker_indexes() is
+  'The indexes that the tables are to have besides their keys; those that only other Graphile Workers need are marked.';
+
+do $indexes$
+declare
+  missing record;
+begin
+  for missing in
+    select i.name, i.relation, i.definition from "${schema}".pgworker_indexes() i
+    where not i.of_peers and not exists (select from "${schema}".migrations)
+  loop
+    execute format('create index if not exists %I on "${schema}".%I %s', missing.name, missing.relation, missing.definition);
+  end loop;
+end
+$indexes$;
 
 
 -- 4 Access --------------------------------------------------------------------------------------------------------------------
 
--- The peers enable row level security without a policy. A role that works on the tables without owning them would then find
--- them empty, without any error. The policy lets ordinary GRANTs decide alone, which fail loudly.
+-- The peers enable row level security without a policy: who does not own the tables sees no row, whatever is granted to him by default
+-- for instance. So it stays; the guide has the policies that let a role in.
 do $access$
 declare
   name text;
 begin
   foreach name in array array['_private_jobs', '_private_job_queues', '_private_tasks', '_private_known_crontabs'] loop
-    execute format('alter table "${schema}".%I enable row level security', name);
-    if not exists (
-      select from pg_policy p where p.polrelid = format('"${schema}".%I', name)::regclass and p.polname = 'pgworker_granted'
-    ) then
-      execute format('create policy pgworker_granted on "${schema}".%I for all to public using (true) with check (true)', name);
+    if not (select c.relrowsecurity from pg_class c where c.oid = format('"${schema}".%I', name)::regclass) then
+      execute format('alter table "${schema}".%I enable row level security', name);
     end if;
   end loop;
 end
@@ -234,8 +342,8 @@ $access$;
 create or replace function "${schema}".pgworker_wake(job_count bigint) returns void
 language plpgsql volatile as $$
 begin
-  if job_count > 0 then
-    perform pg_notify('jobs:insert', '{"r":' || random() || ',"count":' || job_count || '}');
+  if job_count operator(pg_catalog.>) 0 then
+    perform pg_catalog.pg_notify('jobs:insert', pg_catalog.concat('{"r":', pg_catalog.random(), ',"count":', job_count, '}'));
   end if;
 end
 $$;
@@ -244,7 +352,8 @@ comment on function "${schema}".pgworker_wake(bigint) is
 
 -- Looks before it inserts: the usual call writes nothing and burns no id.
 create or replace function "${schema}".pgworker_task_id(name text) returns int
-language plpgsql volatile as $$
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp as $$
 declare
   found_id int;
 begin
@@ -261,7 +370,8 @@ $$;
 comment on function "${schema}".pgworker_task_id(text) is 'Id of a task identifier, which is created if missing.';
 
 create or replace function "${schema}".pgworker_queue_id(name text) returns int
-language plpgsql volatile as $$
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp as $$
 declare
   found_id int;
 begin
@@ -277,26 +387,29 @@ end
 $$;
 comment on function "${schema}".pgworker_queue_id(text) is 'Id of a queue name, which is created if missing.';
 
--- Ids of a batch are drawn beforehand because its rows are written in key order but must keep the order of the input.
--- SECURITY DEFINER, since a caller who may insert jobs need not hold a privilege on the sequence behind the column; every name in
--- it is qualified, so the caller's search_path has no say.
-create or replace function "${schema}".pgworker_draw_ids(amount int) returns bigint[]
-language plpgsql volatile security definer as $$
-declare
-  sequence constant regclass := pg_catalog.pg_get_serial_sequence('"${schema}"._private_jobs', 'id');
-begin
-  return (select pg_catalog.array_agg(pg_catalog.nextval(sequence)) from pg_catalog.generate_series(1, amount));
-end
-$$;
-comment on function "${schema}".pgworker_draw_ids(int) is 'Draws ids for jobs, in ascending order.';
-
 -- The clean-up deletes a name only when no transaction is open that may have looked it up, but a snapshot taken before that
 -- still shows the deleted row. Locking the row makes such a transaction fail with 40001 instead of adding a job to nowhere.
 create or replace function "${schema}".pgworker_hold_names(identifiers text[], queue_names text[]) returns void
-language plpgsql volatile as $$
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp as $$
 begin
-  perform from "${schema}"._private_tasks t where t.identifier = any(identifiers) order by t.id for key share;
-  perform from "${schema}"._private_job_queues q where q.queue_name = any(queue_names) order by q.id for key share;
+  if has_any_column_privilege('"${schema}"._private_tasks', 'UPDATE')
+      and has_any_column_privilege('"${schema}"._private_job_queues', 'UPDATE') then
+    perform from "${schema}"._private_tasks t where t.identifier = any(identifiers) order by t.id for key share;
+    perform from "${schema}"._private_job_queues q where q.queue_name = any(queue_names) order by q.id for key share;
+    return;
+  end if;
+  -- Who may not lock rows may insert them all the same: a name that is there conflicts, and stays because the table is in use.
+  insert into "${schema}"._private_tasks (identifier)
+    select distinct i.name from unnest(identifiers) i(name) order by 1 on conflict (identifier) do nothing;
+  if not found then
+    insert into "${schema}"._private_job_queues (queue_name)
+      select distinct i.name from unnest(queue_names) i(name) where i.name is not null order by 1
+      on conflict (queue_name) do nothing;
+  end if;
+  if found then
+    raise exception 'could not serialize access: a task or queue was cleaned up meanwhile' using errcode = '40001';
+  end if;
 end
 $$;
 comment on function "${schema}".pgworker_hold_names(text[], text[]) is
@@ -304,7 +417,8 @@ comment on function "${schema}".pgworker_hold_names(text[], text[]) is
 
 -- Only missing names are written, by everybody in name order (binary collation), so that two batches cannot wait in a circle.
 create or replace function "${schema}".pgworker_know_names(identifiers text[], queue_names text[]) returns void
-language plpgsql volatile as $$
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp as $$
 begin
   perform "${schema}".pgworker_task_id(missing.name)
     from (
@@ -327,7 +441,7 @@ comment on function "${schema}".pgworker_know_names(text[], text[]) is
 create or replace function "${schema}".pgworker_flags(names text[]) returns jsonb
 language plpgsql immutable as $$
 begin
-  return (select jsonb_object_agg(name, true) from unnest(names) name);
+  return (select pg_catalog.jsonb_object_agg(name, true) from pg_catalog.unnest(names) name);
 end
 $$;
 comment on function "${schema}".pgworker_flags(text[]) is 'Stored form of a list of flags; null when there are none.';
@@ -335,60 +449,110 @@ comment on function "${schema}".pgworker_flags(text[]) is 'Stored form of a list
 create or replace function "${schema}".pgworker_merge(old_payload json, new_payload json) returns json
 language sql immutable as $$
   select case
-    when json_typeof(old_payload) = 'array' and json_typeof(new_payload) = 'array'
-      then (old_payload::jsonb || new_payload::jsonb)::json
+    when pg_catalog.json_typeof(old_payload) operator(pg_catalog.=) 'array'
+        and pg_catalog.json_typeof(new_payload) operator(pg_catalog.=) 'array'
+      then (old_payload::pg_catalog.jsonb operator(pg_catalog.||) new_payload::pg_catalog.jsonb)::pg_catalog.json
     else new_payload
   end
 $$;
 comment on function "${schema}".pgworker_merge(json, json) is 'Payload of a job that is added again: arrays are concatenated.';
 
--- A running job whose key is taken or removed is *retired*: no key, no attempts left, and a text that says why. The text makes it
--- distinguishable from a job without key on its last attempt, and stays behind if its worker dies before finishing it.
-create or replace function "${schema}".pgworker_retired(key text, attempts int, max_attempts int, last_error text) returns boolean
-language sql immutable as $$
-  select key is null and attempts >= max_attempts and coalesce(last_error in (
-    'Superseded by a newer job with the same key while running',
-    'Removed by its key while running'), false)
-$$;
-comment on function "${schema}".pgworker_retired(text, int, int, text) is 'Whether a locked job was superseded or removed while running.';
-
--- Rust workers of ledger 22 keep a table of retired jobs, which they consult before giving an attempt back. It is kept up to date
--- where it exists.
-create or replace function "${schema}".pgworker_mark_retired(job_id bigint, retired boolean) returns void
-language plpgsql volatile as $$
+-- Volatile, so that it sees what was committed since the statement that calls it began. The text in last_error is written only by
+-- callers without a right to write the table.
+create or replace function "${schema}".pgworker_retirement(job_id bigint, last_error text) returns text
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp as $$
+declare
+  removed boolean;
 begin
-  if to_regclass('"${schema}"._private_job_retirements') is null then
-    return;
-  elsif retired then
-    execute 'insert into "${schema}"._private_job_retirements (id) values ($1) on conflict do nothing' using job_id;
-  else
-    execute 'delete from "${schema}"._private_job_retirements where id = $1' using job_id;
+  select r.removed into removed from "${schema}".pgworker_retirements r where r.job_id = pgworker_retirement.job_id;
+  return case
+    when removed or last_error = 'Removed by its key while running' then 'Removed by its key while running'
+    when not removed or last_error = 'Superseded by a newer job with the same key while running'
+      then 'Superseded by a newer job with the same key while running'
+  end;
+end
+$$;
+comment on function "${schema}".pgworker_retirement(bigint, text) is
+  'What became of a locked job that has no key and no attempts left: the text that says that it was superseded or removed while '
+  'running, or null if it was not.';
+
+-- Rust workers of ledger 22 keep a table of their own, which they consult before giving an attempt back. It is kept up to date
+-- where it exists.
+create or replace function "${schema}".pgworker_retire(job_id bigint, removed boolean) returns void
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp as $$
+begin
+  begin
+    insert into "${schema}".pgworker_retirements (job_id, removed) values (pgworker_retire.job_id, pgworker_retire.removed)
+      on conflict on constraint pgworker_retirements_pkey do nothing;
+  exception when insufficient_privilege then
+    update "${schema}"._private_jobs j set last_error = case
+        when pgworker_retire.removed then 'Removed by its key while running'
+        else 'Superseded by a newer job with the same key while running'
+      end
+      where j.id = pgworker_retire.job_id;
+  end;
+  if to_regclass('"${schema}"._private_job_retirements') is not null then
+    execute 'insert into "${schema}"._private_job_retirements (id) values ($1) on conflict do nothing' using pgworker_retire.job_id;
   end if;
 end
 $$;
-comment on function "${schema}".pgworker_mark_retired(bigint, boolean) is
-  'Tells Rust workers that a job was retired, or may run again after all.';
+comment on function "${schema}".pgworker_retire(bigint, boolean) is 'Notes that a running job was superseded or removed by its key.';
+
+create or replace function "${schema}".pgworker_revive(job_id bigint) returns void
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp as $$
+begin
+  delete from "${schema}".pgworker_retirements r where r.job_id = pgworker_revive.job_id;
+  if to_regclass('"${schema}"._private_job_retirements') is not null then
+    execute 'delete from "${schema}"._private_job_retirements where id = $1' using pgworker_revive.job_id;
+  end if;
+end
+$$;
+comment on function "${schema}".pgworker_revive(bigint) is 'Forgets that a job was superseded or removed: it may run again.';
+
+-- Nobody adds to the rows of a job that is gone, so one who deletes them waits for nobody.
+create or replace function "${schema}".pgworker_sweep_up() returns void
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp as $$
+begin
+  delete from "${schema}".pgworker_recoveries r where r.job_id in (
+    select o.job_id from "${schema}".pgworker_recoveries o
+    where not exists (select from "${schema}"._private_jobs j where j.id = o.job_id)
+    for update skip locked);
+  delete from "${schema}".pgworker_retirements r where r.job_id in (
+    select o.job_id from "${schema}".pgworker_retirements o
+    where not exists (select from "${schema}"._private_jobs j where j.id = o.job_id)
+    for update skip locked);
+end
+$$;
+comment on function "${schema}".pgworker_sweep_up() is 'Deletes what was noted about jobs that are gone.';
 
 -- An hour is more than any heartbeat interval that PgWorker allows.
 create or replace function "${schema}".pgworker_lives(worker_id text) returns boolean
 language sql stable as $$
   select exists (
     select from "${schema}"._private_workers w
-    where w.id = pgworker_lives.worker_id and w.last_heartbeat_at > now() - interval '1 hour')
+    where w.id operator(pg_catalog.=) pgworker_lives.worker_id
+      and w.last_heartbeat_at operator(pg_catalog.>) (pg_catalog.now() operator(pg_catalog.-) interval '1 hour'))
 $$;
 comment on function "${schema}".pgworker_lives(text) is 'Whether the worker is registered and has sent a heartbeat within the last hour.';
 
 -- Locks of four hours count as none, except those of a worker that proves its life.
 create or replace function "${schema}".pgworker_locked(locked_at timestamptz, locked_by text) returns boolean
 language sql stable as $$
-  select locked_at is not null and (locked_at > now() - interval '4 hours' or "${schema}".pgworker_lives(locked_by))
+  select locked_at is not null and (
+    locked_at operator(pg_catalog.>) (pg_catalog.now() operator(pg_catalog.-) interval '4 hours')
+      or "${schema}".pgworker_lives(locked_by))
 $$;
 comment on function "${schema}".pgworker_locked(timestamptz, text) is 'Whether such a lock still protects its job from administration.';
 
 -- Of any task: another worker may know those that this one does not. The first job of a queue usually decides.
 -- Not with EXISTS, for which the planner may read all queues' jobs at once.
 create or replace function "${schema}".pgworker_due_queues(queue_ids int[]) returns bigint
-language plpgsql stable as $$
+language plpgsql stable
+set search_path = pg_catalog, pg_temp as $$
 begin
   return (
     select count(*) from unnest(queue_ids) queue(id)
@@ -404,7 +568,8 @@ $$;
 comment on function "${schema}".pgworker_due_queues(int[]) is 'How many of the given queues have a due job.';
 
 create or replace function "${schema}".pgworker_free_queues(queue_ids int[], worker_ids text[]) returns bigint
-language plpgsql volatile as $$
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp as $$
 declare
   lane int;
   freed int[];
@@ -424,16 +589,65 @@ comment on function "${schema}".pgworker_free_queues(int[], text[]) is
 
 
 create or replace function "${schema}".pgworker_estimate(condition text) returns bigint
-language plpgsql volatile as $$
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp as $$
 declare
   plan json;
 begin
+  if condition is null or condition not in ('is_available', 'not is_available', 'run_at > now()') then
+    raise exception 'condition must be is_available, not is_available or run_at > now()' using errcode = '22023';
+  end if;
   execute format('explain (format json) select from "${schema}"._private_jobs where %s', condition) into plan;
   return (plan -> 0 -> 'Plan' ->> 'Plan Rows')::numeric;
 end
 $$;
 comment on function "${schema}".pgworker_estimate(text) is
   'How many jobs meet the condition, by the planner''s statistics.';
+
+
+-- Asked for every job that is added, where it is made part of the expression or statement that asks.
+create or replace function "${schema}".pgworker_fits(identifier text, queue_name text, max_attempts int, job_key text, priority int)
+returns boolean
+language sql immutable parallel safe as $$
+  select identifier is not null
+    and pg_catalog.length(identifier) operator(pg_catalog.<=) 128
+    and (queue_name is null or pg_catalog.length(queue_name) operator(pg_catalog.<=) 128)
+    and (max_attempts is null
+      or max_attempts operator(pg_catalog.>=) 1 and max_attempts operator(pg_catalog.<=) 32767)
+    and (job_key is null
+      or pg_catalog.length(job_key) operator(pg_catalog.>=) 1 and pg_catalog.length(job_key) operator(pg_catalog.<=) 512)
+    and (priority is null
+      or priority operator(pg_catalog.>=) (-32768) and priority operator(pg_catalog.<=) 32767)
+$$;
+comment on function "${schema}".pgworker_fits(text, text, int, text, int) is 'Whether a job may have these properties.';
+
+-- The states and messages are those of the Graphile Worker documentation, where it names some. A constraint would quote the payload.
+create or replace function "${schema}".pgworker_refuse(identifier text, queue_name text, max_attempts int, job_key text, priority int)
+returns void
+language plpgsql immutable parallel safe
+set search_path = pg_catalog, pg_temp as $$
+begin
+  if identifier is null then
+    raise exception 'Task identifier must not be null.' using errcode = '23502';
+  elsif length(identifier) > 128 then
+    raise exception 'Task identifier is too long (max length: 128).' using errcode = 'GWBID';
+  elsif length(queue_name) > 128 then
+    raise exception 'Job queue name is too long (max length: 128).' using errcode = 'GWBQN';
+  elsif job_key = '' then
+    raise exception 'Job key must not be empty.' using errcode = 'GWBJK';
+  elsif length(job_key) > 512 then
+    raise exception 'Job key is too long (max length: 512).' using errcode = 'GWBJK';
+  elsif max_attempts < 1 then
+    raise exception 'Job maximum attempts must be at least 1.' using errcode = 'GWBMA';
+  elsif max_attempts > 32767 then
+    raise exception 'Job maximum attempts must be at most 32767.' using errcode = '22003';
+  elsif priority not between -32768 and 32767 then
+    raise exception 'Job priority must be between -32768 and 32767.' using errcode = '22003';
+  end if;
+end
+$$;
+comment on function "${schema}".pgworker_refuse(text, text, int, text, int) is
+  'Raises an exception that says which of these properties a job may not have.';
 
 
 -- 6 Adding jobs ---------------------------------------------------------------------------------------------------------------
@@ -451,14 +665,20 @@ declare
 begin
   loop
     if patient then
-      select * into job from "${schema}"._private_jobs j where j.key = new_key for update;
+      select * into job from "${schema}"._private_jobs j where j.key operator(pg_catalog.=) new_key for update;
     else
-      select * into job from "${schema}"._private_jobs j where j.key = new_key for update nowait;
+      select * into job from "${schema}"._private_jobs j where j.key operator(pg_catalog.=) new_key for update nowait;
     end if;
     if found then
-      if mode = 'unsafe_dedupe' then
-        update "${schema}"._private_jobs j set revision = j.revision + 1, updated_at = now()
-          where j.id = job.id
+      if mode operator(pg_catalog.=) 'unsafe_dedupe' then
+        -- A job that was recovered has a last_error. The count is worth no failure for want of a privilege.
+        if job.last_error is not null and pg_catalog.has_table_privilege('"${schema}".pgworker_recoveries', 'UPDATE')
+            and pg_catalog.has_table_privilege('"${schema}".pgworker_recoveries', 'SELECT') then
+          update "${schema}".pgworker_recoveries r set revision = r.revision operator(pg_catalog.+) 1
+            where r.job_id operator(pg_catalog.=) job.id and r.revision operator(pg_catalog.=) job.revision;
+        end if;
+        update "${schema}"._private_jobs j set revision = j.revision operator(pg_catalog.+) 1, updated_at = pg_catalog.now()
+          where j.id operator(pg_catalog.=) job.id
           returning * into job;
         return job;
       end if;
@@ -469,17 +689,16 @@ begin
             payload = "${schema}".pgworker_merge(j.payload, coalesce(new_payload, '{}')),
             priority = coalesce(new_priority, 0),
             run_at = case
-              when mode = 'preserve_run_at' and j.attempts = 0 then j.run_at
-              else coalesce(new_run_at, now())
+              when mode operator(pg_catalog.=) 'preserve_run_at' and j.attempts operator(pg_catalog.=) 0 then j.run_at
+              else coalesce(new_run_at, pg_catalog.now())
             end,
             attempts = 0,
             max_attempts = coalesce(new_max_attempts, 25),
             last_error = null,
-            revision = j.revision + 1,
+            revision = j.revision operator(pg_catalog.+) 1,
             flags = new_flags,
-            pgworker_recoveries = null,
-            updated_at = now()
-          where j.id = job.id
+            updated_at = pg_catalog.now()
+          where j.id operator(pg_catalog.=) job.id
           returning * into job;
         return job;
       end if;
@@ -487,27 +706,33 @@ begin
       update "${schema}"._private_jobs j set
           key = null,
           attempts = j.max_attempts,
-          last_error = case
-            when j.locked_at is null then j.last_error
-            else 'Superseded by a newer job with the same key while running'
-          end,
-          updated_at = now()
-        where j.id = job.id;
-      perform "${schema}".pgworker_mark_retired(job.id, true);
+          updated_at = pg_catalog.now()
+        where j.id operator(pg_catalog.=) job.id;
+      if job.locked_at is not null then
+        perform "${schema}".pgworker_retire(job.id, false);
+      end if;
     end if;
-    insert into "${schema}"._private_jobs as j
-        (id, job_queue_id, task_id, payload, priority, run_at, max_attempts, key, flags)
-      overriding system value
-      values (coalesce(new_id, ("${schema}".pgworker_draw_ids(1))[1]), new_queue, new_task, coalesce(new_payload, '{}'),
-        coalesce(new_priority, 0), coalesce(new_run_at, now()), coalesce(new_max_attempts, 25), new_key, new_flags)
-      on conflict (key) do nothing
-      returning * into job;
+    if new_id is null then
+      insert into "${schema}"._private_jobs as j (job_queue_id, task_id, payload, priority, run_at, max_attempts, key, flags)
+        values (new_queue, new_task, coalesce(new_payload, '{}'), coalesce(new_priority, 0),
+          coalesce(new_run_at, pg_catalog.now()), coalesce(new_max_attempts, 25), new_key, new_flags)
+        on conflict (key) do nothing
+        returning * into job;
+    else
+      insert into "${schema}"._private_jobs as j
+          (id, job_queue_id, task_id, payload, priority, run_at, max_attempts, key, flags)
+        overriding system value
+        values (new_id, new_queue, new_task, coalesce(new_payload, '{}'), coalesce(new_priority, 0),
+          coalesce(new_run_at, pg_catalog.now()), coalesce(new_max_attempts, 25), new_key, new_flags)
+        on conflict (key) do nothing
+        returning * into job;
+    end if;
     if found then return job; end if;
   end loop;
 end
 $$;
 comment on function "${schema}".pgworker_put_keyed(bigint, int, int, json, timestamptz, int, text, int, jsonb, text, boolean) is
-  'Adds a job under a key, or updates or replaces the one that has it; the id given is used if a row is inserted. Raises 55P03 when '
+  'Adds a job under a key, or updates or replaces the one that has it; the id given, if any, is used if a row is inserted. Raises 55P03 when '
   'somebody holds that job, unless it may be patient.';
 
 create or replace function "${schema}".add_job(
@@ -528,17 +753,20 @@ declare
   queue int;
   stored_flags jsonb;
 begin
-  select t.id into task from "${schema}"._private_tasks t where t.identifier = add_job.identifier;
+  if not "${schema}".pgworker_fits(add_job.identifier, add_job.queue_name, add_job.max_attempts, add_job.job_key, add_job.priority) then
+    perform "${schema}".pgworker_refuse(add_job.identifier, add_job.queue_name, add_job.max_attempts, add_job.job_key, add_job.priority);
+  end if;
+  select t.id into task from "${schema}"._private_tasks t where t.identifier operator(pg_catalog.=) add_job.identifier;
   if not found then
     task := "${schema}".pgworker_task_id(add_job.identifier);
   end if;
   if add_job.queue_name is not null then
-    select q.id into queue from "${schema}"._private_job_queues q where q.queue_name = add_job.queue_name;
+    select q.id into queue from "${schema}"._private_job_queues q where q.queue_name operator(pg_catalog.=) add_job.queue_name;
     if not found then
       queue := "${schema}".pgworker_queue_id(add_job.queue_name);
     end if;
   end if;
-  if current_setting('transaction_isolation') <> 'read committed' then
+  if pg_catalog.current_setting('transaction_isolation') operator(pg_catalog.<>) 'read committed' then
     perform "${schema}".pgworker_hold_names(array[add_job.identifier], array[add_job.queue_name]);
   end if;
   if add_job.flags is not null then
@@ -546,19 +774,23 @@ begin
   end if;
   if add_job.job_key is null then
     insert into "${schema}"._private_jobs as j (job_queue_id, task_id, payload, priority, run_at, max_attempts, flags)
-      values (queue, task, coalesce(add_job.payload, '{}'), coalesce(add_job.priority, 0), coalesce(add_job.run_at, now()),
+      values (queue, task, coalesce(add_job.payload, '{}'), coalesce(add_job.priority, 0), coalesce(add_job.run_at, pg_catalog.now()),
         coalesce(add_job.max_attempts, 25), stored_flags)
       returning * into job;
   else
     -- Node.js passes null where the caller names no mode
-    if add_job.job_key_mode not in ('replace', 'preserve_run_at', 'unsafe_dedupe') then
-      raise exception 'Invalid job_key_mode %: expected replace, preserve_run_at or unsafe_dedupe', quote_literal(add_job.job_key_mode)
+    if add_job.job_key_mode operator(pg_catalog.<>) all (array['replace', 'preserve_run_at', 'unsafe_dedupe']) then
+      raise exception 'Invalid job_key_mode value, expected ''replace'', ''preserve_run_at'' or ''unsafe_dedupe''.'
         using errcode = 'GWBKM';
     end if;
     job := "${schema}".pgworker_put_keyed(null, task, queue, add_job.payload, add_job.run_at, add_job.max_attempts, add_job.job_key,
       add_job.priority, stored_flags, coalesce(add_job.job_key_mode, 'replace'), true);
+    -- what unsafe_dedupe found has stayed as it was, so that there is nothing to look for
+    if add_job.job_key_mode operator(pg_catalog.=) 'unsafe_dedupe' and job.revision operator(pg_catalog.>) 0 then
+      return job;
+    end if;
   end if;
-  perform pg_notify('jobs:insert', '{"r":' || random() || ',"count":1}');
+  perform "${schema}".pgworker_wake(1);
   return job;
 end
 $$;
@@ -570,12 +802,15 @@ comment on function "${schema}".add_job(text, json, text, timestamptz, int, text
 create or replace function "${schema}".add_jobs(specs "${schema}".job_spec[], job_key_preserve_run_at boolean default false)
 returns setof "${schema}"._private_jobs
 language plpgsql volatile
-set plan_cache_mode = force_generic_plan set enable_seqscan = off set enable_bitmapscan = off set jit = off as $$
+set plan_cache_mode = force_generic_plan set enable_seqscan = off set enable_bitmapscan = off set jit = off
+set search_path = pg_catalog, pg_temp as $$
 declare
   total constant int := cardinality(specs);
+  sequence constant regclass := pg_get_serial_sequence('"${schema}"._private_jobs', 'id');
   patience constant int := 40;
   mode constant text := case when job_key_preserve_run_at then 'preserve_run_at' else 'replace' end;
   keyed boolean;
+  fit boolean;
   repeated text;
   keys text[];
   ids bigint[];
@@ -586,12 +821,13 @@ declare
 begin
   if coalesce(total, 0) = 0 then return; end if;
 
-  select s.job_key into repeated from unnest(specs) s
-    where s.job_key is not null group by s.job_key having count(*) > 1 limit 1;
-  if found then
-    raise exception 'Job key % is given more than once in one batch', quote_literal(repeated) using errcode = '21000';
+  select count(s.job_key) > 0,
+      bool_and("${schema}".pgworker_fits(s.identifier, s.queue_name, s.max_attempts, s.job_key, s.priority))
+    into keyed, fit
+    from unnest(specs) s;
+  if not fit then
+    perform "${schema}".pgworker_refuse(s.identifier, s.queue_name, s.max_attempts, s.job_key, s.priority) from unnest(specs) s;
   end if;
-  keyed := exists (select from unnest(specs) s where s.job_key is not null);
 
   perform "${schema}".pgworker_know_names(
     array(select s.identifier from unnest(specs) s), array(select s.queue_name from unnest(specs) s));
@@ -610,7 +846,17 @@ begin
     return;
   end if;
 
-  ids := "${schema}".pgworker_draw_ids(total);
+  select s.job_key into repeated from unnest(specs) s
+    where s.job_key is not null group by s.job_key having count(*) > 1 limit 1;
+  if found then
+    raise exception 'Job key % is given more than once in one batch', quote_literal(repeated) using errcode = '21000';
+  end if;
+
+  -- The rows are written in key order but their ids keep the order of the input, so they are drawn beforehand. A caller who may insert
+  -- jobs need not hold a right on the sequence behind the column: without it the rows are written one by one, and get ids in key order.
+  if has_sequence_privilege(sequence, 'USAGE') then
+    ids := array(select nextval(sequence) from generate_series(1, total));
+  end if;
   -- Node.js completes batches in any order, holding some rows while it waits for others. Waiting for one of these while holding
   -- another would close a circle, and cost Node.js the completion. So all rows are locked without waiting, or given back by the
   -- subtransaction until the next try; only rows that stay locked for long are waited for, in key order.
@@ -621,7 +867,7 @@ begin
       -- Keys that look free: one statement. Those that somebody takes meanwhile are left over. A patient try may wait below while it
       -- holds rows, so it must not have taken keys out of order.
       taken := array(select j.key from "${schema}"._private_jobs j where j.key = any(keys));
-      if attempt <= patience or cardinality(taken) = 0 then
+      if ids is not null and (attempt <= patience or cardinality(taken) = 0) then
         with put as (
           insert into "${schema}"._private_jobs as j
             (id, job_queue_id, task_id, payload, priority, run_at, max_attempts, key, flags)
@@ -661,7 +907,6 @@ begin
               last_error = null,
               revision = j.revision + 1,
               flags = case when s.flags is not null then "${schema}".pgworker_flags(s.flags) end,
-              pgworker_recoveries = null,
               updated_at = now()
             -- "offset 0", "is true" and the ctid leave one plan only, which fits any number of jobs: hash the keys, look up each.
             from unnest(specs) s
@@ -697,17 +942,33 @@ begin
     end;
   end loop;
 
-  with put as (
-    insert into "${schema}"._private_jobs as j (id, job_queue_id, task_id, payload, priority, run_at, max_attempts, flags)
-    overriding system value
-    select ids[s.place], q.id, t.id, coalesce(s.payload, '{}'), coalesce(s.priority, 0), coalesce(s.run_at, now()),
-      coalesce(s.max_attempts, 25), case when s.flags is not null then "${schema}".pgworker_flags(s.flags) end
-    from unnest(specs) with ordinality s(identifier, payload, queue_name, run_at, max_attempts, job_key, priority, flags, place)
-    left join "${schema}"._private_tasks t on t.identifier = s.identifier
-    left join "${schema}"._private_job_queues q on q.queue_name = s.queue_name
-    where s.job_key is null
-    returning *)
-  select jobs || array_agg(put::"${schema}"._private_jobs) into jobs from put;
+  if ids is not null then
+    with put as (
+      insert into "${schema}"._private_jobs as j (id, job_queue_id, task_id, payload, priority, run_at, max_attempts, flags)
+      overriding system value
+      select ids[s.place], q.id, t.id, coalesce(s.payload, '{}'), coalesce(s.priority, 0), coalesce(s.run_at, now()),
+        coalesce(s.max_attempts, 25), case when s.flags is not null then "${schema}".pgworker_flags(s.flags) end
+      from unnest(specs) with ordinality s(identifier, payload, queue_name, run_at, max_attempts, job_key, priority, flags, place)
+      left join "${schema}"._private_tasks t on t.identifier = s.identifier
+      left join "${schema}"._private_job_queues q on q.queue_name = s.queue_name
+      where s.job_key is null
+      returning *)
+    select jobs || array_agg(put::"${schema}"._private_jobs) into jobs from put;
+  else
+    for left_over in
+      select s.place, t.id as task, q.id as queue, s.payload, s.run_at, s.max_attempts, s.priority,
+        case when s.flags is not null then "${schema}".pgworker_flags(s.flags) end as flags
+      from unnest(specs) with ordinality s(identifier, payload, queue_name, run_at, max_attempts, job_key, priority, flags, place)
+      left join "${schema}"._private_tasks t on t.identifier = s.identifier
+      left join "${schema}"._private_job_queues q on q.queue_name = s.queue_name
+      where s.job_key is null
+      order by s.place
+    loop
+      jobs := jobs || "${schema}".pgworker_put_keyed(null, left_over.task, left_over.queue, left_over.payload, left_over.run_at,
+        left_over.max_attempts, null, left_over.priority, left_over.flags, mode, true);
+      ids[left_over.place] := jobs[cardinality(jobs)].id;
+    end loop;
+  end if;
 
   return query
     select j.*
@@ -734,17 +995,20 @@ declare
   stored_flags jsonb;
   job_id bigint;
 begin
-  select t.id into task from "${schema}"._private_tasks t where t.identifier = pgworker_add_job.identifier;
+  if not "${schema}".pgworker_fits(pgworker_add_job.identifier, pgworker_add_job.queue_name, pgworker_add_job.max_attempts, null, pgworker_add_job.priority) then
+    perform "${schema}".pgworker_refuse(pgworker_add_job.identifier, pgworker_add_job.queue_name, pgworker_add_job.max_attempts, null, pgworker_add_job.priority);
+  end if;
+  select t.id into task from "${schema}"._private_tasks t where t.identifier operator(pg_catalog.=) pgworker_add_job.identifier;
   if not found then
     task := "${schema}".pgworker_task_id(pgworker_add_job.identifier);
   end if;
   if pgworker_add_job.queue_name is not null then
-    select q.id into queue from "${schema}"._private_job_queues q where q.queue_name = pgworker_add_job.queue_name;
+    select q.id into queue from "${schema}"._private_job_queues q where q.queue_name operator(pg_catalog.=) pgworker_add_job.queue_name;
     if not found then
       queue := "${schema}".pgworker_queue_id(pgworker_add_job.queue_name);
     end if;
   end if;
-  if current_setting('transaction_isolation') <> 'read committed' then
+  if pg_catalog.current_setting('transaction_isolation') operator(pg_catalog.<>) 'read committed' then
     perform "${schema}".pgworker_hold_names(array[pgworker_add_job.identifier], array[pgworker_add_job.queue_name]);
   end if;
   if pgworker_add_job.flags is not null then
@@ -752,9 +1016,9 @@ begin
   end if;
   insert into "${schema}"._private_jobs as j (job_queue_id, task_id, payload, priority, run_at, max_attempts, flags)
     values (queue, task, coalesce(pgworker_add_job.payload, '{}'), coalesce(pgworker_add_job.priority, 0),
-      coalesce(pgworker_add_job.run_at, now()), coalesce(pgworker_add_job.max_attempts, 25), stored_flags)
+      coalesce(pgworker_add_job.run_at, pg_catalog.now()), coalesce(pgworker_add_job.max_attempts, 25), stored_flags)
     returning j.id into job_id;
-  perform pg_notify('jobs:insert', '{"r":' || random() || ',"count":1}');
+  perform "${schema}".pgworker_wake(1);
   return job_id;
 end
 $$;
@@ -768,7 +1032,8 @@ create or replace function "${schema}".pgworker_add_jobs(
   out job_ids bigint[], out added_at timestamptz
 ) language plpgsql volatile
 set plan_cache_mode = force_generic_plan set enable_seqscan = off set enable_nestloop = off set enable_mergejoin = off
-set jit = off as $$
+set jit = off
+set search_path = pg_catalog, pg_temp as $$
 declare
   tasks constant text[] := array(select distinct name from unnest(identifiers) name);
   queues constant text[] := array(select distinct name from unnest(queue_names) name where name is not null);
@@ -796,7 +1061,8 @@ comment on function "${schema}".pgworker_add_jobs(text[], text[], text[], timest
 
 -- Looks again when it found nothing after waiting: the key may have moved to another job.
 create or replace function "${schema}".remove_job(job_key text) returns "${schema}"._private_jobs
-language plpgsql volatile strict as $$
+language plpgsql volatile strict
+set search_path = pg_catalog, pg_temp as $$
 declare
   job "${schema}"._private_jobs;
 begin
@@ -811,11 +1077,10 @@ begin
     update "${schema}"._private_jobs j set
         key = null,
         attempts = j.max_attempts,
-        last_error = 'Removed by its key while running',
         updated_at = now()
       where j.id = job.id
       returning * into job;
-    perform "${schema}".pgworker_mark_retired(job.id, true);
+    perform "${schema}".pgworker_retire(job.id, true);
     return job;
   end if;
   delete from "${schema}"._private_jobs j where j.id = job.id;
@@ -836,7 +1101,8 @@ comment on function "${schema}".remove_job(text) is
 -- freed.
 
 create or replace function "${schema}".complete_jobs(job_ids bigint[]) returns setof "${schema}"._private_jobs
-language plpgsql volatile as $$
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp as $$
 declare
   job "${schema}"._private_jobs;
   queues int[];
@@ -861,7 +1127,8 @@ comment on function "${schema}".complete_jobs(bigint[]) is 'Deletes the given jo
 
 create or replace function "${schema}".permanently_fail_jobs(job_ids bigint[], error_message text default null)
 returns setof "${schema}"._private_jobs
-language plpgsql volatile as $$
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp as $$
 declare
   job "${schema}"._private_jobs;
   queues int[];
@@ -896,13 +1163,19 @@ comment on function "${schema}".permanently_fail_jobs(bigint[], text) is
 create or replace function "${schema}".reschedule_jobs(
   job_ids bigint[], run_at timestamptz default null, priority int default null, attempts int default null, max_attempts int default null
 ) returns setof "${schema}"._private_jobs
-language plpgsql volatile as $$
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp as $$
 declare
   job "${schema}"._private_jobs;
   queues int[];
   owners text[];
   ready int := 0;
 begin
+  if reschedule_jobs.attempts not between 0 and 32767 then
+    raise exception 'Job attempts must be between 0 and 32767.' using errcode = '22003';
+  elsif not "${schema}".pgworker_fits('', null, reschedule_jobs.max_attempts, null, reschedule_jobs.priority) then
+    perform "${schema}".pgworker_refuse('', null, reschedule_jobs.max_attempts, null, reschedule_jobs.priority);
+  end if;
   for job in
     select * from "${schema}"._private_jobs j
     where j.id = any(job_ids) and not "${schema}".pgworker_locked(j.locked_at, j.locked_by)
@@ -917,15 +1190,17 @@ begin
         priority = coalesce(reschedule_jobs.priority, j.priority),
         attempts = coalesce(reschedule_jobs.attempts, j.attempts),
         max_attempts = coalesce(reschedule_jobs.max_attempts, j.max_attempts),
-        pgworker_recoveries = case when reschedule_jobs.attempts is null then j.pgworker_recoveries end,
         locked_at = null,
         locked_by = null,
         updated_at = now()
       where j.id = job.id
       returning * into job;
+    if reschedule_jobs.attempts is not null then
+      delete from "${schema}".pgworker_recoveries r where r.job_id = job.id;
+    end if;
     if job.is_available then
       ready := ready + 1;
-      perform "${schema}".pgworker_mark_retired(job.id, false);
+      perform "${schema}".pgworker_revive(job.id);
     end if;
     return next job;
   end loop;
@@ -942,7 +1217,8 @@ comment on function "${schema}".reschedule_jobs(bigint[], timestamptz, int, int,
 create or replace function "${schema}".pgworker_locks(worker_ids text[])
 returns table (job_id bigint, queue_id int, worker_id text, locked_at timestamptz, flags jsonb)
 language sql stable rows 1000
-set enable_seqscan = on set jit = off as $$
+set enable_seqscan = on set jit = off
+set search_path = pg_catalog, pg_temp as $$
   select j.id, j.job_queue_id, j.locked_by, j.locked_at, j.flags from "${schema}"._private_jobs j
   where (j.locked_by is not null or j.locked_at is not null)
     and case when worker_ids is null then j.locked_at is not null else j.locked_by = any(worker_ids) end
@@ -955,7 +1231,8 @@ comment on function "${schema}".pgworker_locks(text[]) is
   'The jobs and queues (job_id is null) that the given workers hold, or anybody: one snapshot, one pass over each table.';
 
 create or replace function "${schema}".pgworker_held_by(worker_ids text[], out job_ids bigint[], out idle_queues int[])
-language sql stable as $$
+language sql stable
+set search_path = pg_catalog, pg_temp as $$
   with held as materialized (select l.job_id, l.queue_id, l.worker_id from "${schema}".pgworker_locks(pgworker_held_by.worker_ids) l)
   select
     (select array_agg(h.job_id order by h.job_id) from held h where h.job_id is not null),
@@ -974,7 +1251,8 @@ create or replace function "${schema}".pgworker_free_queues_of(
   queue_ids int[], idle_queues int[], job_ids bigint[], worker_ids text[]
 ) returns bigint
 language plpgsql volatile
-set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off set jit = off as $$
+set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off set jit = off
+set search_path = pg_catalog, pg_temp as $$
 begin
   return "${schema}".pgworker_free_queues(
     array(
@@ -997,7 +1275,8 @@ comment on function "${schema}".pgworker_free_queues_of(int[], int[], bigint[], 
 -- Attempts stay counted. A job that has none left would stay behind without a word, so it gets one.
 create or replace function "${schema}".force_unlock_workers(worker_ids text[]) returns void
 language plpgsql volatile
-set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off set jit = off as $$
+set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off set jit = off
+set search_path = pg_catalog, pg_temp as $$
 declare
   held record;
   unlocked bigint;
@@ -1034,7 +1313,8 @@ comment on function "${schema}".force_unlock_workers(text[]) is
 -- 8 Recovery ------------------------------------------------------------------------------------------------------------------
 
 create or replace function "${schema}".worker_heartbeat(worker_id text, metadata json default null) returns void
-language sql volatile as $$
+language sql volatile
+set search_path = pg_catalog, pg_temp as $$
   insert into "${schema}"._private_workers as w (id, last_heartbeat_at, metadata)
   values (worker_heartbeat.worker_id, now(), worker_heartbeat.metadata::jsonb)
   on conflict (id) do update set
@@ -1046,7 +1326,8 @@ comment on function "${schema}".worker_heartbeat(text, json) is 'Registers a wor
 -- Its row may be locked by a sweep that is about to delete it. The statement ends before its client gives up, after 10 s.
 create or replace function "${schema}".pgworker_heartbeat(worker_id text, metadata json, register boolean) returns boolean
 language plpgsql volatile
-set lock_timeout = '8s' as $$
+set lock_timeout = '8s'
+set search_path = pg_catalog, pg_temp as $$
 begin
   if register then
     perform "${schema}".worker_heartbeat(pgworker_heartbeat.worker_id, pgworker_heartbeat.metadata);
@@ -1061,20 +1342,23 @@ comment on function "${schema}".pgworker_heartbeat(text, json, boolean) is
   'Registers a worker, or proves that a registered one lives: false if it is registered no longer, because it was found dead.';
 
 create or replace function "${schema}".worker_deregister(worker_id text) returns void
-language sql volatile as $$
+language sql volatile
+set search_path = pg_catalog, pg_temp as $$
   delete from "${schema}"._private_workers w where w.id = worker_deregister.worker_id
 $$;
 comment on function "${schema}".worker_deregister(text) is 'Forgets a worker that has stopped properly.';
 
 create or replace function "${schema}".list_stale_workers(stale_threshold interval) returns table (worker_id text)
-language sql volatile as $$
+language sql volatile
+set search_path = pg_catalog, pg_temp as $$
   select w.id from "${schema}"._private_workers w where w.last_heartbeat_at < now() - stale_threshold order by w.id
 $$;
 comment on function "${schema}".list_stale_workers(interval) is 'Registered workers without a heartbeat for longer than the threshold.';
 
 -- Workers of Node.js (pool-, otpool-) never register, so their absence proves nothing; their locks end after four hours.
 create or replace function "${schema}".list_orphan_locked_workers(stale_threshold interval) returns table (worker_id text)
-language sql volatile as $$
+language sql volatile
+set search_path = pg_catalog, pg_temp as $$
   select held.locked_by
   from (
     select j.locked_by from "${schema}"._private_jobs j where j.locked_at < now() - stale_threshold
@@ -1097,7 +1381,8 @@ create or replace function "${schema}".pgworker_recover(
   run_ats timestamptz[] default null, attempts int[] default null
 ) returns table (id bigint, outcome text)
 language plpgsql volatile
-set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off set jit = off as $$
+set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off set jit = off
+set search_path = pg_catalog, pg_temp as $$
 #variable_conflict use_column
 declare
   given record;
@@ -1125,15 +1410,18 @@ begin
   end if;
   for decided in
     with held as materialized (
-      select j.id, j.job_queue_id, j.priority, j.run_at, j.attempts, j.max_attempts, g.action, g.at, g.new_attempts,
-        coalesce(j.pgworker_recoveries, 0) + 1 as times,
-        "${schema}".pgworker_retired(j.key, j.attempts, j.max_attempts, j.last_error)
-          or coalesce(g.marked and j.attempts >= j.max_attempts, false) as retired
+      select j.id, j.job_queue_id, j.priority, j.run_at, j.attempts, j.max_attempts, j.revision, g.action, g.at, g.new_attempts,
+        least(coalesce((
+          select r.recoveries from "${schema}".pgworker_recoveries r where r.job_id = j.id and r.revision = j.revision), 0), 1000000) + 1
+          as times,
+        case when j.key is null and j.attempts >= j.max_attempts then coalesce(
+          "${schema}".pgworker_retirement(j.id, j.last_error),
+          case when g.marked then 'Superseded or removed by its key while running' end) end as retired
       from unnest(given.ids, given.actions, given.ats, given.new_attempts, marked) g(id, action, at, new_attempts, marked)
       cross join lateral (select * from "${schema}"._private_jobs h where h.id = g.id offset 0) j)
     select h.*, row_number() over (order by h.priority, h.run_at, h.id) as place,
       case
-        when h.retired then 'superseded'
+        when h.retired is not null then 'superseded'
         when h.action = 'reschedule' then 'rescheduled'
         when h.action = 'fail' or h.times > max_recoveries then
           case when h.attempts >= h.max_attempts then 'exhausted' else 'failed' end
@@ -1154,24 +1442,31 @@ begin
           else j.run_at
         end,
         last_error = case
-          when decided.retired then coalesce(j.last_error, 'Superseded or removed by its key while running') || '; its worker died'
+          when decided.retired is not null then decided.retired || '; its worker died'
           when decided.outcome in ('failed', 'exhausted') then format(
             'WorkerCrashed: worker %s died during attempt %s of %s; the job has lost its worker %s times',
             j.locked_by, j.attempts, j.max_attempts, decided.times)
           else 'Job recovered after worker interruption'
         end,
-        pgworker_recoveries = case when decided.retired then j.pgworker_recoveries else least(decided.times, 32767) end,
         locked_at = null,
         locked_by = null,
         updated_at = now()
       where j.id = decided.id
       returning j.is_available into available;
+    if decided.retired is null then
+      insert into "${schema}".pgworker_recoveries as r (job_id, revision, recoveries)
+        values (decided.id, decided.revision, decided.times)
+        on conflict (job_id) do update set revision = excluded.revision, recoveries = excluded.recoveries;
+    end if;
     queues := queues || decided.job_queue_id;
     ready := ready + available::int;
     id := decided.id;
     outcome := decided.outcome;
     return next;
   end loop;
+  if given.ids is not null then
+    perform "${schema}".pgworker_sweep_up();
+  end if;
   perform "${schema}".pgworker_wake(ready + "${schema}".pgworker_free_queues_of(queues, idle_queues, job_ids, worker_ids));
 end
 $$;
@@ -1183,7 +1478,8 @@ comment on function "${schema}".pgworker_recover(text[], bigint[], int[], interv
   '("rescheduled"). "skip": it stays locked. A job that lost its key while running is never run again ("superseded").';
 
 create or replace function "${schema}".recover_dead_worker_jobs(worker_ids text[], recovery_delay interval default '0') returns int
-language plpgsql volatile as $$
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp as $$
 declare
   held record;
 begin
@@ -1198,10 +1494,12 @@ comment on function "${schema}".recover_dead_worker_jobs(text[], interval) is
 -- Rows that are gone, or another worker's, are left out.
 create or replace function "${schema}".pgworker_held_jobs(worker_ids text[], job_ids bigint[])
 returns table (job "${schema}"._private_jobs, task text, queue text, recoveries int, retired boolean)
-language sql stable
-set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off set jit = off as $$
-  select j.whole, coalesce(t.identifier, 'task ' || j.task_id), q.queue_name, coalesce(j.pgworker_recoveries, 0)::int,
-    "${schema}".pgworker_retired(j.key, j.attempts, j.max_attempts, j.last_error)
+language sql volatile
+set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off set jit = off
+set search_path = pg_catalog, pg_temp as $$
+  select j.whole, coalesce(t.identifier, 'task ' || j.task_id), q.queue_name,
+    coalesce((select r.recoveries from "${schema}".pgworker_recoveries r where r.job_id = j.id and r.revision = j.revision), 0),
+    j.key is null and j.attempts >= j.max_attempts and "${schema}".pgworker_retirement(j.id, j.last_error) is not null
   from unnest(job_ids) g(id)
   cross join lateral (
     select h as whole, h.* from "${schema}"._private_jobs h where h.id = g.id and h.locked_by = any(worker_ids) offset 0) j
@@ -1214,7 +1512,9 @@ comment on function "${schema}".pgworker_held_jobs(text[], bigint[]) is
 
 create or replace function "${schema}".pgworker_flagged(flags jsonb, names text[]) returns boolean
 language sql immutable parallel safe as $$
-  select exists (select from unnest(names) name where flags -> name not in ('false', 'null', '0', '""'))
+  select exists (
+    select from pg_catalog.unnest(names) name
+    where (flags operator(pg_catalog.->) name) operator(pg_catalog.<>) all (array['false', 'null', '0', '""']::pg_catalog.jsonb[]))
 $$;
 comment on function "${schema}".pgworker_flagged(jsonb, text[]) is 'Whether one of the named flags is present and true.';
 
@@ -1222,8 +1522,10 @@ comment on function "${schema}".pgworker_flagged(jsonb, text[]) is 'Whether one 
 create or replace function "${schema}".pgworker_published(metadata jsonb, name text, most numeric) returns interval
 language sql immutable parallel safe as $$
   select case
-    when jsonb_typeof(metadata -> name) is distinct from 'number' then null
-    when (metadata ->> name)::numeric between 1 and most then (metadata ->> name)::float8 * interval '1 millisecond'
+    when coalesce(pg_catalog.jsonb_typeof(metadata operator(pg_catalog.->) name) operator(pg_catalog.<>) 'number', true) then null
+    when (metadata operator(pg_catalog.->>) name)::numeric operator(pg_catalog.>=) 1
+        and (metadata operator(pg_catalog.->>) name)::numeric operator(pg_catalog.<=) most
+      then (metadata operator(pg_catalog.->>) name)::float operator(pg_catalog.*) interval '1 millisecond'
   end
 $$;
 comment on function "${schema}".pgworker_published(jsonb, text, numeric) is
@@ -1233,7 +1535,8 @@ comment on function "${schema}".pgworker_published(jsonb, text, numeric) is
 create or replace function "${schema}".pgworker_thresholds(
   metadata jsonb, threshold interval, peer_threshold interval, multiplier int, out usual interval, out resilient interval
 )
-language plpgsql immutable as $$
+language plpgsql immutable
+set search_path = pg_catalog, pg_temp as $$
 declare
   beat constant interval := "${schema}".pgworker_published(metadata, 'heartbeatIntervalMillis', 1.8e6);
 begin
@@ -1262,7 +1565,8 @@ create or replace function "${schema}".pgworker_dead_workers(
   threshold interval, peer_threshold interval, multiplier int, resilient_flags text[], with_orphans boolean, again boolean
 ) returns table (worker_id text, registered boolean, known boolean, job_ids bigint[], idle_queues int[])
 language plpgsql volatile
-set enable_nestloop = off set jit = off as $$
+set enable_nestloop = off set jit = off
+set search_path = pg_catalog, pg_temp as $$
 declare
   orphan_threshold constant interval := greatest(threshold, peer_threshold);
   resilient_orphan_threshold constant interval := least(orphan_threshold * multiplier, interval '36500 days');
@@ -1325,7 +1629,8 @@ comment on function "${schema}".pgworker_dead_workers(interval, interval, int, t
 -- A worker of which a job was passed over stays registered, so that the next sweep finds the job, but is told that it is dead.
 create or replace function "${schema}".pgworker_bury(worker_ids text[], job_ids bigint[]) returns void
 language plpgsql volatile
-set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off set jit = off as $$
+set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off set jit = off
+set search_path = pg_catalog, pg_temp as $$
 declare
   keeping text[];
 begin
@@ -1345,10 +1650,11 @@ comment on function "${schema}".pgworker_bury(text[], bigint[]) is
 
 -- A lock without a holder, which somebody wrote by hand, is nobody's.
 create or replace function "${schema}".pgworker_old_locks(
-  out worker_ids text[], out job_ids bigint[], out old_job_ids bigint[], out idle_queues int[]
+  out worker_ids text[], out job_ids bigint[], out old_job_ids bigint[], out idle_queues int[], out peer text
 )
 language sql stable
-set enable_nestloop = off set jit = off as $$
+set enable_nestloop = off set jit = off
+set search_path = pg_catalog, pg_temp as $$
   with held as materialized (
     select l.job_id, l.queue_id, coalesce(l.worker_id, '') as worker_id, l.locked_at < now() - interval '4 hours' as old
     from "${schema}".pgworker_locks(null) l),
@@ -1363,26 +1669,34 @@ set enable_nestloop = off set jit = off as $$
     (select array_agg(t.job_id order by t.job_id) from theirs t where t.job_id is not null and t.old),
     (select array_agg(i.queue_id) from (
       select t.queue_id from theirs t where t.queue_id is not null
-      group by t.queue_id, t.worker_id having bool_and(t.job_id is null and t.old)) i)
+      group by t.queue_id, t.worker_id having bool_and(t.job_id is null and t.old)) i),
+    (select min(h.worker_id) from held h
+      where h.worker_id like 'pool-%' or h.worker_id like 'otpool-%'
+        or h.worker_id in (
+          select w.id from "${schema}"._private_workers w where not coalesce(w.metadata ? 'heartbeatIntervalMillis', false)))
 $$;
 comment on function "${schema}".pgworker_old_locks() is
   'Workers that hold a lock of four hours or more and give no sign of life, all their jobs, those locked so long ago, and the queues '
-  'that they have held for so long without a job of them.';
+  'that they have held for so long without a job of them. Besides that, one worker of Node.js or Rust that holds a lock, however old.';
 
 -- Attempts stay counted, as Node.js does it.
-create or replace function "${schema}".pgworker_release_old_locks() returns bigint
+create or replace function "${schema}".pgworker_release_old_locks(out released bigint, out unindexed_peer text)
 language plpgsql volatile
-set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off set jit = off as $$
+set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off set jit = off
+set search_path = pg_catalog, pg_temp as $$
 declare
   gone record;
   old bigint;
   queue int;
   available boolean;
   queues int[];
-  released bigint := 0;
   ready bigint := 0;
 begin
+  released := 0;
   select * into gone from "${schema}".pgworker_old_locks();
+  if to_regclass('"${schema}".jobs_main_index') is null then
+    unindexed_peer := gone.peer;
+  end if;
   for old in
     select g.id from (select given.id from unnest(gone.old_job_ids) given(id) order by given.id) g
     cross join lateral (
@@ -1394,8 +1708,10 @@ begin
         locked_at = null,
         locked_by = null,
         last_error = case
-          when "${schema}".pgworker_retired(j.key, j.attempts, j.max_attempts, j.last_error) then j.last_error || '; its worker died'
-          when j.attempts >= j.max_attempts then coalesce(j.last_error, 'Job unlocked during its last attempt')
+          when j.attempts >= j.max_attempts then coalesce(
+            case when j.key is null then "${schema}".pgworker_retirement(j.id, j.last_error) || '; its worker died' end,
+            j.last_error,
+            'Job unlocked during its last attempt')
           else j.last_error
         end,
         updated_at = now()
@@ -1407,14 +1723,15 @@ begin
   end loop;
   perform "${schema}".pgworker_wake(
     ready + "${schema}".pgworker_free_queues_of(queues, gone.idle_queues, gone.job_ids, gone.worker_ids));
-  return released;
 end
 $$;
 comment on function "${schema}".pgworker_release_old_locks() is
-  'Releases locks of four hours or more, except those of workers that prove their life; returns how many jobs it unlocked.';
+  'Releases locks of four hours or more, except those of workers that prove their life; returns how many jobs it unlocked. Where the '
+  'index that Node.js and Rust workers fetch with is missing, it names one of these that it has met, or null.';
 
 create or replace function "${schema}".delete_stale_workers(worker_ids text[]) returns void
-language sql volatile as $$
+language sql volatile
+set search_path = pg_catalog, pg_temp as $$
   delete from "${schema}"._private_workers w where w.id = any(worker_ids)
 $$;
 comment on function "${schema}".delete_stale_workers(text[]) is 'Forgets workers that a sweep has found dead.';
@@ -1430,7 +1747,8 @@ comment on function "${schema}".delete_stale_workers(text[]) is 'Forgets workers
 create or replace function "${schema}".pgworker_task_ids(identifiers text[]) returns table (identifier text, id int)
 language plpgsql volatile
 set plan_cache_mode = force_generic_plan set enable_seqscan = off set enable_bitmapscan = off set enable_sort = off
-set enable_hashjoin = off set enable_mergejoin = off set jit = off set lock_timeout = '100ms' as $$
+set enable_hashjoin = off set enable_mergejoin = off set jit = off set lock_timeout = '100ms'
+set search_path = pg_catalog, pg_temp as $$
 #variable_conflict use_column
 declare
   missing text;
@@ -1457,19 +1775,22 @@ comment on function "${schema}".pgworker_task_ids(text[]) is
 create or replace function "${schema}".pgworker_busy_queues(after int, amount int) returns int[]
 language plpgsql stable as $$
 begin
+  if amount operator(pg_catalog.>) 1000000 then
+    raise exception 'amount must be at most 1000000, but is %', amount using errcode = '22023';
+  end if;
   return (
     with recursive step(queue, n) as (
       (select j.job_queue_id, 1 from "${schema}"._private_jobs j
-        where j.is_available and j.job_queue_id is not null and j.job_queue_id > after
+        where j.is_available and j.job_queue_id is not null and j.job_queue_id operator(pg_catalog.>) after
         order by j.job_queue_id, j.priority, j.run_at, j.id limit 1)
       union all
       select (
           select j.job_queue_id from "${schema}"._private_jobs j
-          where j.is_available and j.job_queue_id is not null and j.job_queue_id > s.queue
+          where j.is_available and j.job_queue_id is not null and j.job_queue_id operator(pg_catalog.>) s.queue
           order by j.job_queue_id, j.priority, j.run_at, j.id limit 1),
-        s.n + 1
-      from step s where s.queue is not null and s.n < amount)
-    select array_agg(s.queue) from step s where s.queue is not null);
+        s.n operator(pg_catalog.+) 1
+      from step s where s.queue is not null and s.n operator(pg_catalog.<) amount)
+    select pg_catalog.array_agg(s.queue) from step s where s.queue is not null);
 end
 $$;
 comment on function "${schema}".pgworker_busy_queues(int, int) is
@@ -1480,7 +1801,8 @@ comment on function "${schema}".pgworker_busy_queues(int, int) is
 create or replace function "${schema}".pgworker_heads(
   queue_ids int[], amounts int[], task_ids int[], forbidden text[], runs int[] default null, most int default null
 ) returns table (queue_id int, place bigint, tid tid, priority smallint, run_at timestamptz, id bigint)
-language plpgsql stable rows 100 as $$
+language plpgsql stable rows 100
+set search_path = pg_catalog, pg_temp as $$
 #variable_conflict use_column
 begin
   return query
@@ -1524,15 +1846,21 @@ comment on function "${schema}".pgworker_heads(int[], int[], int[], text[], int[
 -- front of that list, then also a window of queues that begins at a random place, so that no queue can be passed over for ever.
 create or replace function "${schema}".pgworker_lanes(
   task_ids int[], wanted int, forbidden text[], depth int, out queues int[], out complete boolean
-) language plpgsql volatile as $$
+) language plpgsql volatile
+set search_path = pg_catalog, pg_temp as $$
 declare
   few constant int := 50;
-  most constant int := 8 + wanted + wanted / 2;
-  breadth constant int := 200 + wanted + wanted / 2;
+  most constant int := 8 + least(wanted, 100000) * 3 / 2;
+  breadth constant int := 192 + most;
   walked bigint;
   last_queue int;
   more int[];
 begin
+  if wanted is null or wanted not between 0 and 100000 then
+    raise exception 'wanted must be between 0 and 100000, but is %', wanted using errcode = '22023';
+  elsif depth is null or depth not between 0 and 1000000 then
+    raise exception 'depth must be between 0 and 1000000, but is %', depth using errcode = '22023';
+  end if;
   queues := "${schema}".pgworker_busy_queues(0, few);
   complete := queues is null or cardinality(queues) < few;
   if complete then return; end if;
@@ -1581,7 +1909,8 @@ comment on function "${schema}".pgworker_lanes(int[], int, text[], int) is
 -- Stored sizes are after compression, which makes texts smaller by a factor of 255 at most: only a claim that might be too large is
 -- looked at more closely. Small rows are measured together; large ones one by one, so that none is decompressed in vain.
 create or replace function "${schema}".pgworker_fitting(tids tid[], stored_bytes bigint, most_bytes bigint) returns tid[]
-language plpgsql stable as $$
+language plpgsql stable
+set search_path = pg_catalog, pg_temp as $$
 declare
   ordered tid[];
   one tid;
@@ -1630,13 +1959,14 @@ create or replace function "${schema}".pgworker_claim(
 )
 language plpgsql volatile rows 100
 set plan_cache_mode = force_generic_plan set enable_seqscan = off set enable_bitmapscan = off set enable_sort = off
-set enable_hashjoin = off set enable_mergejoin = off set jit = off as $$
+set enable_hashjoin = off set enable_mergejoin = off set jit = off
+set search_path = pg_catalog, pg_temp as $$
 #variable_conflict use_column
 declare
   few constant int := 50;
   above_floor constant int := coalesce(floor_priority, 32768);
   long constant boolean := coalesce(1 < any(runs), false);
-  spare constant int := 8 + wanted + case when long then wanted / 8 else wanted / 2 end;
+  spare constant int := 8 + least(wanted, 100000) * case when long then 9 else 12 end / 8;
   -- A few queues with many jobs each are the usual case of fast jobs.
   shallow boolean := long and not wide;
   queues int[];
@@ -1657,6 +1987,9 @@ declare
   claimed_at timestamptz;
 begin
   if wanted is null or wanted < 1 or coalesce(cardinality(task_ids), 0) = 0 then return; end if;
+  if wanted > 100000 then
+    raise exception 'wanted must be at most 100000, but is %', wanted using errcode = '22023';
+  end if;
   if cardinality(forbidden) = 0 then forbidden := null; end if;
   for attempt in 1..5 loop
     taken := '{}';
@@ -1849,7 +2182,8 @@ returns table (
 )
 language plpgsql volatile rows 1
 set plan_cache_mode = force_generic_plan set enable_seqscan = off set enable_bitmapscan = off set enable_sort = off
-set enable_hashjoin = off set enable_mergejoin = off set jit = off as $$
+set enable_hashjoin = off set enable_mergejoin = off set jit = off
+set search_path = pg_catalog, pg_temp as $$
 #variable_conflict use_column
 declare
   depth constant int := 100;
@@ -1942,7 +2276,8 @@ comment on function "${schema}".pgworker_claim_carefully(text, int[], text[]) is
 -- Hardly ever does anybody. A row that was moved, or whose place another one took, makes a difference to the ids.
 create or replace function "${schema}".pgworker_delete_at(
   worker_id text, job_ids bigint[], claims timestamptz[], claim_numbers int[], addresses tid[], out lanes int[]
-) language plpgsql volatile set lock_timeout = '1ms' as $$
+) language plpgsql volatile set lock_timeout = '1ms'
+set search_path = pg_catalog, pg_temp as $$
 declare
   gone bigint[];
   gone_claims timestamptz[];
@@ -1980,7 +2315,8 @@ create or replace function "${schema}".pgworker_complete(
 )
 language plpgsql volatile rows 10
 set plan_cache_mode = force_generic_plan set enable_seqscan = off set enable_bitmapscan = off set enable_sort = off
-set enable_hashjoin = off set enable_mergejoin = off set jit = off as $$
+set enable_hashjoin = off set enable_mergejoin = off set jit = off
+set search_path = pg_catalog, pg_temp as $$
 #variable_conflict use_column
 declare
   gone bigint[];
@@ -2000,6 +2336,9 @@ declare
 begin
   if cardinality(forbidden) = 0 then forbidden := null; end if;
   if coalesce(wanted, 0) < 1 or coalesce(cardinality(task_ids), 0) = 0 then wanted := 0; end if;
+  if wanted > 100000 then
+    raise exception 'wanted must be at most 100000, but is %', wanted using errcode = '22023';
+  end if;
   -- One job of one queue is what a chain of slow jobs consists of: simple statements start faster than set operations.
   if cardinality(job_ids) = 1 then
     delete from "${schema}"._private_jobs j
@@ -2196,7 +2535,8 @@ create or replace function "${schema}".pgworker_release(
 ) returns table (id bigint, outcome text)
 language plpgsql volatile rows 10
 set plan_cache_mode = force_generic_plan set enable_seqscan = off set enable_bitmapscan = off set enable_sort = off
-set enable_hashjoin = off set enable_mergejoin = off set jit = off as $$
+set enable_hashjoin = off set enable_mergejoin = off set jit = off
+set search_path = pg_catalog, pg_temp as $$
 #variable_conflict use_column
 declare
   written bigint[];
@@ -2205,22 +2545,26 @@ declare
   kept int[];
   ready bigint;
   held_jobs bigint;
+  revived bigint[];
 begin
   if exists (select from unnest(actions) a where a is null or a not in ('retry', 'fail', 'back')) then
     raise exception 'Unknown action in %: expected retry, fail or back', actions using errcode = '22023';
   end if;
   with mine as materialized (
     select h.ctid as tid, g.action, g.delay, g.at, g.error, g.payload, coalesce(g.attempts, h.attempts) as attempts,
-      "${schema}".pgworker_retired(h.key, h.attempts, h.max_attempts, h.last_error) as told,
-      g.key is not null and h.key is distinct from g.key as key_gone,
-      g.payload is not null and h.last_error is distinct from 'Removed by its key while running' as has_rest
+      case when h.key is null and h.attempts >= h.max_attempts then
+        "${schema}".pgworker_retirement(h.id, h.last_error) end as told,
+      g.key is not null and h.key is distinct from g.key as key_gone
     from unnest(job_ids, claims, renewals, actions, delays, run_ats, errors, keys, attempts, payloads)
       g(id, claim, renewal, action, delay, at, error, key, attempts, payload)
     join "${schema}"._private_jobs h on h.id = g.id and h.locked_by = worker_id
       and (h.locked_at = g.claim or h.locked_at = g.renewal)
     for update of h skip locked),
   decided as (
-    select m.*, (m.told or m.key_gone) and not m.has_rest as ended from mine m),
+    select m.*,
+      (m.told is not null or m.key_gone)
+        and (m.payload is null or coalesce(m.told = 'Removed by its key while running', false)) as ended
+    from mine m),
   put as (
     update "${schema}"._private_jobs j set
       attempts = case
@@ -2241,7 +2585,7 @@ begin
       end,
       last_error = case
         when m.error is not null then m.error
-        when m.key_gone and not m.told then 'Superseded or removed by its key while running'
+        when m.ended then coalesce(m.told, 'Superseded or removed by its key while running')
         else j.last_error
       end,
       payload = coalesce(m.payload::json, j.payload),
@@ -2256,14 +2600,18 @@ begin
         when not j.is_available then 'failed'
         when m.action = 'back' then 'back'
         else 'retried'
-      end as outcome)
+      end as outcome,
+      m.told is not null and not m.ended as revived)
   select array_agg(p.id), array_agg(p.outcome), array_agg(distinct p.job_queue_id) filter (where p.job_queue_id is not null),
       array_agg(p.job_queue_id) filter (where p.id = any(going_on)), count(*) filter (where p.due and p.job_queue_id is null),
-      (select count(*) from mine)
-    into written, outcomes, lanes, kept, ready, held_jobs
+      (select count(*) from mine), array_agg(p.id) filter (where p.revived)
+    into written, outcomes, lanes, kept, ready, held_jobs, revived
     from put p;
   if coalesce(cardinality(written), 0) < held_jobs then
     raise exception 'A trigger keeps jobs from being changed' using errcode = '27000';
+  end if;
+  if revived is not null then
+    delete from "${schema}".pgworker_retirements r where r.job_id = any(revived);
   end if;
   if cardinality(written) < cardinality(job_ids) then
     kept := kept || array(
@@ -2301,7 +2649,8 @@ comment on function "${schema}".pgworker_release(
   'claim''s) or "gone" (there is no such job).';
 
 create or replace function "${schema}".pgworker_free(worker_id text, queue_names text[], locked_ats timestamptz[] default null)
-returns void language plpgsql volatile as $$
+returns void language plpgsql volatile
+set search_path = pg_catalog, pg_temp as $$
 begin
   perform "${schema}".pgworker_wake("${schema}".pgworker_free_queues(
     array(
@@ -2323,7 +2672,8 @@ create or replace function "${schema}".pgworker_renew(
 ) returns setof bigint
 language plpgsql volatile
 set plan_cache_mode = force_generic_plan set enable_seqscan = off set enable_bitmapscan = off set enable_sort = off
-set enable_hashjoin = off set enable_mergejoin = off set jit = off as $$
+set enable_hashjoin = off set enable_mergejoin = off set jit = off
+set search_path = pg_catalog, pg_temp as $$
 begin
   return query
     with held as materialized (
@@ -2353,7 +2703,8 @@ comment on function "${schema}".pgworker_renew(text, bigint[], timestamptz[], ti
 create or replace function "${schema}".pgworker_waits(task_ids int[], forbidden text[], longer_than interval) returns boolean
 language plpgsql volatile
 set plan_cache_mode = force_generic_plan set enable_seqscan = off set enable_bitmapscan = off set enable_sort = off
-set enable_hashjoin = off set enable_mergejoin = off set jit = off as $$
+set enable_hashjoin = off set enable_mergejoin = off set jit = off
+set search_path = pg_catalog, pg_temp as $$
 declare
   depth constant int := 1000;
   since constant timestamptz := now() - longer_than;
@@ -2403,7 +2754,8 @@ comment on function "${schema}".pgworker_waits(int[], text[], interval) is
 create or replace function "${schema}".pgworker_next_due(task_ids int[], elapsed float8) returns float8
 language plpgsql volatile
 set plan_cache_mode = force_generic_plan set enable_seqscan = off set enable_bitmapscan = off set enable_sort = off
-set enable_hashjoin = off set enable_mergejoin = off set jit = off as $$
+set enable_hashjoin = off set enable_mergejoin = off set jit = off
+set search_path = pg_catalog, pg_temp as $$
 declare
   depth constant int := 100;
   since constant timestamptz := clock_timestamp() - elapsed * interval '1 second';
@@ -2462,33 +2814,39 @@ create or replace function "${schema}".pgworker_backlog(
 )
 language plpgsql volatile
 set plan_cache_mode = force_generic_plan set enable_seqscan = off set enable_bitmapscan = off set enable_sort = off
-set enable_hashjoin = off set enable_mergejoin = off set jit = off as $$
+set enable_hashjoin = off set enable_mergejoin = off set jit = off
+set search_path = pg_catalog, pg_temp as $$
 declare
   steps int := 0;
   level int;
   first timestamptz;
+  created timestamptz;
   counted bigint;
   retries bigint;
   available bigint;
   future bigint;
 begin
+  if most is null or most not between 1 and 1000000 then
+    raise exception 'most must be between 1 and 1000000, but is %', most using errcode = '22023';
+  end if;
   ready := 0; scheduled := 0; retrying := 0; estimated := false;
   for with_queue in 0..1 loop
     level := -32769;
     while steps < 1000 loop
       steps := steps + 1;
       if with_queue = 0 then
-        select j.priority, j.run_at into level, first from "${schema}"._private_jobs j
+        select j.priority, j.run_at, j.created_at into level, first, created from "${schema}"._private_jobs j
         where j.is_available and j.job_queue_id is null and j.priority > level
         order by j.priority, j.run_at limit 1;
       else
-        select j.priority, j.run_at into level, first from "${schema}"._private_jobs j
+        select j.priority, j.run_at, j.created_at into level, first, created from "${schema}"._private_jobs j
         where j.is_available and j.job_queue_id is not null and j.priority > level
         order by j.priority, j.run_at limit 1;
       end if;
       exit when not found;
       if first <= now() then
-        oldest_due := least(oldest_due, first);
+        -- one that has been due for ever waits since it is there
+        oldest_due := least(oldest_due, case when isfinite(first) then first when isfinite(created) then created else now() end);
         if with_queue = 0 then
           select count(*) into counted from (
             select from "${schema}"._private_jobs j
@@ -2541,7 +2899,40 @@ comment on function "${schema}".pgworker_backlog(int) is
   'each up to the given number and estimates beyond. Jobs that run are not counted.';
 
 
--- 10 Ledger -------------------------------------------------------------------------------------------------------------------
+-- 10 Rights --------------------------------------------------------------------------------------------------------------------
+
+-- Who may insert jobs may add them by the functions: these, and what they call, stay executable for everybody. They do nothing that
+-- the caller could not do without them. Of the others, a peer's keep the rights that they had.
+do $rights$
+declare
+  adding constant text[] := array[
+    'add_job', 'add_jobs', 'pgworker_add_job', 'pgworker_add_jobs', 'pgworker_fits', 'pgworker_refuse', 'pgworker_flags',
+    'pgworker_merge', 'pgworker_task_id', 'pgworker_queue_id', 'pgworker_know_names', 'pgworker_hold_names', 'pgworker_put_keyed',
+    'pgworker_retire', 'pgworker_wake'];
+  adopted constant boolean := exists (select from "${schema}".migrations);
+  helper regprocedure;
+  private regprocedure;
+begin
+  for helper in
+    select p.oid from pg_proc p
+    where p.pronamespace = '"${schema}"'::regnamespace and p.proname = any(adding) and p.proname like 'pgworker\_%'
+  loop
+    execute 'grant execute on function ' || helper || ' to public';
+  end loop;
+  for private in
+    select p.oid from pg_proc p
+    where p.pronamespace = '"${schema}"'::regnamespace and p.proname <> all(adding)
+      and (p.proname like 'pgworker\_%' or not adopted and p.proname in (
+        'remove_job', 'complete_jobs', 'permanently_fail_jobs', 'reschedule_jobs', 'force_unlock_workers', 'worker_heartbeat',
+        'worker_deregister', 'list_stale_workers', 'list_orphan_locked_workers', 'recover_dead_worker_jobs', 'delete_stale_workers'))
+  loop
+    execute 'revoke execute on function ' || private || ' from public';
+  end loop;
+end
+$rights$;
+
+
+-- 11 Ledger -------------------------------------------------------------------------------------------------------------------
 
 -- Both peers look at the highest id only, so 20 keeps Node.js from migrating over this schema, and Rust as far as it knows no
 -- higher one. Node.js calls 19 breaking, Rust does not: it is, because workers that know nothing of it fetch several jobs of one

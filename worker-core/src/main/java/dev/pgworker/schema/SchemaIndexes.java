@@ -1,0 +1,136 @@
+package dev.pgworker.schema;
+
+import java.sql.Connection;
+import java.sql.PreparedStatement;
+import java.sql.ResultSet;
+import java.sql.SQLException;
+import java.sql.Statement;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
+
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/**
+ * Brings the indexes of one schema to what {@code pgworker_indexes()} says, concurrently: adding and completing jobs goes on
+ * meanwhile. What an interrupted build has left behind is dropped and built again.
+ *
+ * <p>A concurrent build waits for transactions that are older than it, whoever's they are. That wait is bounded: an index
+ * that could not be built is told, with the statement to run, and is built by the next start.
+ */
+final class SchemaIndexes {
+
+    private static final Logger log = LoggerFactory.getLogger(SchemaIndexes.class);
+
+    /** How long a build waits for a lock or a transaction of somebody, of which it meets several. */
+    private static final Duration PATIENCE = Duration.ofSeconds(5);
+
+    private final WorkerSchema schema;
+    private final PeerIndexes peers;
+
+    SchemaIndexes(WorkerSchema schema, PeerIndexes peers) {
+        this.schema = schema;
+        this.peers = peers;
+    }
+
+    /**
+     * Something to do.
+     *
+     * @param statement what brings the index to its state
+     * @param mayDo whether the user owns the table
+     * @param leftover whether an unfinished index of that name has to go first
+     */
+    record Step(String index, String statement, boolean mayDo, boolean leftover) {}
+
+    private static final String STEPS = """
+            select declared.name, declared.relation, declared.definition, declared.of_peers,
+                   i.indexrelid is not null as present, coalesce(i.indisvalid, false) as valid,
+                   pg_catalog.pg_has_role(t.relowner, 'USAGE') as owned
+            from {schema}.pgworker_indexes() declared
+            join pg_catalog.pg_namespace n on n.nspname = ?
+            join pg_catalog.pg_class t on t.relnamespace = n.oid and t.relname = declared.relation
+            left join pg_catalog.pg_class c on c.relnamespace = n.oid and c.relname = declared.name and c.relkind = 'i'
+            left join pg_catalog.pg_index i on i.indexrelid = c.oid
+            """;
+
+    /** Returns what is to be done; empty on a schema that has what it needs. The schema must be installed. */
+    List<Step> steps(Connection connection) throws SQLException {
+        List<Step> steps = new ArrayList<>();
+        try (PreparedStatement statement = connection.prepareStatement(schema.in(STEPS))) {
+            statement.setString(1, schema.name());
+            try (ResultSet row = statement.executeQuery()) {
+                while (row.next()) {
+                    boolean ofPeers = row.getBoolean("of_peers");
+                    boolean present = row.getBoolean("present");
+                    boolean wanted = !ofPeers || peers == PeerIndexes.ALWAYS || (peers == PeerIndexes.AUTO && present);
+                    String name = row.getString("name");
+                    if (wanted && !row.getBoolean("valid")) {
+                        String build = schema.in("create index concurrently " + name + " on {schema}."
+                                + row.getString("relation") + " " + row.getString("definition"));
+                        steps.add(new Step(name, build, row.getBoolean("owned"), present));
+                    } else if (!wanted && present) {
+                        steps.add(new Step(name, drop(name), row.getBoolean("owned"), false));
+                    }
+                }
+            }
+        }
+        return steps;
+    }
+
+    private String drop(String index) {
+        return schema.in("drop index concurrently if exists {schema}." + index);
+    }
+
+    /** Does what is to be done, as far as rights and the transactions of others allow; the connection commits by itself. */
+    void build(Connection connection) throws SQLException {
+        for (Step step : steps(connection)) {
+            if (step.mayDo) {
+                run(connection, step);
+            } else {
+                tell(step, "the user does not own the table");
+            }
+        }
+    }
+
+    private void run(Connection connection, Step step) throws SQLException {
+        SessionLimits before = SessionLimits.of(connection, PATIENCE);
+        try (Statement statement = connection.createStatement()) {
+            long begin = System.nanoTime();
+            if (step.leftover) {
+                statement.execute(drop(step.index));
+            }
+            statement.execute(step.statement);
+            log.info(
+                    "Index {} of schema {}: done in {} ms ({})",
+                    step.index,
+                    schema.name(),
+                    Duration.ofNanos(System.nanoTime() - begin).toMillis(),
+                    step.statement);
+        } catch (SQLException e) {
+            if (!Contention.isCauseOf(e)) {
+                throw e;
+            }
+            tell(step, "other transactions were in the way for more than " + PATIENCE.toSeconds() + " s");
+        } finally {
+            before.putBack();
+        }
+    }
+
+    private void tell(Step step, String reason) {
+        log.warn(
+                "Index {} of schema {} is not as it should be, and {}; the next start tries again, or run: {}{};",
+                step.index,
+                schema.name(),
+                reason,
+                step.leftover ? drop(step.index) + "; " : "",
+                step.statement);
+    }
+
+    /** Says what is to be done, to whom may not do it now. */
+    void tellSteps(Connection connection) throws SQLException {
+        for (Step step : steps(connection)) {
+            tell(step, "nothing may be changed by this start");
+        }
+    }
+}

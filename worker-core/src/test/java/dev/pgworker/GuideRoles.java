@@ -1,0 +1,307 @@
+package dev.pgworker;
+
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.sql.Connection;
+import java.sql.SQLException;
+import java.sql.Statement;
+import java.time.Duration;
+import java.util.List;
+import java.util.Map;
+import java.util.Objects;
+import java.util.Set;
+import java.util.regex.MatchResult;
+import java.util.regex.Pattern;
+import java.util.stream.Collectors;
+import java.util.stream.IntStream;
+import javax.sql.DataSource;
+
+import org.springframework.jdbc.core.simple.JdbcClient;
+import tools.jackson.databind.JsonNode;
+import tools.jackson.databind.json.JsonMapper;
+
+import dev.pgworker.crontab.CronAdmin;
+import dev.pgworker.crontab.Crontab;
+import dev.pgworker.event.WorkerEvent.JobCompleted;
+import dev.pgworker.event.WorkerEvent.JobFailed;
+import dev.pgworker.event.WorkerEvent.WorkersRecovered;
+import dev.pgworker.job.CleanupTask;
+import dev.pgworker.job.Job;
+import dev.pgworker.job.JobAdmin;
+import dev.pgworker.job.JobKeyMode;
+import dev.pgworker.job.JobQuery;
+import dev.pgworker.job.JobRequest;
+import dev.pgworker.job.JobScheduler;
+import dev.pgworker.job.JobSpec;
+import dev.pgworker.job.JobState;
+import dev.pgworker.job.Rescheduling;
+import dev.pgworker.job.SweepOptions;
+import dev.pgworker.job.Task;
+import dev.pgworker.recovery.RecoverySettings;
+import dev.pgworker.schema.SchemaMigrator;
+import dev.pgworker.schema.WorkerSchema;
+import dev.pgworker.task.PayloadCodec;
+import dev.pgworker.testing.RecordingListener;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+/** The roles of docs/schema.md: their scripts, and all that each of them is for, done with the product. */
+final class GuideRoles {
+
+    private static final Pattern SCRIPT = Pattern.compile("```sql\\R-- role: (\\w+)\\R(.*?)```", Pattern.DOTALL);
+
+    private static final Task<String> WORK = Task.of("work", String.class);
+    private static final Task<String> FAIL = Task.of("fail", String.class);
+
+    private GuideRoles() {}
+
+    /** Returns the scripts of the guide by the names that the roles have there. */
+    static Map<String, String> scripts() throws IOException {
+        Path directory = Path.of("").toAbsolutePath();
+        while (!Files.exists(directory.resolve("docs/schema.md"))) {
+            directory = Objects.requireNonNull(directory.getParent());
+        }
+        return SCRIPT.matcher(Files.readString(directory.resolve("docs/schema.md")))
+                .results()
+                .collect(Collectors.toMap((MatchResult match) -> match.group(1), match -> match.group(2)));
+    }
+
+    /** Creates a role as its script says, and returns its name. */
+    static String create(DataSource owner, WorkerSchema schema, String role) throws IOException, SQLException {
+        String name = schema.name() + "_" + role;
+        String script = Objects.requireNonNull(scripts().get(role))
+                .replace("graphile_worker", schema.name())
+                .replaceAll("\\b(to|policy) " + role + "\\b", "$1 " + name);
+        try (Connection connection = owner.getConnection();
+                Statement statement = connection.createStatement()) {
+            statement.execute("create role " + name);
+            statement.execute(script);
+        }
+        return name;
+    }
+
+    private static JobScheduler scheduler(DataSource dataSource, WorkerSchema schema) {
+        return WorkerClient.jobScheduler(dataSource, schema, new PayloadCodec(new JsonMapper()));
+    }
+
+    private static JdbcClient.StatementSpec sql(DataSource dataSource, WorkerSchema schema, String text) {
+        return JdbcClient.create(dataSource).sql(schema.in(text));
+    }
+
+    /** Adds jobs in all ways, none of which is due. */
+    static void add(DataSource dataSource, WorkerSchema schema) throws SQLException {
+        new SchemaMigrator(dataSource, schema).migrate();
+        JobScheduler jobs = scheduler(dataSource, schema);
+        JobSpec later = JobSpec.builder().runIn(Duration.ofDays(1)).build();
+        jobs.addJob(WORK, "x", later);
+        jobs.addJob(
+                WORK,
+                "x",
+                JobSpec.builder()
+                        .runIn(Duration.ofDays(1))
+                        .queueName("q")
+                        .flags("f")
+                        .build());
+        for (JobKeyMode mode : JobKeyMode.values()) {
+            for (String key : List.of("k", "own-" + mode)) {
+                jobs.addJob(
+                        WORK,
+                        "x",
+                        JobSpec.builder()
+                                .runIn(Duration.ofDays(1))
+                                .jobKey(key)
+                                .jobKeyMode(mode)
+                                .build());
+            }
+        }
+        assertThat(jobs.addJobs(IntStream.range(0, 20)
+                        .mapToObj(n -> JobRequest.of(WORK, "x", later))
+                        .toList()))
+                .hasSize(20);
+        assertThat(jobs.addJobs(IntStream.range(0, 20)
+                        .mapToObj(n -> JobRequest.of(
+                                WORK,
+                                "x",
+                                JobSpec.builder()
+                                        .runIn(Duration.ofDays(1))
+                                        .queueName("q" + n % 3)
+                                        .build()))
+                        .toList()))
+                .hasSize(20);
+        for (int i = 0; i < 2; i++) {
+            assertThat(jobs.addJobs(IntStream.range(0, 20)
+                            .mapToObj(n -> JobRequest.of(
+                                    WORK,
+                                    "x",
+                                    n % 5 == 0
+                                            ? later
+                                            : JobSpec.builder()
+                                                    .runIn(Duration.ofDays(1))
+                                                    .jobKey("bulk" + n)
+                                                    .build()))
+                            .toList()))
+                    .hasSize(20);
+        }
+        for (String statement : List.of(
+                "select id from {schema}.add_job('work', '[1]', run_at => 'infinity', job_key => 'array')",
+                "select id from {schema}.add_job('work', '[2]', run_at => 'infinity', job_key => 'array')",
+                "select id from {schema}.add_job('made_by_sql', '{}', 'made_by_sql', 'infinity', 3, null, 1, '{a,b}')")) {
+            assertThat(sql(dataSource, schema, statement).query(Long.class).list())
+                    .hasSize(1);
+        }
+        assertThat(sql(
+                                dataSource,
+                                schema,
+                                "select id from {schema}.add_jobs(array[('work', '{}', 'z', 'infinity', 3, 'b1', 1, '{f}'),"
+                                        + " ('work', '{}', 'z', 'infinity', 3, null, 1, '{f}'), ('new', null, null, 'infinity', null, 'b0',"
+                                        + " null, null)]::{schema}.job_spec[], true)")
+                        .query(Long.class)
+                        .list())
+                .hasSize(3);
+        try (Connection connection = dataSource.getConnection();
+                Statement statement = connection.createStatement()) {
+            connection.setAutoCommit(false);
+            connection.setTransactionIsolation(Connection.TRANSACTION_REPEATABLE_READ);
+            statement.execute(schema.in("select {schema}.add_job('work', queue_name => 'q', run_at => 'infinity')"));
+            connection.commit();
+            connection.setTransactionIsolation(Connection.TRANSACTION_READ_COMMITTED);
+            connection.setAutoCommit(true);
+        }
+    }
+
+    /** Starts a worker, which runs and fails jobs, adds some, has a crontab, and recovers what a dead worker held. */
+    static void work(DataSource owner, DataSource dataSource, WorkerSchema schema) {
+        SchemaMigrator migrator = new SchemaMigrator(dataSource, schema);
+        migrator.migrate();
+        migrator.validate();
+        JobScheduler jobs = scheduler(owner, schema);
+        Job lost = jobs.addJob(WORK, "lost", JobSpec.builder().queueName("lost").build());
+        sql(owner, schema, "select {schema}.worker_heartbeat('dead')").query().listOfRows();
+        sql(owner, schema, "update {schema}._private_workers set last_heartbeat_at = now() - interval '1 day'")
+                .update();
+        sql(
+                        owner,
+                        schema,
+                        "select from {schema}.pgworker_claim('dead', array(select id from {schema}._private_tasks), 1)")
+                .query()
+                .listOfRows();
+        RecordingListener events = new RecordingListener();
+        Worker worker = Worker.builder(dataSource)
+                .schema(schema)
+                .listener(events)
+                .settings(WorkerSettings.builder()
+                        .recovery(RecoverySettings.builder()
+                                .enabled(true)
+                                .recoveryDelay(Duration.ZERO)
+                                .build())
+                        .build())
+                .crontab(Crontab.parse("t", "* * * * * minutely ?fill=2m&jobKey=minutely {}"))
+                .task(WORK, (text, context) -> {
+                    if (text.equals("more")) {
+                        context.jobScheduler()
+                                .addJob(
+                                        WORK,
+                                        "child",
+                                        JobSpec.builder().queueName("children").build());
+                    }
+                })
+                .task(Task.of("minutely", JsonNode.class), (payload, context) -> {})
+                .task(FAIL, (text, context) -> {
+                    throw new IllegalStateException("on purpose");
+                })
+                .build();
+        worker.start();
+        try {
+            events.await(WorkersRecovered.class);
+            events.await(JobCompleted.class, done -> done.job().id() == lost.id());
+            jobs.addJob(WORK, "more");
+            for (int i = 0; i < 3; i++) {
+                jobs.addJob(WORK, "x", JobSpec.builder().queueName("q").build());
+            }
+            jobs.addJobs(IntStream.range(0, 200)
+                    .mapToObj(n -> JobRequest.of(WORK, "x", JobSpec.DEFAULT))
+                    .toList());
+            jobs.addJob(FAIL, "x", JobSpec.builder().maxAttempts(1).build());
+            jobs.addJob(FAIL, "x", JobSpec.builder().queueName("q").build());
+            events.await(JobFailed.class, 2);
+            events.await(JobCompleted.class, done -> done.job().payload().contains("child"));
+            events.await(JobCompleted.class, 206);
+        } finally {
+            worker.stop();
+        }
+        assertThat(sql(owner, schema, "select count(*) from {schema}._private_jobs where locked_by is not null")
+                        .query(Long.class)
+                        .single())
+                .isZero();
+    }
+
+    /** Does everything that JobAdmin and CronAdmin can do. */
+    static void operate(DataSource owner, DataSource dataSource, WorkerSchema schema) {
+        JobScheduler jobs = scheduler(owner, schema);
+        JobAdmin admin = WorkerClient.jobAdmin(dataSource, schema);
+        JobSpec later = JobSpec.builder()
+                .runIn(Duration.ofDays(1))
+                .queueName("admin")
+                .jobKey("admin")
+                .build();
+        Job job = jobs.addJob(WORK, "secret", later);
+        Job other = jobs.addJob(WORK, "other", JobSpec.DEFAULT);
+        assertThat(admin.find(job.id()).orElseThrow().payload()).contains("secret");
+        assertThat(admin.list(JobQuery.builder()
+                                .state(JobState.SCHEDULED)
+                                .taskIdentifier("work")
+                                .queueName("admin")
+                                .search("secret")
+                                .build())
+                        .jobs())
+                .hasSize(1);
+        assertThat(admin.reschedule(
+                        List.of(job.id()),
+                        Rescheduling.builder().priority(3).attempts(1).build()))
+                .hasSize(1);
+        assertThat(admin.permanentlyFail(List.of(other.id()), "by hand")).hasSize(1);
+        assertThat(admin.complete(List.of(other.id()))).hasSize(1);
+        assertThat(admin.remove("admin")).isPresent();
+        sql(
+                        owner,
+                        schema,
+                        "insert into {schema}._private_workers (id, last_heartbeat_at, metadata) values ('gone', now() - interval '1 day', '{}')")
+                .update();
+        for (String holder : List.of("gone", "stuck")) {
+            jobs.addJob(WORK, "held", JobSpec.builder().queueName(holder).build());
+            sql(
+                            owner,
+                            schema,
+                            "select from {schema}.pgworker_claim('" + holder
+                                    + "', array(select id from {schema}._private_tasks where identifier = 'work'), 1)")
+                    .query()
+                    .listOfRows();
+        }
+        assertThat(admin.sweep(SweepOptions.DEFAULT).workerIds()).containsExactly("gone");
+        admin.forceUnlockWorkers(List.of("stuck"));
+        assertThat(admin.cleanup(Set.of(CleanupTask.values())).skipped()).isEmpty();
+        view(dataSource, schema);
+        CronAdmin cron = WorkerClient.cronAdmin(dataSource, schema);
+        sql(owner, schema, "insert into {schema}._private_known_crontabs values ('nightly', now(), null)")
+                .update();
+        cron.pause("nightly");
+        cron.resume("nightly");
+        sql(owner, schema, "delete from {schema}._private_known_crontabs where identifier = 'nightly'")
+                .update();
+        sql(owner, schema, "delete from {schema}._private_jobs where locked_at is null and run_at <= now()")
+                .update();
+    }
+
+    /** Looks at everything that has no payload. */
+    static void view(DataSource dataSource, WorkerSchema schema) {
+        JobAdmin admin = WorkerClient.jobAdmin(dataSource, schema);
+        admin.backlog();
+        admin.count(JobQuery.builder().taskIdentifier("work").queueName("q").build());
+        admin.queues(null, 10);
+        admin.activeWorkers();
+        WorkerClient.cronAdmin(dataSource, schema).list();
+        sql(dataSource, schema, "select * from {schema}.jobs").query().listOfRows();
+        new SchemaMigrator(dataSource, schema).validate();
+    }
+}

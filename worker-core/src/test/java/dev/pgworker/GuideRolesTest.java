@@ -1,0 +1,187 @@
+package dev.pgworker;
+
+import java.io.IOException;
+import java.sql.Connection;
+import java.sql.SQLException;
+import java.sql.Statement;
+import java.util.List;
+
+import com.zaxxer.hikari.HikariConfig;
+import com.zaxxer.hikari.HikariDataSource;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.extension.RegisterExtension;
+import org.springframework.dao.DataAccessException;
+
+import dev.pgworker.job.JobSpec;
+import dev.pgworker.testing.TestSchema;
+import dev.pgworker.testsupport.TestPostgres;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+
+/** Each role of the guide does all that it is for, and nothing else. */
+class GuideRolesTest {
+
+    @RegisterExtension
+    final TestSchema db = new TestSchema();
+
+    private String name;
+    private HikariDataSource role;
+
+    private void role(String inGuide) throws IOException, SQLException {
+        name = GuideRoles.create(db.dataSource(), db.schema(), inGuide);
+        HikariConfig config = TestSchema.poolConfig(TestPostgres.jdbcUrl(), 10);
+        config.setConnectionInitSql("set role " + name);
+        role = new HikariDataSource(config);
+    }
+
+    @AfterEach
+    void drop() {
+        role.close();
+        db.sql("drop owned by " + name).update();
+        db.sql("drop role " + name).update();
+    }
+
+    private void refuses(String... statements) throws SQLException {
+        try (Connection connection = role.getConnection();
+                Statement statement = connection.createStatement()) {
+            for (String text : statements) {
+                assertThatThrownBy(() -> statement.execute(db.schema().in(text)))
+                        .as(text)
+                        .isInstanceOf(SQLException.class)
+                        .hasMessageContaining("permission denied");
+            }
+        }
+    }
+
+    private void refusesToChangeTheSchema() throws SQLException {
+        refuses(
+                "create table {schema}.mine (id int)",
+                "truncate {schema}._private_jobs",
+                "insert into {schema}.migrations (id) values (99)",
+                "update {schema}.worker_flyway_history set success = false");
+        try (Connection connection = role.getConnection();
+                Statement statement = connection.createStatement()) {
+            for (String text : List.of(
+                    "alter table {schema}._private_jobs disable row level security",
+                    "create policy mine on {schema}._private_jobs using (true)",
+                    "drop function {schema}.pgworker_wake(bigint)",
+                    "create or replace function {schema}.pgworker_wake(job_count bigint) returns void language sql as ''")) {
+                assertThatThrownBy(() -> statement.execute(db.schema().in(text)))
+                        .as(text)
+                        .isInstanceOf(SQLException.class);
+            }
+        }
+    }
+
+    @Test
+    void whoAddsJobsDoesNothingElse() throws Exception {
+        role("adder");
+
+        GuideRoles.add(role, db.schema());
+
+        refusesToChangeTheSchema();
+        refuses(
+                "select * from {schema}.pgworker_claim('me', array[1], 1)",
+                "update {schema}._private_jobs set locked_by = 'me', locked_at = now()",
+                "update {schema}._private_job_queues set locked_by = 'me'",
+                "update {schema}._private_tasks set identifier = 'other'",
+                "delete from {schema}._private_jobs",
+                "delete from {schema}._private_tasks",
+                "select {schema}.complete_jobs(array[1])",
+                "select {schema}.remove_job('k')",
+                "select {schema}.reschedule_jobs(array[1])",
+                "select {schema}.force_unlock_workers(array['w'])",
+                "select {schema}.worker_heartbeat('me')",
+                "select * from {schema}._private_workers",
+                "select * from {schema}._private_known_crontabs",
+                "insert into {schema}.pgworker_paused_crontabs (identifier) values ('nightly')",
+                "do $$ begin lock table {schema}._private_jobs in access exclusive mode; end $$");
+    }
+
+    @Test
+    void whoAddsJobsNeedsNoRightOnTheSequence() throws Exception {
+        role("adder");
+        db.sql("revoke usage on all sequences in schema {schema} from " + name).update();
+
+        GuideRoles.add(role, db.schema());
+    }
+
+    @Test
+    void aWorkerDoesNothingElse() throws Exception {
+        role("worker");
+
+        GuideRoles.work(db.dataSource(), role, db.schema());
+        GuideRoles.add(role, db.schema());
+
+        refusesToChangeTheSchema();
+        refuses(
+                "insert into {schema}.pgworker_paused_crontabs (identifier) values ('nightly')",
+                "delete from {schema}._private_tasks",
+                "delete from {schema}._private_job_queues",
+                "delete from {schema}._private_known_crontabs",
+                "select setval(pg_get_serial_sequence('{schema}._private_jobs', 'id'), 1)");
+    }
+
+    @Test
+    void anOperatorDoesNothingElse() throws Exception {
+        role("operator");
+
+        GuideRoles.operate(db.dataSource(), role, db.schema());
+
+        refusesToChangeTheSchema();
+        db.scheduler().addJob("known", null, JobSpec.DEFAULT);
+        refuses(
+                "select {schema}.add_job('known')",
+                "select {schema}.add_job('another')",
+                "insert into {schema}._private_tasks (identifier) values ('mine')",
+                "update {schema}._private_tasks set identifier = 'mine'",
+                "insert into {schema}._private_known_crontabs values ('mine', now(), null)",
+                "select {schema}.worker_heartbeat('me')");
+    }
+
+    @Test
+    void aViewerDoesNothingElse() throws Exception {
+        role("viewer");
+        db.scheduler().addJob("work", "secret", JobSpec.builder().jobKey("k").build());
+
+        GuideRoles.view(role, db.schema());
+
+        assertThat(WorkerClient.jobAdmin(role, db.schema()).backlog().ready()).isEqualTo(1);
+        refusesToChangeTheSchema();
+        refuses(
+                "select payload from {schema}._private_jobs",
+                "select * from {schema}._private_jobs",
+                "select {schema}.add_job('work')",
+                "select {schema}.add_job('another')",
+                "select {schema}.remove_job('k')",
+                "select {schema}.complete_jobs(array[1])",
+                "select * from {schema}.pgworker_claim('me', array[1], 1)",
+                "update {schema}._private_jobs set priority = 1",
+                "delete from {schema}._private_jobs",
+                "delete from {schema}._private_workers",
+                "insert into {schema}.pgworker_paused_crontabs (identifier) values ('nightly')");
+        assertThatThrownBy(() -> WorkerClient.jobAdmin(role, db.schema()).find(1))
+                .isInstanceOf(DataAccessException.class)
+                .hasMessageContaining("permission denied");
+    }
+
+    /** As the other Graphile Workers leave their tables, and whatever default privileges say. */
+    @Test
+    void whatIsGrantedToARoleByDefaultShowsItNoJob() throws Exception {
+        role("viewer");
+        db.scheduler().addJob("work", "secret", JobSpec.DEFAULT);
+        db.sql("drop owned by " + name).update();
+        db.sql("grant usage on schema {schema} to " + name).update();
+        db.sql("grant select on all tables in schema {schema} to " + name).update();
+        db.sql("grant execute on all functions in schema {schema} to " + name).update();
+
+        try (Connection connection = role.getConnection();
+                Statement statement = connection.createStatement();
+                var rows = statement.executeQuery(db.schema().in("select count(*) from {schema}._private_jobs"))) {
+            rows.next();
+            assertThat(rows.getInt(1)).isZero();
+        }
+    }
+}
