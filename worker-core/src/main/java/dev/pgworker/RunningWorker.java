@@ -156,6 +156,7 @@ final class RunningWorker {
                 new JobRunner(parts.tasks(), parts.codec(), parts.jobInterceptors(), transactions(ownership), events),
                 parts.jobScheduler(),
                 Objects.requireNonNull(handlers),
+                ownExecutor == null,
                 ownership,
                 settings.interruptedJobRetryDelay(),
                 completer);

@@ -5,6 +5,7 @@ import java.util.Objects;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.CyclicBarrier;
 import java.util.concurrent.Executor;
+import java.util.concurrent.Semaphore;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicInteger;
 
@@ -13,6 +14,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.extension.RegisterExtension;
 
 import dev.pgworker.event.WorkerEvent.JobCompleted;
+import dev.pgworker.event.WorkerEvent.JobReturned;
 import dev.pgworker.job.Task;
 import dev.pgworker.testing.RecordingListener;
 import dev.pgworker.testing.TestSchema;
@@ -93,6 +95,40 @@ class HostileExecutorTest {
 
         assertThat(done.await(20, TimeUnit.SECONDS)).isTrue();
         assertThat(most.get()).isEqualTo(1);
+    }
+
+    @Test
+    void oneThatLetsTheCallerWaitKeepsNoJobFromBeingGivenBack() throws Exception {
+        Semaphore threads = new Semaphore(1);
+        CountDownLatch firstRuns = new CountDownLatch(1);
+        CountDownLatch mayEnd = new CountDownLatch(1);
+        db.start(db.worker()
+                .handlerExecutor(task -> {
+                    threads.acquireUninterruptibly();
+                    new Thread(() -> {
+                                task.run();
+                                threads.release();
+                            })
+                            .start();
+                })
+                .settings(WorkerSettings.builder()
+                        .concurrency(CONCURRENCY)
+                        .localQueueTtl(Duration.ofMillis(300))
+                        .build())
+                .listener(events)
+                .task(WORK, (n, context) -> {
+                    firstRuns.countDown();
+                    mayEnd.await();
+                }));
+        db.scheduler().addJob(WORK, 1);
+        firstRuns.await();
+        db.scheduler().addJob(WORK, 2);
+
+        events.await(JobReturned.class);
+
+        mayEnd.countDown();
+        events.await(JobCompleted.class, 2);
+        assertThat(db.jobs()).isZero();
     }
 
     private static void await(CountDownLatch latch) {

@@ -358,11 +358,7 @@ class HostileOutcomeTest {
         AtomicInteger silent = new AtomicInteger();
         Worker.Builder builder = db.worker().forbiddenFlags(() -> {
             if (silent.get() > 0) {
-                try {
-                    mayAnswer.await();
-                } catch (InterruptedException e) {
-                    Thread.currentThread().interrupt();
-                }
+                awaitQuietly(mayAnswer);
             }
             return List.of();
         });
@@ -383,6 +379,47 @@ class HostileOutcomeTest {
         silent.set(0);
         mayAnswer.countDown();
         events.await(JobCompleted.class, 2);
+    }
+
+    @Test
+    void aSourceOfForbiddenFlagsThatIsSlowDelaysNoOutcome() throws Exception {
+        CountDownLatch started = new CountDownLatch(1);
+        CountDownLatch mayEnd = new CountDownLatch(1);
+        CountDownLatch mayAnswer = new CountDownLatch(1);
+        AtomicInteger silent = new AtomicInteger();
+        Worker.Builder builder = db.worker().forbiddenFlags(() -> {
+            if (silent.get() > 0) {
+                awaitQuietly(mayAnswer);
+            }
+            return List.of();
+        });
+        start(builder, TaskOptions.DEFAULT, 1, (name, context) -> {
+            started.countDown();
+            mayEnd.await();
+        });
+        JobSpec queued = JobSpec.builder().queueName("q").build();
+        db.scheduler().addJob(WORK, "first", queued);
+        db.scheduler().addJob(WORK, "second", queued);
+        started.await();
+        silent.set(1);
+        mayEnd.countDown();
+
+        // The source may take five seconds.
+        org.awaitility.Awaitility.await()
+                .atMost(Duration.ofSeconds(3))
+                .until(() -> events.all(JobCompleted.class).size() == 1);
+
+        silent.set(0);
+        mayAnswer.countDown();
+        events.await(JobCompleted.class, 2);
+    }
+
+    private static void awaitQuietly(CountDownLatch latch) {
+        try {
+            latch.await();
+        } catch (InterruptedException e) {
+            Thread.currentThread().interrupt();
+        }
     }
 
     @Test

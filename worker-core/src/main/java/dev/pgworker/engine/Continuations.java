@@ -51,7 +51,8 @@ public final class Continuations {
             return new JobStore.Continuation(tasks, lanes.withoutClaims(), 1, List.of());
         }
         try {
-            Collection<String> forbidden = flags.get();
+            // What has ended is not to wait for what may begin: the next claim takes the queue's next job otherwise.
+            Collection<String> forbidden = flags.getSoon();
             return new JobStore.Continuation(tasks, lanes, localQueue.freeBytes(), forbidden);
         } catch (ForbiddenFlagsException e) {
             return new JobStore.Continuation(tasks, lanes.withoutClaims(), 1, List.of());

@@ -28,14 +28,12 @@ public final class CurrentFlags {
     private static final Logger log = LoggerFactory.getLogger(CurrentFlags.class);
 
     private static final Duration PATIENCE = Duration.ofSeconds(5);
+    private static final Duration SOON = Duration.ofMillis(50);
 
     private final @Nullable ForbiddenFlags source;
 
-    /** The question that is not answered yet. */
-    @GuardedBy("this") private @Nullable Future<List<String>> question;
-
-    /** Set while the question is overdue: nobody waits for it again. */
-    @GuardedBy("this") private boolean overdue;
+    /** The question that is under way, which all who ask meanwhile wait for. */
+    @GuardedBy("this") private @Nullable Question question;
 
     /** Set while the failure that is under way has been logged. */
     @GuardedBy("this") private boolean told;
@@ -59,44 +57,69 @@ public final class CurrentFlags {
         asker.shutdownNow();
     }
 
+    /** What the source has been asked, and since when, by {@link System#nanoTime}. */
+    private record Question(Future<List<String>> answer, long askedAt) {
+
+        boolean isUnderWay() {
+            return !answer.isDone();
+        }
+
+        /** Returns how long the source may still take. */
+        long nanosLeft() {
+            return PATIENCE.toNanos() - (System.nanoTime() - askedAt);
+        }
+    }
+
     /**
      * Returns the flags whose jobs are passed over.
      *
      * @throws ForbiddenFlagsException if the source throws, does not answer in time, or gives what is no flag; logged once
      */
     Collection<String> get() {
-        return source == null ? List.of() : ask(source);
+        return source == null ? List.of() : ask(source, PATIENCE);
     }
 
-    private synchronized List<String> ask(ForbiddenFlags asked) {
-        if (overdue && question != null) {
-            if (!question.isDone()) {
-                throw failed("has not answered for " + PATIENCE.toSeconds() + " s", new TimeoutException());
-            }
-            question = null;
-            overdue = false;
-        }
+    /**
+     * As {@link #get}, for whoever has something better to do than to wait.
+     *
+     * @throws ForbiddenFlagsException also if the source does not answer at once
+     */
+    Collection<String> getSoon() {
+        return source == null ? List.of() : ask(source, SOON);
+    }
+
+    private List<String> ask(ForbiddenFlags asked, Duration patience) {
         try {
-            Future<List<String>> task = asker.submit(() -> checked(asked.current()));
-            question = task;
-            List<String> flags = task.get(PATIENCE.toMillis(), TimeUnit.MILLISECONDS);
-            question = null;
-            told = false;
+            Question current = question(asked);
+            long nanos = Math.min(patience.toNanos(), current.nanosLeft());
+            List<String> flags = current.answer.get(Math.max(0, nanos), TimeUnit.NANOSECONDS);
+            answered();
             return flags;
         } catch (TimeoutException e) {
-            overdue = true;
-            throw failed("has not answered for " + PATIENCE.toSeconds() + " s", e);
+            if (patience.equals(PATIENCE)) {
+                throw failed("has not answered for " + PATIENCE.toSeconds() + " s", e);
+            }
+            throw new ForbiddenFlagsException("The source of forbidden flags does not answer at once", e);
         } catch (ExecutionException e) {
-            question = null;
             throw failed("failed", e.getCause() == null ? e : e.getCause());
         } catch (InterruptedException e) {
             Thread.currentThread().interrupt();
-            question = null;
             throw new ForbiddenFlagsException("Interrupted while asking for the forbidden flags", e);
         } catch (RuntimeException | Error e) {
-            question = null;
             throw failed("could not be asked", e);
         }
+    }
+
+    /** Asks, unless an earlier question is under way: the source is asked one question at a time. */
+    private synchronized Question question(ForbiddenFlags asked) {
+        if (question == null || !question.isUnderWay()) {
+            question = new Question(asker.submit(() -> checked(asked.current())), System.nanoTime());
+        }
+        return question;
+    }
+
+    private synchronized void answered() {
+        told = false;
     }
 
     private static List<String> checked(@Nullable Collection<? extends @Nullable String> flags) {
@@ -113,7 +136,7 @@ public final class CurrentFlags {
         return copy;
     }
 
-    @GuardedBy("this") private ForbiddenFlagsException failed(String how, Throwable error) {
+    private synchronized ForbiddenFlagsException failed(String how, Throwable error) {
         Throwable loggable = ErrorText.loggable(error);
         if (!told) {
             told = true;

@@ -53,7 +53,8 @@ public final class JobCompleter extends BackgroundService {
     private static final Logger log = LoggerFactory.getLogger(JobCompleter.class);
 
     private static final int LARGEST_GROUP = 500;
-    private static final Duration BUSY_PAUSE = Duration.ofMillis(20);
+    private static final Duration SHORTEST_BUSY_PAUSE = Duration.ofMillis(20);
+    private static final Duration LONGEST_BUSY_PAUSE = Duration.ofMillis(320);
 
     /** How often an outcome is written before it is put away where something else may be to blame, a right for instance. */
     private static final int SCHEMA_TRIES = 6;
@@ -80,6 +81,9 @@ public final class JobCompleter extends BackgroundService {
 
     /** When outcomes were last written, by {@link System#nanoTime}. Owned by the thread. */
     private long writtenAt = System.nanoTime();
+
+    /** How long to wait before busy jobs are tried again. Owned by the thread. */
+    private Duration busyPause = SHORTEST_BUSY_PAUSE;
 
     /** Why the last outcome could not be written; null if none is in the way. */
     private volatile @Nullable String obstacle;
@@ -192,12 +196,20 @@ public final class JobCompleter extends BackgroundService {
             obstacle = ErrorText.headline(e);
             throw e;
         }
-        if (!group.isEmpty() && finished.isEmpty()) {
-            // Only busy jobs are left: somebody changes them in an open transaction.
-            Ended next = finished.poll(BUSY_PAUSE.toMillis(), TimeUnit.MILLISECONDS);
+        awaitBusy();
+    }
+
+    /** Where only busy jobs are left somebody changes them in an open transaction, which may take long. */
+    private void awaitBusy() throws InterruptedException {
+        if (group.isEmpty()) {
+            busyPause = SHORTEST_BUSY_PAUSE;
+        } else if (finished.isEmpty()) {
+            Ended next = finished.poll(busyPause.toMillis(), TimeUnit.MILLISECONDS);
             if (next != null) {
                 add(new Ending(next));
             }
+            Duration longer = busyPause.multipliedBy(2);
+            busyPause = longer.compareTo(LONGEST_BUSY_PAUSE) < 0 ? longer : LONGEST_BUSY_PAUSE;
         }
     }
 
@@ -478,7 +490,8 @@ public final class JobCompleter extends BackgroundService {
             ending.busy = written == Written.BUSY;
             if (!ending.busy) {
                 settled.add(ending);
-                // A statement that ran twice answers for the second time only: the first may have claimed the next of the queue.
+                // A statement that ran twice answers for the second time only: the first may have claimed the next of
+                // the queue.
                 boolean mayHaveGoneOn = written == Written.GONE && ending.job().queueName() != null;
                 anyLost |= written == Written.LOST || mayHaveGoneOn;
             }

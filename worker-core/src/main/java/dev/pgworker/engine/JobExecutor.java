@@ -7,9 +7,12 @@ import java.util.List;
 import java.util.Map;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.Executor;
+import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Future;
+import java.util.concurrent.LinkedBlockingQueue;
 import java.util.concurrent.RejectedExecutionException;
 import java.util.concurrent.ScheduledThreadPoolExecutor;
+import java.util.concurrent.ThreadPoolExecutor;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicLong;
 
@@ -51,6 +54,10 @@ public final class JobExecutor {
     private final JobRunner runner;
     private final JobScheduler jobScheduler;
     private final Executor executor;
+
+    /** Runs what hands tasks to the executor: at once, or on {@code worker-hand-over} where that may take long. */
+    private final Executor handOvers;
+
     private final Ownership ownership;
     private final OutcomeEncoder encoder;
     private final JobCompleter completer;
@@ -70,6 +77,7 @@ public final class JobExecutor {
     /**
      * Creates an executor whose handlers run on the given one.
      *
+     * @param mayBlock whether {@code execute} of the given one may take long
      * @param interruptedRetryDelay when a job runs again that was interrupted by a stop
      */
     public JobExecutor(
@@ -78,6 +86,7 @@ public final class JobExecutor {
             JobRunner runner,
             JobScheduler jobScheduler,
             Executor executor,
+            boolean mayBlock,
             Ownership ownership,
             Duration interruptedRetryDelay,
             JobCompleter completer) {
@@ -86,6 +95,7 @@ public final class JobExecutor {
         this.runner = runner;
         this.jobScheduler = jobScheduler;
         this.executor = executor;
+        handOvers = mayBlock ? handOverThread() : Runnable::run;
         this.ownership = ownership;
         encoder = new OutcomeEncoder(interruptedRetryDelay);
         this.completer = completer;
@@ -95,6 +105,18 @@ public final class JobExecutor {
             return thread;
         });
         timer.setRemoveOnCancelPolicy(true);
+    }
+
+    /** Its thread is there while tasks are handed over. */
+    private static ExecutorService handOverThread() {
+        ThreadPoolExecutor service =
+                new ThreadPoolExecutor(1, 1, 10, TimeUnit.SECONDS, new LinkedBlockingQueue<>(), task -> {
+                    Thread thread = new Thread(task, "worker-hand-over");
+                    thread.setDaemon(true);
+                    return thread;
+                });
+        service.allowCoreThreadTimeOut(true);
+        return service;
     }
 
     /**
@@ -147,8 +169,20 @@ public final class JobExecutor {
         localQueue.missingRunners().forEach(this::start);
     }
 
-    /** Hands a runner over. Where that fails its jobs stay queued: the next poll tries again, or they are given back. */
     private void start(Runner runner) {
+        try {
+            handOvers.execute(() -> handOver(runner));
+        } catch (Throwable e) {
+            localQueue.signOffRefused(runner);
+            tell("A task could not be handed to the handler executor", e);
+        }
+    }
+
+    /** Hands a runner over. Where that fails its jobs stay queued: the next poll tries again, or they are given back. */
+    private void handOver(Runner runner) {
+        if (!localQueue.isSignedOn(runner)) {
+            return; // the executor has been busy with others for so long
+        }
         HandOver handOver = new HandOver(runner);
         try {
             executor.execute(handOver);
@@ -381,8 +415,11 @@ public final class JobExecutor {
                 .anyMatch(attempt -> !Collections.disjoint(attempt.job().flags(), flags));
     }
 
-    /** Ends the thread that watches timeouts. */
+    /** Ends the threads that watch timeouts and hand tasks over. */
     public void shutDown() {
         timer.shutdownNow();
+        if (handOvers instanceof ExecutorService service) {
+            service.shutdownNow();
+        }
     }
 }

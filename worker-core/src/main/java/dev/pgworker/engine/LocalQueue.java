@@ -464,6 +464,11 @@ public final class LocalQueue implements JobStore.Locks {
         return mayExpire ? Math.max(0, expiryAt - System.nanoTime() + 1) : Long.MAX_VALUE;
     }
 
+    /** Returns true if a runner is signed on. */
+    synchronized boolean isSignedOn(Runner runner) {
+        return runners.contains(runner);
+    }
+
     /** Signs a runner off, if it is not, together with a job that it may have. */
     synchronized void signOff(Runner runner) {
         end(runner);

@@ -4,6 +4,7 @@ import java.sql.SQLException;
 import java.time.Duration;
 import java.util.concurrent.ThreadLocalRandom;
 
+import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
@@ -40,6 +41,9 @@ public final class Sweep extends BackgroundService {
     private static final Duration RELEASE_SPREAD = Duration.ofMinutes(2);
     private static final Duration FIRST_RELEASE = Duration.ofMinutes(1);
 
+    /** After so long a sweeper that is turned away says so. */
+    private static final Duration TURNED_AWAY = Duration.ofMinutes(10);
+
     private final String workerId;
     private final RecoverySettings settings;
     private final SweepStore sweeps;
@@ -51,6 +55,8 @@ public final class Sweep extends BackgroundService {
     private long sweepAt = System.nanoTime();
     private long allAt = sweepAt;
     private long releaseAt;
+    /** Since when another sweep has been at work whenever this one tried; null if it was not. */
+    private @Nullable Long turnedAwaySince;
 
     /**
      * Creates the sweep of one worker.
@@ -119,14 +125,29 @@ public final class Sweep extends BackgroundService {
         SweepStore.Request request = settings.sweepRequest();
         SweepStore.Result result = sweeps.sweep(all ? request : request.ofTheNewlyDead(), workerId);
         if (!result.locked()) {
+            tellTurnedAway(begin);
             return false;
         }
+        turnedAwaySince = null;
         if (all) {
             long end = System.nanoTime();
             allAt = end + ALL_SHARE * (end - begin);
         }
         SweepReport.tell(result, workerId, events);
         return true;
+    }
+
+    /** Sweeps of other workers end soon; what goes on for long is a session that has the lock and has to be looked at. */
+    private void tellTurnedAway(long time) {
+        if (turnedAwaySince == null) {
+            turnedAwaySince = time;
+        } else if (time - turnedAwaySince - TURNED_AWAY.toNanos() >= 0) {
+            log.warn(
+                    "This worker has not been able to look for dead ones for {} minutes: another session holds the lock of"
+                            + " sweeps; its pid is in pg_locks (locktype advisory, classid 1196905043, objid 1398228304)",
+                    Duration.ofNanos(time - turnedAwaySince).toMinutes());
+            turnedAwaySince = time;
+        }
     }
 
     private static Duration shorter(Duration a, Duration b) {

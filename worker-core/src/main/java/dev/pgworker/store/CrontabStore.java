@@ -36,6 +36,9 @@ public final class CrontabStore {
     /** The same for one item, when it is known that some have to wait. */
     private static final Duration LOCK_LIMIT_ALONE = Duration.ofMillis(200);
 
+    /** How long one item may wait while others may be free. */
+    private static final Duration LOCK_LIMIT_PASSING = Duration.ofMillis(5);
+
     private static final int MOST_CONFLICTS = 5;
 
     private final DataSource dataSource;
@@ -154,9 +157,19 @@ public final class CrontabStore {
         executions.forEach(execution -> items.computeIfAbsent(execution.identifier(), i -> new ArrayList<>())
                 .add(execution));
         Result all = new Result();
+        // First those that nobody is in the way of, which are not to wait for the others.
+        for (Duration lockLimit : List.of(LOCK_LIMIT_PASSING, LOCK_LIMIT_ALONE)) {
+            all.held().clear();
+            executeEach(items, lockLimit, all);
+            items.keySet().retainAll(all.held().keySet());
+        }
+        return all;
+    }
+
+    private void executeEach(Map<String, List<Execution>> items, Duration lockLimit, Result all) throws SQLException {
         for (Map.Entry<String, List<Execution>> item : items.entrySet()) {
             try {
-                Result result = executeItem(item.getValue());
+                Result result = executeItem(item.getValue(), lockLimit);
                 all.added().putAll(result.added());
                 all.paused().addAll(result.paused());
             } catch (SQLException e) {
@@ -167,13 +180,12 @@ public final class CrontabStore {
                 (isHeld(e) ? all.held() : all.failed()).put(item.getKey(), e);
             }
         }
-        return all;
     }
 
-    private Result executeItem(List<Execution> executions) throws SQLException {
+    private Result executeItem(List<Execution> executions, Duration lockLimit) throws SQLException {
         for (int attempt = 1; ; attempt++) {
             try {
-                return executeTogether(executions, LOCK_LIMIT_ALONE);
+                return executeTogether(executions, lockLimit);
             } catch (SQLException e) {
                 if (DatabaseFailure.of(e) != DatabaseFailure.CONFLICT || attempt == MOST_CONFLICTS) {
                     throw e;

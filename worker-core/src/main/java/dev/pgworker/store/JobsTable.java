@@ -38,6 +38,8 @@ public final class JobsTable {
         this.longestVacuum = longestVacuum;
     }
 
+    private static final Duration ANSWER_LIMIT = Duration.ofSeconds(10);
+
     // From version 17 on, VACUUM can be granted; the privilege is unknown to earlier ones.
     private static final String MAY_VACUUM = """
             select pg_has_role(c.relowner, 'USAGE')
@@ -49,7 +51,7 @@ public final class JobsTable {
 
     /** Returns whether the role of the pool's connections may vacuum the table. */
     public boolean mayVacuum() throws SQLException {
-        return Connections.call(dataSource, schema.in(MAY_VACUUM), (connection, statement) -> {
+        return Connections.call(dataSource, schema.in(MAY_VACUUM), ANSWER_LIMIT, (connection, statement) -> {
             try (ResultSet row = statement.executeQuery()) {
                 row.next();
                 return row.getBoolean(1);
@@ -65,13 +67,14 @@ public final class JobsTable {
 
     /** Returns how long ago the table was vacuumed by anybody; null if the statistics do not tell. */
     public @Nullable Duration sinceVacuum() throws SQLException {
-        return Connections.<@Nullable Duration>call(dataSource, schema.in(SINCE_VACUUM), (connection, statement) -> {
-            try (ResultSet row = statement.executeQuery()) {
-                row.next();
-                double seconds = row.getDouble(1);
-                return row.wasNull() ? null : Duration.ofNanos((long) (seconds * 1e9));
-            }
-        });
+        return Connections.<@Nullable Duration>call(
+                dataSource, schema.in(SINCE_VACUUM), ANSWER_LIMIT, (connection, statement) -> {
+                    try (ResultSet row = statement.executeQuery()) {
+                        row.next();
+                        double seconds = row.getDouble(1);
+                        return row.wasNull() ? null : Duration.ofNanos((long) (seconds * 1e9));
+                    }
+                });
     }
 
     // TRUNCATE would lock the table against everybody. Without SKIP_LOCKED it would wait for another vacuum of the

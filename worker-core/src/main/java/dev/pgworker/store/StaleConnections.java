@@ -29,6 +29,8 @@ public final class StaleConnections {
     /** More than a pool usually has. */
     private static final int MOST_REPLACED = 100;
 
+    private static final Duration ANSWER_LIMIT = Duration.ofSeconds(5);
+
     private static final long SHORTEST_INTERVAL_NANOS = Duration.ofSeconds(1).toNanos();
 
     private static final boolean HIKARI_PRESENT = isHikariPresent();
@@ -64,7 +66,7 @@ public final class StaleConnections {
                         discardAfter(dataSource, e);
                         throw e;
                     }
-                    ReadOnly server = ReadOnly.ask(connection);
+                    ReadOnly server = Connections.answered(connection, ANSWER_LIMIT, () -> ReadOnly.ask(connection));
                     throwAway(connection);
                     discardAfter(dataSource, e);
                     if (!server.openedBefore(System.nanoTime() - begin) || replaced >= MOST_REPLACED) {

@@ -292,7 +292,7 @@ public final class SweepStore {
         }
     }
 
-    private Map<Job, RecoveryDecision> decide(Found found, List<Held> held) {
+    private Map<Job, RecoveryDecision> decide(Found found, List<Held> held) throws SQLException {
         Map<Job, RecoveryDecision> decisions = new LinkedHashMap<>();
         long end = System.nanoTime() + DECISIONS_LIMIT.toNanos();
         int left = 0;
@@ -321,7 +321,7 @@ public final class SweepStore {
         return Objects.requireNonNull(found.workers.get(Objects.requireNonNull(job.lockedBy())));
     }
 
-    private RecoveryDecision decide(Job job, DeadWorker worker) {
+    private RecoveryDecision decide(Job job, DeadWorker worker) throws SQLException {
         for (JobRecoveryHandler handler : handlers) {
             try {
                 RecoveryDecision decision =
@@ -336,6 +336,13 @@ public final class SweepStore {
                 }
             } catch (Throwable e) {
                 // The application's: it may throw anything, and what it throws may not be readable.
+                if (e instanceof InterruptedException || Thread.currentThread().isInterrupted()) {
+                    Thread.currentThread().interrupt();
+                    throw new SQLException(
+                            "The sweep was interrupted while it was asked what becomes of " + job
+                                    + "; all jobs are left for the next one",
+                            "57014");
+                }
                 log.warn(
                         "Recovery handler {} failed on {}, which is recovered as usual",
                         handler.getClass().getName(),

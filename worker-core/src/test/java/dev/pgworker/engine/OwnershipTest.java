@@ -62,6 +62,7 @@ class OwnershipTest {
                 new JobRunner(registry, db.codec(), List.of(), null, published),
                 db.scheduler(),
                 task -> new Thread(task).start(),
+                false,
                 ownership,
                 Duration.ZERO,
                 completer);

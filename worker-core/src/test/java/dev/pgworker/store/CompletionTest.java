@@ -164,6 +164,26 @@ class CompletionTest {
     }
 
     @Test
+    void aJobOrQueueWhoseRowSomebodyHoldsDoesNotCountAsWaiting() throws SQLException {
+        for (String queue : new @Nullable String[] {null, "q"}) {
+            add(1, queue);
+            assertThat(store.waits(tasks, List.of(), Duration.ZERO)).isTrue();
+            for (String table : queue == null ? List.of("jobs") : List.of("jobs", "job_queues")) {
+                try (Connection other = db.dataSource().getConnection();
+                        Statement statement = other.createStatement()) {
+                    other.setAutoCommit(false);
+                    statement.execute(db.schema().in("select from {schema}._private_" + table + " for update"));
+                    assertThat(store.waits(tasks, List.of(), Duration.ZERO))
+                            .as(table)
+                            .isFalse();
+                    other.rollback();
+                }
+            }
+            complete(claim(1, 1));
+        }
+    }
+
+    @Test
     void aJobThatTookThePlaceOfAnotherStays() throws SQLException {
         List<Job> jobs = claimed(20, null);
         long removed = jobs.get(7).id();

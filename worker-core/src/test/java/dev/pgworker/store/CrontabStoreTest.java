@@ -1,5 +1,6 @@
 package dev.pgworker.store;
 
+import java.sql.Connection;
 import java.sql.SQLException;
 import java.time.Instant;
 import java.util.ArrayList;
@@ -16,11 +17,13 @@ import org.junit.jupiter.api.extension.RegisterExtension;
 
 import dev.pgworker.job.JobKeyMode;
 import dev.pgworker.job.JobSpec;
+import dev.pgworker.job.Task;
 import dev.pgworker.store.CrontabStore.Execution;
 import dev.pgworker.store.CrontabStore.Known;
 import dev.pgworker.testing.TestSchema;
 
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.awaitility.Awaitility.await;
 
 /** An item's last execution and its jobs change together, and once for all workers. */
 class CrontabStoreTest {
@@ -129,6 +132,36 @@ class CrontabStoreTest {
         assertThat(result.added().keySet()).extracting(Execution::identifier).containsExactly("a", "b");
         assertThat(result.failed()).containsOnlyKeys("bad");
         assertThat(store().register(List.of("a", "b", "bad"), TICK)).containsOnlyKeys("a", "b");
+    }
+
+    @Test
+    void anItemThatNobodyIsInTheWayOfIsNotDelayedByTheOthers() throws Exception {
+        List<Execution> executions = new ArrayList<>(IntStream.range(0, 20)
+                .mapToObj(i -> new Execution(
+                        "held-" + i,
+                        TICK,
+                        "held",
+                        "{}",
+                        JobSpec.builder().jobKey("key-" + i).build()))
+                .toList());
+        executions.forEach(execution -> db.scheduler().addJob(Task.of("held", Integer.class), 1, execution.spec()));
+        executions.add(execution("free", TICK));
+        ExecutorService executor = Executors.newSingleThreadExecutor();
+        try (Connection holder = db.dataSource().getConnection()) {
+            holder.setAutoCommit(false);
+            holder.createStatement().execute(db.schema().in("select from {schema}._private_jobs for update"));
+
+            Future<CrontabStore.Result> result = executor.submit(() -> store().execute(executions));
+            await().until(() -> db.sql("select count(*) from {schema}.jobs where task_identifier = 'task_free'")
+                            .query(Integer.class)
+                            .single()
+                    == 1);
+            holder.rollback();
+
+            assertThat(result.get().held()).hasSizeLessThan(20);
+        } finally {
+            executor.shutdownNow();
+        }
     }
 
     @Test

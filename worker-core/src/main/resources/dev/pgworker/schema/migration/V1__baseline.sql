@@ -2301,7 +2301,8 @@ comment on function "${schema}".pgworker_renew(text, bigint[], timestamptz[], ti
   'Renews the locks by which the worker holds these jobs, and those of their queues: other workers release locks of four hours. Returns '
   'the ids of the jobs whose locks have the given time then.';
 
--- Reads a bounded number of entries: of many due jobs of foreign tasks in front it says nothing.
+-- Reads a bounded number of entries: of many due jobs of foreign tasks in front it says nothing. A job or a queue whose row another
+-- transaction holds may not run; to find out, the first free one is locked for the moment.
 create or replace function "${schema}".pgworker_waits(task_ids int[], forbidden text[], longer_than interval) returns boolean
 language plpgsql volatile
 set plan_cache_mode = force_generic_plan set enable_seqscan = off set enable_bitmapscan = off set enable_sort = off
@@ -2309,9 +2310,11 @@ set enable_hashjoin = off set enable_mergejoin = off set jit = off as $$
 declare
   depth constant int := 1000;
   since constant timestamptz := now() - longer_than;
+  waiting tid[];
+  free_queues int[];
 begin
   if cardinality(forbidden) = 0 then forbidden := null; end if;
-  if exists (
+  waiting := array(
     with recursive level(p, n) as (
       (select j.priority, 1 from "${schema}"._private_jobs j
         where j.is_available and j.job_queue_id is null
@@ -2323,31 +2326,30 @@ begin
           order by j.priority, j.run_at, j.id limit 1),
         l.n + 1
       from level l where l.p is not null and l.n < depth)
-    select from (
-      select j.task_id, j.flags
+    select j.tid from (
+      select j.tid, j.task_id, j.flags
       from level l
       cross join lateral (
-        select j.task_id, j.flags from "${schema}"._private_jobs j
+        select j.ctid as tid, j.task_id, j.flags from "${schema}"._private_jobs j
         where j.is_available and j.job_queue_id is null and j.priority = l.p and j.run_at <= since
         order by j.run_at, j.id limit depth) j
       limit depth) j
-    where j.task_id = any(task_ids) and (forbidden is null or j.flags is null or not j.flags ?| forbidden))
-  then
-    return true;
+    where j.task_id = any(task_ids) and (forbidden is null or j.flags is null or not j.flags ?| forbidden));
+  if not exists (select from unnest(waiting)) then
+    free_queues := array(
+      select q.id from "${schema}"._private_job_queues q
+      where q.id = any((select l.queues from "${schema}".pgworker_lanes(task_ids, 10, forbidden, depth) l)::int[]) and q.locked_at is null
+      for update skip locked);
+    waiting := array(
+      select h.tid from "${schema}".pgworker_heads(free_queues, null, task_ids, forbidden) h where h.run_at <= since);
   end if;
-  return exists (
-    select from "${schema}".pgworker_heads(
-      array(
-        select q.id
-        from "${schema}".pgworker_lanes(task_ids, 10, forbidden, depth) l
-        join "${schema}"._private_job_queues q on q.id = any(l.queues) and q.locked_at is null),
-      null, task_ids, forbidden) h
-    where h.run_at <= since);
+  perform from "${schema}"._private_jobs j where j.ctid = any(waiting) and j.is_available limit 1 for update skip locked;
+  return found;
 end
 $$;
 comment on function "${schema}".pgworker_waits(int[], text[], interval) is
   'Whether a job that a worker with these tasks and forbidden flags may run, in no queue or in a free one, has been due for longer than '
-  'that. Locks nothing.';
+  'that, and no other transaction holds its row. Waits for no lock.';
 
 -- Reads a bounded number of entries for each priority: if the first future jobs are all of other tasks, it answers with the time of
 -- the last of these, which is early but never late.
