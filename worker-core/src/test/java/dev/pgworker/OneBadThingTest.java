@@ -18,6 +18,7 @@ import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicInteger;
 
 import org.awaitility.Awaitility;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.extension.RegisterExtension;
@@ -624,6 +625,7 @@ class OneBadThingTest {
 
     /** A table that is locked for a while refuses the outcome again and again; that says nothing about the job. */
     @Test
+    @Tag("any-postgres")
     void aSuccessIsNotForgottenWhileALockKeepsItFromBeingWritten() throws Exception {
         CountDownLatch started = new CountDownLatch(1);
         CountDownLatch mayEnd = new CountDownLatch(1);

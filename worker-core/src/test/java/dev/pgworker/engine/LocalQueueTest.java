@@ -13,6 +13,7 @@ import java.util.concurrent.TimeUnit;
 
 import org.awaitility.Awaitility;
 import org.jspecify.annotations.Nullable;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 
 import dev.pgworker.engine.LocalQueue.Runner;
@@ -21,6 +22,7 @@ import dev.pgworker.store.JobStore.Claim;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+@Tag("any-postgres")
 class LocalQueueTest {
 
     private static final Instant PAST = Instant.parse("2026-01-01T00:00:00Z");
