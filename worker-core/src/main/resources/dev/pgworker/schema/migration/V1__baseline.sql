@@ -1008,20 +1008,27 @@ declare
 begin
   select * into held from "${schema}".pgworker_held_by(force_unlock_workers.worker_ids);
   for unlocked in select g.id from unnest(held.job_ids) g(id) order by g.id loop
-    update "${schema}"._private_jobs j set
-        locked_at = null,
-        locked_by = null,
-        last_error = case
-          when j.attempts >= j.max_attempts then coalesce(j.last_error, 'Job unlocked during its last attempt')
-          else j.last_error
-        end,
-        updated_at = now()
-      where j.id = unlocked and j.locked_by = any(worker_ids)
-      returning j.job_queue_id, j.is_available into queue, available;
-    if found then
-      queues := queues || queue;
-      ready := ready + available::int;
-    end if;
+    begin
+      update "${schema}"._private_jobs j set
+          locked_at = null,
+          locked_by = null,
+          last_error = case
+            when j.attempts >= j.max_attempts then coalesce(j.last_error, 'Job unlocked during its last attempt')
+            else j.last_error
+          end,
+          updated_at = now()
+        where j.id = unlocked and j.locked_by = any(worker_ids)
+        returning j.job_queue_id, j.is_available into queue, available;
+      if found then
+        queues := queues || queue;
+        ready := ready + available::int;
+      end if;
+    exception
+      when serialization_failure or deadlock_detected then
+        raise;
+      when others or assert_failure then
+        raise warning 'Job % stays locked: %', unlocked, sqlerrm;
+    end;
   end loop;
   perform "${schema}".pgworker_wake(
     ready + "${schema}".pgworker_free_queues_of(queues, held.idle_queues, held.job_ids, worker_ids));
@@ -1141,31 +1148,42 @@ begin
       end as outcome
     from held h order by h.id
   loop
-    update "${schema}"._private_jobs j set
-        attempts = case decided.outcome
-          when 'returned' then greatest(0, j.attempts - 1)
-          when 'rescheduled' then coalesce(decided.new_attempts, greatest(0, j.attempts - 1))
-          else j.attempts
-        end,
-        run_at = case decided.outcome
-          when 'returned' then greatest(now(), j.run_at) + recovery_delay + decided.place * interval '1 microsecond'
-          when 'rescheduled' then decided.at
-          when 'failed' then greatest(now(), j.run_at) + exp(greatest(least(j.attempts, 10), 0)::float8) * interval '1 second'
-          else j.run_at
-        end,
-        last_error = case
-          when decided.retired then coalesce(j.last_error, 'Superseded or removed by its key while running') || '; its worker died'
-          when decided.outcome in ('failed', 'exhausted') then format(
-            'WorkerCrashed: worker %s died during attempt %s of %s; the job has lost its worker %s times',
-            j.locked_by, j.attempts, j.max_attempts, decided.times)
-          else 'Job recovered after worker interruption'
-        end,
-        pgworker_recoveries = case when decided.retired then j.pgworker_recoveries else least(decided.times, 32767) end,
-        locked_at = null,
-        locked_by = null,
-        updated_at = now()
-      where j.id = decided.id
-      returning j.is_available into available;
+    begin
+      update "${schema}"._private_jobs j set
+          attempts = case decided.outcome
+            when 'returned' then greatest(0, j.attempts - 1)
+            when 'rescheduled' then coalesce(decided.new_attempts, greatest(0, j.attempts - 1))
+            else j.attempts
+          end,
+          run_at = case decided.outcome
+            when 'returned' then greatest(now(), j.run_at) + recovery_delay + decided.place * interval '1 microsecond'
+            when 'rescheduled' then decided.at
+            when 'failed' then greatest(now(), j.run_at) + exp(greatest(least(j.attempts, 10), 0)::float8) * interval '1 second'
+            else j.run_at
+          end,
+          last_error = case
+            when decided.retired then coalesce(j.last_error, 'Superseded or removed by its key while running') || '; its worker died'
+            when decided.outcome in ('failed', 'exhausted') then format(
+              'WorkerCrashed: worker %s died during attempt %s of %s; the job has lost its worker %s times',
+              j.locked_by, j.attempts, j.max_attempts, decided.times)
+            else 'Job recovered after worker interruption'
+          end,
+          pgworker_recoveries = case when decided.retired then j.pgworker_recoveries else least(decided.times, 32767) end,
+          locked_at = null,
+          locked_by = null,
+          updated_at = now()
+        where j.id = decided.id
+        returning j.is_available into available;
+      if not found then
+        raise exception 'a trigger keeps the row' using errcode = '27000';
+      end if;
+      set constraints all immediate;
+    exception when others or assert_failure then
+      id := decided.id;
+      outcome := 'refused: ' || sqlerrm;
+      return next;
+      continue;
+    end;
     queues := queues || decided.job_queue_id;
     ready := ready + available::int;
     id := decided.id;
@@ -1180,7 +1198,8 @@ comment on function "${schema}".pgworker_recover(text[], bigint[], int[], interv
   'pgworker_held_by tells them. Action "default", or null: up to max_recoveries times a job '
   'runs again after the delay, its attempt not counted (outcome "returned"); later, and with action "fail", the attempt counts '
   '("failed", or "exhausted" if it was the last). "reschedule": it runs at the given time; null attempts leave the attempt uncounted '
-  '("rescheduled"). "skip": it stays locked. A job that lost its key while running is never run again ("superseded").';
+  '("rescheduled"). "skip": it stays locked. A job that lost its key while running is never run again ("superseded"). One that cannot be '
+  'changed, because of a trigger of somebody''s for instance, stays locked as well ("refused: " and the reason).';
 
 create or replace function "${schema}".recover_dead_worker_jobs(worker_ids text[], recovery_delay interval default '0') returns int
 language plpgsql volatile as $$
@@ -1188,7 +1207,9 @@ declare
   held record;
 begin
   select * into held from "${schema}".pgworker_held_by(recover_dead_worker_jobs.worker_ids);
-  return (select count(*) from "${schema}".pgworker_recover(worker_ids, held.job_ids, held.idle_queues, recovery_delay, 3));
+  return (
+    select count(*) from "${schema}".pgworker_recover(worker_ids, held.job_ids, held.idle_queues, recovery_delay, 3) r
+    where r.outcome not like 'refused%');
 end
 $$;
 comment on function "${schema}".recover_dead_worker_jobs(text[], interval) is
@@ -1390,17 +1411,23 @@ begin
       where h.id = g.id and h.locked_at < now() - interval '4 hours' and coalesce(h.locked_by, '') = any(gone.worker_ids)
       for update skip locked) j
   loop
-    update "${schema}"._private_jobs j set
-        locked_at = null,
-        locked_by = null,
-        last_error = case
-          when "${schema}".pgworker_retired(j.key, j.attempts, j.max_attempts, j.last_error) then j.last_error || '; its worker died'
-          when j.attempts >= j.max_attempts then coalesce(j.last_error, 'Job unlocked during its last attempt')
-          else j.last_error
-        end,
-        updated_at = now()
-      where j.id = old
-      returning j.job_queue_id, j.is_available into queue, available;
+    begin
+      update "${schema}"._private_jobs j set
+          locked_at = null,
+          locked_by = null,
+          last_error = case
+            when "${schema}".pgworker_retired(j.key, j.attempts, j.max_attempts, j.last_error) then j.last_error || '; its worker died'
+            when j.attempts >= j.max_attempts then coalesce(j.last_error, 'Job unlocked during its last attempt')
+            else j.last_error
+          end,
+          updated_at = now()
+        where j.id = old
+        returning j.job_queue_id, j.is_available into queue, available;
+      set constraints all immediate;
+    exception when others or assert_failure then
+      raise warning 'Job % stays locked: %', old, sqlerrm;
+      continue;
+    end;
     queues := queues || queue;
     released := released + 1;
     ready := ready + available::int;
