@@ -446,7 +446,7 @@ final class RunningWorker {
                 boolean idle = localQueue.isIdle();
                 int room = localQueue.free();
                 boolean anyFetched =
-                        room > 0 && lease.isHeld() && fetchUndisturbed(room).count() > 0;
+                        room > 0 && lease.isHeld() && fetchUndisturbed(room).mayGoOn();
                 if (!anyFetched && idle && lease.isHeld()) {
                     return settled;
                 } else if (!anyFetched) {

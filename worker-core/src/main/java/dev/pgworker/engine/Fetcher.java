@@ -35,8 +35,10 @@ public final class Fetcher {
 
     private static final Logger log = LoggerFactory.getLogger(Fetcher.class);
 
-    /** So many claims of one job each follow one that could not be read. */
+    /** So many claims of one job each follow one that failed; twice as many if the next claim of many fails again. */
     private static final int CAREFUL_CLAIMS = 64;
+
+    private static final int MOST_CAREFUL_CLAIMS = 4096;
 
     /** After so many conflicts, cancellations or answers that the server lacks something in a row one job may be to blame. */
     private static final int MOST_OBSTRUCTIONS = 5;
@@ -60,6 +62,9 @@ public final class Fetcher {
     private volatile JobStore.Tasks tasks = JobStore.Tasks.NONE;
 
     private int carefulClaims;
+
+    /** How many there are the next time; more than at first since a claim failed and as long as none of many has succeeded. */
+    private int nextCarefulClaims = CAREFUL_CLAIMS;
 
     /** How many claims in a row have failed so. */
     private int obstructions;
@@ -131,10 +136,16 @@ public final class Fetcher {
      * @param count how many jobs it brought
      * @param mayHaveMore whether the database may hold more due jobs
      */
-    public record Fetched(int count, boolean mayHaveMore) {}
+    public record Fetched(int count, boolean mayHaveMore) {
+
+        /** Returns whether it is worth claiming again at once, or when what has been claimed is done. */
+        public boolean mayGoOn() {
+            return count > 0 || mayHaveMore;
+        }
+    }
 
     /**
-     * Claims jobs.
+     * Claims jobs. Where the database refuses that, the answer is that there may be more: the next claim finds out which.
      *
      * @param room how many there is room for, at least one
      * @throws ForbiddenFlagsException if it is unknown which jobs may be claimed
@@ -158,7 +169,13 @@ public final class Fetcher {
         } catch (SQLException | RuntimeException | Error e) {
             becomeCareful(careful, e);
             publish(() -> new WorkerEvent.FetchFailed(workerId, asException(e)));
+            if (!careful && DatabaseFailure.of(e) == DatabaseFailure.REFUSED) {
+                return new Fetched(0, true);
+            }
             throw e;
+        }
+        if (!careful) {
+            nextCarefulClaims = CAREFUL_CLAIMS;
         }
         carefulClaims = Math.max(0, carefulClaims - 1);
         unreadable = null;
@@ -201,8 +218,11 @@ public final class Fetcher {
             return;
         }
         if (!careful) {
-            carefulClaims = CAREFUL_CLAIMS;
-            log.warn("A claim failed; for a while jobs are claimed one by one", ErrorText.loggable(e));
+            if (nextCarefulClaims == CAREFUL_CLAIMS) {
+                log.warn("A claim failed; for a while jobs are claimed one by one", ErrorText.loggable(e));
+            }
+            carefulClaims = nextCarefulClaims;
+            nextCarefulClaims = Math.min(2 * nextCarefulClaims, MOST_CAREFUL_CLAIMS);
         } else if (kind == DatabaseFailure.INTERNAL) {
             // The server has claimed it: the audit finds it.
             audit.doubt(e);

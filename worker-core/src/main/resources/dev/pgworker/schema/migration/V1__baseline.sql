@@ -1287,20 +1287,27 @@ declare
 begin
   select * into held from "${schema}".pgworker_held_by(force_unlock_workers.worker_ids);
   for unlocked in select g.id from unnest(held.job_ids) g(id) order by g.id loop
-    update "${schema}"._private_jobs j set
-        locked_at = null,
-        locked_by = null,
-        last_error = case
-          when j.attempts >= j.max_attempts then coalesce(j.last_error, 'Job unlocked during its last attempt')
-          else j.last_error
-        end,
-        updated_at = now()
-      where j.id = unlocked and j.locked_by = any(worker_ids)
-      returning j.job_queue_id, j.is_available into queue, available;
-    if found then
-      queues := queues || queue;
-      ready := ready + available::int;
-    end if;
+    begin
+      update "${schema}"._private_jobs j set
+          locked_at = null,
+          locked_by = null,
+          last_error = case
+            when j.attempts >= j.max_attempts then coalesce(j.last_error, 'Job unlocked during its last attempt')
+            else j.last_error
+          end,
+          updated_at = now()
+        where j.id = unlocked and j.locked_by = any(worker_ids)
+        returning j.job_queue_id, j.is_available into queue, available;
+      if found then
+        queues := queues || queue;
+        ready := ready + available::int;
+      end if;
+    exception
+      when serialization_failure or deadlock_detected then
+        raise;
+      when others or assert_failure then
+        raise warning 'Job % stays locked: %', unlocked, sqlerrm;
+    end;
   end loop;
   perform "${schema}".pgworker_wake(
     ready + "${schema}".pgworker_free_queues_of(queues, held.idle_queues, held.job_ids, worker_ids));
@@ -1429,35 +1436,46 @@ begin
       end as outcome
     from held h order by h.id
   loop
-    update "${schema}"._private_jobs j set
-        attempts = case decided.outcome
-          when 'returned' then greatest(0, j.attempts - 1)
-          when 'rescheduled' then coalesce(decided.new_attempts, greatest(0, j.attempts - 1))
-          else j.attempts
-        end,
-        run_at = case decided.outcome
-          when 'returned' then greatest(now(), j.run_at) + recovery_delay + decided.place * interval '1 microsecond'
-          when 'rescheduled' then decided.at
-          when 'failed' then greatest(now(), j.run_at) + exp(greatest(least(j.attempts, 10), 0)::float8) * interval '1 second'
-          else j.run_at
-        end,
-        last_error = case
-          when decided.retired is not null then decided.retired || '; its worker died'
-          when decided.outcome in ('failed', 'exhausted') then format(
-            'WorkerCrashed: worker %s died during attempt %s of %s; the job has lost its worker %s times',
-            j.locked_by, j.attempts, j.max_attempts, decided.times)
-          else 'Job recovered after worker interruption'
-        end,
-        locked_at = null,
-        locked_by = null,
-        updated_at = now()
-      where j.id = decided.id
-      returning j.is_available into available;
-    if decided.retired is null then
-      insert into "${schema}".pgworker_recoveries as r (job_id, revision, recoveries)
-        values (decided.id, decided.revision, decided.times)
-        on conflict (job_id) do update set revision = excluded.revision, recoveries = excluded.recoveries;
-    end if;
+    begin
+      update "${schema}"._private_jobs j set
+          attempts = case decided.outcome
+            when 'returned' then greatest(0, j.attempts - 1)
+            when 'rescheduled' then coalesce(decided.new_attempts, greatest(0, j.attempts - 1))
+            else j.attempts
+          end,
+          run_at = case decided.outcome
+            when 'returned' then greatest(now(), j.run_at) + recovery_delay + decided.place * interval '1 microsecond'
+            when 'rescheduled' then decided.at
+            when 'failed' then greatest(now(), j.run_at) + exp(greatest(least(j.attempts, 10), 0)::float8) * interval '1 second'
+            else j.run_at
+          end,
+          last_error = case
+            when decided.retired is not null then decided.retired || '; its worker died'
+            when decided.outcome in ('failed', 'exhausted') then format(
+              'WorkerCrashed: worker %s died during attempt %s of %s; the job has lost its worker %s times',
+              j.locked_by, j.attempts, j.max_attempts, decided.times)
+            else 'Job recovered after worker interruption'
+          end,
+          locked_at = null,
+          locked_by = null,
+          updated_at = now()
+        where j.id = decided.id
+        returning j.is_available into available;
+      if not found then
+        raise exception 'a trigger keeps the row' using errcode = '27000';
+      end if;
+      if decided.retired is null then
+        insert into "${schema}".pgworker_recoveries as r (job_id, revision, recoveries)
+          values (decided.id, decided.revision, decided.times)
+          on conflict (job_id) do update set revision = excluded.revision, recoveries = excluded.recoveries;
+      end if;
+      set constraints all immediate;
+    exception when others or assert_failure then
+      id := decided.id;
+      outcome := 'refused: ' || sqlerrm;
+      return next;
+      continue;
+    end;
     queues := queues || decided.job_queue_id;
     ready := ready + available::int;
     id := decided.id;
@@ -1475,7 +1493,8 @@ comment on function "${schema}".pgworker_recover(text[], bigint[], int[], interv
   'pgworker_held_by tells them. Action "default", or null: up to max_recoveries times a job '
   'runs again after the delay, its attempt not counted (outcome "returned"); later, and with action "fail", the attempt counts '
   '("failed", or "exhausted" if it was the last). "reschedule": it runs at the given time; null attempts leave the attempt uncounted '
-  '("rescheduled"). "skip": it stays locked. A job that lost its key while running is never run again ("superseded").';
+  '("rescheduled"). "skip": it stays locked. A job that lost its key while running is never run again ("superseded"). One that cannot be '
+  'changed, because of a trigger of somebody''s for instance, stays locked as well ("refused: " and the reason).';
 
 create or replace function "${schema}".recover_dead_worker_jobs(worker_ids text[], recovery_delay interval default '0') returns int
 language plpgsql volatile
@@ -1484,7 +1503,9 @@ declare
   held record;
 begin
   select * into held from "${schema}".pgworker_held_by(recover_dead_worker_jobs.worker_ids);
-  return (select count(*) from "${schema}".pgworker_recover(worker_ids, held.job_ids, held.idle_queues, recovery_delay, 3));
+  return (
+    select count(*) from "${schema}".pgworker_recover(worker_ids, held.job_ids, held.idle_queues, recovery_delay, 3) r
+    where r.outcome not like 'refused%');
 end
 $$;
 comment on function "${schema}".recover_dead_worker_jobs(text[], interval) is
@@ -1704,19 +1725,25 @@ begin
       where h.id = g.id and h.locked_at < now() - interval '4 hours' and coalesce(h.locked_by, '') = any(gone.worker_ids)
       for update skip locked) j
   loop
-    update "${schema}"._private_jobs j set
-        locked_at = null,
-        locked_by = null,
-        last_error = case
-          when j.attempts >= j.max_attempts then coalesce(
-            case when j.key is null then "${schema}".pgworker_retirement(j.id, j.last_error) || '; its worker died' end,
-            j.last_error,
-            'Job unlocked during its last attempt')
-          else j.last_error
-        end,
-        updated_at = now()
-      where j.id = old
-      returning j.job_queue_id, j.is_available into queue, available;
+    begin
+      update "${schema}"._private_jobs j set
+          locked_at = null,
+          locked_by = null,
+          last_error = case
+            when j.attempts >= j.max_attempts then coalesce(
+              case when j.key is null then "${schema}".pgworker_retirement(j.id, j.last_error) || '; its worker died' end,
+              j.last_error,
+              'Job unlocked during its last attempt')
+            else j.last_error
+          end,
+          updated_at = now()
+        where j.id = old
+        returning j.job_queue_id, j.is_available into queue, available;
+      set constraints all immediate;
+    exception when others or assert_failure then
+      raise warning 'Job % stays locked: %', old, sqlerrm;
+      continue;
+    end;
     queues := queues || queue;
     released := released + 1;
     ready := ready + available::int;
