@@ -751,7 +751,7 @@ declare
   job "${schema}"._private_jobs;
   task int;
   queue int;
-  stored_flags jsonb;
+  stored_flags pg_catalog.jsonb;
 begin
   if not "${schema}".pgworker_fits(add_job.identifier, add_job.queue_name, add_job.max_attempts, add_job.job_key, add_job.priority) then
     perform "${schema}".pgworker_refuse(add_job.identifier, add_job.queue_name, add_job.max_attempts, add_job.job_key, add_job.priority);
@@ -992,7 +992,7 @@ language plpgsql volatile as $$
 declare
   task int;
   queue int;
-  stored_flags jsonb;
+  stored_flags pg_catalog.jsonb;
   job_id bigint;
 begin
   if not "${schema}".pgworker_fits(pgworker_add_job.identifier, pgworker_add_job.queue_name, pgworker_add_job.max_attempts, null, pgworker_add_job.priority) then
