@@ -26,6 +26,7 @@ import com.zaxxer.hikari.HikariDataSource;
 import org.junit.jupiter.api.AfterAll;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeAll;
+import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
@@ -52,6 +53,7 @@ class HostileSearchPathTest {
 
     private static String url;
     private static HikariDataSource owner;
+    private static HikariDataSource admin;
     private final List<HikariDataSource> pools = new ArrayList<>();
 
     @BeforeAll
@@ -64,6 +66,7 @@ class HostileSearchPathTest {
             statement.execute("do $$ begin execute format('grant create on database %I to hostile_owner',"
                     + " current_database()); end $$");
         }
+        admin = pool("set search_path = pg_catalog");
         owner = pool("set role hostile_owner; set search_path = pg_catalog");
         new SchemaMigrator(owner, SCHEMA).migrate();
         try (Connection connection = DriverManager.getConnection(url);
@@ -104,6 +107,14 @@ class HostileSearchPathTest {
         return pool;
     }
 
+    @BeforeEach
+    void reset() throws SQLException {
+        try (Connection connection = admin.getConnection();
+                Statement statement = connection.createStatement()) {
+            statement.execute("select pg_catalog.setval('trap.sprung', 1, false)");
+        }
+    }
+
     @AfterEach
     void closePools() {
         pools.forEach(HikariDataSource::close);
@@ -112,6 +123,7 @@ class HostileSearchPathTest {
     @AfterAll
     static void close() throws SQLException {
         owner.close();
+        admin.close();
         try (Connection connection = DriverManager.getConnection(url);
                 Statement statement = connection.createStatement()) {
             statement.execute("set search_path = pg_catalog");
@@ -152,7 +164,6 @@ class HostileSearchPathTest {
                     assertThat(e.getSQLState()).as(trap).isEqualTo("TRAPS");
                 }
             }
-            statement.execute("select pg_catalog.setval('trap.sprung', 1, false)");
         }
     }
 
@@ -170,7 +181,7 @@ class HostileSearchPathTest {
     @ParameterizedTest
     @ValueSource(strings = {"adder", "worker", "operator", "viewer"})
     void eachRoleDoesWhatItIsFor(String role) throws Exception {
-        DataSource armed = hostile(GuideRoles.create(owner, SCHEMA, role));
+        DataSource armed = hostile(GuideRoles.create(admin, SCHEMA, role));
 
         switch (role) {
             case "adder" -> GuideRoles.add(armed, SCHEMA);

@@ -34,12 +34,12 @@ final class Contention {
     private static final String HOLDERS = """
             select pg_catalog.string_agg(distinct pg_catalog.format('%s (%s, %s, in a transaction for %s s)', a.pid,
                 coalesce(nullif(a.application_name, ''), a.backend_type), coalesce(a.state, 'state unknown'),
-                coalesce(pg_catalog.round(pg_catalog.date_part('epoch', pg_catalog.clock_timestamp() - a.xact_start))::text, '?')), ', ')
+                coalesce(pg_catalog.round(pg_catalog.date_part('epoch', pg_catalog.clock_timestamp() - a.xact_start))::pg_catalog.text, '?')), ', ')
             from pg_catalog.pg_locks l
             join pg_catalog.pg_class c on c.oid = l.relation
             join pg_catalog.pg_namespace n on n.oid = c.relnamespace
             join pg_catalog.pg_stat_activity a on a.pid = l.pid
-            where n.nspname = ? and c.relkind = 'r' and l.granted and a.pid <> pg_catalog.pg_backend_pid()
+            where n.nspname = ?::pg_catalog.name and c.relkind = 'r' and l.granted and a.pid <> pg_catalog.pg_backend_pid()
             """;
 
     /** Names the sessions that use tables of the schema at the moment; empty if there is none. */

@@ -48,7 +48,7 @@ final class SchemaIndexes {
                    i.indexrelid is not null as present, coalesce(i.indisvalid, false) as valid,
                    pg_catalog.pg_has_role(t.relowner, 'USAGE') as owned
             from {schema}.pgworker_indexes() declared
-            join pg_catalog.pg_namespace n on n.nspname = ?
+            join pg_catalog.pg_namespace n on n.nspname = ?::pg_catalog.name
             join pg_catalog.pg_class t on t.relnamespace = n.oid and t.relname = declared.relation
             left join pg_catalog.pg_class c on c.relnamespace = n.oid and c.relname = declared.name and c.relkind = 'i'
             left join pg_catalog.pg_index i on i.indexrelid = c.oid

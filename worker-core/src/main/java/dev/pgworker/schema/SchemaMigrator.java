@@ -1,5 +1,7 @@
 package dev.pgworker.schema;
 
+import java.lang.reflect.InvocationTargetException;
+import java.lang.reflect.Proxy;
 import java.sql.Connection;
 import java.sql.PreparedStatement;
 import java.sql.ResultSet;
@@ -9,6 +11,7 @@ import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
+import java.util.Set;
 import java.util.concurrent.ThreadLocalRandom;
 import javax.sql.DataSource;
 
@@ -52,7 +55,7 @@ public final class SchemaMigrator {
 
     private static final Duration TOLD_AFTER = Duration.ofSeconds(10);
 
-    private static final String LOCK = "hashtextextended('pgworker schema ' || ?, 0)";
+    private static final String LOCK = "pg_catalog.hashtextextended('pgworker schema ' || ?::pg_catalog.text, 0)";
     private static final String HISTORY_TABLE = "worker_flyway_history";
     private static final int OLDEST_SERVER = 120000;
 
@@ -175,20 +178,19 @@ public final class SchemaMigrator {
         run(connection -> {
             checkServer(connection);
             readLedger(connection).check(schema);
-            Flyway flyway = flyway(connection);
-            if (isInPlace(connection, flyway)) {
+            if (isInPlace(connection)) {
                 return;
             }
             lock(connection);
             try {
                 Ledger ledger = readLedger(connection);
                 ledger.check(schema);
-                if (!ledger.ours || !isUpToDate(flyway)) {
+                if (!ledger.ours || !isUpToDate(connection)) {
                     checkMayMigrate(connection);
-                    patiently(connection, flyway::migrate);
+                    patiently(connection, flyway(connection)::migrate);
                     log.info("Schema {} is {}", schema.name(), ledger.describeMigration());
                 }
-                restoreFunctions(connection, flyway);
+                restoreFunctions(connection);
                 indexes.build(connection);
             } finally {
                 unlock(connection);
@@ -212,14 +214,13 @@ public final class SchemaMigrator {
                                 + "\" is not installed, and worker.schema.mode=validate forbids to.",
                         "Start once with worker.schema.mode=migrate and a user that may create the schema.");
             }
-            Flyway flyway = flyway(connection);
-            if (!isUpToDate(flyway)) {
+            if (!isUpToDate(connection)) {
                 throw new SchemaException(
                         "Schema \"" + schema.name() + "\" is not up to date, and worker.schema.mode=validate forbids to"
                                 + " change it.",
                         "Start once with worker.schema.mode=migrate and a user that owns the schema.");
             }
-            List<String> replaced = replacedFunctions(connection, flyway);
+            List<String> replaced = replacedFunctions(connection);
             if (!replaced.isEmpty()) {
                 tellReplaced(replaced);
             }
@@ -274,10 +275,10 @@ public final class SchemaMigrator {
                 .load();
     }
 
-    private boolean isInPlace(Connection connection, Flyway flyway) throws SQLException {
+    private boolean isInPlace(Connection connection) throws SQLException {
         return readLedger(connection).ours
-                && isUpToDate(flyway)
-                && replacedFunctions(connection, flyway).isEmpty()
+                && isUpToDate(connection)
+                && replacedFunctions(connection).isEmpty()
                 && indexes.steps(connection).isEmpty();
     }
 
@@ -332,9 +333,9 @@ public final class SchemaMigrator {
      * Returns the functions that other Graphile Workers know too, which one with a longer ledger replaces when it starts; null for
      * a schema that a newer version has migrated, as only that version has their definitions.
      */
-    private @Nullable SharedFunctions sharedFunctions(Flyway flyway) {
+    private @Nullable SharedFunctions sharedFunctions(Connection connection) throws SQLException {
         List<String> scripts = new ArrayList<>();
-        for (MigrationInfo migration : flyway.info().all()) {
+        for (MigrationInfo migration : info(connection).all()) {
             MigrationState state = migration.getState();
             if (state == MigrationState.FUTURE_SUCCESS) {
                 return null;
@@ -346,13 +347,13 @@ public final class SchemaMigrator {
         return new SharedFunctions(schema, scripts);
     }
 
-    private List<String> replacedFunctions(Connection connection, Flyway flyway) throws SQLException {
-        SharedFunctions functions = sharedFunctions(flyway);
+    private List<String> replacedFunctions(Connection connection) throws SQLException {
+        SharedFunctions functions = sharedFunctions(connection);
         return functions == null ? List.of() : functions.replaced(connection);
     }
 
-    private void restoreFunctions(Connection connection, Flyway flyway) throws SQLException {
-        SharedFunctions functions = sharedFunctions(flyway);
+    private void restoreFunctions(Connection connection) throws SQLException {
+        SharedFunctions functions = sharedFunctions(connection);
         List<String> replaced = functions == null ? List.of() : functions.replaced(connection);
         if (functions == null || replaced.isEmpty()) {
             return;
@@ -384,8 +385,36 @@ public final class SchemaMigrator {
                 .orElseThrow(() -> new IllegalStateException("There is no migration " + script));
     }
 
-    private static boolean isUpToDate(Flyway flyway) {
-        MigrationInfoService info = flyway.info();
+    /** Reads the history so that neither has the session's search path a say nor keeps the session what Flyway sets. */
+    private MigrationInfoService info(Connection connection) throws SQLException {
+        connection.setAutoCommit(false);
+        try (Statement statement = connection.createStatement()) {
+            statement.execute("set local search_path = " + SessionLimits.SEARCH_PATH);
+            return flyway(withoutEnd(connection)).info();
+        } finally {
+            connection.rollback();
+            connection.setAutoCommit(true);
+        }
+    }
+
+    /** A connection whose transaction its user cannot end. */
+    private static Connection withoutEnd(Connection connection) {
+        Set<String> passedOver = Set.of("setAutoCommit", "commit", "rollback", "close");
+        return (Connection) Proxy.newProxyInstance(
+                Connection.class.getClassLoader(), new Class<?>[] {Connection.class}, (proxy, method, args) -> {
+                    if (passedOver.contains(method.getName())) {
+                        return null;
+                    }
+                    try {
+                        return method.invoke(connection, args);
+                    } catch (InvocationTargetException e) {
+                        throw e.getCause();
+                    }
+                });
+    }
+
+    private boolean isUpToDate(Connection connection) throws SQLException {
+        MigrationInfoService info = info(connection);
         for (var migration : info.all()) {
             if (migration.getState() == MigrationState.FAILED) {
                 return false;
@@ -411,7 +440,8 @@ public final class SchemaMigrator {
     }
 
     private boolean isLocked(Connection connection) throws SQLException {
-        try (PreparedStatement statement = connection.prepareStatement("select pg_try_advisory_lock(" + LOCK + ")")) {
+        try (PreparedStatement statement =
+                connection.prepareStatement("select pg_catalog.pg_try_advisory_lock(" + LOCK + ")")) {
             statement.setString(1, schema.name());
             try (ResultSet row = statement.executeQuery()) {
                 row.next();
@@ -424,7 +454,8 @@ public final class SchemaMigrator {
         if (connection.isClosed()) {
             return;
         }
-        try (PreparedStatement statement = connection.prepareStatement("select pg_advisory_unlock(" + LOCK + ")")) {
+        try (PreparedStatement statement =
+                connection.prepareStatement("select pg_catalog.pg_advisory_unlock(" + LOCK + ")")) {
             statement.setString(1, schema.name());
             statement.execute();
         }
@@ -439,7 +470,7 @@ public final class SchemaMigrator {
         }
         try (Statement statement = connection.createStatement();
                 ResultSet row = statement.executeQuery(
-                        "select current_setting('server_version_num')::int, current_setting('server_version'),"
+                        "select pg_catalog.current_setting('server_version_num')::int, pg_catalog.current_setting('server_version'),"
                                 + " pg_catalog.pg_is_in_recovery()")) {
             row.next();
             checkServerVersion(row.getInt(1), row.getString(2));
@@ -465,7 +496,7 @@ public final class SchemaMigrator {
             return new Ledger(false, null, null);
         }
         String sql = schema.in("""
-                select max(id), max(id) filter (where breaking and id > %d) from {schema}.migrations
+                select pg_catalog.max(id), pg_catalog.max(id) filter (where breaking and id > %d) from {schema}.migrations
                 """.formatted(NEWEST_SHARED_LEDGER));
         boolean ours = hasHistory(connection);
         try (Statement statement = connection.createStatement();
@@ -480,7 +511,8 @@ public final class SchemaMigrator {
         if (!exists(connection, HISTORY_TABLE)) {
             return false;
         }
-        String sql = schema.in("select 1 from {schema}." + HISTORY_TABLE + " where success and type = 'SQL' limit 1");
+        String sql = schema.in(
+                "select 1 from {schema}." + HISTORY_TABLE + " where success and type::pg_catalog.text = 'SQL' limit 1");
         try (Statement statement = connection.createStatement();
                 ResultSet row = statement.executeQuery(sql)) {
             return row.next();
@@ -490,7 +522,7 @@ public final class SchemaMigrator {
     private boolean exists(Connection connection, String table) throws SQLException {
         String sql = """
                 select 1 from pg_catalog.pg_class c join pg_catalog.pg_namespace n on n.oid = c.relnamespace
-                where n.nspname = ? and c.relname = ?
+                where n.nspname = ?::pg_catalog.name and c.relname = ?::pg_catalog.name
                 """;
         try (PreparedStatement statement = connection.prepareStatement(sql)) {
             statement.setString(1, schema.name());
@@ -504,15 +536,15 @@ public final class SchemaMigrator {
     /** Tells what is missing before Flyway fails halfway through a statement. */
     private void checkMayMigrate(Connection connection) throws SQLException {
         String sql = """
-                select current_user, current_database(),
+                select current_user, pg_catalog.current_database() as current_database,
                        (select pg_catalog.has_schema_privilege(n.oid, 'CREATE')
                         from pg_catalog.pg_namespace n where n.nspname = s.name) as may_create_objects,
-                       pg_catalog.has_database_privilege(current_database(), 'CREATE') as may_create_schema,
+                       pg_catalog.has_database_privilege(pg_catalog.current_database(), 'CREATE') as may_create_schema,
                        (select pg_catalog.string_agg(distinct pg_catalog.pg_get_userbyid(c.relowner), ', ')
                         from pg_catalog.pg_class c join pg_catalog.pg_namespace n on n.oid = c.relnamespace
                         where n.nspname = s.name and c.relkind in ('r', 'v')
                           and not pg_catalog.pg_has_role(c.relowner, 'USAGE')) as foreign_owners
-                from (select ?::name as name) s
+                from (select ?::pg_catalog.name as name) s
                 """;
         try (PreparedStatement statement = connection.prepareStatement(sql)) {
             statement.setString(1, schema.name());
@@ -610,10 +642,10 @@ public final class SchemaMigrator {
                     failure);
         }
         if (said.contains("No suitable driver")) {
+            // The driver manager quotes the URL, perhaps with a password, so that the failure goes nowhere.
             return new SchemaException(
-                    "There is no JDBC driver for the URL of the database. " + said,
-                    "Correct spring.datasource.url (or worker.schema.url): it begins with jdbc:postgresql:",
-                    failure);
+                    "There is no JDBC driver for the URL of the database.",
+                    "Correct spring.datasource.url (or worker.schema.url): it begins with jdbc:postgresql:");
         }
         if (state.startsWith("08")) {
             return new SchemaException(

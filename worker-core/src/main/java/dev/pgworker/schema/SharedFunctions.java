@@ -89,7 +89,7 @@ final class SharedFunctions {
     private static final String BODIES = """
             select p.proname, p.prosrc
             from pg_catalog.pg_proc p join pg_catalog.pg_namespace n on n.oid = p.pronamespace
-            where n.nspname = ? and p.proname = any(?)
+            where n.nspname = ?::pg_catalog.name and p.proname = any(?)
             """;
 
     /** Returns the names of the functions of which no version in the schema has our text, in alphabetical order. */
@@ -111,9 +111,9 @@ final class SharedFunctions {
     }
 
     private static final String OWNED = """
-            select coalesce(bool_and(pg_catalog.pg_has_role(p.proowner, 'USAGE')), true)
+            select coalesce(pg_catalog.bool_and(pg_catalog.pg_has_role(p.proowner, 'USAGE')), true)
             from pg_catalog.pg_proc p join pg_catalog.pg_namespace n on n.oid = p.pronamespace
-            where n.nspname = ? and p.proname = any(?)
+            where n.nspname = ?::pg_catalog.name and p.proname = any(?)
             """;
 
     /** Tells whether the user owns the functions. */

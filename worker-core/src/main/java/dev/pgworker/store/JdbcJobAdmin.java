@@ -99,7 +99,7 @@ public final class JdbcJobAdmin implements JobAdmin {
     private static final String RESCHEDULE = "select " + COLUMNS
             + "j.task_id, j.job_queue_id, case when given.attempts is null then " + RECOVERIES + """
             end
-            from (select ?::int8[], ?::timestamptz, ?::int, ?::int, ?::int) given(ids, run_at, priority, attempts, max_attempts)
+            from (select ?::bigint[], ?::pg_catalog.timestamptz, ?::int, ?::int, ?::int) given(ids, run_at, priority, attempts, max_attempts)
             cross join lateral {schema}.reschedule_jobs(
               given.ids, given.run_at, given.priority, given.attempts, given.max_attempts) j
             """;
