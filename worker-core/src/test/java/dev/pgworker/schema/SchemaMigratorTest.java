@@ -306,6 +306,12 @@ class SchemaMigratorTest {
         sql.sql(schema.in("grant usage on schema {schema} to " + role)).update();
         sql.sql(schema.in("grant select, insert, update, delete on all tables in schema {schema} to " + role))
                 .update();
+        sql.sql(schema.in("grant execute on all functions in schema {schema} to " + role))
+                .update();
+        for (String table : List.of("_private_jobs", "_private_job_queues", "_private_tasks")) {
+            sql.sql(schema.in("create policy worker on {schema}." + table + " to " + role + " using (true)"))
+                    .update();
+        }
 
         asRole().migrate();
         asRole().validate();
