@@ -313,6 +313,11 @@ class SchemaMigratorTest {
                     .update();
         }
 
+        for (String table : List.of("jobs", "job_queues", "tasks")) {
+            sql.sql(schema.in("create policy worker on {schema}._private_" + table + " to " + role + " using (true)"))
+                    .update();
+        }
+
         asRole().migrate();
         asRole().validate();
 
