@@ -149,6 +149,8 @@ public final class Worker implements AutoCloseable {
      * Stops the worker: no further job is claimed, those not started are given back, running handlers are waited for
      * and finally interrupted, outcomes are written, and the worker is deregistered. Returns when all that is done, or
      * when {@link WorkerSettings#stopLimit} is over. Does nothing if the worker does not run.
+     *
+     * <p>A handler or a direct listener that calls this is waited for in vain until then: let another thread do it.
      */
     public synchronized void stop() {
         RunningWorker stopping = running;

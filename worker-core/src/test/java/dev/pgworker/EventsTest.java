@@ -158,6 +158,37 @@ class EventsTest {
         assertThat(migrated.breaking()).isFalse();
     }
 
+    @Test
+    void aMigrationThatAStrangerAnnounces() {
+        Worker worker = db.start(db.worker().listener(events).task(WORK, (n, context) -> {}));
+        events.await(ListenerConnected.class);
+
+        for (String announcement : List.of("{\"migrationNumber\":99,\"breaking\":true}", "not JSON", "")) {
+            db.sql("select pg_notify('worker:migrate', ?)")
+                    .param(announcement)
+                    .query()
+                    .listOfRows();
+        }
+
+        db.scheduler().addJob(WORK, 1);
+        events.await(JobCompleted.class);
+        assertThat(worker.status()).isNotNull();
+        assertThat(events.all(SchemaMigrated.class)).isEmpty();
+    }
+
+    @Test
+    void aMigrationThatTheLedgerKnowsToBeBreaking() {
+        db.start(db.worker().listener(events).task(WORK, (n, context) -> {}));
+        events.await(ListenerConnected.class);
+
+        db.sql("insert into {schema}.migrations (id, breaking) values (99, true)")
+                .update();
+        db.sql("notify \"worker:migrate\"").update();
+
+        assertThat(events.await(SchemaMigrated.class).breaking()).isTrue();
+        events.await(WorkerStopped.class);
+    }
+
     /** The listener sleeps until all jobs are done, and throws: if jobs waited for it, none would ever end. */
     @Test
     void aListenerThatSleepsAndThrowsHarmsNothing() throws InterruptedException {

@@ -13,6 +13,8 @@ import org.awaitility.Awaitility;
 import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.extension.RegisterExtension;
+import org.postgresql.PGConnection;
+import org.postgresql.PGNotification;
 import org.springframework.core.NestedExceptionUtils;
 import org.springframework.dao.DataAccessException;
 
@@ -463,12 +465,12 @@ class JobKeyTest {
         add("t", 1, JobSpec.builder().jobKey("used"));
 
         for (var expected : Map.ofEntries(
-                        Map.entry("add_job('t', job_key := '')", "23514"),
-                        Map.entry("add_job('t', job_key := repeat('k', 513))", "23514"),
-                        Map.entry("add_job(repeat('t', 129))", "23514"),
-                        Map.entry("add_job('t', queue_name := repeat('q', 129))", "23514"),
-                        Map.entry("add_job('t', max_attempts := 0)", "23514"),
-                        Map.entry("add_job('t', max_attempts := 0, job_key := 'used')", "23514"),
+                        Map.entry("add_job('t', job_key := '')", "GWBJK"),
+                        Map.entry("add_job('t', job_key := repeat('k', 513))", "GWBJK"),
+                        Map.entry("add_job(repeat('t', 129))", "GWBID"),
+                        Map.entry("add_job('t', queue_name := repeat('q', 129))", "GWBQN"),
+                        Map.entry("add_job('t', max_attempts := 0)", "GWBMA"),
+                        Map.entry("add_job('t', max_attempts := 0, job_key := 'used')", "GWBMA"),
                         Map.entry("add_job('t', max_attempts := 32768)", "22003"),
                         Map.entry("add_job('t', priority := 32768)", "22003"),
                         Map.entry("add_job('t', priority := -32769, job_key := 'used')", "22003"),
@@ -486,21 +488,21 @@ class JobKeyTest {
                                 "23502"),
                         Map.entry(
                                 "add_jobs(array[('t',null,null,null,null,'',null,null)]::{schema}.job_spec[])",
-                                "23514"),
+                                "GWBJK"),
                         Map.entry(
                                 "add_jobs(array[('t',null,null,null,null,repeat('k',513),null,null)]::{schema}.job_spec[])",
-                                "23514"),
+                                "GWBJK"),
                         Map.entry(
                                 "add_jobs(array[(repeat('t',129),null,null,null,null,null,null,null)]::{schema}.job_spec[])",
-                                "23514"),
+                                "GWBID"),
                         Map.entry(
                                 "add_jobs(array[('t',null,repeat('q',129),null,null,null,null,null)]::{schema}.job_spec[])",
-                                "23514"),
+                                "GWBQN"),
                         Map.entry(
                                 "add_jobs(array[('t',null,null,null,0,'used',null,null)]::{schema}.job_spec[])",
-                                "23514"),
+                                "GWBMA"),
                         Map.entry(
-                                "add_jobs(array[('t',null,null,null,0,null,null,null)]::{schema}.job_spec[])", "23514"))
+                                "add_jobs(array[('t',null,null,null,0,null,null,null)]::{schema}.job_spec[])", "GWBMA"))
                 .entrySet()) {
             var error = catchThrowableOfType(
                     DataAccessException.class,
@@ -545,6 +547,43 @@ class JobKeyTest {
     }
 
     // Helpers
+
+    @Test
+    void noMessageQuotesThePayload() {
+        for (String call : List.of(
+                "add_job('t', '\"secret\"', max_attempts := 0)",
+                "add_job(repeat('t', 129), '\"secret\"')",
+                "add_job('t', '\"secret\"', priority := 99999)",
+                "add_job('t', '\"secret\"', job_key := '')",
+                "add_job(null, '\"secret\"')",
+                "add_jobs(array[('t','\"secret\"',null,null,0,null,null,null)]::{schema}.job_spec[])",
+                "add_jobs(array[(null,'\"secret\"',null,null,null,'k',null,null)]::{schema}.job_spec[])")) {
+            var error = catchThrowableOfType(
+                    DataAccessException.class,
+                    () -> db.sql("select * from {schema}." + call).query().listOfRows());
+            assertThat(NestedExceptionUtils.getRootCause(error).getMessage())
+                    .as(call)
+                    .doesNotContain("secret");
+        }
+    }
+
+    @Test
+    void anAddThatChangesNothingTellsNobody() throws SQLException {
+        try (Connection listening = db.dataSource().getConnection()) {
+            listening.createStatement().execute("listen \"jobs:insert\"");
+            add("t", 1, JobSpec.builder().jobKey("a").jobKeyMode(JobKeyMode.UNSAFE_DEDUPE));
+            add("t", 1, JobSpec.builder().jobKey("a").jobKeyMode(JobKeyMode.UNSAFE_DEDUPE));
+            add("t", 1, JobSpec.builder().jobKey("a").jobKeyMode(JobKeyMode.REPLACE));
+
+            long told = 0;
+            for (int i = 0; i < 10 && told < 3; i++) {
+                PGNotification[] some = listening.unwrap(PGConnection.class).getNotifications(100);
+                told += some == null ? 0 : some.length;
+            }
+            assertThat(told).isEqualTo(2);
+            listening.createStatement().execute("unlisten *");
+        }
+    }
 
     private Job add(String task, @Nullable Object payload, JobSpec.Builder spec) {
         return db.scheduler().addJob(task, payload, spec.build());

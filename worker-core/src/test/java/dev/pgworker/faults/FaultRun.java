@@ -55,7 +55,8 @@ final class FaultRun {
     private static final Duration LATE = Duration.ofSeconds(Integer.getInteger("pgworker.faults.late-seconds", 3));
 
     /** Threads that are there while they are needed. */
-    private static final Set<String> ON_DEMAND = Set.of("worker-timeout", "worker-flags", "worker-claim-cancel");
+    private static final Set<String> ON_DEMAND =
+            Set.of("worker-timeout", "worker-flags", "worker-hand-over", "worker-claim-cancel");
 
     private static final Duration GRACE = Duration.ofMillis(200);
     private static final Task<Integer> BLOCKING = Task.of("blocking", Integer.class);

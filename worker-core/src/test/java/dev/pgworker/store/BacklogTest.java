@@ -8,8 +8,11 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.extension.RegisterExtension;
 
 import dev.pgworker.WorkerClient;
+import dev.pgworker.job.JobAdmin;
 import dev.pgworker.job.JobBacklog;
+import dev.pgworker.job.JobQuery;
 import dev.pgworker.job.JobSpec;
+import dev.pgworker.job.SweepOptions;
 import dev.pgworker.testing.TestSchema;
 
 import static org.assertj.core.api.Assertions.assertThat;
@@ -27,6 +30,33 @@ class BacklogTest {
     @Test
     void ofNothing() {
         assertThat(backlog()).isEqualTo(new JobBacklog(0, 0, 0, 0, null, 0, false));
+    }
+
+    @Test
+    void ofJobsThatAreDueForEverOrNever() {
+        for (String time : List.of("infinity", "-infinity", "-infinity")) {
+            db.sql("select {schema}.add_job('t', run_at => ?::timestamptz)")
+                    .param(time)
+                    .query()
+                    .listOfRows();
+        }
+        db.sql("update {schema}._private_jobs set created_at = now() - interval '1 hour' where run_at = '-infinity'")
+                .update();
+        db.sql("insert into {schema}._private_workers (id, last_heartbeat_at, started_at) values ('a', 'infinity',"
+                        + " '-infinity'), ('b', '-infinity', 'infinity')")
+                .update();
+        db.sql("insert into {schema}._private_known_crontabs values ('a', '-infinity', 'infinity'), ('b', 'infinity',"
+                        + " '-infinity')")
+                .update();
+
+        assertThat(backlog().ready()).isEqualTo(2);
+        assertThat(backlog().scheduled()).isEqualTo(1);
+        assertThat(backlog().oldestDue()).isBetween(Duration.ofMinutes(59), Duration.ofMinutes(61));
+        JobAdmin admin = WorkerClient.jobAdmin(db.dataSource(), db.schema());
+        assertThat(admin.list(JobQuery.builder().build()).jobs()).hasSize(3);
+        assertThat(admin.activeWorkers()).hasSize(2);
+        assertThat(WorkerClient.cronAdmin(db.dataSource(), db.schema()).list()).hasSize(2);
+        assertThat(admin.sweep(SweepOptions.DEFAULT).workerIds()).containsExactly("b");
     }
 
     @Test

@@ -1,5 +1,6 @@
 package dev.pgworker.autoconfigure;
 
+import java.util.List;
 import javax.sql.DataSource;
 
 import org.flywaydb.core.Flyway;
@@ -179,6 +180,10 @@ class SchemaInApplicationTest {
                 .update();
         db.sql("grant execute on all functions in schema {schema} to {schema}_user")
                 .update();
+        for (String table : List.of("jobs", "job_queues", "tasks", "known_crontabs")) {
+            db.sql("create policy worker on {schema}._private_" + table + " to {schema}_user using (true)")
+                    .update();
+        }
 
         asRole(application()).run(context -> {
             context.getBean(JobScheduler.class).addJob("order");

@@ -11,6 +11,8 @@ import com.zaxxer.hikari.HikariDataSource;
 import org.awaitility.Awaitility;
 import org.flywaydb.core.Flyway;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
 import org.junit.jupiter.api.condition.EnabledForJreRange;
 import org.junit.jupiter.api.condition.JRE;
 import org.junit.jupiter.api.extension.ExtendWith;
@@ -387,16 +389,24 @@ class WorkerAutoConfigurationTest {
                 });
     }
 
-    @Test
-    void doesNotPrintAPasswordThatAWrongUrlContains() {
+    @ParameterizedTest
+    @ValueSource(
+            strings = {
+                "postgresql://u:topsecret@db/app",
+                "jdbc:postgres://db/app?user=u&password=topsecret",
+                "JDBC:postgresql://db/app?user=u&password=topsecret",
+                "jdbc:postgresql://db:port/app?user=u&password=topsecret"
+            })
+    void doesNotPrintAPasswordThatAWrongUrlContains(String url, CapturedOutput output) {
         application()
-                .withPropertyValues("worker.listen.url=postgresql://u:topsecret@db/app")
+                .withPropertyValues("worker.listen.url=" + url)
                 .run(context -> {
                     assertThat(context).hasFailed();
                     FailureAnalysis analysis = FailureAnalyses.of(context.getStartupFailure());
                     assertThat(analysis.getDescription() + analysis.getAction())
                             .contains("worker.listen.url")
                             .doesNotContain("topsecret");
+                    assertThat(output).doesNotContain("topsecret");
                 });
     }
 

@@ -2856,13 +2856,13 @@ comment on function "${schema}".pgworker_backlog(int) is
 -- 10 Rights --------------------------------------------------------------------------------------------------------------------
 
 -- Who may insert jobs may add them by the functions: these, and what they call, stay executable for everybody. They do nothing that
--- the caller could not do without them. Of the others, a peer's keep the rights that they had.
+-- the caller could not do without them. So does pgworker_indexes, which only tells what every start checks. Of the others, a peer's keep the rights that they had.
 do $rights$
 declare
   adding constant text[] := array[
     'add_job', 'add_jobs', 'pgworker_add_job', 'pgworker_add_jobs', 'pgworker_fits', 'pgworker_refuse', 'pgworker_flags',
     'pgworker_merge', 'pgworker_task_id', 'pgworker_queue_id', 'pgworker_know_names', 'pgworker_hold_names', 'pgworker_put_keyed',
-    'pgworker_retire', 'pgworker_wake'];
+    'pgworker_retire', 'pgworker_wake', 'pgworker_indexes'];
   adopted constant boolean := exists (select from "${schema}".migrations);
   helper regprocedure;
   private regprocedure;
