@@ -54,9 +54,23 @@ final class SchemaIndexes {
             left join pg_catalog.pg_index i on i.indexrelid = c.oid
             """;
 
-    /** Returns what is to be done; empty on a schema that has what it needs. The schema must be installed. */
+    private static final String MAY_READ = """
+            select pg_catalog.has_function_privilege('{schema}.pgworker_indexes()', 'EXECUTE')
+            """;
+
+    /**
+     * Returns what is to be done; empty on a schema that has what it needs, and for a user who has no business with it. The
+     * schema must be installed.
+     */
     List<Step> steps(Connection connection) throws SQLException {
         List<Step> steps = new ArrayList<>();
+        try (Statement statement = connection.createStatement();
+                ResultSet row = statement.executeQuery(schema.in(MAY_READ))) {
+            row.next();
+            if (!row.getBoolean(1)) {
+                return steps;
+            }
+        }
         try (PreparedStatement statement = connection.prepareStatement(schema.in(STEPS))) {
             statement.setString(1, schema.name());
             try (ResultSet row = statement.executeQuery()) {

@@ -100,7 +100,8 @@ public final class PayloadCodec {
      * @param type a class or generic type without type variables
      * @return the value; null only if the type is {@link Void}
      * @throws PayloadException if the payload does not fit the type. A payload that reads as null fits no type but
-     *     {@code JsonNode}, those to which Jackson gives a value for null, such as {@code Optional}, and {@code Void}.
+     *     {@code JsonNode}, those to which Jackson gives a value for null, such as {@code Optional}, and {@code Void}; for maps,
+     *     records and other classes with properties it is the empty object, which others store as null.
      */
     public @Nullable Object decode(Job job, Type type) {
         PayloadReader reader = readers.get(type);

@@ -4,6 +4,7 @@ import java.util.HashSet;
 import java.util.Set;
 
 import org.jspecify.annotations.Nullable;
+import tools.jackson.core.JacksonException;
 import tools.jackson.core.JsonParser;
 import tools.jackson.core.filter.FilteringParserDelegate;
 import tools.jackson.core.filter.TokenFilter;
@@ -28,6 +29,7 @@ final class PayloadReader {
     private final ObjectReader reader;
     private final boolean primitive;
     private final boolean mayBeNull;
+    private final boolean mayBeObject;
     private final boolean finalType;
 
     /** What to leave out at once. It only grows, and losing an update to a race costs one more reading. */
@@ -37,6 +39,7 @@ final class PayloadReader {
         this.reader = reader;
         this.primitive = type.isPrimitive();
         this.mayBeNull = type.hasRawClass(Void.class);
+        this.mayBeObject = !mayBeNull && !type.isArrayType() && !type.isCollectionLikeType();
         this.finalType = type.isFinal();
         this.unknownKeys = unknownKeys;
     }
@@ -61,9 +64,13 @@ final class PayloadReader {
     }
 
     @Nullable Object read(String payload) {
-        if (primitive && payload.strip().equals("null")) {
+        boolean isNull = payload.strip().equals("null");
+        if (primitive && isNull) {
             // A mapper may be told to read 0 or false instead.
             return null;
+        }
+        if (isNull && mayBeObject) {
+            return readNothing();
         }
         Set<String> leftOut = unknownKeys;
         while (true) {
@@ -80,6 +87,19 @@ final class PayloadReader {
                     unknownKeys = leftOut;
                 }
             }
+        }
+    }
+
+    /** No payload: others store it as null, and here it is the empty object. */
+    private @Nullable Object readNothing() {
+        Object value = reader.readValue("null");
+        if (value != null) {
+            return value;
+        }
+        try {
+            return reader.readValue("{}");
+        } catch (JacksonException e) {
+            return null;
         }
     }
 

@@ -311,11 +311,21 @@ class PayloadCodecTest {
                 .disable(DeserializationFeature.FAIL_ON_NULL_FOR_PRIMITIVES)
                 .build());
 
-        for (Type type : List.of(Address.class, String.class, ITEMS, int.class, boolean.class)) {
+        for (Type type : List.of(String.class, ITEMS, int[].class, int.class, Integer.class, boolean.class)) {
             assertThatThrownBy(() -> read(lenient, " null ", type))
                     .isInstanceOf(PayloadException.class)
                     .hasMessageContainingAll("job 7", "\"send\"", " at $: the payload is null");
         }
+    }
+
+    /** A Rust worker stores null for an item of its crontab that has no payload. */
+    @Test
+    void nullIsTheEmptyObjectForTypesThatAreReadFromObjects() {
+        Type map = new ParameterizedTypeReference<Map<String, Object>>() {}.getType();
+
+        assertThat(read(codec, " null ", map)).isEqualTo(Map.of());
+        assertThat(read(codec, "null", Customer.class)).isEqualTo(new Customer(null, null));
+        assertThat(read(codec, "null", Bean.class)).isInstanceOf(Bean.class);
     }
 
     @Test

@@ -1,5 +1,7 @@
 package dev.pgworker.autoconfigure;
 
+import java.util.function.Supplier;
+
 import io.micrometer.tracing.Span;
 import io.micrometer.tracing.Tracer;
 import org.springframework.beans.factory.ObjectProvider;
@@ -13,15 +15,25 @@ import dev.pgworker.task.PayloadCodec;
 final class TracePropagation implements ScheduleInterceptor {
 
     private final ObjectProvider<Tracer> tracer;
+    private final Supplier<Boolean> enabled;
     private final PayloadCodec codec;
 
-    TracePropagation(ObjectProvider<Tracer> tracer, PayloadCodec codec) {
+    /**
+     * Creates an interceptor.
+     *
+     * @param enabled whether whoever runs the jobs goes on with the trace; asked when jobs are added
+     */
+    TracePropagation(ObjectProvider<Tracer> tracer, Supplier<Boolean> enabled, PayloadCodec codec) {
         this.tracer = tracer;
+        this.enabled = enabled;
         this.codec = codec;
     }
 
     @Override
     public JobRequest beforeSchedule(JobRequest request) {
+        if (!enabled.get()) {
+            return request;
+        }
         Span span = tracer.getObject().currentSpan();
         if (span == null || span.isNoop()) {
             return request;

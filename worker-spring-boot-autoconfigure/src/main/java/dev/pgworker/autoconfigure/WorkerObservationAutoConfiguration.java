@@ -4,6 +4,7 @@ import java.util.function.Supplier;
 
 import io.micrometer.observation.ObservationRegistry;
 import io.micrometer.tracing.Tracer;
+import io.micrometer.tracing.propagation.Propagator;
 import org.springframework.beans.factory.ObjectProvider;
 import org.springframework.boot.autoconfigure.AutoConfiguration;
 import org.springframework.boot.autoconfigure.condition.ConditionalOnBean;
@@ -45,16 +46,26 @@ public final class WorkerObservationAutoConfiguration {
     @Bean
     @Order(Ordered.HIGHEST_PRECEDENCE)
     JobInterceptor workerRunObservations(
-            ObservationRegistry registry, Tracer tracer, WorkerObservationProperties properties) {
-        return new ObservedRuns(registryIfTraced(registry, tracer), properties.propagate());
+            ObservationRegistry registry,
+            Tracer tracer,
+            ObjectProvider<Propagator> propagators,
+            WorkerObservationProperties properties) {
+        return new ObservedRuns(
+                registryIfTraced(registry, tracer), properties.propagate() && areTracesContinued(propagators));
     }
 
     /** Innermost, so that other interceptors see the payload as the caller gave it. */
     @Bean
     @Order(Ordered.LOWEST_PRECEDENCE)
     @ConditionalOnProperty("worker.observation.propagate")
-    ScheduleInterceptor workerTracePropagation(ObjectProvider<Tracer> tracer, PayloadCodec codec) {
-        return new TracePropagation(tracer, codec);
+    ScheduleInterceptor workerTracePropagation(
+            ObjectProvider<Tracer> tracer, ObjectProvider<Propagator> propagators, PayloadCodec codec) {
+        return new TracePropagation(tracer, SingletonSupplier.of(() -> areTracesContinued(propagators)), codec);
+    }
+
+    /** Without exports Spring Boot has a propagator that reads and writes nothing: then payloads are left as they are. */
+    private static boolean areTracesContinued(ObjectProvider<Propagator> propagators) {
+        return propagators.stream().anyMatch(propagator -> !propagator.fields().isEmpty());
     }
 
     /** Without a real tracer observations would only cost time: there are metrics of jobs already. */

@@ -166,6 +166,24 @@ class WorkerObservationTest {
     }
 
     @Test
+    void withoutExportsPayloadsAreLeftAsTheyAre() {
+        traced().withPropertyValues("worker.observation.propagate=true", "management.tracing.export.enabled=false")
+                .run(context -> {
+                    JobScheduler jobs = context.getBean(JobScheduler.class);
+                    Observation.createNotStarted("request", context.getBean(ObservationRegistry.class))
+                            .observe(() -> jobs.addJob("work", Map.of("n", 1)));
+                    db.sql("select {schema}.add_job('work', '{\"_trace\":{\"flags\":1,\"trace_id\":"
+                                    + "\"4bf92f3577b34da6a3ce929d0e0e4736\",\"span_id\":\"00f067aa0ba902b7\"}}')")
+                            .query()
+                            .singleRow();
+                    Awaitility.await().until(() -> seen.size() == 2);
+
+                    assertThat(seen).anyMatch(run -> run.startsWith("{\"n\":1} {\"n\":1}"));
+                    assertThat(seen).anyMatch(run -> run.startsWith("{\"_trace\":{\"flags\":1"));
+                });
+    }
+
+    @Test
     void otherInterceptorsSeePayloadsWithoutTheTrace() {
         List<Object> payloads = new CopyOnWriteArrayList<>();
         traced().withPropertyValues("worker.observation.propagate=true")
