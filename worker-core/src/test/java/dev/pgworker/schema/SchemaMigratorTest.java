@@ -308,11 +308,6 @@ class SchemaMigratorTest {
                 .update();
         sql.sql(schema.in("grant execute on all functions in schema {schema} to " + role))
                 .update();
-        for (String table : List.of("_private_jobs", "_private_job_queues", "_private_tasks")) {
-            sql.sql(schema.in("create policy worker on {schema}." + table + " to " + role + " using (true)"))
-                    .update();
-        }
-
         for (String table : List.of("jobs", "job_queues", "tasks")) {
             sql.sql(schema.in("create policy worker on {schema}._private_" + table + " to " + role + " using (true)"))
                     .update();
