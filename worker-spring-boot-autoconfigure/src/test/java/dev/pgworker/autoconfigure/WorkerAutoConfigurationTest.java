@@ -11,12 +11,12 @@ import com.zaxxer.hikari.HikariDataSource;
 import org.awaitility.Awaitility;
 import org.flywaydb.core.Flyway;
 import org.junit.jupiter.api.Test;
-import org.junit.jupiter.params.ParameterizedTest;
-import org.junit.jupiter.params.provider.ValueSource;
 import org.junit.jupiter.api.condition.EnabledForJreRange;
 import org.junit.jupiter.api.condition.JRE;
 import org.junit.jupiter.api.extension.ExtendWith;
 import org.junit.jupiter.api.extension.RegisterExtension;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
 import org.postgresql.ds.PGSimpleDataSource;
 import org.springframework.boot.LazyInitializationBeanFactoryPostProcessor;
 import org.springframework.boot.autoconfigure.AutoConfigurations;
@@ -398,16 +398,14 @@ class WorkerAutoConfigurationTest {
                 "jdbc:postgresql://db:port/app?user=u&password=topsecret"
             })
     void doesNotPrintAPasswordThatAWrongUrlContains(String url, CapturedOutput output) {
-        application()
-                .withPropertyValues("worker.listen.url=" + url)
-                .run(context -> {
-                    assertThat(context).hasFailed();
-                    FailureAnalysis analysis = FailureAnalyses.of(context.getStartupFailure());
-                    assertThat(analysis.getDescription() + analysis.getAction())
-                            .contains("worker.listen.url")
-                            .doesNotContain("topsecret");
-                    assertThat(output).doesNotContain("topsecret");
-                });
+        application().withPropertyValues("worker.listen.url=" + url).run(context -> {
+            assertThat(context).hasFailed();
+            FailureAnalysis analysis = FailureAnalyses.of(context.getStartupFailure());
+            assertThat(analysis.getDescription() + analysis.getAction())
+                    .contains("worker.listen.url")
+                    .doesNotContain("topsecret");
+            assertThat(output).doesNotContain("topsecret");
+        });
     }
 
     @Test
