@@ -5,11 +5,15 @@ import java.time.OffsetDateTime;
 import java.util.List;
 import java.util.Map;
 
+import ch.qos.logback.classic.Logger;
+import ch.qos.logback.classic.spi.ILoggingEvent;
+import ch.qos.logback.core.read.ListAppender;
 import org.awaitility.Awaitility;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.extension.RegisterExtension;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
+import org.slf4j.LoggerFactory;
 
 import dev.pgworker.event.WorkerEvents;
 import dev.pgworker.job.Job;
@@ -100,6 +104,49 @@ class OldLocksTest {
                         .query(Boolean.class)
                         .single())
                 .isTrue();
+    }
+
+    @ParameterizedTest
+    @CsvSource({
+        "pool-1, , pool-1",
+        "otpool-1, , otpool-1",
+        "rusty, '{\"pid\": 7}', rusty",
+        "ours, '{\"heartbeatIntervalMillis\": 1000}', ",
+        "unknown, , "
+    })
+    void aWorkerOfNodeOrRustIsToldWhereTheIndexThatItFetchesWithIsMissing(String worker, String metadata, String told)
+            throws Exception {
+        db.scheduler().addJob("work", 1);
+        lock(worker, "1 second");
+        if (metadata != null) {
+            db.sql("insert into {schema}._private_workers (id, last_heartbeat_at, metadata) values (?, now(), ?::jsonb)")
+                    .params(worker, metadata)
+                    .update();
+        }
+        assertThat(workers().releaseOldLocks().unindexedPeer()).isEqualTo(told);
+
+        db.sql(workers().peerIndex()).update();
+        assertThat(workers().releaseOldLocks().unindexedPeer()).isNull();
+    }
+
+    @Test
+    void theSweepNamesTheStatementThatMakesTheIndex() throws Exception {
+        db.scheduler().addJob("work", 1);
+        lock("pool-1", "1 second");
+        Logger logger = (Logger) LoggerFactory.getLogger(Sweep.class);
+        ListAppender<ILoggingEvent> log = new ListAppender<>();
+        log.start();
+        logger.addAppender(log);
+        Sweep sweep = sweep();
+        try {
+            sweep.start();
+            Awaitility.await().until(() -> !log.list.isEmpty());
+        } finally {
+            sweep.stop(Duration.ofSeconds(20));
+            logger.detachAppender(log);
+        }
+        assertThat(log.list.get(0).getFormattedMessage())
+                .contains("pool-1", "worker.schema.peer-indexes=always", workers().peerIndex());
     }
 
     private Claim claim(Job job) {
