@@ -312,18 +312,35 @@ final class RunningWorker {
     void stop() {
         stopBy = System.nanoTime() + parts.settings().stopLimit().toNanos();
         stopRequested = true;
-        synchronized (this) {
-            if (ended) {
-                return;
-            }
-            log.info("Worker {} stops", id);
-            events.publish(new WorkerEvent.WorkerStopping(id));
-            fence.beginStop();
-            stopClaiming();
-            finishAndFlush(parts.settings().shutdownGracePeriod());
-            end();
-            log.info("Worker {} has stopped", id);
+        if (executor.isOnHandlerThread()) {
+            stopBesideHandler();
+        } else {
+            stopNow();
         }
+    }
+
+    /** A handler is interrupted by the stop that it has asked for, which must not end that. */
+    private void stopBesideHandler() {
+        Thread thread = new Thread(this::stopNow, "worker-stop");
+        thread.start();
+        try {
+            thread.join();
+        } catch (InterruptedException e) {
+            Thread.currentThread().interrupt();
+        }
+    }
+
+    private synchronized void stopNow() {
+        if (ended) {
+            return;
+        }
+        log.info("Worker {} stops", id);
+        events.publish(new WorkerEvent.WorkerStopping(id));
+        fence.beginStop();
+        stopClaiming();
+        finishAndFlush(parts.settings().shutdownGracePeriod());
+        end();
+        log.info("Worker {} has stopped", id);
     }
 
     /**
