@@ -446,13 +446,17 @@ end
 $$;
 comment on function "${schema}".pgworker_flags(text[]) is 'Stored form of a list of flags; null when there are none.';
 
+-- Joined as texts: jsonb refuses some payloads that json stores, with an error that quotes them.
 create or replace function "${schema}".pgworker_merge(old_payload json, new_payload json) returns json
 language sql immutable as $$
   select case
-    when pg_catalog.json_typeof(old_payload) operator(pg_catalog.=) 'array'
-        and pg_catalog.json_typeof(new_payload) operator(pg_catalog.=) 'array'
-      then (old_payload::pg_catalog.jsonb operator(pg_catalog.||) new_payload::pg_catalog.jsonb)::pg_catalog.json
-    else new_payload
+    when pg_catalog.json_typeof(old_payload) operator(pg_catalog.<>) 'array'
+        or pg_catalog.json_typeof(new_payload) operator(pg_catalog.<>) 'array'
+        or pg_catalog.json_array_length(old_payload) operator(pg_catalog.=) 0
+      then new_payload
+    when pg_catalog.json_array_length(new_payload) operator(pg_catalog.=) 0 then old_payload
+    else (pg_catalog.left(pg_catalog.rtrim(old_payload::pg_catalog.text, E' \t\n\r'), -1) operator(pg_catalog.||) ', '
+      operator(pg_catalog.||) pg_catalog.substr(pg_catalog.ltrim(new_payload::pg_catalog.text, E' \t\n\r'), 2))::pg_catalog.json
   end
 $$;
 comment on function "${schema}".pgworker_merge(json, json) is 'Payload of a job that is added again: arrays are concatenated.';
@@ -1502,6 +1506,9 @@ set search_path = pg_catalog, pg_temp as $$
 declare
   held record;
 begin
+  if recovery_delay is null or recovery_delay not between interval '0' and interval '36500 days' then
+    raise exception 'recovery_delay must be between 0 and 36500 days, but is %', recovery_delay using errcode = '22023';
+  end if;
   select * into held from "${schema}".pgworker_held_by(recover_dead_worker_jobs.worker_ids);
   return (
     select count(*) from "${schema}".pgworker_recover(worker_ids, held.job_ids, held.idle_queues, recovery_delay, 3) r
