@@ -128,6 +128,9 @@ $drop$;
 
 -- 2 Types and tables ----------------------------------------------------------------------------------------------------------
 
+-- Rows are written by the functions below, and by programs that may insert jobs themselves. The tables of jobs, queues and tasks are
+-- the peers' as they are; a job costs one row of jobs, and one of queues and tasks for each name that is used first.
+
 do $type$
 begin
   if to_regtype('"${schema}".job_spec') is null then
@@ -338,6 +341,15 @@ $access$;
 
 
 -- 5 Helpers -------------------------------------------------------------------------------------------------------------------
+
+-- Called by the functions of the chapters below only, with the rights of whoever calls those. Each looks at a bounded number of rows.
+
+create or replace function "${schema}".pgworker_backoff(attempts int) returns interval
+language sql immutable as $$
+  select pg_catalog.exp(greatest(0, least(attempts, 10))::pg_catalog.float8) operator(pg_catalog.*) '1 second'::pg_catalog.interval
+$$;
+comment on function "${schema}".pgworker_backoff(int) is
+  'How long a job waits after so many failed attempts: e to their power in seconds, six hours or so at most.';
 
 create or replace function "${schema}".pgworker_wake(job_count bigint) returns void
 language plpgsql volatile as $$
@@ -655,6 +667,9 @@ comment on function "${schema}".pgworker_refuse(text, text, int, text, int) is
 
 
 -- 6 Adding jobs ---------------------------------------------------------------------------------------------------------------
+
+-- Called by every program that adds jobs, as the role "adder" or a greater one, in the program's own transaction. A job costs one row,
+-- its entries in the indexes, and a notification for each statement.
 
 -- The loop ends with a row in every interleaving: SELECT FOR UPDATE waits for a transaction that holds the job, an uncommitted
 -- claim for instance, and sees its result; an INSERT that meets a key committed meanwhile starts over. Under REPEATABLE READ the
@@ -1100,6 +1115,9 @@ comment on function "${schema}".remove_job(text) is
 
 -- 7 Administration ------------------------------------------------------------------------------------------------------------
 
+-- Called by people and their tools, as the role "operator". Each job that is named costs what a change of its row costs; nothing reads
+-- other jobs.
+
 -- These skip running jobs and return only what they changed. A lock of four hours or more does not protect a job whose worker gives
 -- no sign of life; it is cleared together with the lock of its queue. Jobs are locked in id order first, then changed, then queues are
 -- freed.
@@ -1323,6 +1341,9 @@ comment on function "${schema}".force_unlock_workers(text[]) is
 
 -- 8 Recovery ------------------------------------------------------------------------------------------------------------------
 
+-- Called by workers about themselves (heartbeat, deregistration) and, once a minute or by hand, about dead ones, as the roles "worker" and
+-- "operator". A heartbeat costs one row; looking for dead workers costs their registrations, and one pass over the jobs if there are any.
+
 create or replace function "${schema}".worker_heartbeat(worker_id text, metadata json default null) returns void
 language sql volatile
 set search_path = pg_catalog, pg_temp as $$
@@ -1450,7 +1471,7 @@ begin
           run_at = case decided.outcome
             when 'returned' then greatest(now(), j.run_at) + recovery_delay + decided.place * interval '1 microsecond'
             when 'rescheduled' then decided.at
-            when 'failed' then greatest(now(), j.run_at) + exp(greatest(least(j.attempts, 10), 0)::float8) * interval '1 second'
+            when 'failed' then greatest(now(), j.run_at) + "${schema}".pgworker_backoff(j.attempts)
             else j.run_at
           end,
           last_error = case
@@ -1772,6 +1793,9 @@ comment on function "${schema}".delete_stale_workers(text[]) is 'Forgets workers
 
 
 -- 9 The engine ----------------------------------------------------------------------------------------------------------------
+
+-- Called by PgWorker's workers all the time, as the role "worker". A claim costs what it takes, whatever else is in the table, but for one
+-- step in an index for each priority that has waiting jobs.
 
 -- Only PgWorker calls these. Their settings pin the plans to index scans: a plan made while the tables were empty, or from stale
 -- statistics, would otherwise read whole tables. Rows are changed by ctid, which no plan can turn into a join over the table; the
@@ -2614,7 +2638,7 @@ begin
         when m.at is not null then m.at
         when m.delay is not null then clock_timestamp() + m.delay * interval '1 second'
         when m.action = 'retry' then
-          greatest(now(), j.run_at) + exp(greatest(0, least(m.attempts, 10))::float8) * interval '1 second'
+          greatest(now(), j.run_at) + "${schema}".pgworker_backoff(m.attempts)
         else j.run_at
       end,
       last_error = case
@@ -2936,7 +2960,8 @@ comment on function "${schema}".pgworker_backlog(int) is
 -- 10 Rights --------------------------------------------------------------------------------------------------------------------
 
 -- Who may insert jobs may add them by the functions: these, and what they call, stay executable for everybody. They do nothing that
--- the caller could not do without them. So does pgworker_indexes, which only tells what every start checks. Of the others, a peer's keep the rights that they had.
+-- the caller could not do without them. So does pgworker_indexes, which only tells what every start checks. Of the others, a peer's
+-- keep the rights that they had.
 do $rights$
 declare
   adding constant text[] := array[
