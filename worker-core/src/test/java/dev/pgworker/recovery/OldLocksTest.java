@@ -119,7 +119,8 @@ class OldLocksTest {
         db.scheduler().addJob("work", 1);
         lock(worker, "1 second");
         if (metadata != null) {
-            db.sql("insert into {schema}._private_workers (id, last_heartbeat_at, metadata) values (?, now(), ?::jsonb)")
+            db.sql(
+                            "insert into {schema}._private_workers (id, last_heartbeat_at, metadata) values (?, now(), ?::jsonb)")
                     .params(worker, metadata)
                     .update();
         }
@@ -146,7 +147,8 @@ class OldLocksTest {
             logger.detachAppender(log);
         }
         assertThat(log.list.get(0).getFormattedMessage())
-                .contains("pool-1", "worker.schema.peer-indexes=always", workers().peerIndex());
+                .contains(
+                        "pool-1", "worker.schema.peer-indexes=always", workers().peerIndex());
     }
 
     private Claim claim(Job job) {
