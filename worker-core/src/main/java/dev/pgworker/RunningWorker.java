@@ -312,18 +312,35 @@ final class RunningWorker {
     void stop() {
         stopBy = System.nanoTime() + parts.settings().stopLimit().toNanos();
         stopRequested = true;
-        synchronized (this) {
-            if (ended) {
-                return;
-            }
-            log.info("Worker {} stops", id);
-            events.publish(new WorkerEvent.WorkerStopping(id));
-            fence.beginStop();
-            stopClaiming();
-            finishAndFlush(parts.settings().shutdownGracePeriod());
-            end();
-            log.info("Worker {} has stopped", id);
+        if (executor.isOnHandlerThread()) {
+            stopBesideHandler();
+        } else {
+            stopNow();
         }
+    }
+
+    /** A handler is interrupted by the stop that it has asked for, which must not end that. */
+    private void stopBesideHandler() {
+        Thread thread = new Thread(this::stopNow, "worker-stop");
+        thread.start();
+        try {
+            thread.join();
+        } catch (InterruptedException e) {
+            Thread.currentThread().interrupt();
+        }
+    }
+
+    private synchronized void stopNow() {
+        if (ended) {
+            return;
+        }
+        log.info("Worker {} stops", id);
+        events.publish(new WorkerEvent.WorkerStopping(id));
+        fence.beginStop();
+        stopClaiming();
+        finishAndFlush(parts.settings().shutdownGracePeriod());
+        end();
+        log.info("Worker {} has stopped", id);
     }
 
     /**
@@ -446,7 +463,7 @@ final class RunningWorker {
                 boolean idle = localQueue.isIdle();
                 int room = localQueue.free();
                 boolean anyFetched =
-                        room > 0 && lease.isHeld() && fetchUndisturbed(room).count() > 0;
+                        room > 0 && lease.isHeld() && fetchUndisturbed(room).mayGoOn();
                 if (!anyFetched && idle && lease.isHeld()) {
                     return settled;
                 } else if (!anyFetched) {
@@ -460,13 +477,14 @@ final class RunningWorker {
         }
     }
 
-    /** Claims jobs, once more where another transaction was in the way. */
+    /** Claims jobs, once more where another transaction was in the way, or a single job that the next claim passes over. */
     private Fetcher.Fetched fetchUndisturbed(int room) throws SQLException {
         for (int attempt = 1; ; attempt++) {
             try {
                 return fetcher.fetch(room);
             } catch (SQLException e) {
-                if (DatabaseFailure.of(e) != DatabaseFailure.CONFLICT || attempt == MOST_CONFLICTS) {
+                boolean outage = DatabaseFailure.of(e) == DatabaseFailure.OUTAGE && !DatabaseFailure.isAnswer(e);
+                if (outage || attempt == MOST_CONFLICTS) {
                     throw e;
                 }
             }

@@ -150,7 +150,8 @@ public final class Worker implements AutoCloseable {
      * and finally interrupted, outcomes are written, and the worker is deregistered. Returns when all that is done, or
      * when {@link WorkerSettings#stopLimit} is over. Does nothing if the worker does not run.
      *
-     * <p>A handler or a direct listener that calls this is waited for in vain until then: let another thread do it.
+     * <p>A handler that calls this is interrupted with the others when the grace period is over, and the stop goes on without
+     * it. A direct listener that calls it is waited for in vain: let another thread do it.
      */
     public synchronized void stop() {
         RunningWorker stopping = running;

@@ -2,6 +2,7 @@ package dev.pgworker;
 
 import java.util.concurrent.atomic.AtomicInteger;
 
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.extension.RegisterExtension;
 import org.junit.jupiter.params.ParameterizedTest;
@@ -17,6 +18,7 @@ import dev.pgworker.testing.TestSchema;
 import static org.assertj.core.api.Assertions.assertThat;
 
 /** Errors of the virtual machine in handlers fail their job; the worker goes on, with all its slots. */
+@Tag("any-postgres")
 class ErrorsTest {
 
     private static final Task<Integer> WORK = Task.of("work", Integer.class);

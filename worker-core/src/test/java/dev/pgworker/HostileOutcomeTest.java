@@ -272,6 +272,68 @@ class HostileOutcomeTest {
                         assertThat(error).contains("could not be written").contains("not this one"));
     }
 
+    /** A trigger that keeps rows says nothing: jobs that are archived instead of deleted, for instance. */
+    @ParameterizedTest
+    @ValueSource(booleans = {true, false})
+    void anOutcomeThatATriggerDropsIsPutAwayAndItsNeighboursAreWritten(boolean succeeds) throws Exception {
+        db.sql("""
+                create function {schema}.refuse() returns trigger language plpgsql as $$
+                begin
+                  if old.payload::text = '"refused"' and (tg_op = 'DELETE' or new.last_error like '%on purpose%') then
+                    return null;
+                  end if;
+                  return case when tg_op = 'DELETE' then old else new end;
+                end $$;
+                create trigger refuse before delete or update on {schema}._private_jobs
+                  for each row execute function {schema}.refuse()
+                """).update();
+        start((name, context) -> {
+            if (name.equals("refused") && !succeeds) {
+                throw new IllegalStateException("on purpose");
+            }
+        });
+        Job job = add("refused");
+        add("accepted");
+
+        events.await(JobCompleted.class);
+        assertThat(events.await(JobFailed.class).job().id()).isEqualTo(job.id());
+        assertThat(errors())
+                .singleElement()
+                .satisfies(error ->
+                        assertThat(error).contains("could not be written").contains("A trigger keeps"));
+    }
+
+    /** Failures wait for no success that cannot be written, and nobody waits for long once it is known which one that is. */
+    @ParameterizedTest
+    @ValueSource(strings = {"53100", "57014"})
+    void aSuccessThatTheDatabaseRefusesKeepsNoFailureUnwritten(String errorCode) throws Exception {
+        CountDownLatch started = new CountDownLatch(1);
+        CountDownLatch mayEnd = new CountDownLatch(1);
+        start((name, context) -> {
+            if (name.equals("refused")) {
+                started.countDown();
+                mayEnd.await();
+            } else if (name.equals("fails")) {
+                throw new IllegalStateException("on purpose");
+            }
+        });
+        Job job = add("refused");
+        started.await();
+        db.sql("""
+                create function {schema}.refuse() returns trigger language plpgsql as $$
+                begin
+                  if old.id = %d then raise exception 'not this one' using errcode = '%s'; end if;
+                  return old;
+                end $$;
+                create trigger refuse before delete on {schema}._private_jobs for each row execute function {schema}.refuse()
+                """.formatted(job.id(), errorCode)).update();
+        mayEnd.countDown();
+        for (int i = 1; i <= 3; i++) {
+            Job failing = add("fails");
+            events.await(JobFailed.class, e -> e.job().id() == failing.id());
+        }
+    }
+
     /** As where the disk is full: it may have room again. */
     @Test
     void anOutcomeForWhichTheServerLacksResourcesWaitsAndItsNeighboursAreWritten() throws Exception {

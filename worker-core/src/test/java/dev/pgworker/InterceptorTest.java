@@ -5,6 +5,7 @@ import java.util.List;
 import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.stream.Stream;
 
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.extension.RegisterExtension;
@@ -28,6 +29,7 @@ import static org.assertj.core.api.Assertions.assertThatIllegalStateException;
 
 /** What stands around a run, and before scheduling. */
 @Timeout(60)
+@Tag("any-postgres")
 class InterceptorTest {
 
     private static final Task<String> WORK = Task.of("work", String.class);

@@ -4,7 +4,6 @@ import java.sql.Connection;
 import java.sql.SQLException;
 import java.sql.Statement;
 import java.time.Duration;
-import java.util.List;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.atomic.AtomicInteger;
 
@@ -91,15 +90,8 @@ class VacuumTest {
     }
 
     @Test
-    void aWorkerWhoseRoleMayNotVacuumSaysSoOnceAndRunsEarlierJobsAllTheSame() {
-        String role = db.schema().name() + "_worker";
-        for (String statement : List.of(
-                "create role " + role,
-                "grant usage on schema {schema} to " + role,
-                "grant select, insert, update, delete on all tables in schema {schema} to " + role,
-                "grant all on all sequences in schema {schema} to " + role)) {
-            db.sql(statement).update();
-        }
+    void aWorkerWhoseRoleMayNotVacuumSaysSoOnceAndRunsEarlierJobsAllTheSame() throws Exception {
+        String role = GuideRoles.create(db.dataSource(), db.schema(), "worker");
         HikariConfig config = TestSchema.poolConfig(TestPostgres.jdbcUrl(), 10);
         config.setConnectionInitSql("set role " + role);
         ListAppender<ILoggingEvent> log = new ListAppender<>();

@@ -10,6 +10,7 @@ import java.util.concurrent.ConcurrentLinkedQueue;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.Semaphore;
 import java.util.concurrent.atomic.AtomicInteger;
+import java.util.concurrent.atomic.AtomicReference;
 
 import org.awaitility.Awaitility;
 import org.junit.jupiter.api.AfterEach;
@@ -211,5 +212,37 @@ class WorkerFaultsTest {
     @SuppressWarnings({"unchecked", "TypeParameterUnusedInFormals"})
     private static <E extends Throwable> void sneak(Throwable error) throws E {
         throw (E) error;
+    }
+
+    @Test
+    void aHandlerThatStopsItsWorkerLeavesNothingLocked() throws Exception {
+        CountDownLatch bothRun = new CountDownLatch(2);
+        AtomicReference<Worker> worker = new AtomicReference<>();
+        worker.set(db.start(db.worker()
+                .settings(WorkerSettings.builder()
+                        .concurrency(2)
+                        .shutdownGracePeriod(Duration.ofMillis(100))
+                        .build())
+                .task(Task.of("stopping", Integer.class), (n, context) -> {
+                    bothRun.countDown();
+                    bothRun.await();
+                    if (n == 0) {
+                        worker.get().stop();
+                    } else {
+                        new CountDownLatch(1).await();
+                    }
+                })));
+        db.scheduler().addJob(Task.of("stopping", Integer.class), 0);
+        db.scheduler().addJob(Task.of("stopping", Integer.class), 1);
+
+        Awaitility.await()
+                .until(() -> db.sql("select count(*) from {schema}._private_workers")
+                                .query(Integer.class)
+                                .single()
+                        == 0);
+        assertThat(db.sql("select count(*) from {schema}._private_jobs where locked_at is not null or attempts > 0")
+                        .query(Integer.class)
+                        .single())
+                .isZero();
     }
 }

@@ -90,6 +90,11 @@ final class Attempt implements JobContext {
         return thread == null;
     }
 
+    /** Returns true if the calling thread runs the handler. */
+    synchronized boolean isOnItsThread() {
+        return Thread.currentThread().equals(thread);
+    }
+
     /** Returns how long ago the attempt began. */
     long nanos() {
         return System.nanoTime() - begun;

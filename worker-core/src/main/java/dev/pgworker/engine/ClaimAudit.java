@@ -123,6 +123,9 @@ public final class ClaimAudit extends BackgroundService {
     private long compareAt = System.nanoTime();
     private Set<Claim> suspects = Set.of();
 
+    /** What is unknown and cannot be given back, each told once. */
+    private final Set<Claim> refused = new HashSet<>();
+
     /**
      * Creates the audit of one worker.
      *
@@ -368,6 +371,7 @@ public final class ClaimAudit extends BackgroundService {
     /** Returns false if it could not be found out, because a statement has not ended that may bring what is unknown. */
     private boolean giveBackUnknown(List<Held> held, List<HeldQueue> queues, @Nullable Throwable why)
             throws SQLException, InterruptedException {
+        refused.retainAll(held.stream().map(Held::claim).toList());
         List<Held> unknown = new ArrayList<>(held);
         unknown.removeIf(this::isKnown);
         List<HeldQueue> unknownQueues = new ArrayList<>(queues);
@@ -442,13 +446,10 @@ public final class ClaimAudit extends BackgroundService {
         try {
             written.putAll(store.release(releases, goingOn, JobStore.Locks.UNCHANGED));
         } catch (SQLException e) {
-            if (DatabaseFailure.of(e) == DatabaseFailure.OUTAGE) {
+            if (DatabaseFailure.of(e) == DatabaseFailure.OUTAGE && !DatabaseFailure.isAnswer(e)) {
                 throw e;
             } else if (releases.size() == 1) {
-                log.error(
-                        "Job {} is held by this worker without its knowledge, and cannot be given back",
-                        releases.get(0).claim().jobId(),
-                        e);
+                tellRefused(releases.get(0).claim(), e);
                 return 0;
             }
             int released = 0;
@@ -459,6 +460,15 @@ public final class ClaimAudit extends BackgroundService {
         }
         written.values().removeIf(outcome -> outcome == Written.LOST || outcome == Written.GONE);
         return written.size();
+    }
+
+    private void tellRefused(Claim claim, SQLException e) {
+        if (refused.add(claim)) {
+            log.error(
+                    "Job {} is held by this worker without its knowledge, and cannot be given back; that is tried again",
+                    claim.jobId(),
+                    e);
+        }
     }
 
     /**

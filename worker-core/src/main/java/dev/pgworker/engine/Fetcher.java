@@ -35,10 +35,12 @@ public final class Fetcher {
 
     private static final Logger log = LoggerFactory.getLogger(Fetcher.class);
 
-    /** So many claims of one job each follow one that could not be read. */
+    /** So many claims of one job each follow one that failed; twice as many if the next claim of many fails again. */
     private static final int CAREFUL_CLAIMS = 64;
 
-    /** After so many conflicts or cancellations in a row one job may be to blame. */
+    private static final int MOST_CAREFUL_CLAIMS = 4096;
+
+    /** After so many conflicts, cancellations or answers that the server lacks something in a row one job may be to blame. */
     private static final int MOST_OBSTRUCTIONS = 5;
 
     private static final int CANCELLATIONS = 10;
@@ -61,7 +63,10 @@ public final class Fetcher {
 
     private int carefulClaims;
 
-    /** How many claims in a row were in conflict or cancelled. */
+    /** How many there are the next time; more than at first since a claim failed and as long as none of many has succeeded. */
+    private int nextCarefulClaims = CAREFUL_CLAIMS;
+
+    /** How many claims in a row have failed so. */
     private int obstructions;
 
     /** Why the payload of the next job is not to be read; null if it is. */
@@ -131,10 +136,16 @@ public final class Fetcher {
      * @param count how many jobs it brought
      * @param mayHaveMore whether the database may hold more due jobs
      */
-    public record Fetched(int count, boolean mayHaveMore) {}
+    public record Fetched(int count, boolean mayHaveMore) {
+
+        /** Returns whether it is worth claiming again at once, or when what has been claimed is done. */
+        public boolean mayGoOn() {
+            return count > 0 || mayHaveMore;
+        }
+    }
 
     /**
-     * Claims jobs.
+     * Claims jobs. Where the database refuses that, the answer is that there may be more: the next claim finds out which.
      *
      * @param room how many there is room for, at least one
      * @throws ForbiddenFlagsException if it is unknown which jobs may be claimed
@@ -158,7 +169,13 @@ public final class Fetcher {
         } catch (SQLException | RuntimeException | Error e) {
             becomeCareful(careful, e);
             publish(() -> new WorkerEvent.FetchFailed(workerId, asException(e)));
+            if (!careful && DatabaseFailure.of(e) == DatabaseFailure.REFUSED) {
+                return new Fetched(0, true);
+            }
             throw e;
+        }
+        if (!careful) {
+            nextCarefulClaims = CAREFUL_CLAIMS;
         }
         carefulClaims = Math.max(0, carefulClaims - 1);
         unreadable = null;
@@ -193,13 +210,19 @@ public final class Fetcher {
 
     private void becomeCareful(boolean careful, Throwable e) {
         DatabaseFailure kind = DatabaseFailure.of(e);
-        boolean obstructed = kind == DatabaseFailure.CONFLICT || kind == DatabaseFailure.CANCELLED;
-        if (kind == DatabaseFailure.OUTAGE || (obstructed && ++obstructions < MOST_OBSTRUCTIONS)) {
+        if (kind == DatabaseFailure.OUTAGE && !DatabaseFailure.isAnswer(e)) {
+            return;
+        }
+        boolean obstructed = kind != DatabaseFailure.REFUSED && kind != DatabaseFailure.INTERNAL;
+        if (obstructed && ++obstructions < MOST_OBSTRUCTIONS) {
             return;
         }
         if (!careful) {
-            carefulClaims = CAREFUL_CLAIMS;
-            log.warn("A claim failed; for a while jobs are claimed one by one", ErrorText.loggable(e));
+            if (nextCarefulClaims == CAREFUL_CLAIMS) {
+                log.warn("A claim failed; for a while jobs are claimed one by one", ErrorText.loggable(e));
+            }
+            carefulClaims = nextCarefulClaims;
+            nextCarefulClaims = Math.min(2 * nextCarefulClaims, MOST_CAREFUL_CLAIMS);
         } else if (kind == DatabaseFailure.INTERNAL) {
             // The server has claimed it: the audit finds it.
             audit.doubt(e);

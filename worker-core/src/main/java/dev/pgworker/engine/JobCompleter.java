@@ -22,7 +22,6 @@ import java.util.function.Predicate;
 import java.util.function.Supplier;
 
 import org.jspecify.annotations.Nullable;
-import org.postgresql.util.PSQLException;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
@@ -30,6 +29,7 @@ import dev.pgworker.event.WorkerEvent;
 import dev.pgworker.event.WorkerEvents;
 import dev.pgworker.job.Job;
 import dev.pgworker.lifecycle.BackgroundService;
+import dev.pgworker.lifecycle.Backoff;
 import dev.pgworker.lifecycle.DatabaseFailure;
 import dev.pgworker.lifecycle.ErrorText;
 import dev.pgworker.lifecycle.Outage;
@@ -126,6 +126,12 @@ public final class JobCompleter extends BackgroundService {
         /** Whether somebody held its row at the last write. */
         private boolean busy;
 
+        /** Set while it is refused though others are written; it is not tried again before {@link #waitUntil}. */
+        private @Nullable Backoff backoff;
+
+        /** By {@link System#nanoTime}. */
+        private long waitUntil;
+
         private int failures;
 
         Ending(Ended ended) {
@@ -134,6 +140,10 @@ public final class JobCompleter extends BackgroundService {
 
         private Job job() {
             return ended.job();
+        }
+
+        private boolean isWaiting() {
+            return backoff != null && System.nanoTime() - waitUntil < 0;
         }
 
         /** Takes note of a failed write; returns how many there have been. */
@@ -189,8 +199,11 @@ public final class JobCompleter extends BackgroundService {
         try {
             fill();
             settleDecided();
-            writeIsolated(Ending::isSuccess, this::complete);
-            writeIsolated(ending -> !ending.isSuccess(), this::release);
+            SQLException first = writeIsolated(Ending::isSuccess, this::complete);
+            SQLException second = writeIsolated(ending -> !ending.isSuccess(), this::release);
+            if (first != null || second != null) {
+                throw first == null ? second : first;
+            }
             obstacle = null;
         } catch (SQLException | RuntimeException | Error e) {
             obstacle = ErrorText.headline(e);
@@ -199,7 +212,7 @@ public final class JobCompleter extends BackgroundService {
         awaitBusy();
     }
 
-    /** Where only busy jobs are left somebody changes them in an open transaction, which may take long. */
+    /** Where only busy jobs are left somebody changes them in an open transaction, which may take long. So may a refusal. */
     private void awaitBusy() throws InterruptedException {
         if (group.isEmpty()) {
             busyPause = SHORTEST_BUSY_PAUSE;
@@ -220,9 +233,11 @@ public final class JobCompleter extends BackgroundService {
         if (group.isEmpty()) {
             add(new Ending(idle(finished::take)));
         }
-        // Those whose rows somebody holds keep nobody out.
+        // Those whose rows somebody holds, or that alone are refused, keep nobody out.
         int room = LARGEST_GROUP
-                - (int) group.values().stream().filter(ending -> !ending.busy).count();
+                - (int) group.values().stream()
+                        .filter(ending -> !ending.busy && ending.backoff == null)
+                        .count();
         for (Ended next = poll(room); next != null; next = poll(--room)) {
             add(new Ending(next));
         }
@@ -246,10 +261,12 @@ public final class JobCompleter extends BackgroundService {
     }
 
     /**
-     * Writes outcomes of the group together, or one by one where that is refused. Throws where it is to be repeated: the
-     * database cannot be used, or something was in the way; what could be written is settled all the same.
+     * Writes outcomes of the group together, or one by one where that is refused. Returns why it is to be repeated, if
+     * something was in the way; what could be written is settled all the same.
+     *
+     * @throws SQLException if the database cannot be used
      */
-    private void writeIsolated(Predicate<Ending> which, Writer writer) throws SQLException {
+    private @Nullable SQLException writeIsolated(Predicate<Ending> which, Writer writer) throws SQLException {
         List<Ending> together = group.values().stream()
                 .filter(ending -> !ending.alone && which.test(ending))
                 .toList();
@@ -261,7 +278,7 @@ public final class JobCompleter extends BackgroundService {
                 requireAnswer(e);
                 int tries = together.stream().mapToInt(Ending::failed).max().orElse(1);
                 if (tries < mostGroupTries(e)) {
-                    throw asSqlException(e);
+                    return asSqlException(e);
                 }
                 log.debug("A group of {} outcomes was refused; they are written one by one", together.size(), e);
                 together.forEach(Ending::isolate);
@@ -269,7 +286,7 @@ public final class JobCompleter extends BackgroundService {
         }
         SQLException toRepeat = null;
         for (Ending ending : group.values().stream()
-                .filter(ending -> ending.alone && which.test(ending))
+                .filter(ending -> ending.alone && !ending.isWaiting() && which.test(ending))
                 .toList()) {
             try {
                 writer.write(List.of(ending));
@@ -278,13 +295,29 @@ public final class JobCompleter extends BackgroundService {
                 ending.tried = true;
                 requireAnswer(e);
                 if (ending.failed() < mostTries(e) || !isItsOwnFault(ending, e) || !refused(ending, e)) {
-                    toRepeat = asSqlException(e);
+                    if (othersAreWritten(ending)) {
+                        letWait(ending, e);
+                    } else {
+                        toRepeat = asSqlException(e);
+                    }
                 }
             }
         }
-        if (toRepeat != null) {
-            throw toRepeat;
+        return toRepeat;
+    }
+
+    /** Others do not wait for an outcome that alone cannot be written. */
+    private void letWait(Ending ending, Throwable e) {
+        if (ending.backoff == null) {
+            ending.backoff = new Backoff();
+            named(
+                    ending.job(),
+                    () -> log.warn(
+                            "The outcome of {} cannot be written, unlike others; that is tried again",
+                            ending.job(),
+                            ErrorText.loggable(e)));
         }
+        ending.waitUntil = System.nanoTime() + ending.backoff.next().toNanos();
     }
 
     /** Returns how often a group is written before its outcomes are written one by one: a refusal is repeated in vain. */
@@ -327,17 +360,9 @@ public final class JobCompleter extends BackgroundService {
 
     /** Throws the failure unless a server that works has answered with it, which may concern one row, whatever it says. */
     private static void requireAnswer(Throwable e) throws SQLException {
-        if (DatabaseFailure.of(e) == DatabaseFailure.OUTAGE && !isAnswer(e)) {
+        if (DatabaseFailure.of(e) == DatabaseFailure.OUTAGE && !DatabaseFailure.isAnswer(e)) {
             throw asSqlException(e);
         }
-    }
-
-    private static boolean isAnswer(Throwable e) {
-        String state = stateOf(e);
-        return e instanceof PSQLException answer
-                && answer.getServerErrorMessage() != null
-                && !state.startsWith("57P")
-                && !state.equals("25006");
     }
 
     private static SQLException asSqlException(Throwable e) {

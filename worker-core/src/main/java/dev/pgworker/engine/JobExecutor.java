@@ -409,6 +409,11 @@ public final class JobExecutor {
         running.values().forEach(this::interruptToStop);
     }
 
+    /** Returns true if a handler calls this, on the thread that runs it. */
+    public boolean isOnHandlerThread() {
+        return running.values().stream().anyMatch(Attempt::isOnItsThread);
+    }
+
     /** Returns true if a job runs that has one of the flags. */
     public boolean runsAnyFlagged(Collection<String> flags) {
         return running.values().stream()

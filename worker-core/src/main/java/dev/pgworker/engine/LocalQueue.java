@@ -301,13 +301,32 @@ public final class LocalQueue implements JobStore.Locks {
         return runner;
     }
 
-    /** Begins a runner; returns false if it has begun already, or was signed off meanwhile. */
+    /**
+     * Begins a runner; returns false if it has begun already. One that was taken for lost begins all the same, in place of
+     * another one that has not begun: an executor may just be late.
+     */
     synchronized boolean begin(Runner runner) {
-        if (runner.begun || !runners.contains(runner)) {
+        if (runner.begun || (!runners.contains(runner) && !signOnLate(runner))) {
             return false;
         }
         runner.begun = true;
         unbegun--;
+        return true;
+    }
+
+    @GuardedBy("this") private boolean signOnLate(Runner runner) {
+        if (closed || ready.isEmpty()) {
+            return false;
+        }
+        if (runners.size() >= concurrency) {
+            Runner other = runners.stream().filter(one -> !one.begun).findAny().orElse(null);
+            if (other == null) {
+                return false;
+            }
+            signOff(other);
+        }
+        runners.add(runner);
+        unbegun++;
         return true;
     }
 
@@ -502,7 +521,7 @@ public final class LocalQueue implements JobStore.Locks {
     }
 
     /**
-     * Signs runners off that the executor has not begun for so long; they do nothing if it begins them after all.
+     * Signs runners off that the executor has not begun for so long; others may take their place.
      *
      * @return how many
      */

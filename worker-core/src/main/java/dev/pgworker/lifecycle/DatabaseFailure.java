@@ -5,6 +5,7 @@ import java.sql.SQLNonTransientConnectionException;
 import java.sql.SQLTransientConnectionException;
 
 import org.jspecify.annotations.Nullable;
+import org.postgresql.util.PSQLException;
 
 /**
  * What an exception says about the database, by the SQLSTATE that it or one of its causes carries ("PostgreSQL Error Codes" in
@@ -39,6 +40,18 @@ public enum DatabaseFailure {
             current = causeOf(current);
         }
         return found;
+    }
+
+    /**
+     * Returns true if a server that works has answered with this failure, which may then concern one row, because of a trigger
+     * of somebody's for instance, whatever the SQLSTATE says.
+     */
+    public static boolean isAnswer(Throwable failure) {
+        return failure instanceof PSQLException answer
+                && answer.getServerErrorMessage() != null
+                && answer.getSQLState() != null
+                && !answer.getSQLState().startsWith("57P")
+                && !answer.getSQLState().equals("25006");
     }
 
     private static @Nullable Throwable causeOf(Throwable failure) {

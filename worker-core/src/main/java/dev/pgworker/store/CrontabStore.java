@@ -36,6 +36,9 @@ public final class CrontabStore {
     /** The same for one item, when it is known that some have to wait. */
     private static final Duration LOCK_LIMIT_ALONE = Duration.ofMillis(200);
 
+    /** How long items that have to wait may do so one after the other, before the clock is looked at again. */
+    private static final Duration ALL_ALONE = Duration.ofSeconds(2);
+
     /** How long one item may wait while others may be free. */
     private static final Duration LOCK_LIMIT_PASSING = Duration.ofMillis(5);
 
@@ -158,25 +161,32 @@ public final class CrontabStore {
                 .add(execution));
         Result all = new Result();
         // First those that nobody is in the way of, which are not to wait for the others.
-        for (Duration lockLimit : List.of(LOCK_LIMIT_PASSING, LOCK_LIMIT_ALONE)) {
-            all.held().clear();
-            executeEach(items, lockLimit, all);
-            items.keySet().retainAll(all.held().keySet());
-        }
+        executeEach(items, LOCK_LIMIT_PASSING, null, all);
+        items.keySet().retainAll(all.held().keySet());
+        executeEach(items, LOCK_LIMIT_ALONE, ALL_ALONE, all);
         return all;
     }
 
-    private void executeEach(Map<String, List<Execution>> items, Duration lockLimit, Result all) throws SQLException {
+    /** Stops after the time given, if one is. */
+    private void executeEach(
+            Map<String, List<Execution>> items, Duration lockLimit, @Nullable Duration allTogether, Result all)
+            throws SQLException {
+        long begin = System.nanoTime();
         for (Map.Entry<String, List<Execution>> item : items.entrySet()) {
+            if (allTogether != null && System.nanoTime() - begin > allTogether.toNanos()) {
+                return;
+            }
             try {
                 Result result = executeItem(item.getValue(), lockLimit);
                 all.added().putAll(result.added());
                 all.paused().addAll(result.paused());
+                all.held().remove(item.getKey());
             } catch (SQLException e) {
                 DatabaseFailure kind = DatabaseFailure.of(e);
                 if (kind == DatabaseFailure.OUTAGE) {
                     throw e;
                 }
+                all.held().remove(item.getKey());
                 (isHeld(e) ? all.held() : all.failed()).put(item.getKey(), e);
             }
         }

@@ -15,6 +15,8 @@ import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Objects;
+import java.util.Set;
+import java.util.concurrent.ConcurrentHashMap;
 import javax.sql.DataSource;
 
 import org.jspecify.annotations.Nullable;
@@ -58,6 +60,9 @@ public final class SweepStore {
     private final List<JobRecoveryHandler> handlers;
     private final Duration idleLimit;
     private final Duration statementLimit;
+
+    /** Jobs that could not be taken from a dead worker, each told once. */
+    private final Set<Long> refused = ConcurrentHashMap.newKeySet();
 
     /** Creates a store whose sweeps ask the given handlers. */
     public SweepStore(DataSource dataSource, WorkerSchema schema, List<JobRecoveryHandler> handlers) {
@@ -358,6 +363,9 @@ public final class SweepStore {
     /** How long handlers may take in one sweep, in whose transaction they are asked; then others may sweep. */
     private static final Duration DECISIONS_LIMIT = Duration.ofMinutes(1);
 
+    /** Begins the outcome of a job that the database does not let be changed. */
+    private static final String REFUSED = "refused";
+
     private static final String RECOVER = """
             select id, outcome from {schema}.pgworker_recover(worker_ids => ?, job_ids => ?, idle_queues => ?,
               recovery_delay => ?::double precision * interval '1 ms', max_recoveries => ?, actions => ?, run_ats => ?, attempts => ?)
@@ -391,10 +399,26 @@ public final class SweepStore {
             try (ResultSet rows = statement.executeQuery()) {
                 while (rows.next()) {
                     Job job = Objects.requireNonNull(jobs.get(rows.getLong(1)));
-                    recovered.add(new Recovered(job, worker(found, job), outcome(rows.getString(2))));
+                    String outcome = rows.getString(2);
+                    if (outcome.startsWith(REFUSED)) {
+                        tellRefused(job, outcome);
+                    } else {
+                        recovered.add(new Recovered(job, worker(found, job), outcome(outcome)));
+                    }
                 }
             }
             return recovered;
+        }
+    }
+
+    private void tellRefused(Job job, String outcome) {
+        if (refused.add(job.id())) {
+            log.warn(
+                    "{} of the dead worker {} stays locked, because the database does not let it be changed ({}); each sweep"
+                            + " tries again",
+                    job,
+                    job.lockedBy(),
+                    outcome);
         }
     }
 

@@ -7,6 +7,7 @@ import java.time.ZoneId;
 import java.util.List;
 import java.util.function.UnaryOperator;
 
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 
 import dev.pgworker.job.JobKeyMode;
@@ -16,6 +17,7 @@ import dev.pgworker.job.Task;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
+@Tag("any-postgres")
 class CronItemBuilderTest {
 
     @Test

@@ -12,6 +12,7 @@ import com.zaxxer.hikari.HikariDataSource;
 import org.awaitility.Awaitility;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.springframework.jdbc.core.simple.JdbcClient;
 import org.springframework.jdbc.datasource.DriverManagerDataSource;
@@ -36,6 +37,7 @@ import static org.assertj.core.api.Assertions.assertThat;
  * The scheduler's thread as minutes really pass, by the clock of a database that the test may take away. So that no test
  * waits for a minute, the clock is ahead by as much as lets the next one begin soon.
  */
+@Tag("any-postgres")
 class CronThreadTest {
 
     private static final Duration SOON = Duration.ofMillis(2_500);

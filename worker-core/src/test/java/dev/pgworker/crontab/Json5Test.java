@@ -1,5 +1,6 @@
 package dev.pgworker.crontab;
 
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
@@ -9,6 +10,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 /** JSON5 as JavaScript's JSON.stringify gives it back. */
+@Tag("any-postgres")
 class Json5Test {
 
     @ParameterizedTest

@@ -6,12 +6,14 @@ import java.util.Set;
 import java.util.stream.IntStream;
 
 import org.jspecify.annotations.Nullable;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 
 import dev.pgworker.job.Job;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+@Tag("any-postgres")
 class ClaimBreadthTest {
 
     private final ClaimBreadth breadth = new ClaimBreadth();

@@ -5,6 +5,7 @@ import java.util.List;
 import java.util.Set;
 
 import org.jspecify.annotations.Nullable;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 
 import dev.pgworker.job.Job;
@@ -12,6 +13,7 @@ import dev.pgworker.store.JobStore.Floor;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+@Tag("any-postgres")
 class ClaimFloorTest {
 
     private static final Instant PAST = Instant.parse("2026-01-01T00:00:00Z");

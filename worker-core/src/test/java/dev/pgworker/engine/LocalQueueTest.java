@@ -13,6 +13,7 @@ import java.util.concurrent.TimeUnit;
 
 import org.awaitility.Awaitility;
 import org.jspecify.annotations.Nullable;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 
 import dev.pgworker.engine.LocalQueue.Runner;
@@ -21,6 +22,7 @@ import dev.pgworker.store.JobStore.Claim;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+@Tag("any-postgres")
 class LocalQueueTest {
 
     private static final Instant PAST = Instant.parse("2026-01-01T00:00:00Z");
@@ -280,6 +282,22 @@ class LocalQueueTest {
         assertThat(queue.plan(List.of(first, second)).aheads()).containsExactly(0, 0);
         assertThat(next(first, FAST)).isNull();
         assertThat(queue.add(List.of(job(4, null, 0)))).isNull();
+    }
+
+    /** An executor that is always late by more than it is given would otherwise never run a job. */
+    @Test
+    void aRunnerThatWasTakenForLostBeginsInPlaceOfAnotherOne() {
+        LocalQueue single = new LocalQueue(1, 100, LONG, 10);
+        Job job = job(1, null, 0);
+        Runner late = Objects.requireNonNull(single.add(List.of(job))).get(0);
+        single.signOffUnbegun(Duration.ofNanos(-1));
+        Runner replacement = single.missingRunners().get(0);
+
+        assertThat(single.begin(late)).isTrue();
+        assertThat(single.next(late, 0)).isEqualTo(job);
+        assertThat(single.begin(replacement)).isFalse();
+        assertThat(single.next(late, 0)).isNull();
+        assertThat(single.begin(late)).isFalse();
     }
 
     private void run(int jobs, long nanos, @Nullable String queueName) {

@@ -11,6 +11,7 @@ import java.util.Map;
 import java.util.Set;
 import java.util.SplittableRandom;
 import java.util.TreeMap;
+import java.util.TreeSet;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicInteger;
@@ -159,9 +160,11 @@ final class FaultRun {
             plan.begin();
         }
         worker.start();
-        List<String> threadsAtStart = workerThreads();
+        Set<String> threadsAtStart = new TreeSet<>(workerThreads());
         plan.begin();
         addJobs(20);
+        // One that had just been started may not have shown.
+        threadsAtStart.addAll(workerThreads());
         long until = System.nanoTime() + TimeUnit.MILLISECONDS.toNanos(oneOf(60, 120, 250));
         await(Duration.ofNanos(until - System.nanoTime()), () -> unfinished() == 0);
         if (stoppedUnderFaults) {
@@ -183,7 +186,9 @@ final class FaultRun {
         lap("slots");
         block();
         lap("blocking");
-        require(() -> threadsAtStart.equals(workerThreads()), "threads are not as they were at the start");
+        require(
+                () -> List.copyOf(threadsAtStart).equals(workerThreads()),
+                "threads are not " + threadsAtStart + " as at the start");
         require(
                 () -> faulty.borrowers().stream()
                                 .filter("worker-listen"::equals)

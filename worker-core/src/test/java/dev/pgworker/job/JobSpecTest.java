@@ -8,12 +8,14 @@ import java.util.List;
 import java.util.Set;
 
 import org.assertj.core.api.ThrowableAssert.ThrowingCallable;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatIllegalArgumentException;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
+@Tag("any-postgres")
 class JobSpecTest {
 
     /** One character to PostgreSQL, two UTF-16 units to Java. */

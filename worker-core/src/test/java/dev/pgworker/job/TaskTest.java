@@ -3,12 +3,14 @@ package dev.pgworker.job;
 import java.lang.reflect.ParameterizedType;
 import java.util.List;
 
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.springframework.core.ParameterizedTypeReference;
 
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatIllegalArgumentException;
 
+@Tag("any-postgres")
 class TaskTest {
 
     /** One character to PostgreSQL, two UTF-16 units to Java. */

@@ -7,6 +7,7 @@ import javax.sql.DataSource;
 
 import org.awaitility.Awaitility;
 import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.springframework.jdbc.datasource.AbstractDataSource;
@@ -15,6 +16,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 /** Which threads hang, and which have a reason to take long. */
 @Timeout(60)
+@Tag("any-postgres")
 class ActivityTest {
 
     private static final Duration SHORT = Duration.ofMillis(20);

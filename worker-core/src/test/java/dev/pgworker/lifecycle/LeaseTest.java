@@ -4,11 +4,13 @@ import java.time.Duration;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicInteger;
 
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
 /** How long a worker may rely on its locks. Moments in the past stand for time that passes. */
+@Tag("any-postgres")
 class LeaseTest {
 
     private static final Duration THRESHOLD = Duration.ofMinutes(5);

@@ -306,7 +306,8 @@ class SchemaMigratorTest {
         sql.sql(schema.in("grant usage on schema {schema} to " + role)).update();
         sql.sql(schema.in("grant select, insert, update, delete on all tables in schema {schema} to " + role))
                 .update();
-
+        sql.sql(schema.in("grant execute on all functions in schema {schema} to " + role))
+                .update();
         for (String table : List.of("jobs", "job_queues", "tasks")) {
             sql.sql(schema.in("create policy worker on {schema}._private_" + table + " to " + role + " using (true)"))
                     .update();

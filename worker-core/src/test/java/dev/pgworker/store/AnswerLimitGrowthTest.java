@@ -4,6 +4,7 @@ import java.sql.SQLException;
 import java.time.Duration;
 
 import com.zaxxer.hikari.HikariDataSource;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 
 import dev.pgworker.testing.TestSchema;
@@ -11,6 +12,7 @@ import dev.pgworker.testing.TestSchema;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
+@Tag("any-postgres")
 class AnswerLimitGrowthTest {
 
     private static final String SLEEP = "select pg_sleep(?)";

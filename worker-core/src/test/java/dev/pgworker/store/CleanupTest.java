@@ -17,6 +17,7 @@ import java.util.concurrent.atomic.AtomicInteger;
 
 import com.zaxxer.hikari.HikariConfig;
 import com.zaxxer.hikari.HikariDataSource;
+import org.awaitility.Awaitility;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.extension.RegisterExtension;
 import org.springframework.jdbc.datasource.TransactionAwareDataSourceProxy;
@@ -94,6 +95,12 @@ class CleanupTest {
     @Test
     void keepsTheTasksOfARunningWorker() {
         start(Duration.ofHours(1), new AtomicInteger());
+        Awaitility.await()
+                .until(() -> db.sql(
+                                "select count(*) from {schema}._private_workers where metadata -> 'tasks' is not null")
+                        .query(Integer.class)
+                        .single()
+                        .equals(1));
         admin().complete(List.of(db.scheduler().addJob("other").id()));
 
         assertThat(admin().cleanup(EnumSet.allOf(CleanupTask.class)).deleted(CleanupTask.GC_TASK_IDENTIFIERS))

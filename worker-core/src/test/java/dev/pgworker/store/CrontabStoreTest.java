@@ -2,6 +2,7 @@ package dev.pgworker.store;
 
 import java.sql.Connection;
 import java.sql.SQLException;
+import java.time.Duration;
 import java.time.Instant;
 import java.util.ArrayList;
 import java.util.List;
@@ -162,6 +163,31 @@ class CrontabStoreTest {
         } finally {
             executor.shutdownNow();
         }
+    }
+
+    /** The next minute of all others waits meanwhile. */
+    @Test
+    void manyItemsThatHaveToWaitDoNotDoSoOneAfterTheOther() throws Exception {
+        List<Execution> executions = IntStream.range(0, 100)
+                .mapToObj(i -> new Execution(
+                        "held-" + i,
+                        TICK,
+                        "held",
+                        "{}",
+                        JobSpec.builder().jobKey("key-" + i).build()))
+                .toList();
+        executions.forEach(execution -> db.scheduler().addJob(Task.of("held", Integer.class), 1, execution.spec()));
+        try (Connection holder = db.dataSource().getConnection()) {
+            holder.setAutoCommit(false);
+            holder.createStatement().execute(db.schema().in("select from {schema}._private_jobs for update"));
+            long begin = System.nanoTime();
+
+            assertThat(store().execute(executions).held()).hasSize(100);
+
+            assertThat(Duration.ofNanos(System.nanoTime() - begin)).isLessThan(Duration.ofSeconds(15));
+            holder.rollback();
+        }
+        assertThat(store().execute(executions).added()).hasSize(100);
     }
 
     @Test

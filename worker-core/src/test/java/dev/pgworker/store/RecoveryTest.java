@@ -323,6 +323,64 @@ class RecoveryTest {
                 .isEqualTo(1);
     }
 
+    /** A trigger or a constraint of somebody's stands in the way of unlocking one job. */
+    @ParameterizedTest
+    @ValueSource(
+            strings = {
+                "trigger refuse before||raise exception 'not this one'",
+                "trigger refuse before||raise exception 'not this one' using errcode = '53100'",
+                "trigger refuse before||return null",
+                "constraint trigger refuse after|deferrable initially deferred|raise exception 'not this one'"
+            })
+    void aJobThatCannotBeUnlockedKeepsNoOtherLocked(String trigger) throws Exception {
+        Job refused = add("a");
+        Job other = add("b");
+        claimAs("dead");
+        register("dead", "{}", "1 hour");
+        String[] parts = trigger.split("\\|", 3);
+        db.sql("""
+                create function {schema}.refuse() returns trigger language plpgsql as $$
+                begin
+                  if old.id = %d then %s; end if;
+                  return new;
+                end $$;
+                create %s update on {schema}._private_jobs %s for each row execute function {schema}.refuse()
+                """.formatted(refused.id(), parts[2], parts[0], parts[1])).update();
+
+        assertThat(sweep(USUAL).jobs()).extracting(one -> one.job().id()).containsExactly(other.id());
+        assertThat(lockedQueues()).containsExactly("a");
+        db.sql("drop trigger refuse on {schema}._private_jobs").update();
+        assertThat(sweep(USUAL).jobs()).extracting(one -> one.job().id()).containsExactly(refused.id());
+        assertThat(lockedQueues()).isEmpty();
+        assertThat(count("_private_workers")).isZero();
+    }
+
+    @ParameterizedTest
+    @ValueSource(strings = {"force_unlock_workers(array['dead'])", "pgworker_release_old_locks()"})
+    void aJobThatCannotBeUnlockedKeepsNoOtherLockedWhoeverAsks(String call) {
+        Job refused = add("a");
+        add("b");
+        claimAs("dead");
+        db.sql("update {schema}._private_jobs set locked_at = now() - interval '5 hours'")
+                .update();
+        db.sql("""
+                create function {schema}.refuse() returns trigger language plpgsql as $$
+                begin
+                  if old.id = %d then raise exception 'not this one'; end if;
+                  return new;
+                end $$;
+                create trigger refuse before update on {schema}._private_jobs for each row execute function {schema}.refuse()
+                """.formatted(refused.id())).update();
+
+        db.sql("select {schema}." + call).query().listOfRows();
+
+        assertThat(db.sql("select id from {schema}.jobs where locked_by is not null")
+                        .query(Long.class)
+                        .list())
+                .containsExactly(refused.id());
+        assertThat(lockedQueues()).containsExactly("a");
+    }
+
     private SweepStore store(JobRecoveryHandler... handlers) {
         return new SweepStore(db.dataSource(), db.schema(), List.of(handlers));
     }

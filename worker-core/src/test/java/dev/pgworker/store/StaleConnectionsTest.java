@@ -33,6 +33,7 @@ class StaleConnectionsTest {
                 dataSource, db.schema().in(WRITE), (connection, statement) -> statement.executeUpdate());
     }
 
+    /** Fills the pool, long enough before any call that the duration of the call does not blur which came first. */
     private static void makeReadOnly(HikariDataSource pool, int connections) throws SQLException {
         List<Connection> all = new ArrayList<>();
         for (int i = 0; i < connections; i++) {
@@ -41,6 +42,9 @@ class StaleConnectionsTest {
             try (Statement statement = connection.createStatement()) {
                 statement.execute("set session characteristics as transaction read only");
             }
+        }
+        try (Statement statement = all.get(0).createStatement()) {
+            statement.execute("select pg_sleep(1)");
         }
         for (Connection connection : all) {
             connection.close();

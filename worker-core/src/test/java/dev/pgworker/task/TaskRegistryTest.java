@@ -3,12 +3,14 @@ package dev.pgworker.task;
 import java.util.ArrayList;
 import java.util.List;
 
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatExceptionOfType;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
+@Tag("any-postgres")
 class TaskRegistryTest {
 
     private static TaskRegistration task(String identifier, String source) {

@@ -1,5 +1,6 @@
 package dev.pgworker.testing;
 
+import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.atomic.AtomicInteger;
 
 import com.zaxxer.hikari.HikariConfig;
@@ -13,7 +14,6 @@ import tools.jackson.databind.json.JsonMapper;
 import dev.pgworker.Worker;
 import dev.pgworker.WorkerClient;
 import dev.pgworker.job.JobScheduler;
-import dev.pgworker.schema.SchemaMigrator;
 import dev.pgworker.schema.WorkerSchema;
 import dev.pgworker.task.PayloadCodec;
 import dev.pgworker.testsupport.TestPostgres;
@@ -40,12 +40,15 @@ public final class TestSchema implements BeforeEachCallback, AfterEachCallback {
     public void beforeEach(ExtensionContext context) {
         schema = uniqueName();
         dataSource = pool(poolSize);
-        new SchemaMigrator(dataSource, schema).migrate();
+        SchemaInstaller.install(dataSource, schema);
     }
 
     @Override
     public void afterEach(ExtensionContext context) {
-        workers.forEach(Worker::stop);
+        CompletableFuture.allOf(workers.stream()
+                        .map(worker -> CompletableFuture.runAsync(worker::stop, stop -> new Thread(stop).start()))
+                        .toArray(CompletableFuture[]::new))
+                .join();
         workers.clear();
         sql("drop schema if exists \"" + schema.name() + "\" cascade").update();
         dataSource.close();

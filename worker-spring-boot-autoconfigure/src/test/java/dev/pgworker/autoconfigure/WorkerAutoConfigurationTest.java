@@ -242,6 +242,8 @@ class WorkerAutoConfigurationTest {
             assertThat(context.getBean(LateSingleton.class).workerThreads).isEmpty();
             assertThat(workerThreads()).isNotEmpty();
         });
+        // It ends by itself a moment after the claim that it has cancelled.
+        Awaitility.await().until(() -> !workerThreads().contains("worker-claim-cancel"));
         assertThat(workerThreads()).isEmpty();
     }
 

@@ -128,6 +128,9 @@ $drop$;
 
 -- 2 Types and tables ----------------------------------------------------------------------------------------------------------
 
+-- Rows are written by the functions below, and by programs that may insert jobs themselves. The tables of jobs, queues and tasks are
+-- the peers' as they are; a job costs one row of jobs, and one of queues and tasks for each name that is used first.
+
 do $type$
 begin
   if to_regtype('"${schema}".job_spec') is null then
@@ -338,6 +341,15 @@ $access$;
 
 
 -- 5 Helpers -------------------------------------------------------------------------------------------------------------------
+
+-- Called by the functions of the chapters below only, with the rights of whoever calls those. Each looks at a bounded number of rows.
+
+create or replace function "${schema}".pgworker_backoff(attempts int) returns interval
+language sql immutable as $$
+  select pg_catalog.exp(greatest(0, least(attempts, 10))::pg_catalog.float8) operator(pg_catalog.*) '1 second'::pg_catalog.interval
+$$;
+comment on function "${schema}".pgworker_backoff(int) is
+  'How long a job waits after so many failed attempts: e to their power in seconds, six hours or so at most.';
 
 create or replace function "${schema}".pgworker_wake(job_count bigint) returns void
 language plpgsql volatile as $$
@@ -651,6 +663,9 @@ comment on function "${schema}".pgworker_refuse(text, text, int, text, int) is
 
 
 -- 6 Adding jobs ---------------------------------------------------------------------------------------------------------------
+
+-- Called by every program that adds jobs, as the role "adder" or a greater one, in the program's own transaction. A job costs one row,
+-- its entries in the indexes, and a notification for each statement.
 
 -- The loop ends with a row in every interleaving: SELECT FOR UPDATE waits for a transaction that holds the job, an uncommitted
 -- claim for instance, and sees its result; an INSERT that meets a key committed meanwhile starts over. Under REPEATABLE READ the
@@ -1096,6 +1111,9 @@ comment on function "${schema}".remove_job(text) is
 
 -- 7 Administration ------------------------------------------------------------------------------------------------------------
 
+-- Called by people and their tools, as the role "operator". Each job that is named costs what a change of its row costs; nothing reads
+-- other jobs.
+
 -- These skip running jobs and return only what they changed. A lock of four hours or more does not protect a job whose worker gives
 -- no sign of life; it is cleared together with the lock of its queue. Jobs are locked in id order first, then changed, then queues are
 -- freed.
@@ -1287,20 +1305,27 @@ declare
 begin
   select * into held from "${schema}".pgworker_held_by(force_unlock_workers.worker_ids);
   for unlocked in select g.id from unnest(held.job_ids) g(id) order by g.id loop
-    update "${schema}"._private_jobs j set
-        locked_at = null,
-        locked_by = null,
-        last_error = case
-          when j.attempts >= j.max_attempts then coalesce(j.last_error, 'Job unlocked during its last attempt')
-          else j.last_error
-        end,
-        updated_at = now()
-      where j.id = unlocked and j.locked_by = any(worker_ids)
-      returning j.job_queue_id, j.is_available into queue, available;
-    if found then
-      queues := queues || queue;
-      ready := ready + available::int;
-    end if;
+    begin
+      update "${schema}"._private_jobs j set
+          locked_at = null,
+          locked_by = null,
+          last_error = case
+            when j.attempts >= j.max_attempts then coalesce(j.last_error, 'Job unlocked during its last attempt')
+            else j.last_error
+          end,
+          updated_at = now()
+        where j.id = unlocked and j.locked_by = any(worker_ids)
+        returning j.job_queue_id, j.is_available into queue, available;
+      if found then
+        queues := queues || queue;
+        ready := ready + available::int;
+      end if;
+    exception
+      when serialization_failure or deadlock_detected then
+        raise;
+      when others or assert_failure then
+        raise warning 'Job % stays locked: %', unlocked, sqlerrm;
+    end;
   end loop;
   perform "${schema}".pgworker_wake(
     ready + "${schema}".pgworker_free_queues_of(queues, held.idle_queues, held.job_ids, worker_ids));
@@ -1311,6 +1336,9 @@ comment on function "${schema}".force_unlock_workers(text[]) is
 
 
 -- 8 Recovery ------------------------------------------------------------------------------------------------------------------
+
+-- Called by workers about themselves (heartbeat, deregistration) and, once a minute or by hand, about dead ones, as the roles "worker" and
+-- "operator". A heartbeat costs one row; looking for dead workers costs their registrations, and one pass over the jobs if there are any.
 
 create or replace function "${schema}".worker_heartbeat(worker_id text, metadata json default null) returns void
 language sql volatile
@@ -1429,35 +1457,46 @@ begin
       end as outcome
     from held h order by h.id
   loop
-    update "${schema}"._private_jobs j set
-        attempts = case decided.outcome
-          when 'returned' then greatest(0, j.attempts - 1)
-          when 'rescheduled' then coalesce(decided.new_attempts, greatest(0, j.attempts - 1))
-          else j.attempts
-        end,
-        run_at = case decided.outcome
-          when 'returned' then greatest(now(), j.run_at) + recovery_delay + decided.place * interval '1 microsecond'
-          when 'rescheduled' then decided.at
-          when 'failed' then greatest(now(), j.run_at) + exp(greatest(least(j.attempts, 10), 0)::float8) * interval '1 second'
-          else j.run_at
-        end,
-        last_error = case
-          when decided.retired is not null then decided.retired || '; its worker died'
-          when decided.outcome in ('failed', 'exhausted') then format(
-            'WorkerCrashed: worker %s died during attempt %s of %s; the job has lost its worker %s times',
-            j.locked_by, j.attempts, j.max_attempts, decided.times)
-          else 'Job recovered after worker interruption'
-        end,
-        locked_at = null,
-        locked_by = null,
-        updated_at = now()
-      where j.id = decided.id
-      returning j.is_available into available;
-    if decided.retired is null then
-      insert into "${schema}".pgworker_recoveries as r (job_id, revision, recoveries)
-        values (decided.id, decided.revision, decided.times)
-        on conflict (job_id) do update set revision = excluded.revision, recoveries = excluded.recoveries;
-    end if;
+    begin
+      update "${schema}"._private_jobs j set
+          attempts = case decided.outcome
+            when 'returned' then greatest(0, j.attempts - 1)
+            when 'rescheduled' then coalesce(decided.new_attempts, greatest(0, j.attempts - 1))
+            else j.attempts
+          end,
+          run_at = case decided.outcome
+            when 'returned' then greatest(now(), j.run_at) + recovery_delay + decided.place * interval '1 microsecond'
+            when 'rescheduled' then decided.at
+            when 'failed' then greatest(now(), j.run_at) + "${schema}".pgworker_backoff(j.attempts)
+            else j.run_at
+          end,
+          last_error = case
+            when decided.retired is not null then decided.retired || '; its worker died'
+            when decided.outcome in ('failed', 'exhausted') then format(
+              'WorkerCrashed: worker %s died during attempt %s of %s; the job has lost its worker %s times',
+              j.locked_by, j.attempts, j.max_attempts, decided.times)
+            else 'Job recovered after worker interruption'
+          end,
+          locked_at = null,
+          locked_by = null,
+          updated_at = now()
+        where j.id = decided.id
+        returning j.is_available into available;
+      if not found then
+        raise exception 'a trigger keeps the row' using errcode = '27000';
+      end if;
+      if decided.retired is null then
+        insert into "${schema}".pgworker_recoveries as r (job_id, revision, recoveries)
+          values (decided.id, decided.revision, decided.times)
+          on conflict (job_id) do update set revision = excluded.revision, recoveries = excluded.recoveries;
+      end if;
+      set constraints all immediate;
+    exception when others or assert_failure then
+      id := decided.id;
+      outcome := 'refused: ' || sqlerrm;
+      return next;
+      continue;
+    end;
     queues := queues || decided.job_queue_id;
     ready := ready + available::int;
     id := decided.id;
@@ -1475,7 +1514,8 @@ comment on function "${schema}".pgworker_recover(text[], bigint[], int[], interv
   'pgworker_held_by tells them. Action "default", or null: up to max_recoveries times a job '
   'runs again after the delay, its attempt not counted (outcome "returned"); later, and with action "fail", the attempt counts '
   '("failed", or "exhausted" if it was the last). "reschedule": it runs at the given time; null attempts leave the attempt uncounted '
-  '("rescheduled"). "skip": it stays locked. A job that lost its key while running is never run again ("superseded").';
+  '("rescheduled"). "skip": it stays locked. A job that lost its key while running is never run again ("superseded"). One that cannot be '
+  'changed, because of a trigger of somebody''s for instance, stays locked as well ("refused: " and the reason).';
 
 create or replace function "${schema}".recover_dead_worker_jobs(worker_ids text[], recovery_delay interval default '0') returns int
 language plpgsql volatile
@@ -1484,7 +1524,9 @@ declare
   held record;
 begin
   select * into held from "${schema}".pgworker_held_by(recover_dead_worker_jobs.worker_ids);
-  return (select count(*) from "${schema}".pgworker_recover(worker_ids, held.job_ids, held.idle_queues, recovery_delay, 3));
+  return (
+    select count(*) from "${schema}".pgworker_recover(worker_ids, held.job_ids, held.idle_queues, recovery_delay, 3) r
+    where r.outcome not like 'refused%');
 end
 $$;
 comment on function "${schema}".recover_dead_worker_jobs(text[], interval) is
@@ -1704,19 +1746,25 @@ begin
       where h.id = g.id and h.locked_at < now() - interval '4 hours' and coalesce(h.locked_by, '') = any(gone.worker_ids)
       for update skip locked) j
   loop
-    update "${schema}"._private_jobs j set
-        locked_at = null,
-        locked_by = null,
-        last_error = case
-          when j.attempts >= j.max_attempts then coalesce(
-            case when j.key is null then "${schema}".pgworker_retirement(j.id, j.last_error) || '; its worker died' end,
-            j.last_error,
-            'Job unlocked during its last attempt')
-          else j.last_error
-        end,
-        updated_at = now()
-      where j.id = old
-      returning j.job_queue_id, j.is_available into queue, available;
+    begin
+      update "${schema}"._private_jobs j set
+          locked_at = null,
+          locked_by = null,
+          last_error = case
+            when j.attempts >= j.max_attempts then coalesce(
+              case when j.key is null then "${schema}".pgworker_retirement(j.id, j.last_error) || '; its worker died' end,
+              j.last_error,
+              'Job unlocked during its last attempt')
+            else j.last_error
+          end,
+          updated_at = now()
+        where j.id = old
+        returning j.job_queue_id, j.is_available into queue, available;
+      set constraints all immediate;
+    exception when others or assert_failure then
+      raise warning 'Job % stays locked: %', old, sqlerrm;
+      continue;
+    end;
     queues := queues || queue;
     released := released + 1;
     ready := ready + available::int;
@@ -1739,6 +1787,9 @@ comment on function "${schema}".delete_stale_workers(text[]) is 'Forgets workers
 
 -- 9 The engine ----------------------------------------------------------------------------------------------------------------
 
+-- Called by PgWorker's workers all the time, as the role "worker". A claim costs what it takes, whatever else is in the table, but for one
+-- step in an index for each priority that has waiting jobs.
+
 -- Only PgWorker calls these. Their settings pin the plans to index scans: a plan made while the tables were empty, or from stale
 -- statistics, would otherwise read whole tables. Rows are changed by ctid, which no plan can turn into a join over the table; the
 -- snapshot of the calling statement keeps a ctid from being reused meanwhile. Functions without these settings are called by those
@@ -1747,21 +1798,30 @@ comment on function "${schema}".delete_stale_workers(text[]) is 'Forgets workers
 create or replace function "${schema}".pgworker_task_ids(identifiers text[]) returns table (identifier text, id int)
 language plpgsql volatile
 set plan_cache_mode = force_generic_plan set enable_seqscan = off set enable_bitmapscan = off set enable_sort = off
-set enable_hashjoin = off set enable_mergejoin = off set jit = off
+set enable_hashjoin = off set enable_mergejoin = off set jit = off set lock_timeout = '100ms'
 set search_path = pg_catalog, pg_temp as $$
 #variable_conflict use_column
+declare
+  missing text;
 begin
-  perform "${schema}".pgworker_task_id(missing.name)
-    from (
-      select distinct n.name collate "C" as name from unnest(identifiers) n(name)
-      where not exists (select from "${schema}"._private_tasks t where t.identifier = n.name)
-      order by 1) missing;
+  for missing in
+    select distinct n.name collate "C" as name from unnest(identifiers) n(name)
+    where not exists (select from "${schema}"._private_tasks t where t.identifier = n.name)
+    order by 1
+  loop
+    begin
+      perform "${schema}".pgworker_task_id(missing);
+    exception when lock_not_available then
+      null; -- somebody creates it in an open transaction, with the first job
+    end;
+  end loop;
   return query
     select t.identifier, t.id from "${schema}"._private_tasks t where t.identifier = any(identifiers);
 end
 $$;
 comment on function "${schema}".pgworker_task_ids(text[]) is
-  'Ids of the given task identifiers; missing ones are created, in name order, and nothing is written when all exist.';
+  'Ids of the given task identifiers; missing ones are created, in name order, and nothing is written when all exist. One that an open '
+  'transaction is creating is left out: no other transaction can have a job of it.';
 
 create or replace function "${schema}".pgworker_busy_queues(after int, amount int) returns int[]
 language plpgsql stable as $$
@@ -2162,7 +2222,9 @@ comment on function "${schema}".pgworker_claim(text, int[], int, text[], int[], 
   'Waits for no lock, so a short answer does not prove that there is no more: ask again after a notification.';
 
 -- A row that cannot be updated, because of a trigger or a constraint of somebody's or because it is damaged, would be the first of
--- every claim. Here each job is tried in a subtransaction of its own. Of a queue whose first job fails so nothing is taken.
+-- every claim. Here each job is tried in a subtransaction of its own, deferred constraints included. Of a queue whose first job fails so
+-- nothing is taken. A cancellation may be the doing of a job, too, but not for ever. That the server lacks something is told unless
+-- another job can be claimed.
 create or replace function "${schema}".pgworker_claim_carefully(worker_id text, task_ids int[], forbidden text[] default null)
 returns table (
   id bigint, queue_name text, task_id int, payload json, priority smallint, run_at timestamptz, attempts smallint,
@@ -2179,6 +2241,9 @@ declare
   candidate record;
   claimed_at timestamptz;
   lane int;
+  cancellations int := 0;
+  failure text;
+  failure_state text;
 begin
   if cardinality(forbidden) = 0 then forbidden := null; end if;
   for candidate in
@@ -2236,13 +2301,23 @@ begin
           where q.id = candidate.queue_id
           returning q.queue_name into queue_name;
       end if;
+      set constraints all immediate;
       locked_at := claimed_at;
       return next;
       return;
-    exception when others then
-      null; -- the next one
+    exception when others or assert_failure or query_canceled then
+      if sqlstate = '57014' then
+        cancellations := cancellations + 1;
+        if cancellations > 10 then raise; end if;
+      elsif sqlstate ~ '^(08|53|57P|58)' then
+        failure := sqlerrm;
+        failure_state := sqlstate;
+      end if;
     end;
   end loop;
+  if failure is not null then
+    raise exception '%', failure using errcode = failure_state;
+  end if;
 end
 $$;
 comment on function "${schema}".pgworker_claim_carefully(text, int[], text[]) is
@@ -2299,6 +2374,7 @@ declare
   gone_lanes int[];
   lanes int[];
   amounts int[];
+  held_jobs bigint;
   held_lanes int[];
   kept int[];
   lane int;
@@ -2322,7 +2398,21 @@ begin
         where h.id = job_ids[1] and h.locked_by = worker_id and (h.locked_at = claims[coalesce(claim_numbers[1], 1)] or h.locked_at = renewals[1])
         for update skip locked)
       returning j.job_queue_id into lane;
-    if found then gone := job_ids; end if;
+    if not found then
+      -- Nobody holds it, or not any more, or a trigger keeps it.
+      perform from "${schema}"._private_jobs h
+        where h.id = job_ids[1] and h.locked_by = worker_id and (h.locked_at = claims[coalesce(claim_numbers[1], 1)] or h.locked_at = renewals[1])
+        for update skip locked;
+      if found then
+        delete from "${schema}"._private_jobs j where j.id = job_ids[1] returning j.job_queue_id into lane;
+        if not found then
+          raise exception 'A trigger keeps job % from being deleted', job_ids[1] using errcode = '27000';
+        end if;
+        gone := job_ids;
+      end if;
+    else
+      gone := job_ids;
+    end if;
     if job_ids[1] = any(going_on) then kept := array[lane]; end if;
     if lane is not null and (kept is null or wanted > 0 and aheads[1] is distinct from 0) then
       select q.queue_name, q.locked_at < now() - interval '10 minutes' into queue_name, aging
@@ -2364,10 +2454,13 @@ begin
         where h.job_queue_id is not null
         group by h.job_queue_id)
       select array(select d.id from done d), array_agg(l.id order by l.id), array_agg(l.amount order by l.id),
-          array_agg(l.id) filter (where l.keep)
-        into gone, lanes, amounts, kept
+          array_agg(l.id) filter (where l.keep), (select count(*) from held)
+        into gone, lanes, amounts, kept, held_jobs
         from lane l
         where not l.keep or wanted > 0 and l.amount > 0;
+      if cardinality(gone) < held_jobs then
+        raise exception 'A trigger keeps jobs from being deleted' using errcode = '27000';
+      end if;
     end if;
     if lanes is not null then
       -- A queue of which a job could not be deleted waits for that job.
@@ -2502,6 +2595,7 @@ declare
   lanes int[];
   kept int[];
   ready bigint;
+  held_jobs bigint;
   revived bigint[];
 begin
   if exists (select from unnest(actions) a where a is null or a not in ('retry', 'fail', 'back')) then
@@ -2537,7 +2631,7 @@ begin
         when m.at is not null then m.at
         when m.delay is not null then clock_timestamp() + m.delay * interval '1 second'
         when m.action = 'retry' then
-          greatest(now(), j.run_at) + exp(greatest(0, least(m.attempts, 10))::float8) * interval '1 second'
+          greatest(now(), j.run_at) + "${schema}".pgworker_backoff(m.attempts)
         else j.run_at
       end,
       last_error = case
@@ -2561,9 +2655,12 @@ begin
       m.told is not null and not m.ended as revived)
   select array_agg(p.id), array_agg(p.outcome), array_agg(distinct p.job_queue_id) filter (where p.job_queue_id is not null),
       array_agg(p.job_queue_id) filter (where p.id = any(going_on)), count(*) filter (where p.due and p.job_queue_id is null),
-      array_agg(p.id) filter (where p.revived)
-    into written, outcomes, lanes, kept, ready, revived
+      (select count(*) from mine), array_agg(p.id) filter (where p.revived)
+    into written, outcomes, lanes, kept, ready, held_jobs, revived
     from put p;
+  if coalesce(cardinality(written), 0) < held_jobs then
+    raise exception 'A trigger keeps jobs from being changed' using errcode = '27000';
+  end if;
   if revived is not null then
     delete from "${schema}".pgworker_retirements r where r.job_id = any(revived);
   end if;
@@ -2856,7 +2953,8 @@ comment on function "${schema}".pgworker_backlog(int) is
 -- 10 Rights --------------------------------------------------------------------------------------------------------------------
 
 -- Who may insert jobs may add them by the functions: these, and what they call, stay executable for everybody. They do nothing that
--- the caller could not do without them. So does pgworker_indexes, which only tells what every start checks. Of the others, a peer's keep the rights that they had.
+-- the caller could not do without them. So does pgworker_indexes, which only tells what every start checks. Of the others, a peer's
+-- keep the rights that they had.
 do $rights$
 declare
   adding constant text[] := array[
