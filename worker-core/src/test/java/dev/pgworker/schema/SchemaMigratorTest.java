@@ -316,9 +316,6 @@ class SchemaMigratorTest {
         asRole().migrate();
         asRole().validate();
 
-        sql.sql(schema.in("grant execute on all functions in schema {schema} to " + role))
-                .update();
-        asRole().migrate();
         JdbcClient user = JdbcClient.create(new DriverManagerDataSource(plainUrl(), role, "secret"));
         user.sql(schema.in("select {schema}.add_job('hello', job_key => 'k')"))
                 .query()
