@@ -27,6 +27,7 @@ import java.util.stream.Stream;
 import javax.sql.DataSource;
 
 import org.jspecify.annotations.Nullable;
+import org.postgresql.PGConnection;
 
 import dev.pgworker.job.Arguments;
 import dev.pgworker.job.Job;
@@ -54,6 +55,9 @@ public final class JobStore {
 
     /** The claim that is under way, if any. */
     private volatile @Nullable Statement claiming;
+
+    /** The last claim that was to be cancelled. */
+    private volatile @Nullable Statement cancelled;
 
     /** Creates the store of the worker with this id. */
     public JobStore(DataSource dataSource, WorkerSchema schema, String workerId) {
@@ -289,16 +293,23 @@ public final class JobStore {
     }
 
     /**
-     * Ends a claim that is under way, which may wait for a lock. May be called from any thread; opens a connection.
+     * Ends a claim that is under way, which may wait for a lock. May be called from any thread; opens a connection. The first
+     * time may come before the server has the statement, and the driver cancels a statement only once: call again.
      *
      * @return whether there was one
      */
     public boolean cancelClaim() throws SQLException {
         Statement statement = claiming;
-        if (statement != null) {
+        if (statement == null) {
+            return false;
+        }
+        if (statement == cancelled) {
+            statement.getConnection().unwrap(PGConnection.class).cancelQuery();
+        } else {
+            cancelled = statement;
             statement.cancel();
         }
-        return statement != null;
+        return true;
     }
 
     private static @Nullable Array runs(

@@ -66,10 +66,11 @@ public final class StaleConnections {
                         discardAfter(dataSource, e);
                         throw e;
                     }
+                    long took = System.nanoTime() - begin;
                     ReadOnly server = Connections.answered(connection, ANSWER_LIMIT, () -> ReadOnly.ask(connection));
                     throwAway(connection);
                     discardAfter(dataSource, e);
-                    if (!server.openedBefore(System.nanoTime() - begin) || replaced >= MOST_REPLACED) {
+                    if (!server.openedBefore(took) || replaced >= MOST_REPLACED) {
                         throw new SQLException(server.description(), READ_ONLY, e);
                     }
                 }

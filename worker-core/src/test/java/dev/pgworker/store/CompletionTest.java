@@ -10,6 +10,10 @@ import java.util.Comparator;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
+import java.util.concurrent.ExecutorService;
+import java.util.concurrent.Executors;
+import java.util.concurrent.Future;
+import java.util.concurrent.TimeUnit;
 import java.util.stream.IntStream;
 
 import com.zaxxer.hikari.HikariDataSource;
@@ -30,10 +34,12 @@ import dev.pgworker.store.JobStore.HeldQueue;
 import dev.pgworker.store.JobStore.Lanes;
 import dev.pgworker.store.JobStore.Tasks;
 import dev.pgworker.store.JobStore.Written;
+import dev.pgworker.testing.InterceptedDataSource;
 import dev.pgworker.testing.TestSchema;
 
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
+import static org.awaitility.Awaitility.await;
 
 /** Jobs are deleted where they lay when they were claimed, but never one that is not meant. */
 class CompletionTest {
@@ -180,6 +186,36 @@ class CompletionTest {
                 }
             }
             complete(claim(1, 1));
+        }
+    }
+
+    @Test
+    void aClaimIsCancelledThoughTheFirstCancellationIsLost() throws Exception {
+        add(1, null);
+        JobStore losing = new JobStore(
+                new InterceptedDataSource(
+                        db.dataSource(),
+                        (call, proceed) -> call.is("cancel", "pgworker_claim") ? null : proceed.proceed()),
+                db.schema(),
+                "w");
+        ExecutorService executor = Executors.newSingleThreadExecutor();
+        try (Connection holder = pool.getConnection()) {
+            holder.setAutoCommit(false);
+            holder.createStatement().execute(db.schema().in("lock table {schema}._private_jobs"));
+            Future<?> claim = executor.submit(() -> losing.claim(tasks, ClaimRequest.of(1)));
+            await().until(() -> db.sql(
+                                    "select count(*) from pg_locks where not granted and relation = '{schema}._private_jobs'::regclass")
+                            .query(Integer.class)
+                            .single()
+                    == 1);
+
+            assertThat(losing.cancelClaim()).isTrue();
+            assertThat(losing.cancelClaim()).isTrue();
+
+            assertThatThrownBy(() -> claim.get(20, TimeUnit.SECONDS)).hasMessageContaining("canceling statement");
+            holder.rollback();
+        } finally {
+            executor.shutdownNow();
         }
     }
 
