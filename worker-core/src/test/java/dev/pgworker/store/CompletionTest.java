@@ -212,7 +212,7 @@ class CompletionTest {
             assertThat(losing.cancelClaim()).isTrue();
             assertThat(losing.cancelClaim()).isTrue();
 
-            assertThatThrownBy(() -> claim.get(20, TimeUnit.SECONDS)).hasMessageContaining("canceling statement");
+            assertThatThrownBy(() -> claim.get(5, TimeUnit.SECONDS)).hasMessageContaining("canceling statement");
             holder.rollback();
         } finally {
             executor.shutdownNow();
