@@ -494,7 +494,7 @@ class OneBadThingTest {
 
     /** A trigger or a constraint of somebody's stands in the way of claiming the first job of all, and of a queue. */
     @ParameterizedTest
-    @ValueSource(strings = {"P0001", "23514", "40001", "53100", "08006", "57014", "P0004"})
+    @ValueSource(strings = {"P0001", "23514", "40001", "53100", "08006", "57014", "P0004", "25006", "57P01", "57P03"})
     void jobsThatCannotBeClaimedArePassedOver(String errorCode) {
         JobSpec queued = JobSpec.builder().queueName("q").build();
         Job plain = db.scheduler().addJob(WORK, 0);
@@ -519,6 +519,85 @@ class OneBadThingTest {
         db.sql("drop trigger refuse on {schema}._private_jobs").update();
         events.await(JobCompleted.class, 8);
         assertThat(ran.indexOf(1)).isLessThan(ran.indexOf(2));
+    }
+
+    /** More than fit into one claim, of queues and without, and all of them due before the others. */
+    @ParameterizedTest
+    @ValueSource(ints = {1_000, 10_000})
+    void manyJobsThatCannotBeClaimedKeepNoOtherFromRunning(int refused) {
+        db.sql("select {schema}.add_job('work', '0')").query().listOfRows();
+        db.sql("delete from {schema}._private_jobs").update();
+        addRefused(refused);
+        db.sql("""
+                insert into {schema}._private_job_queues (queue_name)
+                select 'good ' || q from generate_series(1, 50) q
+                """).update();
+        db.sql("""
+                insert into {schema}._private_jobs (task_id, payload, job_queue_id)
+                select t.id, to_json(n), case when n % 2 = 0 then q.id end
+                from {schema}._private_tasks t, generate_series(1, 200) n
+                join {schema}._private_job_queues q on q.queue_name = 'good ' || (n % 50 + 1)
+                """).update();
+        long begin = System.nanoTime();
+        start((call, proceed) -> proceed.proceed(), 3, (n, context) -> {});
+
+        events.await(JobCompleted.class);
+        assertThat(Duration.ofNanos(System.nanoTime() - begin)).isLessThan(Duration.ofSeconds(10));
+        events.await(JobCompleted.class, 200);
+        db.sql("drop trigger refuse on {schema}._private_jobs").update();
+        Awaitility.await().atMost(Duration.ofSeconds(90)).until(() -> db.jobs() == 0);
+    }
+
+    /** Jobs with the payload 0, half of them in a hundred queues, due before all others. */
+    private void addRefused(int count) {
+        db.sql("insert into {schema}._private_job_queues (queue_name) select 'bad ' || q from generate_series(0, 99) q")
+                .update();
+        db.sql("""
+                insert into {schema}._private_jobs (task_id, payload, job_queue_id, run_at)
+                select t.id, '0', case when n % 2 = 0 then q.id end, now() - interval '1 hour'
+                from {schema}._private_tasks t, generate_series(1, ?) n
+                join {schema}._private_job_queues q on q.queue_name = 'bad ' || (n % 100)
+                """).param(count).update();
+        db.sql("""
+                create function {schema}.refuse() returns trigger language plpgsql as $$
+                begin
+                  if old.payload::text = '0' then raise exception 'not this one'; end if;
+                  return new;
+                end $$;
+                create trigger refuse before update on {schema}._private_jobs for each row execute function {schema}.refuse()
+                """).update();
+    }
+
+    @Test
+    void oneJobThatCannotBeClaimedCostsAWorkerLittleOfItsSpeed() {
+        start((call, proceed) -> proceed.proceed(), 10, (n, context) -> {});
+        Duration without = drain(0);
+        db.sql("""
+                create function {schema}.refuse() returns trigger language plpgsql as $$
+                begin
+                  if old.payload::text = '0' then raise exception 'not this one'; end if;
+                  return new;
+                end $$;
+                create trigger refuse before update on {schema}._private_jobs for each row execute function {schema}.refuse()
+                """).update();
+        Duration none = drain(0);
+        Duration one = drain(1);
+        System.err.printf("without %s, trigger %s, one %s%n", without, none, one);
+
+        assertThat(one).isLessThan(none.multipliedBy(2));
+    }
+
+    private Duration drain(int refused) {
+        db.sql("""
+                insert into {schema}._private_jobs (task_id, payload, run_at)
+                select t.id, to_json(case when n > ? then n else 0 end), now() + interval '1 second' + n * interval '1 us'
+                from {schema}._private_tasks t, generate_series(1, 20000 + ?) n
+                """).params(refused, refused).update();
+        db.sql("select pg_sleep(1)").query().listOfRows();
+        long begin = System.nanoTime();
+        db.sql("notify \"jobs:insert\"").update();
+        Awaitility.await().pollInterval(Duration.ofMillis(10)).until(() -> db.jobs() == refused);
+        return Duration.ofNanos(System.nanoTime() - begin);
     }
 
     /** What it refuses is the commit. */

@@ -5,6 +5,7 @@ import java.time.Duration;
 import java.util.ArrayList;
 import java.util.Collection;
 import java.util.List;
+import java.util.Optional;
 import java.util.Set;
 import java.util.function.Supplier;
 
@@ -17,17 +18,19 @@ import dev.pgworker.event.WorkerEvents;
 import dev.pgworker.lifecycle.DatabaseFailure;
 import dev.pgworker.lifecycle.ErrorText;
 import dev.pgworker.store.JobStore;
+import dev.pgworker.store.JobStore.CarefullyClaimed;
 import dev.pgworker.store.JobStore.ClaimRequest;
 import dev.pgworker.store.JobStore.Claimed;
+import dev.pgworker.store.JobStore.Refused;
 import dev.pgworker.store.JobStore.Unreadable;
 
 /**
  * Claims jobs and hands them to the executor.
  *
  * <p>A job whose row cannot be read, because it does not fit into memory for instance, or cannot be claimed, because of a
- * trigger of somebody's, must not keep others from being claimed. After a claim that fails so, jobs are claimed one by one for
- * a while, so that it shows which one it is: one that cannot be read fails with the reason, one that cannot be claimed is
- * passed over.
+ * trigger of somebody's, must not keep others from being claimed. After a claim that fails so, jobs are claimed carefully for
+ * a while, and as long as any are known that cannot be claimed: these are passed over. Where that fails as well, jobs are
+ * claimed one by one, so that it shows which one cannot be read: that fails with the reason.
  *
  * <p>Owned by one thread, but for {@link #cancel}.
  */
@@ -35,8 +38,11 @@ public final class Fetcher {
 
     private static final Logger log = LoggerFactory.getLogger(Fetcher.class);
 
-    /** So many claims of one job each follow one that failed; twice as many if the next claim of many fails again. */
+    /** So many careful claims follow one that failed; twice as many if the next one that is not careful fails again. */
     private static final int CAREFUL_CLAIMS = 64;
+
+    /** So many claims of one job each follow a careful one that failed. */
+    private static final int SINGLE_CLAIMS = 64;
 
     private static final int MOST_CAREFUL_CLAIMS = 4096;
 
@@ -61,10 +67,15 @@ public final class Fetcher {
     /** Written by the owner, read by any thread. */
     private volatile JobStore.Tasks tasks = JobStore.Tasks.NONE;
 
+    private final Refusals refusals = new Refusals();
+
     private int carefulClaims;
 
-    /** How many there are the next time; more than at first since a claim failed and as long as none of many has succeeded. */
+    /** How many there are the next time; more than at first since a claim failed and until one that is not careful succeeds. */
     private int nextCarefulClaims = CAREFUL_CLAIMS;
+
+    /** How many of the careful claims are to be of one job each. */
+    private int singleClaims;
 
     /** How many claims in a row have failed so. */
     private int obstructions;
@@ -152,20 +163,11 @@ public final class Fetcher {
      */
     public Fetched fetch(int room) throws SQLException {
         Collection<String> forbidden = flags.get();
-        boolean careful = carefulClaims > 0;
-        int wanted = careful ? 1 : room;
-        Throwable notToBeRead = unreadable;
+        boolean careful = carefulClaims > 0 || refusals.isAny();
+        int wanted = careful && singleClaims > 0 ? 1 : room;
         publish(() -> new WorkerEvent.FetchStarted(workerId, wanted));
-        Claimed answer;
         try {
-            answer = audit.during(() -> {
-                Claimed claimed = careful
-                        ? store.claimCarefully(tasks, forbidden, notToBeRead == null)
-                        : store.claim(tasks, request(wanted, forbidden));
-                Claimed taken = notToBeRead == null ? claimed : allUnreadable(claimed, notToBeRead);
-                executor.submit(taken);
-                return taken;
-            });
+            return careful ? fetchCarefully(wanted, forbidden) : fetchMany(wanted, forbidden);
         } catch (SQLException | RuntimeException | Error e) {
             becomeCareful(careful, e);
             publish(() -> new WorkerEvent.FetchFailed(workerId, asException(e)));
@@ -174,24 +176,51 @@ public final class Fetcher {
             }
             throw e;
         }
-        if (!careful) {
-            nextCarefulClaims = CAREFUL_CLAIMS;
+    }
+
+    private Fetched fetchMany(int wanted, Collection<String> forbidden) throws SQLException {
+        Claimed answer = audit.during(() -> {
+            Claimed claimed = store.claim(tasks, request(wanted, forbidden));
+            executor.submit(claimed);
+            return claimed;
+        });
+        nextCarefulClaims = CAREFUL_CLAIMS;
+        obstructions = 0;
+        return noted(answer, wanted);
+    }
+
+    /** Claims jobs that can be claimed, and fails if there are none because the server lacks something. */
+    private Fetched fetchCarefully(int wanted, Collection<String> forbidden) throws SQLException {
+        Throwable notToBeRead = unreadable;
+        CarefullyClaimed answer = audit.during(() -> {
+            CarefullyClaimed claimed = store.claimCarefully(
+                    tasks, wanted, localQueue.freeBytes(), forbidden, refusals.passedOver(), notToBeRead == null);
+            executor.submit(notToBeRead == null ? claimed.claimed() : allUnreadable(claimed.claimed(), notToBeRead));
+            return claimed;
+        });
+        boolean mayGoOn = refusals.note(answer.claimed().jobs(), answer.refused());
+        int count = answer.claimed().size();
+        Optional<Refused> lack = answer.refused().stream()
+                .filter(refused -> saysThatTheServerLacksSomething(refused.state()))
+                .findAny();
+        if (count == 0 && lack.isPresent()) {
+            throw new SQLException(lack.get().reason(), lack.get().state());
         }
         carefulClaims = Math.max(0, carefulClaims - 1);
+        singleClaims = Math.max(0, singleClaims - 1);
         unreadable = null;
         obstructions = 0;
-        return careful ? notedCareful(answer) : noted(answer, wanted);
+        publish(() -> count == 0 ? new WorkerEvent.FetchEmpty(workerId) : new WorkerEvent.JobsFetched(workerId, count));
+        return new Fetched(count, count > 0 || mayGoOn);
+    }
+
+    private static boolean saysThatTheServerLacksSomething(String state) {
+        return state.startsWith("53") || state.startsWith("58") || state.startsWith("08");
     }
 
     private ClaimRequest request(int wanted, Collection<String> forbidden) {
         return new ClaimRequest(
                 wanted, localQueue.freeBytes(), forbidden, localQueue::runOf, breadth.isWide(), floor.current());
-    }
-
-    private Fetched notedCareful(Claimed claimed) {
-        int count = claimed.size();
-        publish(() -> count == 0 ? new WorkerEvent.FetchEmpty(workerId) : new WorkerEvent.JobsFetched(workerId, count));
-        return new Fetched(count, count > 0);
     }
 
     private Fetched noted(Claimed claimed, int wanted) {
@@ -217,23 +246,27 @@ public final class Fetcher {
         if (obstructed && ++obstructions < MOST_OBSTRUCTIONS) {
             return;
         }
+        boolean single = singleClaims > 0;
+        if (careful || kind == DatabaseFailure.INTERNAL || isAboutData(e)) {
+            singleClaims = SINGLE_CLAIMS;
+        }
         if (!careful) {
             if (nextCarefulClaims == CAREFUL_CLAIMS) {
-                log.warn("A claim failed; for a while jobs are claimed one by one", ErrorText.loggable(e));
+                log.warn("A claim failed; for a while jobs are claimed with more care", ErrorText.loggable(e));
             }
             carefulClaims = nextCarefulClaims;
             nextCarefulClaims = Math.min(2 * nextCarefulClaims, MOST_CAREFUL_CLAIMS);
-        } else if (kind == DatabaseFailure.INTERNAL) {
+        } else if (single && kind == DatabaseFailure.INTERNAL) {
             // The server has claimed it: the audit finds it.
             audit.doubt(e);
-        } else if (e instanceof SQLException sql && isAboutData(sql)) {
+        } else if (single && isAboutData(e)) {
             unreadable = e;
         }
     }
 
     /** Data exception, limit exceeded, internal error: what a server says about a row that it cannot send. */
-    private static boolean isAboutData(SQLException e) {
-        String state = e.getSQLState();
+    private static boolean isAboutData(Throwable e) {
+        String state = e instanceof SQLException sql ? sql.getSQLState() : null;
         return state != null && (state.startsWith("22") || state.startsWith("54") || state.startsWith("XX"));
     }
 

@@ -152,6 +152,10 @@ public final class JobStore {
         Integer[] ids() {
             return identifiers.keySet().toArray(Integer[]::new);
         }
+
+        private String nameOf(int id) {
+            return identifiers.getOrDefault(id, "task " + id);
+        }
     }
 
     private static final String TASK_IDS = """
@@ -180,8 +184,9 @@ public final class JobStore {
             + " from {schema}.pgworker_claim(worker_id => ?, task_ids => ?, wanted => ?, forbidden => ?, runs => ?,"
             + " floor_priority => ?, floor_run_at => ?, wide => ?, most_bytes => ?)";
 
-    private static final String CLAIM_CAREFULLY = "select " + JOB_COLUMNS
-            + " from {schema}.pgworker_claim_carefully(worker_id => ?, task_ids => ?, forbidden => ?)";
+    private static final String CLAIM_CAREFULLY = "select " + JOB_COLUMNS + ", refusal, refusal_state, queue_id"
+            + " from {schema}.pgworker_claim_carefully(worker_id => ?, task_ids => ?, wanted => ?, forbidden => ?,"
+            + " passed_jobs => ?, passed_queues => ?, most_bytes => ?)";
 
     /** For a job whose payload cannot be read. */
     private static final String CLAIM_WITHOUT_PAYLOAD = CLAIM_CAREFULLY.replace(" payload,", " null as payload,");
@@ -244,17 +249,77 @@ public final class JobStore {
     }
 
     /**
-     * Claims a due job, and passes over those that cannot be claimed, because of a trigger of somebody's for instance. Takes
-     * longer than a claim of many.
+     * Jobs that a careful claim leaves alone.
      *
+     * @param queueIds queues of which nothing is claimed
+     */
+    public record PassedOver(List<Long> jobIds, List<Integer> queueIds) {
+
+        /** Nothing. */
+        public static final PassedOver NONE = new PassedOver(List.of(), List.of());
+    }
+
+    /**
+     * A job that the server did not let anybody claim.
+     *
+     * @param queueId null for a job without a queue, as its name
+     * @param reason what the server said
+     * @param state with which SQLSTATE
+     */
+    public record Refused(
+            long jobId,
+            String task,
+            @Nullable String queueName,
+            @Nullable Integer queueId,
+            String reason,
+            String state) {}
+
+    /**
+     * What a careful claim brought.
+     *
+     * @param refused what could not be claimed
+     */
+    public record CarefullyClaimed(Claimed claimed, List<Refused> refused) {}
+
+    /**
+     * Claims due jobs, one of a queue, and passes over those that cannot be claimed, because of a trigger of somebody's for
+     * instance. Takes longer than {@link #claim}, a second at most, and may leave jobs behind.
+     *
+     * @param wanted how many jobs at most
+     * @param mostBytes how many bytes their payloads may have together; a single job may have more
      * @param withPayload whether to read the payload; without it the job has the payload {@code null}
      */
-    public Claimed claimCarefully(Tasks tasks, Collection<String> forbidden, boolean withPayload) throws SQLException {
+    public CarefullyClaimed claimCarefully(
+            Tasks tasks,
+            int wanted,
+            long mostBytes,
+            Collection<String> forbidden,
+            PassedOver passedOver,
+            boolean withPayload)
+            throws SQLException {
         return call(withPayload ? CLAIM_CAREFULLY : CLAIM_WITHOUT_PAYLOAD, (connection, statement) -> {
             statement.setString(1, workerId);
             statement.setArray(2, connection.createArrayOf("int4", tasks.ids()));
-            statement.setArray(3, texts(connection, forbidden));
-            return claimed(statement, tasks);
+            statement.setInt(3, wanted);
+            statement.setArray(4, texts(connection, forbidden));
+            statement.setArray(5, ids(connection, passedOver.jobIds.stream()));
+            statement.setArray(6, connection.createArrayOf("int4", passedOver.queueIds.toArray()));
+            statement.setLong(7, mostBytes);
+            List<Refused> refused = new ArrayList<>();
+            Claimed claimed = claimed(statement, tasks, rows -> {
+                String reason = rows.getString(17);
+                if (reason != null) {
+                    refused.add(new Refused(
+                            rows.getLong(1),
+                            tasks.nameOf(rows.getInt(3)),
+                            rows.getString(2),
+                            rows.getObject(19, Integer.class),
+                            reason,
+                            rows.getString(18)));
+                }
+                return reason != null;
+            });
+            return new CarefullyClaimed(claimed, refused);
         });
     }
 
@@ -273,18 +338,26 @@ public final class JobStore {
                     7, floor == null ? null : floor.runAt.atOffset(ZoneOffset.UTC), Types.TIMESTAMP_WITH_TIMEZONE);
             statement.setBoolean(8, request.wide);
             statement.setLong(9, request.mostBytes);
-            return claimed(statement, tasks);
+            return claimed(statement, tasks, rows -> false);
         });
     }
 
-    private Claimed claimed(PreparedStatement statement, Tasks tasks) throws SQLException {
+    /** Takes the present row, if it is no job that has been claimed; returns whether it has. */
+    @FunctionalInterface
+    private interface OtherRows {
+        boolean take(ResultSet rows) throws SQLException;
+    }
+
+    private Claimed claimed(PreparedStatement statement, Tasks tasks, OtherRows others) throws SQLException {
         claiming = statement;
         try (ResultSet rows = statement.executeQuery()) {
             Claimed claimed = new Claimed();
             Rows reader = new Rows(tasks, 1);
             boolean cut = false;
             while (rows.next()) {
-                cut |= !reader.read(rows, claimed);
+                if (!others.take(rows)) {
+                    cut |= !reader.read(rows, claimed);
+                }
             }
             return new Claimed(claimed.jobs, claimed.unreadable, cut);
         } finally {
@@ -812,7 +885,7 @@ public final class JobStore {
             int taskId = row.getInt(first + 2);
             return new Job(
                     id,
-                    tasks.identifiers().getOrDefault(taskId, "task " + taskId),
+                    tasks.nameOf(taskId),
                     NO_PAYLOAD,
                     row.getString(first + 1),
                     row.getInt(first + 4),

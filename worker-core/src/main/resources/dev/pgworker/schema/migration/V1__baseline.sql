@@ -2229,106 +2229,157 @@ comment on function "${schema}".pgworker_claim(text, int[], int, text[], int[], 
   'Waits for no lock, so a short answer does not prove that there is no more: ask again after a notification.';
 
 -- A row that cannot be updated, because of a trigger or a constraint of somebody's or because it is damaged, would be the first of
--- every claim. Here each job is tried in a subtransaction of its own, deferred constraints included. Of a queue whose first job fails so
--- nothing is taken. A cancellation may be the doing of a job, too, but not for ever. That the server lacks something is told unless
--- another job can be claimed.
-create or replace function "${schema}".pgworker_claim_carefully(worker_id text, task_ids int[], forbidden text[] default null)
-returns table (
+-- every claim. Here jobs are tried some at a time, each time in a subtransaction, deferred constraints included; where that fails, half as
+-- many are, down to the one that is to blame: a bad row among many costs some seven subtransactions, a bad one after another one
+-- each. A session remembers 64 of those that succeed, hence their number. Of a queue whose first job fails so nothing is taken. A
+-- cancellation may be the doing of a job, too, but not for longer than this takes. Few bytes are asked for: compressed payloads may
+-- be 255 times as large.
+create or replace function "${schema}".pgworker_claim_carefully(
+  worker_id text, task_ids int[], wanted int, forbidden text[] default null, passed_jobs bigint[] default null,
+  passed_queues int[] default null, most_bytes bigint default null
+) returns table (
   id bigint, queue_name text, task_id int, payload json, priority smallint, run_at timestamptz, attempts smallint,
   max_attempts smallint, last_error text, created_at timestamptz, updated_at timestamptz, key text, revision int, flags jsonb,
-  address tid, locked_at timestamptz
+  address tid, locked_at timestamptz, refusal text, refusal_state text, queue_id int
 )
-language plpgsql volatile rows 1
+language plpgsql volatile rows 100
 set plan_cache_mode = force_generic_plan set enable_seqscan = off set enable_bitmapscan = off set enable_sort = off
 set enable_hashjoin = off set enable_mergejoin = off set jit = off
 set search_path = pg_catalog, pg_temp as $$
 #variable_conflict use_column
 declare
-  depth constant int := 100;
-  candidate record;
-  claimed_at timestamptz;
-  lane int;
-  cancellations int := 0;
-  failure text;
-  failure_state text;
+  claimed_at constant timestamptz := clock_timestamp();
+  ends_at constant timestamptz := claimed_at + interval '1 second';
+  most constant int := least(wanted, 10000);
+  most_together constant int := greatest(64, most / 32);
+  depth constant int := most + 500;
+  passed constant int := coalesce(cardinality(passed_queues), 0);
+  tids tid[];
+  ids bigint[];
+  queue_ids int[];
+  stored bigint[];
+  place int := 1;
+  together int := most_together;
+  last_place int;
+  -- The last place of the smallest group that failed and of which jobs are left.
+  suspect int := 0;
+  successes int := 0;
+  lanes int[];
+  group_ids bigint[];
+  group_queues int[];
+  claimed bigint[] := '{}';
+  refused int[] := '{}';
+  refusals text[] := '{}';
+  refusal_states text[] := '{}';
 begin
+  if most is null or most < 1 or coalesce(cardinality(task_ids), 0) = 0 then return; end if;
+  if current_setting('transaction_read_only')::boolean then
+    raise exception 'jobs cannot be claimed in a read-only transaction' using errcode = '25006';
+  end if;
   if cardinality(forbidden) = 0 then forbidden := null; end if;
-  for candidate in
-    with recursive level(p) as (
-      (select j.priority from "${schema}"._private_jobs j
-        where j.is_available and j.job_queue_id is null
-        order by j.priority, j.run_at, j.id limit 1)
-      union all
-      select (
-        select j.priority from "${schema}"._private_jobs j
-        where j.is_available and j.job_queue_id is null and j.priority > l.p
-        order by j.priority, j.run_at, j.id limit 1)
-      from level l where l.p is not null),
-    plain as (
-      select f.*
-      from level l
-      cross join lateral (
-        select j.ctid as tid, null::int as queue_id, j.priority, j.run_at, j.id from "${schema}"._private_jobs j
-        where j.is_available and j.job_queue_id is null and j.priority = l.p and j.run_at <= now() and j.task_id = any(task_ids)
-          and (forbidden is null or j.flags is null or not j.flags ?| forbidden)
-        order by j.run_at, j.id limit depth) f
-      limit depth),
-    queued as (
-      select h.tid, h.queue_id, h.priority, h.run_at, h.id
-      from "${schema}".pgworker_heads(
-        array(
-          select q.id
-          from "${schema}".pgworker_lanes(task_ids, depth, forbidden, 3 * depth) l
-          join "${schema}"._private_job_queues q on q.id = any(l.queues) and q.locked_at is null),
-        null, task_ids, forbidden) h)
-    select c.tid, c.queue_id, c.id
-    from (select * from plain union all select * from queued) c
-    order by c.priority, c.run_at, c.id
-  loop
+  with recursive level(p) as (
+    (select j.priority from "${schema}"._private_jobs j
+      where j.is_available and j.job_queue_id is null
+      order by j.priority, j.run_at, j.id limit 1)
+    union all
+    select (
+      select j.priority from "${schema}"._private_jobs j
+      where j.is_available and j.job_queue_id is null and j.priority > l.p
+      order by j.priority, j.run_at, j.id limit 1)
+    from level l where l.p is not null),
+  plain as (
+    select f.*
+    from level l
+    cross join lateral (
+      select j.ctid as tid, null::int as queue_id, j.priority, j.run_at, j.id, pg_column_size(j.payload) as size
+      from "${schema}"._private_jobs j
+      where j.is_available and j.job_queue_id is null and j.priority = l.p and j.run_at <= now() and j.task_id = any(task_ids)
+        and (forbidden is null or j.flags is null or not j.flags ?| forbidden)
+        and j.id not in (select p.id from unnest(passed_jobs) p(id))
+      order by j.run_at, j.id limit depth) f
+    limit depth),
+  queued as (
+    select h.tid, h.queue_id, h.priority, h.run_at, h.id,
+      (select pg_column_size(j.payload) from "${schema}"._private_jobs j where j.ctid = h.tid) as size
+    from "${schema}".pgworker_heads(
+      array(
+        select q.id
+        from "${schema}".pgworker_lanes(
+          task_ids, most + 100 + passed, forbidden, 3 * (most + 100) + case when passed > 0 then 20000 else 0 end) l
+        join "${schema}"._private_job_queues q on q.id = any(l.queues) and q.locked_at is null
+        where q.id not in (select p.id from unnest(passed_queues) p(id))),
+      null, task_ids, forbidden) h)
+  select array_agg(c.tid), array_agg(c.id), array_agg(c.queue_id), array_agg(c.stored) into tids, ids, queue_ids, stored
+    from (
+      select c.tid, c.id, c.queue_id, sum(c.size) over (order by c.priority, c.run_at, c.id) as stored
+      from (select * from plain union all select * from queued) c
+      order by c.priority, c.run_at, c.id limit depth) c;
+
+  while place <= cardinality(ids) and cardinality(claimed) < most and successes < 64 and clock_timestamp() < ends_at loop
+    last_place := least(place + together - 1, place + most - cardinality(claimed) - 1, cardinality(ids));
+    while last_place > place and stored[last_place] > most_bytes / 255 loop
+      last_place := last_place - 1;
+    end loop;
+    exit when claimed <> '{}' and stored[last_place] > most_bytes / 255;
     begin
-      claimed_at := clock_timestamp();
-      if candidate.queue_id is not null then
-        select q.id into lane from "${schema}"._private_job_queues q
-          where q.id = candidate.queue_id and q.locked_at is null
-          for update skip locked;
-        continue when not found;
-      end if;
-      update "${schema}"._private_jobs j set attempts = j.attempts + 1, locked_at = claimed_at, locked_by = worker_id
-        where j.ctid = (
-          select h.ctid from "${schema}"._private_jobs h
-          where h.ctid = candidate.tid and h.id = candidate.id and h.is_available
-          for update skip locked)
-        returning j.id, j.task_id, j.payload, j.priority, j.run_at, j.attempts, j.max_attempts, j.last_error, j.created_at,
-          j.updated_at, j.key, j.revision, j.flags, j.ctid
-        into id, task_id, payload, priority, run_at, attempts, max_attempts, last_error, created_at, updated_at, key, revision,
-          flags, address;
-      continue when not found;
-      if candidate.queue_id is not null then
-        update "${schema}"._private_job_queues q set locked_at = claimed_at, locked_by = worker_id
-          where q.id = candidate.queue_id
-          returning q.queue_name into queue_name;
-      end if;
+      lanes := array(
+        select q.id from "${schema}"._private_job_queues q
+        where q.id = any(queue_ids[place:last_place]) and q.locked_at is null
+        for update skip locked);
+      with mine as materialized (
+        select j.ctid as tid from "${schema}"._private_jobs j
+        where j.ctid = any(tids[place:last_place]) and j.id = any(ids[place:last_place]) and j.is_available
+          and (j.job_queue_id is null or j.job_queue_id = any(lanes))
+        for update skip locked),
+      changed as (
+        update "${schema}"._private_jobs j set attempts = j.attempts + 1, locked_at = claimed_at, locked_by = worker_id
+        where j.ctid = any(array(select m.tid from mine m))
+        returning j.id, j.job_queue_id)
+      select coalesce(array_agg(c.id), '{}'), array_agg(c.job_queue_id) into group_ids, group_queues from changed c;
+      update "${schema}"._private_job_queues q set locked_at = claimed_at, locked_by = worker_id where q.id = any(group_queues);
       set constraints all immediate;
-      locked_at := claimed_at;
-      return next;
-      return;
+      claimed := claimed || group_ids;
+      successes := successes + 1;
+      place := last_place + 1;
+      together := case when place <= suspect then (suspect - place + 2) / 2 else least(2 * together, most_together) end;
     exception when others or assert_failure or query_canceled then
-      if sqlstate = '57014' then
-        cancellations := cancellations + 1;
-        if cancellations > 10 then raise; end if;
-      elsif sqlstate ~ '^(08|53|57P|58)' then
-        failure := sqlerrm;
-        failure_state := sqlstate;
+      if sqlstate = '57014' and clock_timestamp() >= ends_at then
+        raise;
+      elsif last_place > place then
+        suspect := last_place;
+        together := (last_place - place + 1) / 2;
+      else
+        refused := refused || place;
+        refusals := refusals || left(sqlerrm, 1000);
+        refusal_states := refusal_states || sqlstate;
+        place := place + 1;
+        together := 1;
       end if;
     end;
   end loop;
-  if failure is not null then
-    raise exception '%', failure using errcode = failure_state;
-  end if;
+
+  return query
+    select j.id,
+        case when j.job_queue_id is not null then
+          (select q.queue_name from "${schema}"._private_job_queues q where q.id = j.job_queue_id)
+        end,
+        j.task_id, j.payload, j.priority, j.run_at, j.attempts, j.max_attempts, j.last_error, j.created_at, j.updated_at, j.key,
+        j.revision, j.flags, j.ctid, claimed_at, null::text, null::text, null::int
+      from "${schema}"._private_jobs j
+      where j.id = any(claimed)
+      order by j.priority, j.run_at, j.id;
+  return query
+    select j.id, (select q.queue_name from "${schema}"._private_job_queues q where q.id = queue_ids[r.place]), j.task_id, null::json,
+        null::smallint, null::timestamptz, null::smallint, null::smallint, null::text, null::timestamptz, null::timestamptz,
+        null::text, null::int, null::jsonb, null::tid, null::timestamptz, r.refusal, r.state, queue_ids[r.place]
+      from unnest(refused, refusals, refusal_states) r(place, refusal, state)
+      join "${schema}"._private_jobs j on j.ctid = tids[r.place] and j.id = ids[r.place];
 end
 $$;
-comment on function "${schema}".pgworker_claim_carefully(text, int[], text[]) is
-  'Claims one job as pgworker_claim does, and passes over those that cannot be claimed, a hundred at most.';
+comment on function "${schema}".pgworker_claim_carefully(text, int[], int, text[], bigint[], int[], bigint) is
+  'Claims due jobs as pgworker_claim does, one of a queue, and passes over those that cannot be claimed, for which rows with the reason '
+  'and its SQLSTATE follow. The caller passes the ids of such jobs and of their queues to the next call, which leaves them alone. Ends '
+  'after a second at most, and then may leave jobs behind.';
 
 -- Half of the work of deleting jobs by their ids is to find and to lock them first, so that nobody who holds one is waited for.
 -- Hardly ever does anybody. A row that was moved, or whose place another one took, makes a difference to the ids.
