@@ -13,6 +13,7 @@ import javax.sql.DataSource;
 import com.zaxxer.hikari.HikariDataSource;
 import com.zaxxer.hikari.HikariPoolMXBean;
 import org.jspecify.annotations.Nullable;
+import org.postgresql.util.PSQLException;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
@@ -25,6 +26,8 @@ public final class StaleConnections {
     private static final Logger log = LoggerFactory.getLogger(StaleConnections.class);
 
     private static final String READ_ONLY = "25006";
+
+    private static final String TRIGGERED_ACTION = "09000";
 
     /** More than a pool usually has. */
     private static final int MOST_REPLACED = 100;
@@ -63,11 +66,17 @@ public final class StaleConnections {
                     return work.on(connection);
                 } catch (SQLException e) {
                     if (!READ_ONLY.equals(e.getSQLState())) {
+                        if (saysWronglyThatItGoesDown(e)) {
+                            throw aboutARow(e);
+                        }
                         discardAfter(dataSource, e);
                         throw e;
                     }
                     long took = System.nanoTime() - begin;
                     ReadOnly server = Connections.answered(connection, ANSWER_LIMIT, () -> ReadOnly.ask(connection));
+                    if (!server.readOnly) {
+                        throw aboutARow(e);
+                    }
                     throwAway(connection);
                     discardAfter(dataSource, e);
                     if (!server.openedBefore(took) || replaced >= MOST_REPLACED) {
@@ -76,6 +85,27 @@ public final class StaleConnections {
                 }
             }
         }
+    }
+
+    /**
+     * A server that goes down breaks the connection, which the driver adds as the next exception. Otherwise it has said that it
+     * is ready for another statement: a trigger has raised an error of this name.
+     */
+    private static boolean saysWronglyThatItGoesDown(SQLException e) {
+        return e instanceof PSQLException answer
+                && answer.getServerErrorMessage() != null
+                && answer.getSQLState() != null
+                && answer.getSQLState().startsWith("57P")
+                && answer.getNextException() == null;
+    }
+
+    /** Says the same without a SQLSTATE that stands for an outage. */
+    private static SQLException aboutARow(SQLException e) {
+        return new SQLException(
+                "A trigger or the like answered SQLSTATE " + e.getSQLState() + ", though the server works: "
+                        + e.getMessage(),
+                TRIGGERED_ACTION,
+                e);
     }
 
     /** A pool notices at the latest when it gets the connection back that it is broken, and may say so by an exception. */
@@ -91,20 +121,31 @@ public final class StaleConnections {
     /**
      * What a server says of itself that refused to write.
      *
+     * @param readOnly whether it refuses to write anything
      * @param standby whether it follows another server
      * @param ageSeconds how long ago the connection was opened
      */
-    private record ReadOnly(boolean standby, double ageSeconds) {
+    private record ReadOnly(boolean readOnly, boolean standby, double ageSeconds) {
 
         static ReadOnly ask(Connection connection) throws SQLException {
+            endTransaction(connection);
+            try (Statement statement = connection.createStatement();
+                    ResultSet row = statement.executeQuery(
+                            "select pg_catalog.current_setting('transaction_read_only')::pg_catalog.bool,"
+                                    + " pg_catalog.pg_is_in_recovery(),"
+                                    + " extract(epoch from pg_catalog.clock_timestamp() - backend_start)"
+                                    + " from pg_catalog.pg_stat_activity where pid = pg_catalog.pg_backend_pid()")) {
+                return row.next()
+                        ? new ReadOnly(row.getBoolean(1), row.getBoolean(2), row.getDouble(3))
+                        : new ReadOnly(true, false, 0);
+            } finally {
+                endTransaction(connection);
+            }
+        }
+
+        private static void endTransaction(Connection connection) throws SQLException {
             if (!connection.getAutoCommit()) {
                 connection.rollback();
-            }
-            try (Statement statement = connection.createStatement();
-                    ResultSet row = statement.executeQuery("select pg_catalog.pg_is_in_recovery(),"
-                            + " extract(epoch from pg_catalog.clock_timestamp() - backend_start)"
-                            + " from pg_catalog.pg_stat_activity where pid = pg_catalog.pg_backend_pid()")) {
-                return row.next() ? new ReadOnly(row.getBoolean(1), row.getDouble(2)) : new ReadOnly(false, 0);
             }
         }
 

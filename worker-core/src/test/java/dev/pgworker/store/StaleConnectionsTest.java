@@ -10,9 +10,12 @@ import java.util.concurrent.atomic.AtomicInteger;
 import com.zaxxer.hikari.HikariDataSource;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.extension.RegisterExtension;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
 import org.springframework.jdbc.datasource.DelegatingDataSource;
 import org.springframework.jdbc.datasource.SingleConnectionDataSource;
 
+import dev.pgworker.lifecycle.DatabaseFailure;
 import dev.pgworker.testing.TestSchema;
 import dev.pgworker.testsupport.TestPostgres;
 
@@ -109,6 +112,44 @@ class StaleConnectionsTest {
 
             assertThat(taken.get()).isLessThanOrEqualTo(4);
         }
+    }
+
+    /** A trigger may raise whatever it likes. */
+    @ParameterizedTest
+    @ValueSource(strings = {"25006", "57P01", "57P02", "57P03"})
+    void anErrorOfOneRowIsNoOutageWhateverItIsCalled(String errorCode) throws SQLException {
+        db.sql("""
+                create function {schema}.refuse() returns trigger language plpgsql as $$
+                begin raise exception 'not this one' using errcode = '%s'; end $$;
+                create trigger refuse before insert on {schema}._private_tasks for each row execute function {schema}.refuse()
+                """.formatted(errorCode)).update();
+        SingleConnectionDataSource one = new SingleConnectionDataSource(TestPostgres.jdbcUrl(), true);
+        for (boolean autoCommit : new boolean[] {true, false}) {
+            one.setAutoCommit(autoCommit);
+
+            assertThatThrownBy(() -> write(one)).isInstanceOfSatisfying(SQLException.class, e -> {
+                assertThat(DatabaseFailure.of(e)).isEqualTo(DatabaseFailure.REFUSED);
+                assertThat(e.getMessage()).contains(errorCode, "not this one");
+            });
+
+            assertThat(one.getConnection().isValid(1)).isTrue();
+        }
+        one.destroy();
+    }
+
+    @Test
+    void aConnectionThatTheServerEndsIsAnOutage() throws SQLException {
+        SingleConnectionDataSource one = new SingleConnectionDataSource(TestPostgres.jdbcUrl(), true);
+
+        assertThatThrownBy(() -> Connections.call(
+                        one,
+                        "select pg_terminate_backend(pg_backend_pid())",
+                        (connection, statement) -> statement.executeQuery()))
+                .isInstanceOfSatisfying(SQLException.class, e -> {
+                    assertThat(e.getSQLState()).isEqualTo("57P01");
+                    assertThat(DatabaseFailure.of(e)).isEqualTo(DatabaseFailure.OUTAGE);
+                });
+        one.destroy();
     }
 
     @Test
