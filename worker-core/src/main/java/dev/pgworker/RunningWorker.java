@@ -149,7 +149,8 @@ final class RunningWorker {
         audit = new ClaimAudit(id, store, localQueue, parts.auditInterval(), parts.stallAfter(), events, outage);
         Ownership ownership = new Ownership(lease, store, localQueue);
         continuations = new Continuations(ownership, localQueue, flags);
-        completer = new JobCompleter(id, store, localQueue, audit, continuations, events, outage);
+        completer =
+                new JobCompleter(id, store, localQueue, audit, continuations, events, parts.auditInterval(), outage);
         ownExecutor = parts.handlerExecutor() == null ? handlerThreads() : null;
         Executor handlers = ownExecutor == null ? parts.handlerExecutor() : ownExecutor;
         executor = new JobExecutor(

@@ -363,6 +363,38 @@ class HostileOutcomeTest {
         events.await(JobCompleted.class, 10);
     }
 
+    /** As many as there are slots, and then again: neither can their outcomes be written nor can they be put away. */
+    @ParameterizedTest
+    @ValueSource(strings = {"P0001", "53100", "57014", "42501", "57P01", "25006"})
+    void outcomesThatTheDatabaseRefusesKeepNoSlotForEver(String errorCode) {
+        db.sql("""
+                create function {schema}.refuse() returns trigger language plpgsql as $$
+                begin
+                  if old.payload::text = '"refused"' and old.locked_at is not null then
+                    raise exception 'not this one' using errcode = '%s';
+                  end if;
+                  return case when tg_op = 'DELETE' then old else new end;
+                end $$;
+                create trigger refuse before update or delete on {schema}._private_jobs
+                  for each row execute function {schema}.refuse()
+                """.formatted(errorCode)).update();
+        for (int i = 0; i < 10; i++) {
+            add("refused");
+        }
+        for (int i = 0; i < 100; i++) {
+            add("accepted");
+        }
+        start((name, context) -> {});
+
+        events.await(JobCompleted.class, 100);
+        assertThat(db.sql("select count(*) from {schema}.jobs where locked_at is not null")
+                        .query(Integer.class)
+                        .single())
+                .isEqualTo(10);
+        db.sql("drop trigger refuse on {schema}._private_jobs").update();
+        events.await(JobCompleted.class, 110);
+    }
+
     private Job endsWhenRefused(String operations, String errorCode) throws Exception {
         CountDownLatch started = new CountDownLatch(9);
         CountDownLatch mayEnd = new CountDownLatch(1);

@@ -46,7 +46,9 @@ import dev.pgworker.store.JobStore.Written;
  * outcome stays here until it is written or the job turns out to be another claim's.
  *
  * <p>A group that the database refuses is written one by one, so that an outcome that cannot be written hurts its own job
- * alone: that is put away as failed, with the reason, or left to the audit where even this is refused.
+ * alone: that is put away as failed, with the reason, or left to the audit where even this is refused. While nothing can be
+ * written, outcomes wait; after a while the database is asked whether that is because of the jobs, and if so they are left to
+ * the audit one after the other, so that others get their turn.
  */
 public final class JobCompleter extends BackgroundService {
 
@@ -59,6 +61,12 @@ public final class JobCompleter extends BackgroundService {
     /** How often an outcome is written before it is put away where something else may be to blame, a right for instance. */
     private static final int SCHEMA_TRIES = 6;
 
+    /** Into so many parts the patience is divided to say how often an outcome is left to the audit while none is written. */
+    private static final int PACE = 30;
+
+    /** So many are left to the audit at once after a pause, at most. */
+    private static final int MOST_AT_ONCE = 4;
+
     private static final Set<Written> NOT_WRITTEN = EnumSet.of(Written.BUSY, Written.LOST, Written.GONE);
 
     private final String workerId;
@@ -67,6 +75,7 @@ public final class JobCompleter extends BackgroundService {
     private final ClaimAudit audit;
     private final Continuations continuations;
     private final WorkerEvents events;
+    private final Duration patience;
 
     private final BlockingQueue<Ended> finished = new LinkedBlockingQueue<>();
 
@@ -82,6 +91,12 @@ public final class JobCompleter extends BackgroundService {
     /** When outcomes were last written, by {@link System#nanoTime}. Owned by the thread. */
     private long writtenAt = System.nanoTime();
 
+    /** Since when outcomes are refused and none is written, by {@link System#nanoTime}; null if not. Owned by the thread. */
+    private @Nullable Long refusedSince;
+
+    /** From when the pace of leaving outcomes to the audit counts, by {@link System#nanoTime}. Owned by the thread. */
+    private long givenUpAt = System.nanoTime();
+
     /** How long to wait before busy jobs are tried again. Owned by the thread. */
     private Duration busyPause = SHORTEST_BUSY_PAUSE;
 
@@ -91,7 +106,11 @@ public final class JobCompleter extends BackgroundService {
     private volatile Runnable capacityFreed = () -> {};
     private volatile Runnable jobsReleased = () -> {};
 
-    /** Creates a completer for one worker. */
+    /**
+     * Creates a completer for one worker.
+     *
+     * @param patience how long an outcome that the database refuses is tried again before it is left to the audit
+     */
     public JobCompleter(
             String workerId,
             JobStore store,
@@ -99,6 +118,7 @@ public final class JobCompleter extends BackgroundService {
             ClaimAudit audit,
             Continuations continuations,
             WorkerEvents events,
+            Duration patience,
             Outage outage) {
         super("worker-complete", true, outage);
         this.workerId = workerId;
@@ -107,6 +127,7 @@ public final class JobCompleter extends BackgroundService {
         this.audit = audit;
         this.continuations = continuations;
         this.events = events;
+        this.patience = patience;
     }
 
     /** An outcome on its way. Owned by the thread. */
@@ -149,6 +170,10 @@ public final class JobCompleter extends BackgroundService {
         /** Takes note of a failed write; returns how many there have been. */
         private int failed() {
             return ++failures;
+        }
+
+        private boolean isRefusedFor(Duration duration) {
+            return System.nanoTime() - refusedAt >= duration.toNanos();
         }
 
         /** Has it written by itself from here on. */
@@ -277,7 +302,7 @@ public final class JobCompleter extends BackgroundService {
                 together.forEach(ending -> ending.tried = true);
                 requireAnswer(e);
                 int tries = together.stream().mapToInt(Ending::failed).max().orElse(1);
-                if (tries < mostGroupTries(e)) {
+                if (tries < mostGroupTries(e) && !isPatienceOver()) {
                     return asSqlException(e);
                 }
                 log.debug("A group of {} outcomes was refused; they are written one by one", together.size(), e);
@@ -294,7 +319,7 @@ public final class JobCompleter extends BackgroundService {
             } catch (SQLException | RuntimeException | Error e) {
                 ending.tried = true;
                 requireAnswer(e);
-                if (ending.failed() < mostTries(e) || !isItsOwnFault(ending, e) || !refused(ending, e)) {
+                if (!isOutOfTheWay(ending, e)) {
                     if (othersAreWritten(ending)) {
                         letWait(ending, e);
                     } else {
@@ -334,19 +359,76 @@ public final class JobCompleter extends BackgroundService {
         return switch (DatabaseFailure.of(e)) {
             case CONFLICT -> 8;
             case CANCELLED -> 5;
-            case OUTAGE -> Integer.MAX_VALUE;
-            case REFUSED, INTERNAL -> isAboutTheSchema(e) ? SCHEMA_TRIES : 1;
+            case OUTAGE, REFUSED, INTERNAL -> isAboutTheSchema(e) ? SCHEMA_TRIES : 1;
         };
     }
 
-    /** A time limit, a lock or a missing right concerns all outcomes, unless others are written meanwhile. */
-    private boolean isItsOwnFault(Ending ending, Throwable e) {
-        boolean mayConcernAll = DatabaseFailure.of(e) == DatabaseFailure.CANCELLED || isAboutTheSchema(e);
-        return !mayConcernAll || othersAreWritten(ending);
+    /** Puts a refused outcome away, or leaves it to the audit, if its job is to blame; returns false if it is to be tried again. */
+    private boolean isOutOfTheWay(Ending ending, Throwable e) throws SQLException {
+        boolean others = othersAreWritten(ending);
+        boolean proven = !others && isPatienceOver() && areRowsToBlame();
+        boolean lacking = DatabaseFailure.of(e) == DatabaseFailure.OUTAGE;
+        boolean blamed = lacking
+                ? others && ending.isRefusedFor(patience)
+                : ending.failed() >= mostTries(e) && (others || !mayConcernAll(e));
+        if (!blamed && !proven) {
+            return false;
+        } else if (!lacking && (writeInAscii(ending, e) || putAway(ending, e))) {
+            return true;
+        } else if (!others && !proven) {
+            return false;
+        }
+        giveUp(ending, e);
+        return true;
+    }
+
+    /** As a time limit, a lock or a missing right does. */
+    private static boolean mayConcernAll(Throwable e) {
+        return DatabaseFailure.of(e) == DatabaseFailure.CANCELLED || isAboutTheSchema(e);
     }
 
     private boolean othersAreWritten(Ending ending) {
         return writtenAt - ending.refusedAt > 0;
+    }
+
+    /** Returns whether nothing has been written for so long that the database is to be asked why. */
+    private boolean isPatienceOver() {
+        return refusedSince != null && System.nanoTime() - refusedSince >= patience.toNanos();
+    }
+
+    /** Asks the database whether outcomes could be written if it were not for their rows; no answer, or too soon, is a no. */
+    private boolean areRowsToBlame() {
+        long pace = patience.dividedBy(PACE).toNanos();
+        if (System.nanoTime() - givenUpAt < pace) {
+            return false;
+        }
+        try {
+            store.writeNothing();
+        } catch (SQLException e) {
+            log.debug("Nothing can be written", e);
+            return false;
+        }
+        // What was let pass is made up for, as there are pauses of several seconds between the writes that fail.
+        long next = givenUpAt + pace;
+        long earliest = System.nanoTime() - MOST_AT_ONCE * pace;
+        givenUpAt = next - earliest > 0 ? next : earliest;
+        return true;
+    }
+
+    /** Nobody writes it any more; the audit finds the job held by nobody. */
+    private void giveUp(Ending ending, Throwable refusal) {
+        named(
+                ending.job(),
+                () -> log.error(
+                        "The outcome of {} cannot be written, and the job is not put away either; it stays locked until"
+                                + " it can be given back, and runs again then. A trigger or a constraint on the tables"
+                                + " of the jobs may be the reason; remove that, or the job",
+                        ending.job(),
+                        ErrorText.loggable(refusal)));
+        forget(List.of(ending));
+        localQueue.settled(List.of(ending.job()));
+        audit.doubt();
+        capacityFreed.run();
     }
 
     private static boolean isAboutTheSchema(Throwable e) {
@@ -359,29 +441,18 @@ public final class JobCompleter extends BackgroundService {
     }
 
     /** Throws the failure unless a server that works has answered with it, which may concern one row, whatever it says. */
-    private static void requireAnswer(Throwable e) throws SQLException {
+    private void requireAnswer(Throwable e) throws SQLException {
         if (DatabaseFailure.of(e) == DatabaseFailure.OUTAGE && !DatabaseFailure.isAnswer(e)) {
+            refusedSince = null;
             throw asSqlException(e);
+        }
+        if (refusedSince == null) {
+            refusedSince = System.nanoTime();
         }
     }
 
     private static SQLException asSqlException(Throwable e) {
         return e instanceof SQLException sql ? sql : new SQLException(e);
-    }
-
-    /** Puts an outcome away; returns false if it has to wait, because nothing can be written. */
-    private boolean refused(Ending ending, Throwable e) throws SQLException {
-        if (writeInAscii(ending, e) || putAway(ending, e)) {
-            return true;
-        }
-        if (!othersAreWritten(ending)) {
-            return false;
-        }
-        // Nobody writes it any more; the audit finds the job held by nobody.
-        forget(List.of(ending));
-        localQueue.settled(List.of(ending.job()));
-        audit.doubt();
-        return true;
     }
 
     /** The encoding of the database may lack characters of an error's text. */
@@ -508,6 +579,7 @@ public final class JobCompleter extends BackgroundService {
     /** Removes what is written from the group, tells about it, and frees the slots. */
     private void settle(List<Ending> endings, Map<Long, Written> outcomes) {
         writtenAt = System.nanoTime();
+        refusedSince = null;
         List<Ending> settled = new ArrayList<>();
         boolean anyLost = false;
         for (Ending ending : endings) {

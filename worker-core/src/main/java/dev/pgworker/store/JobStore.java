@@ -547,6 +547,19 @@ public final class JobStore {
         });
     }
 
+    private static final String WRITE_NOTHING = """
+            with deleted as (delete from {schema}._private_jobs where id = -1),
+            updated as (update {schema}._private_jobs set locked_at = null, locked_by = null where id = -2)
+            select
+            """;
+
+    /** Does to no job what writes of outcomes do; where that succeeds, it is the rows of jobs that keep these from it. */
+    public void writeNothing() throws SQLException {
+        complete(List.of(), new Continuation(Tasks.NONE, Lanes.NONE, 1, List.of()), Locks.UNCHANGED);
+        release(List.of(), List.of(), Locks.UNCHANGED);
+        call(WRITE_NOTHING, (connection, statement) -> statement.execute());
+    }
+
     private static final String FREE = """
             select {schema}.pgworker_free(worker_id => ?, queue_names => ?, locked_ats => ?)
             """;
@@ -911,7 +924,7 @@ public final class JobStore {
 
     /** As text, because the driver would ask the database for the number of the type. */
     private @Nullable String addresses(List<Job> jobs) {
-        String[] known = jobs.size() == 1 ? null : addresses.ofAll(jobs);
+        String[] known = jobs.size() <= 1 ? null : addresses.ofAll(jobs);
         return known == null ? null : "{\"" + String.join("\",\"", known) + "\"}";
     }
 
