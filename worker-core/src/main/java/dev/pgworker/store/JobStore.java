@@ -566,14 +566,25 @@ public final class JobStore {
             select {schema}.pgworker_renew(worker_id => ?, job_ids => ?, claims => ?, renewals => ?)
             """;
 
-    /** Gives the locks of these claims, and of their queues, their pending times, as far as the worker still holds them. */
-    public void renew(List<Claim> claims, Locks locks) throws SQLException {
-        call(RENEW, (connection, statement) -> {
+    /**
+     * Gives the locks of these claims, and of their queues, their pending times, as far as the worker still holds them and
+     * nobody else has locked their rows.
+     *
+     * @return the ids of the jobs whose locks have these times
+     */
+    public Set<Long> renew(List<Claim> claims, Locks locks) throws SQLException {
+        return call(RENEW, (connection, statement) -> {
             statement.setString(1, workerId);
             statement.setArray(2, ids(connection, claims.stream().map(Claim::jobId)));
             statement.setArray(3, times(connection, claims, locks::current));
             statement.setArray(4, times(connection, claims, locks::pending));
-            return statement.execute();
+            Set<Long> renewed = new HashSet<>();
+            try (ResultSet rows = statement.executeQuery()) {
+                while (rows.next()) {
+                    renewed.add(rows.getLong(1));
+                }
+            }
+            return renewed;
         });
     }
 
