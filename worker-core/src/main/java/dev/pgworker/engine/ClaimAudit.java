@@ -244,17 +244,51 @@ public final class ClaimAudit extends BackgroundService {
         return stall;
     }
 
+    /** A part that fails does not keep the others from being done, unless the database cannot be used. */
     @Override
     protected void step() throws SQLException, InterruptedException {
         giveBackUnattended();
-        compareWaiting();
-        renew();
-        checkStall();
-        long time = System.nanoTime();
-        if (isLookDue(time)) {
-            look();
+        Failed failed = new Failed();
+        failed.unless(this::compareWaiting);
+        failed.unless(this::renew);
+        failed.unless(this::checkStall);
+        if (isLookDue(System.nanoTime())) {
+            failed.unless(this::look);
         }
+        failed.rethrow();
         pause(untilNextStep());
+    }
+
+    /** A part of a step. */
+    @FunctionalInterface
+    private interface Part {
+        void run() throws SQLException, InterruptedException;
+    }
+
+    /** Why the first part of a step failed that did. */
+    private static final class Failed {
+
+        private @Nullable SQLException first;
+
+        void unless(Part part) throws SQLException, InterruptedException {
+            try {
+                part.run();
+            } catch (SQLException e) {
+                if (DatabaseFailure.of(e) == DatabaseFailure.OUTAGE) {
+                    throw e;
+                } else if (first == null) {
+                    first = e;
+                } else {
+                    first.addSuppressed(e);
+                }
+            }
+        }
+
+        void rethrow() throws SQLException {
+            if (first != null) {
+                throw first;
+            }
+        }
     }
 
     private boolean isLookDue(long time) {
@@ -320,8 +354,10 @@ public final class ClaimAudit extends BackgroundService {
     private void renew() throws SQLException {
         List<Claim> claims = localQueue.toRenew(RENEW_AFTER);
         if (!claims.isEmpty()) {
-            store.renew(claims, localQueue);
-            localQueue.renewed(claims);
+            Set<Long> renewed = store.renew(claims, localQueue);
+            localQueue.renewed(claims.stream()
+                    .filter(claim -> renewed.contains(claim.jobId()))
+                    .toList());
         }
     }
 

@@ -88,6 +88,9 @@ public final class JobCompleter extends BackgroundService {
     /** Outcomes of jobs of which there is another one in the group. Owned by the thread. */
     private final Deque<Ending> later = new ArrayDeque<>();
 
+    /** What is on its way from {@link #finished} to {@link #group}. Owned by the thread. */
+    private final List<Ended> drained = new ArrayList<>();
+
     /** When outcomes were last written, by {@link System#nanoTime}. Owned by the thread. */
     private long writtenAt = System.nanoTime();
 
@@ -263,13 +266,11 @@ public final class JobCompleter extends BackgroundService {
                 - (int) group.values().stream()
                         .filter(ending -> !ending.busy && ending.backoff == null)
                         .count();
-        for (Ended next = poll(room); next != null; next = poll(--room)) {
-            add(new Ending(next));
+        if (room > 0) {
+            finished.drainTo(drained, room);
+            drained.forEach(next -> add(new Ending(next)));
+            drained.clear();
         }
-    }
-
-    private @Nullable Ended poll(int room) {
-        return room > 0 ? finished.poll() : null;
     }
 
     private void add(Ending ending) {

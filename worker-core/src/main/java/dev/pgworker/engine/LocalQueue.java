@@ -721,7 +721,7 @@ public final class LocalQueue implements JobStore.Locks {
         return claims;
     }
 
-    /** Takes note that the locks of these claims have been renewed as far as they are still held. */
+    /** Takes note that the locks of these claims have been renewed. */
     synchronized void renewed(List<Claim> claims) {
         long time = System.nanoTime();
         for (Claim claim : claims) {

@@ -121,19 +121,45 @@ public final class CrontabStore {
             where identifier = any(?)
             """;
 
-    /** Registers the items that are unknown as known since the given time, and returns what was known before. */
+    /**
+     * Registers the items that are unknown as known since the given time, and returns what was known before. One that an open
+     * transaction is registering is left out: its first execution registers it.
+     */
     public Map<String, Known> register(Collection<String> identifiers, Instant since) throws SQLException {
         Map<String, Known> known =
                 Connections.call(dataSource, schema.in(KNOWN), ANSWER_LIMIT, (connection, statement) -> {
                     statement.setArray(1, connection.createArrayOf("text", identifiers.toArray()));
                     return known(statement);
                 });
-        Connections.call(dataSource, schema.in(REMEMBER), ANSWER_LIMIT, (connection, statement) -> {
+        if (!remember(identifiers, since, LOCK_LIMIT)) {
+            for (String identifier : identifiers) {
+                boolean unusedHeld = remember(List.of(identifier), since, LOCK_LIMIT_PASSING);
+            }
+        }
+        return known;
+    }
+
+    /** Returns false if an open transaction is in the way. */
+    private boolean remember(Collection<String> identifiers, Instant since, Duration lockLimit) throws SQLException {
+        try {
+            return limitingLocks(lockLimit, connection -> {
+                remember(connection, identifiers, since);
+                return true;
+            });
+        } catch (SQLException e) {
+            if (isHeld(e)) {
+                return false;
+            }
+            throw e;
+        }
+    }
+
+    private void remember(Connection connection, Collection<String> identifiers, Instant since) throws SQLException {
+        try (PreparedStatement statement = connection.prepareStatement(schema.in(REMEMBER))) {
             statement.setTimestamp(1, Timestamp.from(since));
             statement.setArray(2, connection.createArrayOf("text", identifiers.toArray()));
-            return statement.executeUpdate();
-        });
-        return known;
+            statement.executeUpdate();
+        }
     }
 
     /**
@@ -213,6 +239,17 @@ public final class CrontabStore {
             """;
 
     private Result executeTogether(List<Execution> executions, Duration lockLimit) throws SQLException {
+        return limitingLocks(lockLimit, connection -> {
+            Map<String, Known> known = lock(connection, executions);
+            List<Execution> due = executions.stream()
+                    .filter(execution -> isAfterLast(execution, known.get(execution.identifier())))
+                    .toList();
+            return due.isEmpty() ? new Result() : add(connection, due);
+        });
+    }
+
+    /** Works in a transaction of its own, in which no statement waits longer than that for a lock. */
+    private <T> T limitingLocks(Duration lockLimit, StaleConnections.Work<T> work) throws SQLException {
         return StaleConnections.replacing(
                 dataSource,
                 connection -> Connections.answered(
@@ -223,11 +260,7 @@ public final class CrontabStore {
                                 limit.setString(1, lockLimit.toMillis() + "ms");
                                 limit.execute();
                             }
-                            Map<String, Known> known = lock(connection, executions);
-                            List<Execution> due = executions.stream()
-                                    .filter(execution -> isAfterLast(execution, known.get(execution.identifier())))
-                                    .toList();
-                            return due.isEmpty() ? new Result() : add(connection, due);
+                            return work.on(connection);
                         })));
     }
 
@@ -246,14 +279,11 @@ public final class CrontabStore {
         if (executions.isEmpty()) {
             return Map.of();
         }
-        Object[] identifiers =
-                executions.stream().map(Execution::identifier).distinct().toArray();
-        try (PreparedStatement remember = connection.prepareStatement(schema.in(REMEMBER));
-                PreparedStatement lock = connection.prepareStatement(schema.in(LOCK))) {
-            remember.setTimestamp(1, Timestamp.from(executions.get(0).tick()));
-            remember.setArray(2, connection.createArrayOf("text", identifiers));
-            remember.executeUpdate();
-            lock.setArray(1, connection.createArrayOf("text", identifiers));
+        List<String> identifiers =
+                executions.stream().map(Execution::identifier).distinct().toList();
+        remember(connection, identifiers, executions.get(0).tick());
+        try (PreparedStatement lock = connection.prepareStatement(schema.in(LOCK))) {
+            lock.setArray(1, connection.createArrayOf("text", identifiers.toArray()));
             return known(lock);
         }
     }

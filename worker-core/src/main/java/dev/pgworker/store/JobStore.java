@@ -478,7 +478,9 @@ public final class JobStore {
         statement.setArray(5, connection.createArrayOf("int4", next.tasks.ids()));
         statement.setInt(6, wanted);
         statement.setArray(7, wanted == 0 ? null : texts(connection, next.forbidden));
-        statement.setArray(8, lanes.aheads.isEmpty() ? null : connection.createArrayOf("int4", lanes.aheads.toArray()));
+        statement.setArray(
+                8,
+                lanes.aheads.isEmpty() ? null : connection.createArrayOf("int4", lanes.aheads.toArray(Integer[]::new)));
         statement.setArray(9, lanes.goingOn.isEmpty() ? null : ids(connection, lanes.goingOn.stream()));
         statement.setString(10, addresses(done));
         statement.setArray(11, times(connection, done, job -> locks.pending(Claim.of(job))));
@@ -504,8 +506,12 @@ public final class JobStore {
             throws SQLException {
         Map<Instant, Integer> numbers = new LinkedHashMap<>();
         Integer[] ofJobs = new Integer[jobs.size()];
+        @Nullable Instant last = null;
         for (int i = 0; i < ofJobs.length; i++) {
-            ofJobs[i] = numbers.computeIfAbsent(locks.current(Claim.of(jobs.get(i))), time -> numbers.size() + 1);
+            Instant time = locks.current(Claim.of(jobs.get(i)));
+            ofJobs[i] =
+                    time.equals(last) ? ofJobs[i - 1] : numbers.computeIfAbsent(time, unknown -> numbers.size() + 1);
+            last = time;
         }
         statement.setArray(3, times(connection, List.copyOf(numbers.keySet()), time -> time));
         statement.setArray(4, numbers.size() == 1 ? null : connection.createArrayOf("int4", ofJobs));
@@ -646,14 +652,25 @@ public final class JobStore {
             select {schema}.pgworker_renew(worker_id => ?, job_ids => ?, claims => ?, renewals => ?)
             """;
 
-    /** Gives the locks of these claims, and of their queues, their pending times, as far as the worker still holds them. */
-    public void renew(List<Claim> claims, Locks locks) throws SQLException {
-        call(RENEW, (connection, statement) -> {
+    /**
+     * Gives the locks of these claims, and of their queues, their pending times, as far as the worker still holds them and
+     * nobody else has locked their rows.
+     *
+     * @return the ids of the jobs whose locks have these times
+     */
+    public Set<Long> renew(List<Claim> claims, Locks locks) throws SQLException {
+        return call(RENEW, (connection, statement) -> {
             statement.setString(1, workerId);
             statement.setArray(2, ids(connection, claims.stream().map(Claim::jobId)));
             statement.setArray(3, times(connection, claims, locks::current));
             statement.setArray(4, times(connection, claims, locks::pending));
-            return statement.execute();
+            Set<Long> renewed = new HashSet<>();
+            try (ResultSet rows = statement.executeQuery()) {
+                while (rows.next()) {
+                    renewed.add(rows.getLong(1));
+                }
+            }
+            return renewed;
         });
     }
 
@@ -929,7 +946,8 @@ public final class JobStore {
     }
 
     private static Array ids(Connection connection, Stream<Long> ids) throws SQLException {
-        return connection.createArrayOf("int8", ids.toArray());
+        // The driver sends arrays of these types as they are, and those of objects as text.
+        return connection.createArrayOf("int8", ids.toArray(Long[]::new));
     }
 
     /** Returns null where there is no time at all. */

@@ -17,10 +17,14 @@ final class Timestamps {
     private static final Instant EARLIEST =
             LocalDate.of(-4712, 1, 1).atStartOfDay().toInstant(ZoneOffset.UTC);
 
+    private static final Instant YEAR_1 = Instant.parse("0001-01-01T00:00:00Z");
+
+    private static final Instant YEAR_10000 = Instant.parse("+10000-01-01T00:00:00Z");
+
     private static final Instant END =
             LocalDate.of(294_277, 1, 1).atStartOfDay().toInstant(ZoneOffset.UTC);
 
-    /** Years beyond 9999 have no sign in PostgreSQL, and those before 1 are counted from Christ's birth. */
+    /** Where it differs from ISO 8601: years beyond 9999 have no sign, and those before 1 are counted from Christ's birth. */
     private static final DateTimeFormatter TIMESTAMP = new DateTimeFormatterBuilder()
             .appendValue(ChronoField.YEAR_OF_ERA, 4, 6, SignStyle.NEVER)
             .appendPattern("-MM-dd HH:mm:ss.SSSSSS'Z'")
@@ -39,6 +43,9 @@ final class Timestamps {
             return null;
         }
         Instant stored = JobRows.stored(instant);
+        if (!stored.isBefore(YEAR_1) && stored.isBefore(YEAR_10000)) {
+            return stored.toString();
+        }
         return TIMESTAMP.format(stored) + (stored.atOffset(ZoneOffset.UTC).getYear() < 1 ? " BC" : "");
     }
 

@@ -213,6 +213,33 @@ class CronSchedulerTest {
     }
 
     @Test
+    void anOpenTransactionOnTheRegisterDelaysOnlyThatItem() throws SQLException {
+        CronScheduler scheduler = scheduler("* * * * * held\n* * * * * a");
+        try (Connection other = db.dataSource().getConnection();
+                Statement statement = other.createStatement()) {
+            other.setAutoCommit(false);
+            statement.execute(
+                    db.schema()
+                            .in(
+                                    "insert into {schema}._private_known_crontabs (identifier, known_since) values ('held', now())"));
+            long begin = System.nanoTime();
+
+            run(scheduler);
+            now = MINUTE;
+            run(scheduler);
+
+            assertThat(Duration.ofNanos(System.nanoTime() - begin)).isLessThan(Duration.ofSeconds(10));
+            assertThat(jobs()).containsExactly("a 12:01:00");
+            other.rollback();
+        }
+
+        now = MINUTE.plusSeconds(3);
+        run(scheduler);
+
+        assertThat(jobs()).containsExactlyInAnyOrder("a 12:01:00", "held 12:01:00");
+    }
+
+    @Test
     void anOpenTransactionOnAJobKeyDelaysOnlyThatItem() throws SQLException {
         ListAppender<ILoggingEvent> log = new ListAppender<>();
         log.start();

@@ -1,5 +1,6 @@
 package dev.pgworker.store;
 
+import java.sql.Connection;
 import java.time.Instant;
 import java.util.List;
 import java.util.Map;
@@ -131,6 +132,25 @@ class FencedWritesTest {
         assertThat(rows()).isEqualTo(before);
         assertThat(old.stillHeld(jobs.stream().map(Claim::of).toList(), Locks.UNCHANGED))
                 .isEmpty();
+    }
+
+    /** What is not known to be renewed is known by both times until it is tried again. */
+    @Test
+    void aRenewalTellsWhichLocksItHasRenewed() throws Exception {
+        db.sql("update {schema}._private_jobs set locked_by = 'old' where locked_by = 'other'")
+                .update();
+        Locks renewed = claim -> new Lock(claim.lockedAt(), claim.lockedAt().plusSeconds(1));
+        List<Claim> claims = jobs.stream().map(Claim::of).toList();
+        try (Connection other = db.dataSource().getConnection()) {
+            other.setAutoCommit(false);
+            old.awaitRow(other, jobs.get(0));
+
+            assertThat(old.renew(claims, renewed)).containsExactly(jobs.get(1).id());
+
+            other.rollback();
+        }
+        assertThat(old.renew(claims, renewed)).hasSize(2);
+        assertThat(old.stillHeld(claims, renewed)).hasSize(2);
     }
 
     /** Whether the answer to a renewal was lost or the renewal itself: the claim is known by either time. */
