@@ -320,7 +320,7 @@ public final class JobCompleter extends BackgroundService {
             } catch (SQLException | RuntimeException | Error e) {
                 ending.tried = true;
                 requireAnswer(e);
-                if (!isOutOfTheWay(ending, e)) {
+                if (!isOutOfTheWay(ending, e, writer)) {
                     if (othersAreWritten(ending)) {
                         letWait(ending, e);
                     } else {
@@ -365,9 +365,19 @@ public final class JobCompleter extends BackgroundService {
     }
 
     /** Puts a refused outcome away, or leaves it to the audit, if its job is to blame; returns false if it is to be tried again. */
-    private boolean isOutOfTheWay(Ending ending, Throwable e) throws SQLException {
+    private boolean isOutOfTheWay(Ending ending, Throwable e, Writer writer) throws SQLException {
         boolean others = othersAreWritten(ending);
-        boolean proven = !others && isPatienceOver() && areRowsToBlame();
+        boolean proven = false;
+        if (!others && isPatienceOver() && areRowsToBlame()) {
+            try {
+                // What was in the way may just have ended.
+                writer.write(List.of(ending));
+                return true;
+            } catch (SQLException | RuntimeException | Error again) {
+                requireAnswer(again);
+                proven = true;
+            }
+        }
         boolean lacking = DatabaseFailure.of(e) == DatabaseFailure.OUTAGE;
         boolean blamed = lacking
                 ? others && ending.isRefusedFor(patience)
