@@ -395,6 +395,49 @@ class RecoveryTest {
         assertThat(lockedQueues()).containsExactly("a");
     }
 
+    /** The order in which the others start again is that of the claims. */
+    @Test
+    void severalOfManyJobsThatCannotBeUnlockedKeepNoOtherLocked() throws Exception {
+        List<Long> ids = new ArrayList<>();
+        for (int i = 0; i < 20; i++) {
+            ids.add(add("q" + i % 3).id());
+        }
+        claimAs("dead");
+        register("dead", "{}", "1 hour");
+        List<Long> refused = List.of(ids.get(2), ids.get(3), ids.get(16));
+        db.sql("""
+                create function {schema}.refuse() returns trigger language plpgsql as $$
+                begin
+                  if old.id in (%d, %d, %d) then raise exception 'not this one'; end if;
+                  return new;
+                end $$;
+                create trigger refuse before update on {schema}._private_jobs for each row execute function {schema}.refuse()
+                """.formatted(refused.toArray())).update();
+        List<Long> others = new ArrayList<>(ids);
+        others.removeAll(refused);
+
+        assertThat(sweep(USUAL).jobs()).extracting(one -> one.job().id()).containsExactlyInAnyOrderElementsOf(others);
+        assertThat(db.sql("select id from {schema}.jobs where locked_by is null order by run_at, id")
+                        .query(Long.class)
+                        .list())
+                .isEqualTo(others);
+
+        claimAsUnless("dead", refused);
+        db.sql("select {schema}.force_unlock_workers(array['dead'])").query().listOfRows();
+
+        assertThat(db.sql("select id from {schema}.jobs where locked_by is not null order by id")
+                        .query(Long.class)
+                        .list())
+                .isEqualTo(refused);
+    }
+
+    private void claimAsUnless(String worker, List<Long> ids) {
+        db.sql("update {schema}._private_jobs set locked_at = now(), locked_by = :worker where id not in (:ids)")
+                .param("worker", worker)
+                .param("ids", ids)
+                .update();
+    }
+
     private SweepStore store(JobRecoveryHandler... handlers) {
         return new SweepStore(db.dataSource(), db.schema(), List.of(handlers));
     }

@@ -294,6 +294,8 @@ $comments$;
 -- The first serves jobs without a queue; the second finds the queues whose jobs are next; the third finds the next job of a
 -- given queue. The fourth is written only when a job fails for good: counting and listing such jobs costs the others nothing.
 -- The last two are those that Node.js and Rust workers fetch with, exactly as they make them.
+-- Every row meets the condition on the priority, and so every statement that is to use the second index names it. Others cannot: a planner
+-- that believes the table to be empty does not mind to look for the jobs of one queue among those of all.
 --
 -- Empty tables get their indexes at once. Those that hold jobs are not kept from anybody: who runs this script builds what is missing
 -- with "create index concurrently" when it is done. A definition is never changed: another one gets another name.
@@ -304,7 +306,7 @@ set search_path = pg_catalog, pg_temp as $$
   values
     ('pgworker_jobs_unqueued', '_private_jobs', '(priority, run_at, id) where is_available and job_queue_id is null', false),
     ('pgworker_jobs_queued', '_private_jobs',
-      '(priority, run_at, id) include (job_queue_id) where is_available and job_queue_id is not null', false),
+      '(priority, run_at, id) include (job_queue_id) where is_available and job_queue_id is not null and priority >= -32768', false),
     ('pgworker_jobs_of_queue', '_private_jobs',
       '(job_queue_id, priority, run_at, id) where is_available and job_queue_id is not null', false),
     ('pgworker_jobs_failed', '_private_jobs', '(id) where not is_available and locked_at is null', false),
@@ -615,17 +617,25 @@ comment on function "${schema}".pgworker_locked(timestamptz, text) is 'Whether s
 -- Not with EXISTS, for which the planner may read all queues' jobs at once.
 create or replace function "${schema}".pgworker_due_queues(queue_ids int[]) returns bigint
 language plpgsql stable
+set plan_cache_mode = force_generic_plan set enable_seqscan = off set enable_bitmapscan = off set enable_sort = off
+set enable_hashjoin = off set enable_mergejoin = off set jit = off
 set search_path = pg_catalog, pg_temp as $$
 begin
   return (
     select count(*) from unnest(queue_ids) queue(id)
     where (
-        select j.run_at <= now() from "${schema}"._private_jobs j
-        where j.is_available and j.job_queue_id is not null and j.job_queue_id = queue.id
-        order by j.priority, j.run_at, j.id limit 1)
-      or (
-        select true from "${schema}"._private_jobs j
-        where j.is_available and j.job_queue_id is not null and j.job_queue_id = queue.id and j.run_at <= now() limit 1));
+      with recursive level(p, due) as (
+        (select j.priority, j.run_at <= now() from "${schema}"._private_jobs j
+          where j.is_available and j.job_queue_id is not null and j.job_queue_id = queue.id
+          order by j.priority, j.run_at, j.id limit 1)
+        union all
+        (select n.priority, n.run_at <= now() from level l
+          cross join lateral (
+            select j.priority, j.run_at from "${schema}"._private_jobs j
+            where j.is_available and j.job_queue_id is not null and j.job_queue_id = queue.id and j.priority > l.p
+            order by j.priority, j.run_at, j.id limit 1) n
+          where not l.due))
+      select bool_or(l.due) from level l));
 end
 $$;
 comment on function "${schema}".pgworker_due_queues(int[]) is 'How many of the given queues have a due job.';
@@ -1320,45 +1330,84 @@ comment on function "${schema}".pgworker_free_queues_of(int[], int[], bigint[], 
   'Frees the queues of jobs that were taken from the given workers, and idle ones, except those of the given jobs that these workers '
   'hold still; returns how many of them have a due job.';
 
--- Attempts stay counted. A job that has none left would stay behind without a word, so it gets one.
+-- All together in one subtransaction; where that is refused, because of a trigger of somebody's for instance, each half by itself, so that
+-- a row that cannot be changed costs little and hurts nobody else. A job that has no attempts left would stay behind without a word, so
+-- it gets one.
+create or replace function "${schema}".pgworker_unlock(job_ids bigint[], out queue_ids int[], out released bigint, out ready bigint)
+language plpgsql volatile
+set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off set jit = off
+set search_path = pg_catalog, pg_temp as $$
+declare
+  total constant int := cardinality(job_ids);
+  half record;
+begin
+  released := 0;
+  ready := 0;
+  if coalesce(total, 0) = 0 then return; end if;
+  begin
+    with unlocked as (
+      update "${schema}"._private_jobs j set
+          locked_at = null,
+          locked_by = null,
+          last_error = case
+            when j.attempts >= j.max_attempts then coalesce(
+              case when j.key is null then "${schema}".pgworker_retirement(j.id, j.last_error) || '; its worker died' end,
+              j.last_error,
+              'Job unlocked during its last attempt')
+            else j.last_error
+          end,
+          updated_at = now()
+        from unnest(job_ids) g(id)
+        cross join lateral (select h.ctid as tid from "${schema}"._private_jobs h where h.id = g.id offset 0) p
+        where j.ctid = p.tid
+        returning j.job_queue_id, j.is_available)
+    select array_agg(distinct u.job_queue_id), count(*), count(*) filter (where u.is_available)
+      into queue_ids, released, ready
+      from unlocked u;
+    if released < total then
+      raise exception 'a trigger keeps the row' using errcode = '27000';
+    end if;
+    set constraints all immediate;
+    return;
+  exception
+    when serialization_failure or deadlock_detected then
+      raise;
+    when others or assert_failure then
+      queue_ids := null;
+      released := 0;
+      ready := 0;
+      if total = 1 then
+        raise warning 'Job % stays locked: %', job_ids[1], sqlerrm;
+        return;
+      end if;
+  end;
+  for at in 1..total by (total + 1) / 2 loop
+    select * into half from "${schema}".pgworker_unlock(job_ids[at:at + (total + 1) / 2 - 1]);
+    queue_ids := queue_ids || half.queue_ids;
+    released := released + half.released;
+    ready := ready + half.ready;
+  end loop;
+end
+$$;
+comment on function "${schema}".pgworker_unlock(bigint[]) is
+  'Unlocks the given jobs, whose rows the caller has locked, as far as they let themselves be changed, their attempts counted; returns '
+  'their queues, how many jobs it has unlocked and how many of these have attempts left.';
+
 create or replace function "${schema}".force_unlock_workers(worker_ids text[]) returns void
 language plpgsql volatile
 set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off set jit = off
 set search_path = pg_catalog, pg_temp as $$
 declare
   held record;
-  unlocked bigint;
-  queue int;
-  available boolean;
-  queues int[];
-  ready bigint := 0;
+  unlocked record;
 begin
   select * into held from "${schema}".pgworker_held_by(force_unlock_workers.worker_ids);
-  for unlocked in select g.id from unnest(held.job_ids) g(id) order by g.id loop
-    begin
-      update "${schema}"._private_jobs j set
-          locked_at = null,
-          locked_by = null,
-          last_error = case
-            when j.attempts >= j.max_attempts then coalesce(j.last_error, 'Job unlocked during its last attempt')
-            else j.last_error
-          end,
-          updated_at = now()
-        where j.id = unlocked and j.locked_by = any(worker_ids)
-        returning j.job_queue_id, j.is_available into queue, available;
-      if found then
-        queues := queues || queue;
-        ready := ready + available::int;
-      end if;
-    exception
-      when serialization_failure or deadlock_detected then
-        raise;
-      when others or assert_failure then
-        raise warning 'Job % stays locked: %', unlocked, sqlerrm;
-    end;
-  end loop;
+  select * into unlocked from "${schema}".pgworker_unlock(array(
+    select g.id from (select given.id from unnest(held.job_ids) given(id) order by given.id) g
+    cross join lateral (
+      select from "${schema}"._private_jobs h where h.id = g.id and h.locked_by = any(worker_ids) for update) j));
   perform "${schema}".pgworker_wake(
-    ready + "${schema}".pgworker_free_queues_of(queues, held.idle_queues, held.job_ids, worker_ids));
+    unlocked.ready + "${schema}".pgworker_free_queues_of(unlocked.queue_ids, held.idle_queues, held.job_ids, worker_ids));
 end
 $$;
 comment on function "${schema}".force_unlock_workers(text[]) is
@@ -1444,9 +1493,107 @@ $$;
 comment on function "${schema}".list_orphan_locked_workers(interval) is
   'Workers that are not registered but hold a lock for longer than the threshold; those of Node.js are left out.';
 
--- A row that somebody holds is left for the next sweep. Of a retired job the attempts are kept: giving one back would run it again.
--- A job that has lost its worker too often pays with an attempt and waits the usual back-off. Jobs that are delayed alike keep their
--- order by microseconds. What a Rust worker has retired is read when the rows are locked, so that it cannot retire another one meanwhile.
+-- All together or, where that is refused, each half by itself, as in pgworker_unlock. Of a retired job the attempts are kept: giving one
+-- back would run it again. A job that has lost its worker too often pays with an attempt and waits the usual back-off. Jobs that are
+-- delayed alike keep their order by microseconds.
+create or replace function "${schema}".pgworker_take_back(
+  job_ids bigint[], actions text[], run_ats timestamptz[], attempts int[], marked boolean[], before int, recovery_delay interval,
+  max_recoveries int
+) returns table (id bigint, outcome text, queue_id int, available boolean)
+language plpgsql volatile
+set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off set jit = off
+set search_path = pg_catalog, pg_temp as $$
+#variable_conflict use_column
+declare
+  total constant int := cardinality(job_ids);
+  half constant int := (total + 1) / 2;
+  done record;
+begin
+  if coalesce(total, 0) = 0 then return; end if;
+  begin
+    with held as materialized (
+      select j.tid, j.id, j.attempts, j.max_attempts, j.revision, g.action, g.at, g.new_attempts, before + g.place as place,
+        least(coalesce((
+          select r.recoveries from "${schema}".pgworker_recoveries r where r.job_id = j.id and r.revision = j.revision), 0), 1000000) + 1
+          as times,
+        case when j.key is null and j.attempts >= j.max_attempts then coalesce(
+          "${schema}".pgworker_retirement(j.id, j.last_error),
+          case when g.marked then 'Superseded or removed by its key while running' end) end as retired
+      from unnest(job_ids, actions, run_ats, attempts, marked) with ordinality g(id, action, at, new_attempts, marked, place)
+      cross join lateral (select h.ctid as tid, h.* from "${schema}"._private_jobs h where h.id = g.id offset 0) j),
+    decided as materialized (
+      select h.*,
+        case
+          when h.retired is not null then 'superseded'
+          when h.action = 'reschedule' then 'rescheduled'
+          when h.action = 'fail' or h.times > max_recoveries then
+            case when h.attempts >= h.max_attempts then 'exhausted' else 'failed' end
+          else 'returned'
+        end as outcome
+      from held h),
+    changed as (
+      update "${schema}"._private_jobs j set
+          attempts = case d.outcome
+            when 'returned' then greatest(0, j.attempts - 1)
+            when 'rescheduled' then coalesce(d.new_attempts, greatest(0, j.attempts - 1))
+            else j.attempts
+          end,
+          run_at = case d.outcome
+            when 'returned' then greatest(now(), j.run_at) + recovery_delay + d.place * interval '1 microsecond'
+            when 'rescheduled' then d.at
+            when 'failed' then greatest(now(), j.run_at) + "${schema}".pgworker_backoff(j.attempts)
+            else j.run_at
+          end,
+          last_error = case
+            when d.retired is not null then d.retired || '; its worker died'
+            when d.outcome in ('failed', 'exhausted') then format(
+              'WorkerCrashed: worker %s died during attempt %s of %s; the job has lost its worker %s times',
+              j.locked_by, j.attempts, j.max_attempts, d.times)
+            else 'Job recovered after worker interruption'
+          end,
+          locked_at = null,
+          locked_by = null,
+          updated_at = now()
+        from decided d
+        where j.ctid = d.tid
+        returning j.id, d.outcome, j.job_queue_id, j.is_available, d.retired, d.revision, d.times),
+    noted as (
+      insert into "${schema}".pgworker_recoveries as r (job_id, revision, recoveries)
+        select c.id, c.revision, c.times from changed c where c.retired is null
+        on conflict (job_id) do update set revision = excluded.revision, recoveries = excluded.recoveries)
+    select array_agg(c.id) as ids, array_agg(c.outcome) as outcomes, array_agg(c.job_queue_id) as queues,
+        array_agg(c.is_available) as available
+      into done
+      from changed c;
+    if coalesce(cardinality(done.ids), 0) < total then
+      raise exception 'a trigger keeps the row' using errcode = '27000';
+    end if;
+    set constraints all immediate;
+    return query select * from unnest(done.ids, done.outcomes, done.queues, done.available);
+    return;
+  exception when others or assert_failure then
+    if total = 1 then
+      id := job_ids[1];
+      outcome := 'refused: ' || sqlerrm;
+      return next;
+      return;
+    end if;
+  end;
+  for at in 1..total by half loop
+    return query
+      select *
+      from "${schema}".pgworker_take_back(
+        job_ids[at:at + half - 1], actions[at:at + half - 1], run_ats[at:at + half - 1],
+        attempts[at:at + half - 1], marked[at:at + half - 1], before + at - 1, recovery_delay, max_recoveries);
+  end loop;
+end
+$$;
+comment on function "${schema}".pgworker_take_back(bigint[], text[], timestamptz[], int[], boolean[], int, interval, int) is
+  'Does what pgworker_recover says with jobs, whose rows it has locked, in the order in which they are to start again, after so many '
+  'before them. Tells of each whether it has attempts left, and its queue, unless it was refused.';
+
+-- A row that somebody holds is left for the next sweep. What a Rust worker has retired is read when the rows are locked, so that it cannot
+-- retire another one meanwhile.
 create or replace function "${schema}".pgworker_recover(
   worker_ids text[], job_ids bigint[], idle_queues int[], recovery_delay interval, max_recoveries int, actions text[] default null,
   run_ats timestamptz[] default null, attempts int[] default null
@@ -1458,10 +1605,7 @@ set search_path = pg_catalog, pg_temp as $$
 declare
   given record;
   marked boolean[];
-  decided record;
-  available boolean;
-  queues int[];
-  ready bigint := 0;
+  taken record;
 begin
   if exists (select from unnest(actions) a where a not in ('default', 'reschedule', 'fail', 'skip')) then
     raise exception 'Unknown action in %: expected default, reschedule, fail or skip', actions using errcode = '22023';
@@ -1470,86 +1614,27 @@ begin
     into given
     from (
       select g.id, g.action, g.at, g.new_attempts
-      from (
-        select * from unnest(job_ids, actions, run_ats, attempts) given(id, action, at, new_attempts)
-        where given.action is distinct from 'skip' order by given.id) g
+      from unnest(job_ids, actions, run_ats, attempts) g(id, action, at, new_attempts)
       cross join lateral (
-        select from "${schema}"._private_jobs h where h.id = g.id and h.locked_by = any(worker_ids) for update skip locked) j) l;
+        select h.priority, h.run_at from "${schema}"._private_jobs h
+        where h.id = g.id and h.locked_by = any(worker_ids) for update skip locked) j
+      where g.action is distinct from 'skip'
+      order by j.priority, j.run_at, g.id) l;
   if to_regclass('"${schema}"._private_job_retirements') is not null then
     execute 'select array_agg(exists (select from "${schema}"._private_job_retirements r where r.id = g.id) order by g.place) '
       'from unnest($1) with ordinality g(id, place)' into marked using given.ids;
   end if;
-  for decided in
-    with held as materialized (
-      select j.id, j.job_queue_id, j.priority, j.run_at, j.attempts, j.max_attempts, j.revision, g.action, g.at, g.new_attempts,
-        least(coalesce((
-          select r.recoveries from "${schema}".pgworker_recoveries r where r.job_id = j.id and r.revision = j.revision), 0), 1000000) + 1
-          as times,
-        case when j.key is null and j.attempts >= j.max_attempts then coalesce(
-          "${schema}".pgworker_retirement(j.id, j.last_error),
-          case when g.marked then 'Superseded or removed by its key while running' end) end as retired
-      from unnest(given.ids, given.actions, given.ats, given.new_attempts, marked) g(id, action, at, new_attempts, marked)
-      cross join lateral (select * from "${schema}"._private_jobs h where h.id = g.id offset 0) j)
-    select h.*, row_number() over (order by h.priority, h.run_at, h.id) as place,
-      case
-        when h.retired is not null then 'superseded'
-        when h.action = 'reschedule' then 'rescheduled'
-        when h.action = 'fail' or h.times > max_recoveries then
-          case when h.attempts >= h.max_attempts then 'exhausted' else 'failed' end
-        else 'returned'
-      end as outcome
-    from held h order by h.id
-  loop
-    begin
-      update "${schema}"._private_jobs j set
-          attempts = case decided.outcome
-            when 'returned' then greatest(0, j.attempts - 1)
-            when 'rescheduled' then coalesce(decided.new_attempts, greatest(0, j.attempts - 1))
-            else j.attempts
-          end,
-          run_at = case decided.outcome
-            when 'returned' then greatest(now(), j.run_at) + recovery_delay + decided.place * interval '1 microsecond'
-            when 'rescheduled' then decided.at
-            when 'failed' then greatest(now(), j.run_at) + "${schema}".pgworker_backoff(j.attempts)
-            else j.run_at
-          end,
-          last_error = case
-            when decided.retired is not null then decided.retired || '; its worker died'
-            when decided.outcome in ('failed', 'exhausted') then format(
-              'WorkerCrashed: worker %s died during attempt %s of %s; the job has lost its worker %s times',
-              j.locked_by, j.attempts, j.max_attempts, decided.times)
-            else 'Job recovered after worker interruption'
-          end,
-          locked_at = null,
-          locked_by = null,
-          updated_at = now()
-        where j.id = decided.id
-        returning j.is_available into available;
-      if not found then
-        raise exception 'a trigger keeps the row' using errcode = '27000';
-      end if;
-      if decided.retired is null then
-        insert into "${schema}".pgworker_recoveries as r (job_id, revision, recoveries)
-          values (decided.id, decided.revision, decided.times)
-          on conflict (job_id) do update set revision = excluded.revision, recoveries = excluded.recoveries;
-      end if;
-      set constraints all immediate;
-    exception when others or assert_failure then
-      id := decided.id;
-      outcome := 'refused: ' || sqlerrm;
-      return next;
-      continue;
-    end;
-    queues := queues || decided.job_queue_id;
-    ready := ready + available::int;
-    id := decided.id;
-    outcome := decided.outcome;
-    return next;
-  end loop;
+  select array_agg(t.id) as ids, array_agg(t.outcome) as outcomes, array_agg(t.queue_id) as queues,
+      count(*) filter (where t.available) as ready
+    into taken
+    from "${schema}".pgworker_take_back(
+      given.ids, given.actions, given.ats, given.new_attempts, marked, 0, recovery_delay, max_recoveries) t;
+  return query select * from unnest(taken.ids, taken.outcomes);
   if given.ids is not null then
     perform "${schema}".pgworker_sweep_up();
   end if;
-  perform "${schema}".pgworker_wake(ready + "${schema}".pgworker_free_queues_of(queues, idle_queues, job_ids, worker_ids));
+  perform "${schema}".pgworker_wake(
+    taken.ready + "${schema}".pgworker_free_queues_of(taken.queues, idle_queues, job_ids, worker_ids));
 end
 $$;
 comment on function "${schema}".pgworker_recover(text[], bigint[], int[], interval, int, text[], timestamptz[], int[]) is
@@ -1783,49 +1868,21 @@ set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off se
 set search_path = pg_catalog, pg_temp as $$
 declare
   gone record;
-  old bigint;
-  queue int;
-  available boolean;
-  queues int[];
-  ready bigint := 0;
+  unlocked record;
 begin
-  released := 0;
   select * into gone from "${schema}".pgworker_old_locks();
   if to_regclass('"${schema}".jobs_main_index') is null then
     unindexed_peer := gone.peer;
   end if;
-  for old in
+  select * into unlocked from "${schema}".pgworker_unlock(array(
     select g.id from (select given.id from unnest(gone.old_job_ids) given(id) order by given.id) g
     cross join lateral (
       select from "${schema}"._private_jobs h
       where h.id = g.id and h.locked_at < now() - interval '4 hours' and coalesce(h.locked_by, '') = any(gone.worker_ids)
-      for update skip locked) j
-  loop
-    begin
-      update "${schema}"._private_jobs j set
-          locked_at = null,
-          locked_by = null,
-          last_error = case
-            when j.attempts >= j.max_attempts then coalesce(
-              case when j.key is null then "${schema}".pgworker_retirement(j.id, j.last_error) || '; its worker died' end,
-              j.last_error,
-              'Job unlocked during its last attempt')
-            else j.last_error
-          end,
-          updated_at = now()
-        where j.id = old
-        returning j.job_queue_id, j.is_available into queue, available;
-      set constraints all immediate;
-    exception when others or assert_failure then
-      raise warning 'Job % stays locked: %', old, sqlerrm;
-      continue;
-    end;
-    queues := queues || queue;
-    released := released + 1;
-    ready := ready + available::int;
-  end loop;
+      for update skip locked) j));
+  released := unlocked.released;
   perform "${schema}".pgworker_wake(
-    ready + "${schema}".pgworker_free_queues_of(queues, gone.idle_queues, gone.job_ids, gone.worker_ids));
+    unlocked.ready + "${schema}".pgworker_free_queues_of(unlocked.queue_ids, gone.idle_queues, gone.job_ids, gone.worker_ids));
 end
 $$;
 comment on function "${schema}".pgworker_release_old_locks() is
@@ -1972,12 +2029,12 @@ begin
   if complete then return; end if;
   with recursive level(p) as (
     (select j.priority from "${schema}"._private_jobs j
-      where j.is_available and j.job_queue_id is not null
+      where j.is_available and j.job_queue_id is not null and j.priority >= -32768
       order by j.priority, j.run_at, j.id limit 1)
     union all
     select (
       select j.priority from "${schema}"._private_jobs j
-      where j.is_available and j.job_queue_id is not null and j.priority > l.p
+      where j.is_available and j.job_queue_id is not null and j.priority >= -32768 and j.priority > l.p
       order by j.priority, j.run_at, j.id limit 1)
     from level l where l.p is not null),
   walk as materialized (
@@ -1987,7 +2044,7 @@ begin
       select j.job_queue_id,
         j.task_id = any(task_ids) and (forbidden is null or j.flags is null or not j.flags ?| forbidden) as mine
       from "${schema}"._private_jobs j
-      where j.is_available and j.job_queue_id is not null and j.priority = l.p and j.run_at <= now()
+      where j.is_available and j.job_queue_id is not null and j.priority >= -32768 and j.priority = l.p and j.run_at <= now()
       order by j.run_at, j.id limit depth) w
     limit depth)
   select (select count(*) from walk), array_agg(f.job_queue_id) into walked, queues
@@ -2880,12 +2937,12 @@ begin
     from plain l where l.p is not null),
   queued(p) as (
     (select j.priority from "${schema}"._private_jobs j
-      where j.is_available and j.job_queue_id is not null
+      where j.is_available and j.job_queue_id is not null and j.priority >= -32768
       order by j.priority, j.run_at, j.id limit 1)
     union all
     select (
       select j.priority from "${schema}"._private_jobs j
-      where j.is_available and j.job_queue_id is not null and j.priority > l.p
+      where j.is_available and j.job_queue_id is not null and j.priority >= -32768 and j.priority > l.p
       order by j.priority, j.run_at, j.id limit 1)
     from queued l where l.p is not null)
   select min(n.run_at) filter (where isfinite(n.run_at)) into due from (
@@ -2901,7 +2958,7 @@ begin
     from queued l
     cross join lateral (
       select j.run_at, j.task_id = any(task_ids) as mine from "${schema}"._private_jobs j
-      where j.is_available and j.job_queue_id is not null and j.priority = l.p and j.run_at > since
+      where j.is_available and j.job_queue_id is not null and j.priority >= -32768 and j.priority = l.p and j.run_at > since
       order by j.run_at, j.id limit depth) f
     group by l.p) n;
   return extract(epoch from due - clock_timestamp());
@@ -2947,7 +3004,7 @@ begin
         order by j.priority, j.run_at limit 1;
       else
         select j.priority, j.run_at, j.created_at into level, first, created from "${schema}"._private_jobs j
-        where j.is_available and j.job_queue_id is not null and j.priority > level
+        where j.is_available and j.job_queue_id is not null and j.priority >= -32768 and j.priority > level
         order by j.priority, j.run_at limit 1;
       end if;
       exit when not found;
@@ -2962,7 +3019,7 @@ begin
         else
           select count(*) into counted from (
             select from "${schema}"._private_jobs j
-            where j.is_available and j.job_queue_id is not null and j.priority = level and j.run_at <= now()
+            where j.is_available and j.job_queue_id is not null and j.priority >= -32768 and j.priority = level and j.run_at <= now()
             limit most - ready) c;
         end if;
         ready := ready + counted;
@@ -2975,7 +3032,7 @@ begin
       else
         select count(*), count(*) filter (where c.attempts > 0) into counted, retries from (
           select j.attempts from "${schema}"._private_jobs j
-          where j.is_available and j.job_queue_id is not null and j.priority = level and j.run_at > now()
+          where j.is_available and j.job_queue_id is not null and j.priority >= -32768 and j.priority = level and j.run_at > now()
           limit most - scheduled - retrying) c;
       end if;
       scheduled := scheduled + counted - retries;

@@ -31,7 +31,7 @@ language sql immutable as $$
   values
     ('pgworker_jobs_unqueued', '_private_jobs', '(priority, run_at, id) where is_available and job_queue_id is null', false),
     ('pgworker_jobs_queued', '_private_jobs',
-      '(priority, run_at, id) include (job_queue_id) where is_available and job_queue_id is not null', false),
+      '(priority, run_at, id) include (job_queue_id) where is_available and job_queue_id is not null and priority >= -32768', false),
     ('pgworker_jobs_of_queue', '_private_jobs',
       '(job_queue_id, priority, run_at, id) where is_available and job_queue_id is not null', false),
     ('pgworker_jobs_failed', '_private_jobs', '(id) where not is_available and locked_at is null', false),
