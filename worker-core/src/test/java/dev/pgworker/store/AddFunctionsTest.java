@@ -2,6 +2,7 @@ package dev.pgworker.store;
 
 import java.sql.Connection;
 import java.sql.SQLException;
+import java.sql.Statement;
 import java.util.List;
 
 import org.junit.jupiter.api.Test;
@@ -125,6 +126,21 @@ class AddFunctionsTest {
                         where pronamespace = ?::regnamespace and prosrc ~ 'insert\\s+into\\s+[^ ]*_private_jobs\\M'
                         order by proname""").param(db.schema().name()).query(String.class).list())
                 .containsExactly("pgworker_put", "pgworker_put_all");
+    }
+
+    @Test
+    void aTriggerMayKeepARowOut() throws SQLException {
+        db.sql("""
+                create function {schema}.none() returns trigger language plpgsql as 'begin return null; end';
+                create trigger none before insert on {schema}._private_jobs for each row execute function {schema}.none()
+                """).update();
+        try (Connection connection = db.dataSource().getConnection();
+                Statement statement = connection.createStatement()) {
+            statement.execute("set statement_timeout = '10s'");
+            statement.execute(db.schema().in("select {schema}.add_job('t')"));
+            statement.execute("reset statement_timeout");
+        }
+        assertThat(db.jobs()).isZero();
     }
 
     @ParameterizedTest

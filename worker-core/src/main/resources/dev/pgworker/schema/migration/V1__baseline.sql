@@ -828,7 +828,8 @@ begin
         array[pgworker_put.queue_name], array[pgworker_put.run_at], array[pgworker_put.max_attempts], array[pgworker_put.job_key],
         array[pgworker_put.priority], array[pgworker_put.flags::pg_catalog.text]);
     end if;
-    if found then return job; end if;
+    -- without a key nothing but a trigger of somebody's keeps the row out
+    if found or pgworker_put.job_key is null then return job; end if;
   end loop;
 end
 $$;
@@ -1436,7 +1437,8 @@ begin
       metadata = coalesce(excluded.metadata, w.metadata);
 end
 $$;
-comment on function "${schema}".worker_heartbeat(text, json) is 'Registers a worker, or proves that it lives; null keeps the metadata.';
+comment on function "${schema}".worker_heartbeat(text, json) is
+  'Registers a worker, or proves that it lives; null keeps the metadata. An id has 2000 bytes at most.';
 
 -- Its row may be locked by a sweep that is about to delete it. The statement ends before its client gives up, after 10 s.
 create or replace function "${schema}".pgworker_heartbeat(worker_id text, metadata json, register boolean) returns boolean
