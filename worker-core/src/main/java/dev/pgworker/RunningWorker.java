@@ -49,6 +49,7 @@ import dev.pgworker.event.WorkerEvents;
 import dev.pgworker.lifecycle.Activity;
 import dev.pgworker.lifecycle.BackgroundService;
 import dev.pgworker.lifecycle.DatabaseFailure;
+import dev.pgworker.lifecycle.ErrorText;
 import dev.pgworker.lifecycle.Lease;
 import dev.pgworker.lifecycle.Outage;
 import dev.pgworker.recovery.Fence;
@@ -338,9 +339,7 @@ final class RunningWorker {
         log.info("Worker {} stops", id);
         events.publish(new WorkerEvent.WorkerStopping(id));
         fence.beginStop();
-        stopClaiming();
-        finishAndFlush(parts.settings().shutdownGracePeriod());
-        end();
+        windUp(parts.settings().shutdownGracePeriod());
         log.info("Worker {} has stopped", id);
     }
 
@@ -371,9 +370,23 @@ final class RunningWorker {
         executor.close();
         executor.interruptAll();
         events.publish(new WorkerEvent.WorkerLost(id, reason));
-        stopClaiming();
-        finishAndFlush(Duration.ZERO);
-        end();
+        windUp(Duration.ZERO);
+    }
+
+    /** Ends the run whatever happens: memory may be short. */
+    @GuardedBy("this") private void windUp(Duration grace) {
+        try {
+            stopClaiming();
+            finishAndFlush(grace);
+        } catch (RuntimeException | Error e) {
+            heartbeat.stayRegistered();
+            log.error(
+                    "Worker {} did not stop in order; jobs that it still holds stay locked until they are recovered",
+                    id,
+                    ErrorText.loggable(e));
+        } finally {
+            end();
+        }
     }
 
     private void stopClaiming() {

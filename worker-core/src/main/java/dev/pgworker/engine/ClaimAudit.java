@@ -83,6 +83,8 @@ public final class ClaimAudit extends BackgroundService {
     /** How long to wait for statements that may bring what is unknown; then other things have their turn. */
     private static final Duration LONGEST_AWAIT = Duration.ofSeconds(2);
 
+    private static final int RELEASE_TRIES = 3;
+
     private static final long RECHECK_NANOS = Duration.ofMillis(50).toNanos();
 
     private final String workerId;
@@ -183,8 +185,7 @@ public final class ClaimAudit extends BackgroundService {
         try {
             return statement.run();
         } catch (Throwable e) {
-            DatabaseFailure kind = DatabaseFailure.of(e);
-            if (kind != DatabaseFailure.CONFLICT && kind != DatabaseFailure.CANCELLED) {
+            if (!isUndone(e)) {
                 doubt();
             }
             throw e;
@@ -193,6 +194,12 @@ public final class ClaimAudit extends BackgroundService {
                 inFlight.remove(number);
             }
         }
+    }
+
+    /** Only the server can say so, not what a driver or a pool throws after it has answered. */
+    private static boolean isUndone(Throwable e) {
+        DatabaseFailure kind = DatabaseFailure.of(e);
+        return (kind == DatabaseFailure.CONFLICT || kind == DatabaseFailure.CANCELLED) && DatabaseFailure.isAnswer(e);
     }
 
     private long begin() {
@@ -480,7 +487,7 @@ public final class ClaimAudit extends BackgroundService {
     private int release(List<Release> releases, List<Long> goingOn) throws SQLException {
         Map<Long, Written> written = new HashMap<>();
         try {
-            written.putAll(store.release(releases, goingOn, JobStore.Locks.UNCHANGED));
+            written.putAll(releaseUndisturbed(releases, goingOn));
         } catch (SQLException e) {
             if (DatabaseFailure.of(e) == DatabaseFailure.OUTAGE && !DatabaseFailure.isAnswer(e)) {
                 throw e;
@@ -496,6 +503,21 @@ public final class ClaimAudit extends BackgroundService {
         }
         written.values().removeIf(outcome -> outcome == Written.LOST || outcome == Written.GONE);
         return written.size();
+    }
+
+    /** Once more where something was in the way that may be gone. */
+    private Map<Long, Written> releaseUndisturbed(List<Release> releases, List<Long> goingOn) throws SQLException {
+        for (int attempt = 1; ; attempt++) {
+            try {
+                return store.release(releases, goingOn, JobStore.Locks.UNCHANGED);
+            } catch (SQLException e) {
+                DatabaseFailure kind = DatabaseFailure.of(e);
+                boolean disturbed = kind == DatabaseFailure.CONFLICT || kind == DatabaseFailure.CANCELLED;
+                if (!disturbed || attempt == RELEASE_TRIES) {
+                    throw e;
+                }
+            }
+        }
     }
 
     private void tellRefused(Claim claim, SQLException e) {
@@ -524,7 +546,7 @@ public final class ClaimAudit extends BackgroundService {
             }
             settledDoubts = doubtsBefore;
             return true;
-        } catch (SQLException e) {
+        } catch (SQLException | RuntimeException | Error e) {
             log.debug("What this worker still holds cannot be found out", e);
             return false;
         } catch (InterruptedException e) {

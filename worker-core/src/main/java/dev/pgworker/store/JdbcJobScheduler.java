@@ -114,7 +114,7 @@ public final class JdbcJobScheduler implements JobScheduler {
                         : addKeyed(connection, identifier, json, spec));
     }
 
-    // What pgworker_add_job does for the usual job, whose task exists, without the cost of calling a function.
+    // What add_job does for the usual job, whose task exists, without the cost of calling a function.
     // Adds nothing where there is more to do.
     private static final String ADD_USUAL = """
             insert into {schema}._private_jobs (task_id, payload, run_at, max_attempts, priority)
@@ -126,7 +126,9 @@ public final class JdbcJobScheduler implements JobScheduler {
             """;
 
     private static final String ADD_PLAIN = """
-            select {schema}.pgworker_add_job(?, ?::pg_catalog.json, ?, ?, ?, ?, ?), pg_catalog.now()
+            select ({schema}.add_job(
+              identifier => ?, payload => ?::pg_catalog.json, queue_name => ?, run_at => ?, max_attempts => ?,
+              priority => ?, flags => ?)).id, pg_catalog.now()
             """;
 
     private Job addPlain(Connection connection, String identifier, String payload, JobSpec spec) throws SQLException {

@@ -876,8 +876,10 @@ public final class JobStore {
                 lockedAt = JobRows.instant(row, first + 15);
             }
             try {
-                claimed.jobs.add(job(row, id, lockedAt));
+                Job job = job(row, id, lockedAt);
                 addresses.put(id, row.getString(first + 14));
+                // Last: a job is in one list or in the other.
+                claimed.jobs.add(job);
             } catch (SQLException | RuntimeException | Error e) {
                 claimed.unreadable.add(new Unreadable(unreadable(row, id, lockedAt), e));
             }

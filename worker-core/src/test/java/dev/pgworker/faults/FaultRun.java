@@ -217,7 +217,11 @@ final class FaultRun {
                 },
                 "rig-end-of-faults");
         ending.start();
-        worker.stop();
+        try {
+            worker.stop();
+        } catch (RuntimeException | Error e) {
+            problems.add("a stop threw " + e + " at " + List.of(e.getStackTrace()));
+        }
         long millis = TimeUnit.NANOSECONDS.toMillis(System.nanoTime() - begin);
         plan.end();
         check(

@@ -48,7 +48,8 @@ class FaultTest {
 
     /** Seeds that found a fault, of each sort some. */
     private static final long[] FAILED_ONCE = {
-        1, 3, 5, 12, 16, 26, 28, 33, 35, 104, 107, 113, 116, 118, 125, 135, 139, 151, 1014
+        1, 3, 5, 12, 16, 26, 28, 33, 35, 104, 107, 113, 116, 118, 125, 135, 139, 151, 1014, 3_000_007, 3_000_082,
+        3_000_084
     };
 
     @Test

@@ -186,6 +186,28 @@ class AdoptionTest {
         assertThat(value("select {schema}.add_job(true)")).isEqualTo(1);
     }
 
+    @ParameterizedTest
+    @CsvSource({"node, 7", "rust, 13", "none, 2"})
+    void functionsThatOnlyWeMakeAreNotForEverybody(String peer, int forEverybody) {
+        if (!peer.equals("none")) {
+            installPeer(peer);
+        }
+        String ofEverybody = """
+                select p.proname from pg_proc p
+                where p.pronamespace = ?::regnamespace and p.proname not like 'pgworker\\_%'
+                  and exists (select from aclexplode(coalesce(p.proacl, acldefault('f', p.proowner))) a where a.grantee = 0)
+                order by 1""";
+        List<String> before = peer.equals("none")
+                ? List.of("add_job", "add_jobs")
+                : sql.sql(ofEverybody).param(schema.name()).query(String.class).list();
+
+        migrator().migrate();
+
+        assertThat(sql.sql(ofEverybody).param(schema.name()).query(String.class).list())
+                .isEqualTo(before)
+                .hasSize(forEverybody);
+    }
+
     @Test
     void aFunctionThatDoesNotFitIsReplaced() {
         installPeer("node");

@@ -3,6 +3,7 @@ package dev.pgworker.store;
 import java.sql.Connection;
 import java.sql.ResultSet;
 import java.sql.SQLException;
+import java.sql.SQLWarning;
 import java.sql.Statement;
 import java.time.Duration;
 import java.time.Instant;
@@ -356,8 +357,13 @@ class RecoveryTest {
     }
 
     @ParameterizedTest
-    @ValueSource(strings = {"force_unlock_workers(array['dead'])", "pgworker_release_old_locks()"})
-    void aJobThatCannotBeUnlockedKeepsNoOtherLockedWhoeverAsks(String call) {
+    @ValueSource(
+            strings = {
+                "force_unlock_workers(array['dead'])",
+                "pgworker_release_old_locks()",
+                "recover_dead_worker_jobs(array['dead'])"
+            })
+    void aJobThatCannotBeUnlockedKeepsNoOtherLockedWhoeverAsks(String call) throws SQLException {
         Job refused = add("a");
         add("b");
         claimAs("dead");
@@ -372,7 +378,15 @@ class RecoveryTest {
                 create trigger refuse before update on {schema}._private_jobs for each row execute function {schema}.refuse()
                 """.formatted(refused.id())).update();
 
-        db.sql("select {schema}." + call).query().listOfRows();
+        try (Connection connection = db.dataSource().getConnection();
+                Statement statement = connection.createStatement()) {
+            statement.execute(db.schema().in("select * from {schema}." + call));
+            if (!call.startsWith("pgworker_")) {
+                SQLWarning warning = statement.getWarnings();
+                assertThat(warning.getMessage()).isEqualTo("Job " + refused.id() + " stays locked: not this one");
+                assertThat(warning.getNextWarning() == null).isTrue();
+            }
+        }
 
         assertThat(db.sql("select id from {schema}.jobs where locked_by is not null")
                         .query(Long.class)

@@ -125,6 +125,14 @@ begin
 end
 $drop$;
 
+-- Functions that are here keep their rights, see chapter 10.
+do $found$
+begin
+  perform set_config('pgworker.found',
+    array(select p.oid from pg_proc p where p.pronamespace = '"${schema}"'::regnamespace)::text, true);
+end
+$found$;
+
 
 -- 2 Types and tables ----------------------------------------------------------------------------------------------------------
 
@@ -374,6 +382,9 @@ begin
   loop
     select t.id into found_id from "${schema}"._private_tasks t where t.identifier = name;
     if found then return found_id; end if;
+    if not "${schema}".pgworker_fits(name, null, null, null, null) then
+      perform "${schema}".pgworker_refuse(name, null, null, null, null);
+    end if;
     insert into "${schema}"._private_tasks as t (identifier) values (name)
       on conflict (identifier) do nothing
       returning t.id into found_id;
@@ -392,6 +403,9 @@ begin
   loop
     select q.id into found_id from "${schema}"._private_job_queues q where q.queue_name = name;
     if found then return found_id; end if;
+    if not "${schema}".pgworker_fits('', name, null, null, null) then
+      perform "${schema}".pgworker_refuse('', name, null, null, null);
+    end if;
     insert into "${schema}"._private_job_queues as q (queue_name) values (name)
       on conflict (queue_name) do nothing
       returning q.id into found_id;
@@ -454,11 +468,44 @@ comment on function "${schema}".pgworker_know_names(text[], text[]) is
 
 create or replace function "${schema}".pgworker_flags(names text[]) returns jsonb
 language plpgsql immutable as $$
+declare
+  stored pg_catalog.jsonb;
+  given boolean;
 begin
-  return (select pg_catalog.jsonb_object_agg(name, true) from pg_catalog.unnest(names) name);
+  select pg_catalog.jsonb_object_agg(coalesce(name, ''), true), pg_catalog.bool_and(name is not null) into stored, given
+    from pg_catalog.unnest(names) name;
+  if not given then
+    raise exception 'flags must not contain null' using errcode = '22004';
+  end if;
+  return stored;
 end
 $$;
 comment on function "${schema}".pgworker_flags(text[]) is 'Stored form of a list of flags; null when there are none.';
+
+-- The server's own error quotes the text. A worker's error is read by others than whoever knows the payload.
+create or replace function "${schema}".pgworker_json(argument text, texts text[]) returns json[]
+language plpgsql immutable
+set search_path = pg_catalog, pg_temp as $$
+begin
+  return texts::json[];
+exception when others then
+  for place in 1..cardinality(texts) loop
+    begin
+      perform texts[place]::json;
+    exception when others then
+      raise exception '%[%] is not JSON', argument, place using errcode = '22P02';
+    end;
+  end loop;
+  raise exception '% must be a list of JSON values', argument using errcode = '22P02';
+end
+$$;
+comment on function "${schema}".pgworker_json(text, text[]) is
+  'The texts as JSON values; an error names the argument and the place of the first that is none.';
+
+create or replace function "${schema}".pgworker_next_revision(revision int) returns int
+language sql immutable as $$ select (revision operator(pg_catalog.%) 2147483647) operator(pg_catalog.+) 1 $$;
+comment on function "${schema}".pgworker_next_revision(int) is
+  'Revision of a job that is added again: one more, and 1 after the greatest, as 0 is that of a job that was added once.';
 
 -- Joined as texts: jsonb refuses some payloads that json stores, with an error that quotes them.
 create or replace function "${schema}".pgworker_merge(old_payload json, new_payload json) returns json
@@ -681,88 +728,174 @@ comment on function "${schema}".pgworker_refuse(text, text, int, text, int) is
 -- Called by every program that adds jobs, as the role "adder" or a greater one, in the program's own transaction. A job costs one row,
 -- its entries in the indexes, and a notification for each statement.
 
+-- Rows of jobs are written by two functions only: pgworker_put one, pgworker_put_all many. Arrays for one job, or a call for each of many,
+-- would cost twice as much.
+
 -- The loop ends with a row in every interleaving: SELECT FOR UPDATE waits for a transaction that holds the job, an uncommitted
 -- claim for instance, and sees its result; an INSERT that meets a key committed meanwhile starts over. Under REPEATABLE READ the
 -- same situations raise 40001.
-create or replace function "${schema}".pgworker_put_keyed(
-  new_id bigint, new_task int, new_queue int, new_payload json, new_run_at timestamptz, new_max_attempts int, new_key text,
-  new_priority int, new_flags jsonb, mode text, patient boolean
+create or replace function "${schema}".pgworker_put(
+  new_id bigint, identifier text, payload json, queue_name text, run_at timestamptz, max_attempts int, job_key text, priority int,
+  flags text[], mode text, patient boolean
 ) returns "${schema}"._private_jobs
 language plpgsql volatile as $$
 declare
   job "${schema}"._private_jobs;
+  task int;
+  queue int;
+  stored_flags pg_catalog.jsonb;
 begin
-  loop
-    if patient then
-      select * into job from "${schema}"._private_jobs j where j.key operator(pg_catalog.=) new_key for update;
-    else
-      select * into job from "${schema}"._private_jobs j where j.key operator(pg_catalog.=) new_key for update nowait;
+  if not "${schema}".pgworker_fits('', null, pgworker_put.max_attempts, pgworker_put.job_key, pgworker_put.priority) then
+    perform "${schema}".pgworker_refuse('', null, pgworker_put.max_attempts, pgworker_put.job_key, pgworker_put.priority);
+  end if;
+  if pgworker_put.flags is not null then
+    stored_flags := "${schema}".pgworker_flags(pgworker_put.flags);
+  end if;
+  select t.id into task from "${schema}"._private_tasks t where t.identifier operator(pg_catalog.=) pgworker_put.identifier;
+  if not found then
+    task := "${schema}".pgworker_task_id(pgworker_put.identifier);
+  end if;
+  if pgworker_put.queue_name is not null then
+    select q.id into queue from "${schema}"._private_job_queues q where q.queue_name operator(pg_catalog.=) pgworker_put.queue_name;
+    if not found then
+      queue := "${schema}".pgworker_queue_id(pgworker_put.queue_name);
     end if;
-    if found then
-      if mode operator(pg_catalog.=) 'unsafe_dedupe' then
-        -- A job that was recovered has a last_error. The count is worth no failure for want of a privilege.
-        if job.last_error is not null and pg_catalog.has_table_privilege('"${schema}".pgworker_recoveries', 'UPDATE')
-            and pg_catalog.has_table_privilege('"${schema}".pgworker_recoveries', 'SELECT') then
-          update "${schema}".pgworker_recoveries r set revision = r.revision operator(pg_catalog.+) 1
-            where r.job_id operator(pg_catalog.=) job.id and r.revision operator(pg_catalog.=) job.revision;
+  end if;
+  if pg_catalog.current_setting('transaction_isolation') operator(pg_catalog.<>) 'read committed' then
+    perform "${schema}".pgworker_hold_names(array[pgworker_put.identifier], array[pgworker_put.queue_name]);
+  end if;
+  loop
+    if pgworker_put.job_key is not null then
+      if patient then
+        select * into job from "${schema}"._private_jobs j where j.key operator(pg_catalog.=) pgworker_put.job_key for update;
+      else
+        select * into job from "${schema}"._private_jobs j where j.key operator(pg_catalog.=) pgworker_put.job_key for update nowait;
+      end if;
+      if found then
+        if mode operator(pg_catalog.=) 'unsafe_dedupe' then
+          -- A job that was recovered has a last_error. The count is worth no failure for want of a privilege.
+          if job.last_error is not null and pg_catalog.has_table_privilege('"${schema}".pgworker_recoveries', 'UPDATE')
+              and pg_catalog.has_table_privilege('"${schema}".pgworker_recoveries', 'SELECT') then
+            update "${schema}".pgworker_recoveries r set revision = "${schema}".pgworker_next_revision(r.revision)
+              where r.job_id operator(pg_catalog.=) job.id and r.revision operator(pg_catalog.=) job.revision;
+          end if;
+          update "${schema}"._private_jobs j set
+              revision = "${schema}".pgworker_next_revision(j.revision),
+              updated_at = pg_catalog.now()
+            where j.id operator(pg_catalog.=) job.id
+            returning * into job;
+          return job;
         end if;
-        update "${schema}"._private_jobs j set revision = j.revision operator(pg_catalog.+) 1, updated_at = pg_catalog.now()
-          where j.id operator(pg_catalog.=) job.id
-          returning * into job;
-        return job;
-      end if;
-      if job.is_available then
+        if job.is_available then
+          update "${schema}"._private_jobs j set
+              job_queue_id = queue,
+              task_id = task,
+              payload = "${schema}".pgworker_merge(j.payload, coalesce(pgworker_put.payload, '{}')),
+              priority = coalesce(pgworker_put.priority, 0),
+              run_at = case
+                when mode operator(pg_catalog.=) 'preserve_run_at' and j.attempts operator(pg_catalog.=) 0 then j.run_at
+                else coalesce(pgworker_put.run_at, pg_catalog.now())
+              end,
+              attempts = 0,
+              max_attempts = coalesce(pgworker_put.max_attempts, 25),
+              last_error = null,
+              revision = "${schema}".pgworker_next_revision(j.revision),
+              flags = stored_flags,
+              updated_at = pg_catalog.now()
+            where j.id operator(pg_catalog.=) job.id
+            returning * into job;
+          return job;
+        end if;
+        -- running or failed for good: the old job loses the key, which goes to a new one
         update "${schema}"._private_jobs j set
-            job_queue_id = new_queue,
-            task_id = new_task,
-            payload = "${schema}".pgworker_merge(j.payload, coalesce(new_payload, '{}')),
-            priority = coalesce(new_priority, 0),
-            run_at = case
-              when mode operator(pg_catalog.=) 'preserve_run_at' and j.attempts operator(pg_catalog.=) 0 then j.run_at
-              else coalesce(new_run_at, pg_catalog.now())
-            end,
-            attempts = 0,
-            max_attempts = coalesce(new_max_attempts, 25),
-            last_error = null,
-            revision = j.revision operator(pg_catalog.+) 1,
-            flags = new_flags,
+            key = null,
+            attempts = j.max_attempts,
             updated_at = pg_catalog.now()
-          where j.id operator(pg_catalog.=) job.id
-          returning * into job;
-        return job;
-      end if;
-      -- running or failed for good: the old job loses the key, which goes to a new one
-      update "${schema}"._private_jobs j set
-          key = null,
-          attempts = j.max_attempts,
-          updated_at = pg_catalog.now()
-        where j.id operator(pg_catalog.=) job.id;
-      if job.locked_at is not null then
-        perform "${schema}".pgworker_retire(job.id, false);
+          where j.id operator(pg_catalog.=) job.id;
+        if job.locked_at is not null then
+          perform "${schema}".pgworker_retire(job.id, false);
+        end if;
       end if;
     end if;
     if new_id is null then
       insert into "${schema}"._private_jobs as j (job_queue_id, task_id, payload, priority, run_at, max_attempts, key, flags)
-        values (new_queue, new_task, coalesce(new_payload, '{}'), coalesce(new_priority, 0),
-          coalesce(new_run_at, pg_catalog.now()), coalesce(new_max_attempts, 25), new_key, new_flags)
+        values (queue, task, coalesce(pgworker_put.payload, '{}'), coalesce(pgworker_put.priority, 0),
+          coalesce(pgworker_put.run_at, pg_catalog.now()), coalesce(pgworker_put.max_attempts, 25), pgworker_put.job_key, stored_flags)
         on conflict (key) do nothing
         returning * into job;
     else
-      insert into "${schema}"._private_jobs as j
-          (id, job_queue_id, task_id, payload, priority, run_at, max_attempts, key, flags)
-        overriding system value
-        values (new_id, new_queue, new_task, coalesce(new_payload, '{}'), coalesce(new_priority, 0),
-          coalesce(new_run_at, pg_catalog.now()), coalesce(new_max_attempts, 25), new_key, new_flags)
-        on conflict (key) do nothing
-        returning * into job;
+      select * into job from "${schema}".pgworker_put_all(array[new_id], array[pgworker_put.identifier], array[pgworker_put.payload],
+        array[pgworker_put.queue_name], array[pgworker_put.run_at], array[pgworker_put.max_attempts], array[pgworker_put.job_key],
+        array[pgworker_put.priority], array[pgworker_put.flags::pg_catalog.text]);
     end if;
-    if found then return job; end if;
+    -- without a key nothing but a trigger of somebody's keeps the row out
+    if found or pgworker_put.job_key is null then return job; end if;
   end loop;
 end
 $$;
-comment on function "${schema}".pgworker_put_keyed(bigint, int, int, json, timestamptz, int, text, int, jsonb, text, boolean) is
-  'Adds a job under a key, or updates or replaces the one that has it; the id given, if any, is used if a row is inserted. Raises 55P03 when '
+comment on function "${schema}".pgworker_put(bigint, text, json, text, timestamptz, int, text, int, text[], text, boolean) is
+  'Adds a job, or updates or replaces the one that has its key; the id given, if any, is used if a row is inserted. Raises 55P03 when '
   'somebody holds that job, unless it may be patient.';
+
+-- Element i of every array belongs to job i; an array that is null or too short stands for nulls. Each element of flags is the text
+-- of an array, because arrays of arrays must be rectangular. Joins are hashed: names repeat, so a lookup for each row costs more.
+-- An id that is given needs a right on the sequence behind the column, one that is not does not: hence two statements. And only the
+-- second looks for conflicts, which would cost the first a tenth.
+create or replace function "${schema}".pgworker_put_all(
+  ids bigint[], identifiers text[], payloads json[], queue_names text[], run_ats timestamptz[], max_attempts int[], job_keys text[],
+  priorities int[], flags text[]
+) returns setof "${schema}"._private_jobs
+language plpgsql volatile
+set plan_cache_mode = force_generic_plan set enable_seqscan = off set enable_nestloop = off set enable_mergejoin = off
+set jit = off
+set search_path = pg_catalog, pg_temp as $$
+declare
+  tasks constant text[] := array(select distinct name from unnest(identifiers) name);
+  queues constant text[] := array(select distinct name from unnest(queue_names) name where name is not null);
+begin
+  perform "${schema}".pgworker_know_names(tasks, queues);
+  if ids is null then
+    return query
+      insert into "${schema}"._private_jobs (job_queue_id, task_id, payload, priority, run_at, max_attempts, key, flags)
+      select q.id, t.id, coalesce(s.payload, '{}'), coalesce(s.priority, 0), coalesce(s.run_at, now()), coalesce(s.attempts, 25),
+        s.job_key, case when s.flags is not null then "${schema}".pgworker_flags(s.flags::text[]) end
+      from unnest(identifiers, payloads, queue_names, run_ats, pgworker_put_all.max_attempts, job_keys, priorities, pgworker_put_all.flags)
+        with ordinality s(identifier, payload, queue_name, run_at, attempts, job_key, priority, flags, place)
+      left join (select n.id, n.identifier from "${schema}"._private_tasks n where n.identifier = any(tasks)) t
+        on t.identifier = s.identifier
+      left join (select n.id, n.queue_name from "${schema}"._private_job_queues n where n.queue_name = any(queues)) q
+        on q.queue_name = s.queue_name
+      where case
+          when "${schema}".pgworker_fits('', null, s.attempts, s.job_key, s.priority) then true
+          else "${schema}".pgworker_refuse('', null, s.attempts, s.job_key, s.priority) is null
+        end
+      order by s.place
+      returning *;
+  else
+    return query
+      insert into "${schema}"._private_jobs (id, job_queue_id, task_id, payload, priority, run_at, max_attempts, key, flags)
+      overriding system value
+      select s.id, q.id, t.id, coalesce(s.payload, '{}'), coalesce(s.priority, 0), coalesce(s.run_at, now()), coalesce(s.attempts, 25),
+        s.job_key, case when s.flags is not null then "${schema}".pgworker_flags(s.flags::text[]) end
+      from unnest(ids, identifiers, payloads, queue_names, run_ats, pgworker_put_all.max_attempts, job_keys, priorities,
+          pgworker_put_all.flags)
+        s(id, identifier, payload, queue_name, run_at, attempts, job_key, priority, flags)
+      left join (select n.id, n.identifier from "${schema}"._private_tasks n where n.identifier = any(tasks)) t
+        on t.identifier = s.identifier
+      left join (select n.id, n.queue_name from "${schema}"._private_job_queues n where n.queue_name = any(queues)) q
+        on q.queue_name = s.queue_name
+      where case
+          when "${schema}".pgworker_fits('', null, s.attempts, s.job_key, s.priority) then true
+          else "${schema}".pgworker_refuse('', null, s.attempts, s.job_key, s.priority) is null
+        end
+      order by s.job_key collate "C", s.id
+      on conflict (key) do nothing
+      returning *;
+  end if;
+end
+$$;
+comment on function "${schema}".pgworker_put_all(bigint[], text[], json[], text[], timestamptz[], int[], text[], int[], text[]) is
+  'Adds jobs and returns them; their ids are drawn in the order of the arrays. Where ids are given, jobs whose keys are taken are left out.';
 
 create or replace function "${schema}".add_job(
   identifier text,
@@ -778,46 +911,18 @@ create or replace function "${schema}".add_job(
 language plpgsql volatile as $$
 declare
   job "${schema}"._private_jobs;
-  task int;
-  queue int;
-  stored_flags pg_catalog.jsonb;
 begin
-  if not "${schema}".pgworker_fits(add_job.identifier, add_job.queue_name, add_job.max_attempts, add_job.job_key, add_job.priority) then
-    perform "${schema}".pgworker_refuse(add_job.identifier, add_job.queue_name, add_job.max_attempts, add_job.job_key, add_job.priority);
+  -- Node.js passes null where the caller names no mode
+  if add_job.job_key is not null
+      and add_job.job_key_mode operator(pg_catalog.<>) all (array['replace', 'preserve_run_at', 'unsafe_dedupe']) then
+    raise exception 'Invalid job_key_mode value, expected ''replace'', ''preserve_run_at'' or ''unsafe_dedupe''.'
+      using errcode = 'GWBKM';
   end if;
-  select t.id into task from "${schema}"._private_tasks t where t.identifier operator(pg_catalog.=) add_job.identifier;
-  if not found then
-    task := "${schema}".pgworker_task_id(add_job.identifier);
-  end if;
-  if add_job.queue_name is not null then
-    select q.id into queue from "${schema}"._private_job_queues q where q.queue_name operator(pg_catalog.=) add_job.queue_name;
-    if not found then
-      queue := "${schema}".pgworker_queue_id(add_job.queue_name);
-    end if;
-  end if;
-  if pg_catalog.current_setting('transaction_isolation') operator(pg_catalog.<>) 'read committed' then
-    perform "${schema}".pgworker_hold_names(array[add_job.identifier], array[add_job.queue_name]);
-  end if;
-  if add_job.flags is not null then
-    stored_flags := "${schema}".pgworker_flags(add_job.flags);
-  end if;
-  if add_job.job_key is null then
-    insert into "${schema}"._private_jobs as j (job_queue_id, task_id, payload, priority, run_at, max_attempts, flags)
-      values (queue, task, coalesce(add_job.payload, '{}'), coalesce(add_job.priority, 0), coalesce(add_job.run_at, pg_catalog.now()),
-        coalesce(add_job.max_attempts, 25), stored_flags)
-      returning * into job;
-  else
-    -- Node.js passes null where the caller names no mode
-    if add_job.job_key_mode operator(pg_catalog.<>) all (array['replace', 'preserve_run_at', 'unsafe_dedupe']) then
-      raise exception 'Invalid job_key_mode value, expected ''replace'', ''preserve_run_at'' or ''unsafe_dedupe''.'
-        using errcode = 'GWBKM';
-    end if;
-    job := "${schema}".pgworker_put_keyed(null, task, queue, add_job.payload, add_job.run_at, add_job.max_attempts, add_job.job_key,
-      add_job.priority, stored_flags, coalesce(add_job.job_key_mode, 'replace'), true);
-    -- what unsafe_dedupe found has stayed as it was, so that there is nothing to look for
-    if add_job.job_key_mode operator(pg_catalog.=) 'unsafe_dedupe' and job.revision operator(pg_catalog.>) 0 then
-      return job;
-    end if;
+  job := "${schema}".pgworker_put(null, add_job.identifier, add_job.payload, add_job.queue_name, add_job.run_at, add_job.max_attempts,
+    add_job.job_key, add_job.priority, add_job.flags, coalesce(add_job.job_key_mode, 'replace'), true);
+  -- what unsafe_dedupe found has stayed as it was, so that there is nothing to look for
+  if add_job.job_key_mode operator(pg_catalog.=) 'unsafe_dedupe' and job.revision operator(pg_catalog.>) 0 then
+    return job;
   end if;
   perform "${schema}".pgworker_wake(1);
   return job;
@@ -825,6 +930,29 @@ end
 $$;
 comment on function "${schema}".add_job(text, json, text, timestamptz, int, text, int, text[], text) is
   'Adds a job, or updates the one that has the given key, as job_key_mode says; returns it.';
+
+create or replace function "${schema}".pgworker_columns(
+  specs "${schema}".job_spec[], spec_ids bigint[], taken text[],
+  out ids bigint[], out identifiers text[], out payloads json[], out queue_names text[], out run_ats timestamptz[], out max_attempts int[],
+  out job_keys text[], out priorities int[], out flags text[]
+) language plpgsql stable
+set search_path = pg_catalog, pg_temp as $$
+begin
+  -- an array that holds only nulls is none, which costs less
+  select case when spec_ids is not null then array_agg(spec_ids[s.place]) end, array_agg(s.identifier), array_agg(s.payload),
+      case when count(s.queue_name) > 0 then array_agg(s.queue_name) end,
+      case when count(s.run_at) > 0 then array_agg(s.run_at) end,
+      case when count(s.attempts) > 0 then array_agg(s.attempts::int) end,
+      case when count(s.key) > 0 then array_agg(s.key) end,
+      case when count(s.priority) > 0 then array_agg(s.priority::int) end,
+      case when count(s.flag_names) > 0 then array_agg(s.flag_names::text) end
+    into ids, identifiers, payloads, queue_names, run_ats, max_attempts, job_keys, priorities, flags
+    from unnest(specs) with ordinality s(identifier, payload, queue_name, run_at, attempts, key, priority, flag_names, place)
+    where s.key is null or s.key not in (select unnest(taken));
+end
+$$;
+comment on function "${schema}".pgworker_columns("${schema}".job_spec[], bigint[], text[]) is
+  'The arguments of pgworker_put_all for those of the jobs that have no key or one that is not taken; spec_ids[i] belongs to specs[i].';
 
 -- New jobs get ids in the order of the input, so jobs of one queue start in that order. Keyed rows are written in key order
 -- (binary collation) all the same: two batches with the same keys then wait for each other, but not in a circle.
@@ -836,85 +964,66 @@ set search_path = pg_catalog, pg_temp as $$
 declare
   total constant int := cardinality(specs);
   sequence constant regclass := pg_get_serial_sequence('"${schema}"._private_jobs', 'id');
+  numbered boolean;
   patience constant int := 40;
   mode constant text := case when job_key_preserve_run_at then 'preserve_run_at' else 'replace' end;
-  keyed boolean;
-  fit boolean;
   repeated text;
   keys text[];
   ids bigint[];
   taken text[];
   waiting text[];
   jobs "${schema}"._private_jobs[];
+  job "${schema}"._private_jobs;
+  given record;
   left_over record;
 begin
   if coalesce(total, 0) = 0 then return; end if;
 
-  select count(s.job_key) > 0,
-      bool_and("${schema}".pgworker_fits(s.identifier, s.queue_name, s.max_attempts, s.job_key, s.priority))
-    into keyed, fit
-    from unnest(specs) s;
-  if not fit then
-    perform "${schema}".pgworker_refuse(s.identifier, s.queue_name, s.max_attempts, s.job_key, s.priority) from unnest(specs) s;
-  end if;
-
-  perform "${schema}".pgworker_know_names(
-    array(select s.identifier from unnest(specs) s), array(select s.queue_name from unnest(specs) s));
-
-  if not keyed then
+  select * into given from "${schema}".pgworker_columns(specs, null, null);
+  if given.job_keys is null then
     return query
-      insert into "${schema}"._private_jobs (job_queue_id, task_id, payload, priority, run_at, max_attempts, flags)
-      select q.id, t.id, coalesce(s.payload, '{}'), coalesce(s.priority, 0), coalesce(s.run_at, now()),
-        coalesce(s.max_attempts, 25), case when s.flags is not null then "${schema}".pgworker_flags(s.flags) end
-      from unnest(specs) with ordinality s(identifier, payload, queue_name, run_at, max_attempts, job_key, priority, flags, place)
-      left join "${schema}"._private_tasks t on t.identifier = s.identifier
-      left join "${schema}"._private_job_queues q on q.queue_name = s.queue_name
-      order by s.place
-      returning *;
+      select * from "${schema}".pgworker_put_all(given.ids, given.identifiers, given.payloads, given.queue_names, given.run_ats,
+        given.max_attempts, given.job_keys, given.priorities, given.flags);
     perform "${schema}".pgworker_wake(total);
     return;
   end if;
 
-  select s.job_key into repeated from unnest(specs) s
-    where s.job_key is not null group by s.job_key having count(*) > 1 limit 1;
+  keys := array_remove(given.job_keys, null);
+  select k.key into repeated from unnest(keys) k(key) group by k.key having count(*) > 1 limit 1;
   if found then
     raise exception 'Job key % is given more than once in one batch', quote_literal(repeated) using errcode = '21000';
   end if;
+  perform "${schema}".pgworker_know_names(given.identifiers, given.queue_names);
+  perform "${schema}".pgworker_refuse('', null, s.max_attempts, s.job_key, s.priority)
+    from unnest(specs) s
+    where not "${schema}".pgworker_fits('', null, s.max_attempts, s.job_key, s.priority);
 
   -- The rows are written in key order but their ids keep the order of the input, so they are drawn beforehand. A caller who may insert
   -- jobs need not hold a right on the sequence behind the column: without it the rows are written one by one, and get ids in key order.
-  if has_sequence_privilege(sequence, 'USAGE') then
+  numbered := has_sequence_privilege(sequence, 'USAGE');
+  if numbered then
     ids := array(select nextval(sequence) from generate_series(1, total));
   end if;
   -- Node.js completes batches in any order, holding some rows while it waits for others. Waiting for one of these while holding
   -- another would close a circle, and cost Node.js the completion. So all rows are locked without waiting, or given back by the
   -- subtransaction until the next try; only rows that stay locked for long are waited for, in key order.
-  keys := array(select s.job_key from unnest(specs) s where s.job_key is not null);
   for attempt in 1..patience + 5 loop
     begin
       jobs := null;
-      -- Keys that look free: one statement. Those that somebody takes meanwhile are left over. A patient try may wait below while it
-      -- holds rows, so it must not have taken keys out of order.
-      taken := array(select j.key from "${schema}"._private_jobs j where j.key = any(keys));
-      if ids is not null and (attempt <= patience or cardinality(taken) = 0) then
-        with put as (
-          insert into "${schema}"._private_jobs as j
-            (id, job_queue_id, task_id, payload, priority, run_at, max_attempts, key, flags)
-          overriding system value
-          select ids[s.place], q.id, t.id, coalesce(s.payload, '{}'), coalesce(s.priority, 0), coalesce(s.run_at, now()),
-            coalesce(s.max_attempts, 25), s.job_key,
-            case when s.flags is not null then "${schema}".pgworker_flags(s.flags) end
-          from unnest(specs) with ordinality s(identifier, payload, queue_name, run_at, max_attempts, job_key, priority, flags, place)
-          left join "${schema}"._private_tasks t on t.identifier = s.identifier
-          left join "${schema}"._private_job_queues q on q.queue_name = s.queue_name
-          where s.job_key is not null and s.job_key not in (select unnest(taken))
-          order by s.job_key collate "C"
-          on conflict (key) do nothing
-          returning *)
-        select array_agg(put::"${schema}"._private_jobs) into jobs from put;
+      if numbered then
+        -- Jobs without keys, and those whose keys look free: one statement. Keys that somebody takes meanwhile are left over. A patient
+        -- try may wait below while it holds rows, so it must not have taken keys out of order.
+        taken := array(select j.key from "${schema}"._private_jobs j where j.key = any(keys));
+        if attempt > patience and cardinality(taken) > 0 then
+          taken := keys;
+        end if;
+        select * into given from "${schema}".pgworker_columns(specs, ids, taken);
+        jobs := array(
+          select put from "${schema}".pgworker_put_all(given.ids, given.identifiers, given.payloads, given.queue_names, given.run_ats,
+            given.max_attempts, given.job_keys, given.priorities, given.flags) put);
       end if;
-      -- The jobs that wait under the other keys: one statement that locks them and one that updates them as pgworker_put_keyed does.
-      if attempt <= patience and coalesce(cardinality(jobs), 0) < cardinality(keys) then
+      -- The jobs that wait under the other keys: one statement that locks them and one that updates them as pgworker_put does.
+      if attempt <= patience and coalesce(cardinality(jobs), 0) < total then
         with held as materialized (
           select j.key, j.is_available from "${schema}"._private_jobs j
           where j.key = any(array(select unnest(keys) except select n.key from unnest(jobs) n))
@@ -934,7 +1043,7 @@ begin
               attempts = 0,
               max_attempts = coalesce(s.max_attempts, 25),
               last_error = null,
-              revision = j.revision + 1,
+              revision = "${schema}".pgworker_next_revision(j.revision),
               flags = case when s.flags is not null then "${schema}".pgworker_flags(s.flags) end,
               updated_at = now()
             -- "offset 0", "is true" and the ctid leave one plan only, which fits any number of jobs: hash the keys, look up each.
@@ -949,17 +1058,21 @@ begin
       end if;
 
       for left_over in
-        select s.place, t.id as task, q.id as queue, s.payload, s.run_at, s.max_attempts, s.job_key, s.priority,
-          case when s.flags is not null then "${schema}".pgworker_flags(s.flags) end as flags
-        from unnest(specs) with ordinality s(identifier, payload, queue_name, run_at, max_attempts, job_key, priority, flags, place)
-        left join "${schema}"._private_tasks t on t.identifier = s.identifier
-        left join "${schema}"._private_job_queues q on q.queue_name = s.queue_name
-        where s.job_key is not null and s.job_key not in (select j.key from unnest(jobs) j)
-        order by s.job_key collate "C"
+        select s.* from unnest(specs)
+          with ordinality s(identifier, payload, queue_name, run_at, max_attempts, job_key, priority, flags, place)
+        where case
+            when s.job_key is null then not numbered
+            else s.job_key not in (select j.key from unnest(jobs) j where j.key is not null)
+          end
+        order by s.job_key collate "C", s.place
       loop
-        jobs := jobs || "${schema}".pgworker_put_keyed(ids[left_over.place], left_over.task, left_over.queue, left_over.payload,
-          left_over.run_at, left_over.max_attempts, left_over.job_key, left_over.priority, left_over.flags, mode,
+        job := "${schema}".pgworker_put(case when numbered then ids[left_over.place] end, left_over.identifier, left_over.payload,
+          left_over.queue_name, left_over.run_at, left_over.max_attempts, left_over.job_key, left_over.priority, left_over.flags, mode,
           attempt > patience);
+        jobs := jobs || job;
+        if job.key is null then
+          ids[left_over.place] := job.id;
+        end if;
       end loop;
       exit;
     exception
@@ -970,34 +1083,6 @@ begin
         if attempt = patience + 5 then raise; end if;
     end;
   end loop;
-
-  if ids is not null then
-    with put as (
-      insert into "${schema}"._private_jobs as j (id, job_queue_id, task_id, payload, priority, run_at, max_attempts, flags)
-      overriding system value
-      select ids[s.place], q.id, t.id, coalesce(s.payload, '{}'), coalesce(s.priority, 0), coalesce(s.run_at, now()),
-        coalesce(s.max_attempts, 25), case when s.flags is not null then "${schema}".pgworker_flags(s.flags) end
-      from unnest(specs) with ordinality s(identifier, payload, queue_name, run_at, max_attempts, job_key, priority, flags, place)
-      left join "${schema}"._private_tasks t on t.identifier = s.identifier
-      left join "${schema}"._private_job_queues q on q.queue_name = s.queue_name
-      where s.job_key is null
-      returning *)
-    select jobs || array_agg(put::"${schema}"._private_jobs) into jobs from put;
-  else
-    for left_over in
-      select s.place, t.id as task, q.id as queue, s.payload, s.run_at, s.max_attempts, s.priority,
-        case when s.flags is not null then "${schema}".pgworker_flags(s.flags) end as flags
-      from unnest(specs) with ordinality s(identifier, payload, queue_name, run_at, max_attempts, job_key, priority, flags, place)
-      left join "${schema}"._private_tasks t on t.identifier = s.identifier
-      left join "${schema}"._private_job_queues q on q.queue_name = s.queue_name
-      where s.job_key is null
-      order by s.place
-    loop
-      jobs := jobs || "${schema}".pgworker_put_keyed(null, left_over.task, left_over.queue, left_over.payload, left_over.run_at,
-        left_over.max_attempts, null, left_over.priority, left_over.flags, mode, true);
-      ids[left_over.place] := jobs[cardinality(jobs)].id;
-    end loop;
-  end if;
 
   return query
     select j.*
@@ -1012,81 +1097,23 @@ $$;
 comment on function "${schema}".add_jobs("${schema}".job_spec[], boolean) is
   'Adds a batch of jobs, or updates those whose keys exist; returns them in the order of the input.';
 
--- The two functions below write the rows that add_job and add_jobs write for jobs without a key, and return only what the caller
--- cannot know: a Java caller has the rest, and a row of 17 columns costs more than half as much to return as to insert.
-create or replace function "${schema}".pgworker_add_job(
-  identifier text, payload json, queue_name text, run_at timestamptz, max_attempts int, priority int, flags text[]
-) returns bigint
-language plpgsql volatile as $$
-declare
-  task int;
-  queue int;
-  stored_flags pg_catalog.jsonb;
-  job_id bigint;
-begin
-  if not "${schema}".pgworker_fits(pgworker_add_job.identifier, pgworker_add_job.queue_name, pgworker_add_job.max_attempts, null, pgworker_add_job.priority) then
-    perform "${schema}".pgworker_refuse(pgworker_add_job.identifier, pgworker_add_job.queue_name, pgworker_add_job.max_attempts, null, pgworker_add_job.priority);
-  end if;
-  select t.id into task from "${schema}"._private_tasks t where t.identifier operator(pg_catalog.=) pgworker_add_job.identifier;
-  if not found then
-    task := "${schema}".pgworker_task_id(pgworker_add_job.identifier);
-  end if;
-  if pgworker_add_job.queue_name is not null then
-    select q.id into queue from "${schema}"._private_job_queues q where q.queue_name operator(pg_catalog.=) pgworker_add_job.queue_name;
-    if not found then
-      queue := "${schema}".pgworker_queue_id(pgworker_add_job.queue_name);
-    end if;
-  end if;
-  if pg_catalog.current_setting('transaction_isolation') operator(pg_catalog.<>) 'read committed' then
-    perform "${schema}".pgworker_hold_names(array[pgworker_add_job.identifier], array[pgworker_add_job.queue_name]);
-  end if;
-  if pgworker_add_job.flags is not null then
-    stored_flags := "${schema}".pgworker_flags(pgworker_add_job.flags);
-  end if;
-  insert into "${schema}"._private_jobs as j (job_queue_id, task_id, payload, priority, run_at, max_attempts, flags)
-    values (queue, task, coalesce(pgworker_add_job.payload, '{}'), coalesce(pgworker_add_job.priority, 0),
-      coalesce(pgworker_add_job.run_at, pg_catalog.now()), coalesce(pgworker_add_job.max_attempts, 25), stored_flags)
-    returning j.id into job_id;
-  perform "${schema}".pgworker_wake(1);
-  return job_id;
-end
-$$;
-comment on function "${schema}".pgworker_add_job(text, json, text, timestamptz, int, int, text[]) is
-  'Adds a job without a key as add_job does; returns its id. It was created now().';
-
--- Element i of every array belongs to job i; an array that is null or too short stands for nulls. Each element of flags is the text
--- of an array, because arrays of arrays must be rectangular. Joins are hashed: names repeat, so a lookup for each row costs more.
+-- Returns only what the caller cannot know: a Java caller has the rest, and a row of 17 columns costs more than half as much to return as to
+-- insert.
 create or replace function "${schema}".pgworker_add_jobs(
   identifiers text[], payloads text[], queue_names text[], run_ats timestamptz[], max_attempts int[], priorities int[], flags text[],
   out job_ids bigint[], out added_at timestamptz
 ) language plpgsql volatile
-set plan_cache_mode = force_generic_plan set enable_seqscan = off set enable_nestloop = off set enable_mergejoin = off
-set jit = off
 set search_path = pg_catalog, pg_temp as $$
-declare
-  tasks constant text[] := array(select distinct name from unnest(identifiers) name);
-  queues constant text[] := array(select distinct name from unnest(queue_names) name where name is not null);
 begin
-  perform "${schema}".pgworker_know_names(tasks, queues);
-  with put as (
-    insert into "${schema}"._private_jobs as j (job_queue_id, task_id, payload, priority, run_at, max_attempts, flags)
-    select q.id, t.id, coalesce(s.payload::json, '{}'), coalesce(s.priority, 0), coalesce(s.run_at, now()),
-      coalesce(s.attempts, 25), case when s.flags is not null then "${schema}".pgworker_flags(s.flags::text[]) end
-    from unnest(identifiers, payloads, queue_names, run_ats, pgworker_add_jobs.max_attempts, priorities, pgworker_add_jobs.flags)
-      with ordinality s(identifier, payload, queue_name, run_at, attempts, priority, flags, place)
-    left join (select n.id, n.identifier from "${schema}"._private_tasks n where n.identifier = any(tasks)) t
-      on t.identifier = s.identifier
-    left join (select n.id, n.queue_name from "${schema}"._private_job_queues n where n.queue_name = any(queues)) q
-      on q.queue_name = s.queue_name
-    order by s.place
-    returning j.id)
-  select array_agg(put.id) into job_ids from put;
-  added_at := now();
+  select array_agg(j.id), now() into job_ids, added_at
+    from "${schema}".pgworker_put_all(null, identifiers, "${schema}".pgworker_json('payloads', payloads), queue_names, run_ats,
+      pgworker_add_jobs.max_attempts, null, priorities, pgworker_add_jobs.flags) j;
   perform "${schema}".pgworker_wake(cardinality(job_ids));
 end
 $$;
 comment on function "${schema}".pgworker_add_jobs(text[], text[], text[], timestamptz[], int[], int[], text[]) is
-  'Adds jobs without keys as add_jobs does; returns their ids in the order of the input, and the time of their creation.';
+  'Adds jobs without keys as add_jobs does; returns their ids in the order of the input, and the time of their creation. Its arrays are '
+  'those of pgworker_put_all; a payload is the text of a JSON value.';
 
 -- Looks again when it found nothing after waiting: the key may have moved to another job.
 create or replace function "${schema}".remove_job(job_key text) returns "${schema}"._private_jobs
@@ -1393,16 +1420,25 @@ comment on function "${schema}".force_unlock_workers(text[]) is
 -- Called by workers about themselves (heartbeat, deregistration) and, once a minute or by hand, about dead ones, as the roles "worker" and
 -- "operator". A heartbeat costs one row; looking for dead workers costs their registrations, and one pass over the jobs if there are any.
 
+-- An index holds 2704 bytes at most.
 create or replace function "${schema}".worker_heartbeat(worker_id text, metadata json default null) returns void
-language sql volatile
+language plpgsql volatile
 set search_path = pg_catalog, pg_temp as $$
+begin
+  if worker_heartbeat.worker_id is null then
+    raise exception 'worker_id must not be null' using errcode = '22004';
+  elsif octet_length(worker_heartbeat.worker_id) > 2000 then
+    raise exception 'worker_id must have at most 2000 bytes, but has %', octet_length(worker_heartbeat.worker_id) using errcode = '22001';
+  end if;
   insert into "${schema}"._private_workers as w (id, last_heartbeat_at, metadata)
-  values (worker_heartbeat.worker_id, now(), worker_heartbeat.metadata::jsonb)
-  on conflict (id) do update set
-    last_heartbeat_at = excluded.last_heartbeat_at,
-    metadata = coalesce(excluded.metadata, w.metadata)
+    values (worker_heartbeat.worker_id, now(), worker_heartbeat.metadata::jsonb)
+    on conflict (id) do update set
+      last_heartbeat_at = excluded.last_heartbeat_at,
+      metadata = coalesce(excluded.metadata, w.metadata);
+end
 $$;
-comment on function "${schema}".worker_heartbeat(text, json) is 'Registers a worker, or proves that it lives; null keeps the metadata.';
+comment on function "${schema}".worker_heartbeat(text, json) is
+  'Registers a worker, or proves that it lives; null keeps the metadata. An id has 2000 bytes at most.';
 
 -- Its row may be locked by a sweep that is about to delete it. The statement ends before its client gives up, after 10 s.
 create or replace function "${schema}".pgworker_heartbeat(worker_id text, metadata json, register boolean) returns boolean
@@ -1423,9 +1459,14 @@ comment on function "${schema}".pgworker_heartbeat(text, json, boolean) is
   'Registers a worker, or proves that a registered one lives: false if it is registered no longer, because it was found dead.';
 
 create or replace function "${schema}".worker_deregister(worker_id text) returns void
-language sql volatile
+language plpgsql volatile
 set search_path = pg_catalog, pg_temp as $$
-  delete from "${schema}"._private_workers w where w.id = worker_deregister.worker_id
+begin
+  if worker_deregister.worker_id is null then
+    raise exception 'worker_id must not be null' using errcode = '22004';
+  end if;
+  delete from "${schema}"._private_workers w where w.id = worker_deregister.worker_id;
+end
 $$;
 comment on function "${schema}".worker_deregister(text) is 'Forgets a worker that has stopped properly.';
 
@@ -1611,19 +1652,28 @@ language plpgsql volatile
 set search_path = pg_catalog, pg_temp as $$
 declare
   held record;
+  decided record;
+  unlocked int := 0;
 begin
   if recovery_delay is null or recovery_delay not between interval '0' and interval '36500 days' then
     raise exception 'recovery_delay must be between 0 and 36500 days, but is %', recovery_delay using errcode = '22023';
   end if;
   select * into held from "${schema}".pgworker_held_by(recover_dead_worker_jobs.worker_ids);
-  return (
-    select count(*) from "${schema}".pgworker_recover(worker_ids, held.job_ids, held.idle_queues, recovery_delay, 3) r
-    where r.outcome not like 'refused%');
+  for decided in
+    select * from "${schema}".pgworker_recover(worker_ids, held.job_ids, held.idle_queues, recovery_delay, 3)
+  loop
+    if decided.outcome like 'refused: %' then
+      raise warning 'Job % stays locked: %', decided.id, substr(decided.outcome, length('refused: ') + 1);
+    else
+      unlocked := unlocked + 1;
+    end if;
+  end loop;
+  return unlocked;
 end
 $$;
 comment on function "${schema}".recover_dead_worker_jobs(text[], interval) is
   'Gives the jobs of dead workers back, three times without costing an attempt, frees their queues, and returns how many jobs it '
-  'unlocked.';
+  'unlocked. Warns of each that it could not.';
 
 -- Rows that are gone, or another worker's, are left out.
 create or replace function "${schema}".pgworker_held_jobs(worker_ids text[], job_ids bigint[])
@@ -2705,6 +2755,7 @@ set enable_hashjoin = off set enable_mergejoin = off set jit = off
 set search_path = pg_catalog, pg_temp as $$
 #variable_conflict use_column
 declare
+  contents constant json[] := "${schema}".pgworker_json('payloads', payloads);
   written bigint[];
   outcomes text[];
   lanes int[];
@@ -2721,7 +2772,7 @@ begin
       case when h.key is null and h.attempts >= h.max_attempts then
         "${schema}".pgworker_retirement(h.id, h.last_error) end as told,
       g.key is not null and h.key is distinct from g.key as key_gone
-    from unnest(job_ids, claims, renewals, actions, delays, run_ats, errors, keys, attempts, payloads)
+    from unnest(job_ids, claims, renewals, actions, delays, run_ats, errors, keys, attempts, contents)
       g(id, claim, renewal, action, delay, at, error, key, attempts, payload)
     join "${schema}"._private_jobs h on h.id = g.id and h.locked_by = worker_id
       and (h.locked_at = g.claim or h.locked_at = g.renewal)
@@ -2754,7 +2805,7 @@ begin
         when m.ended then coalesce(m.told, 'Superseded or removed by its key while running')
         else j.last_error
       end,
-      payload = coalesce(m.payload::json, j.payload),
+      payload = coalesce(m.payload, j.payload),
       locked_at = null,
       locked_by = null,
       updated_at = now()
@@ -3068,15 +3119,15 @@ comment on function "${schema}".pgworker_backlog(int) is
 -- 10 Rights --------------------------------------------------------------------------------------------------------------------
 
 -- Who may insert jobs may add them by the functions: these, and what they call, stay executable for everybody. They do nothing that
--- the caller could not do without them. So does pgworker_indexes, which only tells what every start checks. Of the others, a peer's
--- keep the rights that they had.
+-- the caller could not do without them. So does pgworker_indexes, which only tells what every start checks. Of the others, those of the
+-- shared interface that were here before keep the rights that they had.
 do $rights$
 declare
   adding constant text[] := array[
-    'add_job', 'add_jobs', 'pgworker_add_job', 'pgworker_add_jobs', 'pgworker_fits', 'pgworker_refuse', 'pgworker_flags',
-    'pgworker_merge', 'pgworker_task_id', 'pgworker_queue_id', 'pgworker_know_names', 'pgworker_hold_names', 'pgworker_put_keyed',
-    'pgworker_retire', 'pgworker_wake', 'pgworker_indexes'];
-  adopted constant boolean := exists (select from "${schema}".migrations);
+    'add_job', 'add_jobs', 'pgworker_add_jobs', 'pgworker_put', 'pgworker_put_all', 'pgworker_columns', 'pgworker_fits',
+    'pgworker_refuse', 'pgworker_flags', 'pgworker_json', 'pgworker_merge', 'pgworker_next_revision', 'pgworker_task_id',
+    'pgworker_queue_id', 'pgworker_know_names', 'pgworker_hold_names', 'pgworker_retire', 'pgworker_wake', 'pgworker_indexes'];
+  here_before constant oid[] := current_setting('pgworker.found')::oid[];
   helper regprocedure;
   private regprocedure;
 begin
@@ -3089,7 +3140,7 @@ begin
   for private in
     select p.oid from pg_proc p
     where p.pronamespace = '"${schema}"'::regnamespace and p.proname <> all(adding)
-      and (p.proname like 'pgworker\_%' or not adopted and p.proname in (
+      and (p.proname like 'pgworker\_%' or p.oid <> all(here_before) and p.proname in (
         'remove_job', 'complete_jobs', 'permanently_fail_jobs', 'reschedule_jobs', 'force_unlock_workers', 'worker_heartbeat',
         'worker_deregister', 'list_stale_workers', 'list_orphan_locked_workers', 'recover_dead_worker_jobs', 'delete_stale_workers'))
   loop
