@@ -524,6 +524,7 @@ class OneBadThingTest {
     /** More than fit into one claim, of queues and without, and all of them due before the others. */
     @ParameterizedTest
     @ValueSource(ints = {1_000, 10_000})
+    @Tag("any-postgres")
     void manyJobsThatCannotBeClaimedKeepNoOtherFromRunning(int refused) {
         db.sql("select {schema}.add_job('work', '0')").query().listOfRows();
         db.sql("delete from {schema}._private_jobs").update();
