@@ -480,7 +480,12 @@ public final class ClaimAudit extends BackgroundService {
                 goingOn.add(held.claim().jobId());
             }
         }
-        return release(releases, goingOn);
+        int released = release(releases, goingOn);
+        if (!goingOn.isEmpty()) {
+            // Queues that were left locked for jobs here, which may have ended meanwhile.
+            doubt();
+        }
+        return released;
     }
 
     /** Gives jobs back together, or one by one where that is refused; returns how many it has given back. */

@@ -2999,21 +2999,27 @@ begin
       order by j.priority, j.run_at, j.id limit 1)
     from queued l where l.p is not null)
   select min(n.run_at) filter (where isfinite(n.run_at)) into due from (
-    select coalesce((array_agg(f.run_at) filter (where f.mine))[1], case when count(*) = depth then max(f.run_at) end) as run_at
-    from plain l
-    cross join lateral (
-      select j.run_at, j.task_id = any(task_ids) as mine from "${schema}"._private_jobs j
-      where j.is_available and j.job_queue_id is null and j.priority = l.p and j.run_at > since
-      order by j.run_at, j.id limit depth) f
-    group by l.p
+    select coalesce(
+        (select f.run_at from (
+          select j.run_at, j.task_id from "${schema}"._private_jobs j
+          where j.is_available and j.job_queue_id is null and j.priority = l.p and j.run_at > since
+          order by j.run_at, j.id limit depth) f
+        where f.task_id = any(task_ids) limit 1),
+        (select j.run_at from "${schema}"._private_jobs j
+          where j.is_available and j.job_queue_id is null and j.priority = l.p and j.run_at > since
+          order by j.run_at, j.id limit 1 offset depth - 1)) as run_at
+    from plain l where l.p is not null
     union all
-    select coalesce((array_agg(f.run_at) filter (where f.mine))[1], case when count(*) = depth then max(f.run_at) end)
-    from queued l
-    cross join lateral (
-      select j.run_at, j.task_id = any(task_ids) as mine from "${schema}"._private_jobs j
-      where j.is_available and j.job_queue_id is not null and j.priority >= -32768 and j.priority = l.p and j.run_at > since
-      order by j.run_at, j.id limit depth) f
-    group by l.p) n;
+    select coalesce(
+        (select f.run_at from (
+          select j.run_at, j.task_id from "${schema}"._private_jobs j
+          where j.is_available and j.job_queue_id is not null and j.priority >= -32768 and j.priority = l.p and j.run_at > since
+          order by j.run_at, j.id limit depth) f
+        where f.task_id = any(task_ids) limit 1),
+        (select j.run_at from "${schema}"._private_jobs j
+          where j.is_available and j.job_queue_id is not null and j.priority >= -32768 and j.priority = l.p and j.run_at > since
+          order by j.run_at, j.id limit 1 offset depth - 1)) as run_at
+    from queued l where l.p is not null) n;
   return extract(epoch from due - clock_timestamp());
 end
 $$;
