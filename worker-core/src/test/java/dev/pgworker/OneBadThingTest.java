@@ -495,8 +495,16 @@ class OneBadThingTest {
 
     /** A trigger or a constraint of somebody's stands in the way of claiming the first job of all, and of a queue. */
     @ParameterizedTest
-    @ValueSource(strings = {"P0001", "23514", "40001", "53100", "08006", "57014", "P0004", "25006", "57P01", "57P03"})
-    void jobsThatCannotBeClaimedArePassedOver(String errorCode) {
+    @ValueSource(
+            strings = {
+                "P0001", "23514", "40001", "53100", "08006", "57014", "P0004", "25006", "57P01", "57P03", "slow", "null"
+            })
+    void jobsThatCannotBeClaimedArePassedOver(String how) {
+        String refusal = switch (how) {
+            case "null" -> "return null";
+            case "slow" -> "perform pg_sleep(1.1); raise exception 'not this one'";
+            default -> "raise exception 'not this one' using errcode = '" + how + "'";
+        };
         JobSpec queued = JobSpec.builder().queueName("q").build();
         Job plain = db.scheduler().addJob(WORK, 0);
         Job first = db.scheduler().addJob(WORK, 1, queued);
@@ -504,11 +512,11 @@ class OneBadThingTest {
         db.sql("""
                 create function {schema}.refuse() returns trigger language plpgsql as $$
                 begin
-                  if old.id in (%d, %d) then raise exception 'not this one' using errcode = '%s'; end if;
+                  if old.id in (%d, %d) then %s; end if;
                   return new;
                 end $$;
                 create trigger refuse before update on {schema}._private_jobs for each row execute function {schema}.refuse()
-                """.formatted(plain.id(), first.id(), errorCode)).update();
+                """.formatted(plain.id(), first.id(), refusal)).update();
         for (int i = 3; i < 8; i++) {
             db.scheduler().addJob(WORK, i);
         }

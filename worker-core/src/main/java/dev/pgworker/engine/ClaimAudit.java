@@ -125,6 +125,9 @@ public final class ClaimAudit extends BackgroundService {
     private long compareAt = System.nanoTime();
     private Set<Claim> suspects = Set.of();
 
+    /** When they were found. */
+    private long suspectedAt = System.nanoTime();
+
     /** What is unknown and cannot be given back, each told once. */
     private final Set<Claim> refused = new HashSet<>();
 
@@ -331,8 +334,13 @@ public final class ClaimAudit extends BackgroundService {
         }
     }
 
-    /** Gives back what somebody took from the local queue but nobody has, at two ticks in a row. */
+    /** Gives back what somebody took from the local queue but nobody has, and had not a tick ago. */
     private void giveBackUnattended() {
+        long time = System.nanoTime();
+        if (time - suspectedAt < Math.min(TICK.toNanos(), stallAfter.toNanos())) {
+            return;
+        }
+        suspectedAt = time;
         Set<Claim> unattended = new HashSet<>(localQueue.taken());
         unattended.removeIf(isBeingEnded);
         Set<Claim> twice = new HashSet<>(unattended);

@@ -104,6 +104,28 @@ class AddFunctionsTest {
         assertRefused(call, "22004", "flags must not contain null");
     }
 
+    @Test
+    void aTriggerThatKeepsARowOutKeepsNoAddRunningForEver() throws SQLException {
+        db.sql("create function {schema}.refuse() returns trigger language plpgsql as 'begin return null; end'")
+                .update();
+        db.sql(
+                        "create trigger refuse before insert on {schema}._private_jobs for each row execute function {schema}.refuse()")
+                .update();
+
+        assertRefused(
+                "add_job('t', '\"secret\"', job_key => 'k')",
+                "27000",
+                "The job cannot be added under its key: a trigger keeps the row out.");
+    }
+
+    @Test
+    void anIdentifierThatIsMissingIsRefused() throws SQLException {
+        assertRefused(
+                "pgworker_add_jobs(array['t'], array['1', '\"secret\"'], null, null, null, null, null)",
+                "23502",
+                "Task identifier must not be null.");
+    }
+
     /** With all that the server tells its client: the details and the context as well. */
     private void assertRefused(String call, String state, String message) throws SQLException {
         try (Connection connection = db.dataSource().getConnection()) {

@@ -431,6 +431,30 @@ class RecoveryTest {
                 .isEqualTo(refused);
     }
 
+    @ParameterizedTest
+    @ValueSource(strings = {"force_unlock_workers(array['dead'])", "recover_dead_worker_jobs(array['dead'])"})
+    void aQueueThatCannotBeFreedKeepsNoJobAndNoOtherQueueLocked(String call) {
+        add("a");
+        add("b");
+        claimAs("dead");
+        db.sql("""
+                create function {schema}.refuse() returns trigger language plpgsql as $$
+                begin
+                  if new.locked_by is null and old.queue_name = 'a' then raise exception 'not this one'; end if;
+                  return new;
+                end $$;
+                create trigger refuse before update on {schema}._private_job_queues for each row execute function {schema}.refuse()
+                """).update();
+
+        db.sql("select {schema}." + call).query().listOfRows();
+
+        assertThat(db.sql("select count(*) from {schema}.jobs where locked_by is not null")
+                        .query(Integer.class)
+                        .single())
+                .isZero();
+        assertThat(lockedQueues()).containsExactly("a");
+    }
+
     private void claimAsUnless(String worker, List<Long> ids) {
         db.sql("update {schema}._private_jobs set locked_at = now(), locked_by = :worker where id not in (:ids)")
                 .param("worker", worker)

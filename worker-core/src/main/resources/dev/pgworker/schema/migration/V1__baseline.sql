@@ -648,11 +648,18 @@ declare
   freed int[];
 begin
   for lane in select distinct given.id from unnest(queue_ids) given(id) order by given.id loop
-    update "${schema}"._private_job_queues q set locked_at = null, locked_by = null
-      where q.id = lane and q.locked_by = any(worker_ids);
-    if found then
-      freed := freed || lane;
-    end if;
+    begin
+      update "${schema}"._private_job_queues q set locked_at = null, locked_by = null
+        where q.id = lane and q.locked_by = any(worker_ids);
+      if found then
+        freed := freed || lane;
+      end if;
+    exception
+      when serialization_failure or deadlock_detected then
+        raise;
+      when others or assert_failure then
+        raise warning 'Queue % stays locked: %', lane, sqlerrm;
+    end;
   end loop;
   return "${schema}".pgworker_due_queues(freed);
 end
@@ -744,6 +751,7 @@ declare
   task int;
   queue int;
   stored_flags pg_catalog.jsonb;
+  misses int := 0;
 begin
   if not "${schema}".pgworker_fits('', null, pgworker_put.max_attempts, pgworker_put.job_key, pgworker_put.priority) then
     perform "${schema}".pgworker_refuse('', null, pgworker_put.max_attempts, pgworker_put.job_key, pgworker_put.priority);
@@ -830,6 +838,11 @@ begin
     end if;
     -- without a key nothing but a trigger of somebody's keeps the row out
     if found or pgworker_put.job_key is null then return job; end if;
+    -- with one, another transaction that added and removed the same key meanwhile might
+    misses := misses operator(pg_catalog.+) 1;
+    if misses operator(pg_catalog.>) 1000 then
+      raise exception 'The job cannot be added under its key: a trigger keeps the row out.' using errcode = '27000';
+    end if;
   end loop;
 end
 $$;
@@ -866,8 +879,8 @@ begin
       left join (select n.id, n.queue_name from "${schema}"._private_job_queues n where n.queue_name = any(queues)) q
         on q.queue_name = s.queue_name
       where case
-          when "${schema}".pgworker_fits('', null, s.attempts, s.job_key, s.priority) then true
-          else "${schema}".pgworker_refuse('', null, s.attempts, s.job_key, s.priority) is null
+          when "${schema}".pgworker_fits(left(s.identifier, 0), null, s.attempts, s.job_key, s.priority) then true
+          else "${schema}".pgworker_refuse(left(s.identifier, 0), null, s.attempts, s.job_key, s.priority) is null
         end
       order by s.place
       returning *;
@@ -885,8 +898,8 @@ begin
       left join (select n.id, n.queue_name from "${schema}"._private_job_queues n where n.queue_name = any(queues)) q
         on q.queue_name = s.queue_name
       where case
-          when "${schema}".pgworker_fits('', null, s.attempts, s.job_key, s.priority) then true
-          else "${schema}".pgworker_refuse('', null, s.attempts, s.job_key, s.priority) is null
+          when "${schema}".pgworker_fits(left(s.identifier, 0), null, s.attempts, s.job_key, s.priority) then true
+          else "${schema}".pgworker_refuse(left(s.identifier, 0), null, s.attempts, s.job_key, s.priority) is null
         end
       order by s.job_key collate "C", s.id
       on conflict (key) do nothing
@@ -1616,7 +1629,9 @@ begin
     into given
     from (
       select g.id, g.action, g.at, g.new_attempts
-      from unnest(job_ids, actions, run_ats, attempts) g(id, action, at, new_attempts)
+      from (
+        select distinct on (u.id) u.* from unnest(job_ids, actions, run_ats, attempts) u(id, action, at, new_attempts)
+        order by u.id) g
       cross join lateral (
         select h.priority, h.run_at from "${schema}"._private_jobs h
         where h.id = g.id and h.locked_by = any(worker_ids) for update skip locked) j
@@ -2150,6 +2165,7 @@ declare
   cut boolean := false;
   lanes int[];
   claimed_at timestamptz;
+  claimed_jobs bigint;
 begin
   if wanted is null or wanted < 1 or coalesce(cardinality(task_ids), 0) = 0 then return; end if;
   if wanted > 100000 then
@@ -2320,6 +2336,10 @@ begin
         c.revision, c.flags, c.address, claimed_at
       from claimed c
       order by c.priority, c.run_at, c.id;
+  get diagnostics claimed_jobs = row_count;
+  if claimed_jobs < cardinality(taken) then
+    raise exception 'a trigger keeps the row of a job from being claimed' using errcode = '27000';
+  end if;
   if cut then
     return next;
   end if;
@@ -2374,6 +2394,7 @@ declare
   lanes int[];
   group_ids bigint[];
   group_queues int[];
+  locked_jobs bigint;
   claimed bigint[] := '{}';
   refused int[] := '{}';
   refusals text[] := '{}';
@@ -2422,7 +2443,8 @@ begin
       from (select * from plain union all select * from queued) c
       order by c.priority, c.run_at, c.id limit depth) c;
 
-  while place <= cardinality(ids) and cardinality(claimed) < most and successes < 64 and clock_timestamp() < ends_at loop
+  while place <= cardinality(ids) and cardinality(claimed) < most and successes < 64
+      and (clock_timestamp() < ends_at or claimed = '{}' and refused = '{}') loop
     last_place := least(place + together - 1, place + most - cardinality(claimed) - 1, cardinality(ids));
     while last_place > place and stored[last_place] > most_bytes / 255 loop
       last_place := last_place - 1;
@@ -2442,7 +2464,11 @@ begin
         update "${schema}"._private_jobs j set attempts = j.attempts + 1, locked_at = claimed_at, locked_by = worker_id
         where j.ctid = any(array(select m.tid from mine m))
         returning j.id, j.job_queue_id)
-      select coalesce(array_agg(c.id), '{}'), array_agg(c.job_queue_id) into group_ids, group_queues from changed c;
+      select coalesce(array_agg(c.id), '{}'), array_agg(c.job_queue_id), (select count(*) from mine) into group_ids, group_queues, locked_jobs
+        from changed c;
+      if cardinality(group_ids) < locked_jobs then
+        raise exception 'a trigger keeps the row of the job' using errcode = '27000';
+      end if;
       update "${schema}"._private_job_queues q set locked_at = claimed_at, locked_by = worker_id where q.id = any(group_queues);
       set constraints all immediate;
       claimed := claimed || group_ids;
