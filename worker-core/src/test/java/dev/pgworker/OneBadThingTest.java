@@ -497,7 +497,8 @@ class OneBadThingTest {
     @ParameterizedTest
     @ValueSource(
             strings = {
-                "P0001", "23514", "40001", "53100", "08006", "57014", "P0004", "25006", "57P01", "57P03", "slow", "null"
+                "P0001", "23514", "40001", "53100", "08006", "57014", "P0004", "25006", "57P01", "57P03", "slow",
+                "null", "lie"
             })
     void jobsThatCannotBeClaimedArePassedOver(String how) {
         String refusal = switch (how) {

@@ -2327,7 +2327,7 @@ begin
       update "${schema}"._private_jobs j set attempts = j.attempts + 1, locked_at = claimed_at, locked_by = worker_id
       where j.ctid = any(taken)
       returning j.id, j.job_queue_id, j.task_id, j.payload, j.priority, j.run_at, j.attempts, j.max_attempts,
-        j.last_error, j.created_at, j.updated_at, j.key, j.revision, j.flags, j.ctid as address)
+        j.last_error, j.created_at, j.updated_at, j.key, j.revision, j.flags, j.ctid as address, j.locked_at, j.locked_by)
     select c.id,
         case when c.job_queue_id is not null then
           (select q.queue_name from "${schema}"._private_job_queues q where q.id = c.job_queue_id)
@@ -2335,10 +2335,11 @@ begin
         c.task_id, c.payload, c.priority, c.run_at, c.attempts, c.max_attempts, c.last_error, c.created_at, c.updated_at, c.key,
         c.revision, c.flags, c.address, claimed_at
       from claimed c
+      where c.locked_at = claimed_at and c.locked_by = worker_id
       order by c.priority, c.run_at, c.id;
   get diagnostics claimed_jobs = row_count;
   if claimed_jobs < cardinality(taken) then
-    raise exception 'a trigger keeps the row of a job from being claimed' using errcode = '27000';
+    raise exception 'a trigger keeps a job from being claimed' using errcode = '27000';
   end if;
   if cut then
     return next;
@@ -2463,11 +2464,12 @@ begin
       changed as (
         update "${schema}"._private_jobs j set attempts = j.attempts + 1, locked_at = claimed_at, locked_by = worker_id
         where j.ctid = any(array(select m.tid from mine m))
-        returning j.id, j.job_queue_id)
-      select coalesce(array_agg(c.id), '{}'), array_agg(c.job_queue_id), (select count(*) from mine) into group_ids, group_queues, locked_jobs
+        returning j.id, j.job_queue_id, j.locked_at, j.locked_by)
+      select coalesce(array_agg(c.id) filter (where c.locked_at = claimed_at and c.locked_by = worker_id), '{}'),
+          array_agg(c.job_queue_id), (select count(*) from mine) into group_ids, group_queues, locked_jobs
         from changed c;
       if cardinality(group_ids) < locked_jobs then
-        raise exception 'a trigger keeps the row of the job' using errcode = '27000';
+        raise exception 'a trigger keeps the job from being claimed' using errcode = '27000';
       end if;
       update "${schema}"._private_job_queues q set locked_at = claimed_at, locked_by = worker_id where q.id = any(group_queues);
       set constraints all immediate;
