@@ -4,6 +4,7 @@ import java.sql.Connection;
 import java.sql.SQLException;
 import javax.sql.DataSource;
 
+import org.postgresql.util.PSQLException;
 import org.springframework.dao.DataAccessException;
 import org.springframework.jdbc.UncategorizedSQLException;
 import org.springframework.jdbc.datasource.DataSourceUtils;
@@ -63,11 +64,24 @@ final class ClientConnections {
         });
     }
 
-    DataAccessException translate(String task, SQLException e) {
+    DataAccessException translate(String task, SQLException answer) {
+        SQLException e = withoutPayload(answer);
         // For a missing schema or table, or a right not granted, Spring's text leaves out what the server says.
         boolean named = e.getSQLState() != null && e.getSQLState().startsWith("42");
         String message = named ? task + ": " + e.getMessage() : task;
         DataAccessException translated = translator.translate(message, null, e);
         return translated == null ? new UncategorizedSQLException(message, null, e) : translated;
+    }
+
+    /** The details of what a server says about a value or a row quote it. */
+    private static SQLException withoutPayload(SQLException e) {
+        String state = e.getSQLState();
+        boolean quotes = state != null && (state.startsWith("22") || state.equals("23502") || state.equals("23514"));
+        if (!quotes || !(e instanceof PSQLException answer) || answer.getServerErrorMessage() == null) {
+            return e;
+        }
+        SQLException bare = new SQLException(answer.getServerErrorMessage().getMessage(), state);
+        bare.setStackTrace(e.getStackTrace());
+        return bare;
     }
 }

@@ -1,12 +1,16 @@
 package dev.pgworker.store;
 
+import java.io.PrintWriter;
+import java.io.StringWriter;
 import java.time.Instant;
 import java.time.temporal.ChronoUnit;
 import java.util.List;
 import java.util.Map;
 
+import com.fasterxml.jackson.annotation.JsonRawValue;
 import com.zaxxer.hikari.HikariConfig;
 import com.zaxxer.hikari.HikariDataSource;
+import org.assertj.core.api.ThrowableAssert.ThrowingCallable;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.extension.RegisterExtension;
 import org.springframework.dao.DataAccessException;
@@ -16,6 +20,7 @@ import org.springframework.transaction.support.TransactionTemplate;
 import dev.pgworker.WorkerClient;
 import dev.pgworker.job.Job;
 import dev.pgworker.job.JobKeyMode;
+import dev.pgworker.job.JobRequest;
 import dev.pgworker.job.JobSpec;
 import dev.pgworker.schema.WorkerSchema;
 import dev.pgworker.testing.TestSchema;
@@ -190,5 +195,37 @@ class JdbcJobSchedulerTest {
             Job job = db.scheduler().addJob("mail", payload);
             assertThat(job.payload()).isEqualTo(db.codec().encode("payload", payload));
         }
+    }
+
+    /** Whose codec writes what is no JSON. */
+    private record Raw(@JsonRawValue String raw) {}
+
+    @Test
+    void noErrorQuotesAPayload() {
+        JobRequest good = JobRequest.of("work", new Raw("1"), JobSpec.DEFAULT);
+        JobRequest bad = JobRequest.of("work", new Raw("SECRET"), JobSpec.DEFAULT);
+        JobRequest queued = JobRequest.of(
+                "work", new Raw("SECRET"), JobSpec.builder().queueName("q").build());
+        JobRequest keyed = JobRequest.of(
+                "work", new Raw("SECRET"), JobSpec.builder().jobKey("k").build());
+        db.scheduler().addJob("work", new Raw("1"));
+
+        List<ThrowingCallable> adds = List.of(
+                () -> db.scheduler().addJob("work", new Raw("SECRET")),
+                () -> db.scheduler().addJobs(List.of(good, bad)),
+                () -> db.scheduler().addJobs(List.of(good, queued)),
+                () -> db.scheduler().addJobs(List.of(good, keyed)));
+
+        assertThat(adds)
+                .allSatisfy(add -> assertThatThrownBy(add)
+                        .isInstanceOf(DataAccessException.class)
+                        .satisfies(error -> assertThat(stackTraceOf(error)).doesNotContain("SECRET")));
+        assertThat(db.jobs()).isEqualTo(1);
+    }
+
+    private static String stackTraceOf(Throwable error) {
+        StringWriter text = new StringWriter();
+        error.printStackTrace(new PrintWriter(text));
+        return text.toString();
     }
 }
