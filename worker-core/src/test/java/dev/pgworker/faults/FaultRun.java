@@ -222,6 +222,8 @@ final class FaultRun {
         } catch (RuntimeException | Error e) {
             problems.add("a stop threw " + e + " at " + List.of(e.getStackTrace()));
         }
+        // A listener that the stop called may have interrupted it.
+        boolean unused = Thread.interrupted();
         long millis = TimeUnit.NANOSECONDS.toMillis(System.nanoTime() - begin);
         plan.end();
         check(
