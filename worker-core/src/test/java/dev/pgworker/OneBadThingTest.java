@@ -569,6 +569,10 @@ class OneBadThingTest {
                 from {schema}._private_tasks t, generate_series(1, ?) n
                 join {schema}._private_job_queues q on q.queue_name = 'bad ' || (n % 100)
                 """).param(count).update();
+        refuseZeros();
+    }
+
+    private void refuseZeros() {
         db.sql("""
                 create function {schema}.refuse() returns trigger language plpgsql as $$
                 begin
@@ -582,14 +586,7 @@ class OneBadThingTest {
     @Test
     void oneJobThatCannotBeClaimedKeepsNoClaimFromBringingMany() {
         start((call, proceed) -> proceed.proceed(), 10, (n, context) -> {});
-        db.sql("""
-                create function {schema}.refuse() returns trigger language plpgsql as $$
-                begin
-                  if old.payload::text = '0' then raise exception 'not this one'; end if;
-                  return new;
-                end $$;
-                create trigger refuse before update on {schema}._private_jobs for each row execute function {schema}.refuse()
-                """).update();
+        refuseZeros();
         db.sql("""
                 insert into {schema}._private_jobs (task_id, payload)
                 select t.id, to_json(n) from {schema}._private_tasks t, generate_series(0, 5000) n
