@@ -4,16 +4,21 @@ import java.lang.reflect.InvocationTargetException;
 import java.lang.reflect.Proxy;
 import java.sql.Connection;
 import java.sql.PreparedStatement;
+import java.sql.SQLException;
+import java.time.Duration;
 import java.time.Instant;
 import java.util.Arrays;
 import java.util.List;
 import java.util.Map;
+import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CopyOnWriteArrayList;
+import java.util.concurrent.TimeUnit;
 import java.util.stream.Collectors;
 import java.util.stream.IntStream;
 import java.util.stream.Stream;
 import javax.sql.DataSource;
 
+import org.awaitility.Awaitility;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.extension.RegisterExtension;
 import org.springframework.dao.DataAccessException;
@@ -337,6 +342,61 @@ class BulkAddTest {
                 .as("retired")
                 .isEqualTo(
                         idsBefore.values().stream().filter(id -> id % 300 == 0).count());
+    }
+
+    /** The server would look for a deadlock after an hour only. */
+    @Test
+    void aBatchThatWaitsForAKeyKeepsNobodyWaitingForItsOthers() throws Exception {
+        db.scheduler().addJob("t", 0);
+        String batch = """
+                select count(*) from {schema}.add_jobs(array[
+                  ('t', '1', null, null, null, 'a', null, null), ('t', '1', null, null, null, 'b', null, null)
+                ]::{schema}.job_spec[])""";
+        try (Connection first = db.dataSource().getConnection();
+                Connection second = db.dataSource().getConnection()) {
+            first.setAutoCommit(false);
+            second.setAutoCommit(false);
+            in(first, "select set_config('deadlock_timeout', '1h', true)");
+            in(first, "select (select count(*) from {schema}.add_job('t', '2', job_key => 'b'))");
+            CompletableFuture<String> adding = CompletableFuture.supplyAsync(() -> {
+                in(
+                        second,
+                        "select set_config('deadlock_timeout', '1h', true), set_config('lock_timeout', '2min', true)");
+                in(second, batch);
+                return in(second, "select current_setting('lock_timeout')");
+            });
+            Awaitility.await()
+                    .pollInterval(Duration.ofMillis(2))
+                    .until(() -> db.sql("select exists (select from pg_stat_activity where wait_event_type = 'Lock'"
+                                    + " and query like '%' || ? || '%add_jobs%')")
+                            .param(db.schema().name())
+                            .query(Boolean.class)
+                            .single());
+
+            CompletableFuture<String> other = CompletableFuture.supplyAsync(
+                    () -> in(first, "select (select count(*) from {schema}.add_job('t', '3', job_key => 'a'))"));
+            assertThat(other.get(10, TimeUnit.SECONDS)).isEqualTo("1");
+            first.commit();
+
+            assertThat(adding.get(10, TimeUnit.SECONDS))
+                    .as("that of the caller")
+                    .isEqualTo("2min");
+            second.commit();
+        }
+        assertThat(db.sql("select key || revision from {schema}.jobs where key is not null order by key")
+                        .query(String.class)
+                        .list())
+                .containsExactly("a1", "b1");
+    }
+
+    private String in(Connection connection, String sql) {
+        try (var statement = connection.createStatement();
+                var row = statement.executeQuery(db.schema().in(sql))) {
+            row.next();
+            return row.getString(1);
+        } catch (SQLException e) {
+            throw new IllegalStateException(e);
+        }
     }
 
     private static JobRequest request(String task, Object payload, JobSpec.Builder spec) {

@@ -979,6 +979,8 @@ declare
   sequence constant regclass := pg_get_serial_sequence('"${schema}"._private_jobs', 'id');
   numbered boolean;
   patience constant int := 40;
+  brief constant text := '20ms';
+  lock_timeout constant text := current_setting('lock_timeout');
   mode constant text := case when job_key_preserve_run_at then 'preserve_run_at' else 'replace' end;
   repeated text;
   keys text[];
@@ -1019,10 +1021,14 @@ begin
   end if;
   -- Node.js completes batches in any order, holding some rows while it waits for others. Waiting for one of these while holding
   -- another would close a circle, and cost Node.js the completion. So all rows are locked without waiting, or given back by the
-  -- subtransaction until the next try; only rows that stay locked for long are waited for, in key order.
+  -- subtransaction until the next try; only rows that stay locked for long are waited for, in key order. An insert that meets a key
+  -- of another's open insert cannot but wait: briefly, since that may be the circle as well.
   for attempt in 1..patience + 5 loop
     begin
       jobs := null;
+      if attempt <= patience and (lock_timeout = '0' or lock_timeout::interval > brief::interval) then
+        perform set_config('lock_timeout', brief, true);
+      end if;
       if numbered then
         -- Jobs without keys, and those whose keys look free: one statement. Keys that somebody takes meanwhile are left over. A patient
         -- try may wait below while it holds rows, so it must not have taken keys out of order.
@@ -1087,11 +1093,12 @@ begin
           ids[left_over.place] := job.id;
         end if;
       end loop;
+      perform set_config('lock_timeout', lock_timeout, true);
       exit;
     exception
       when lock_not_available then
         if attempt > patience then raise; end if;
-        perform pg_sleep(least(attempt, 10) * 0.001);
+        perform pg_sleep(random() * least(attempt, 10) * 0.002);
       when deadlock_detected then
         if attempt = patience + 5 then raise; end if;
     end;
