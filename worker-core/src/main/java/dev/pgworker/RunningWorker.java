@@ -36,11 +36,13 @@ import dev.pgworker.engine.CurrentFlags;
 import dev.pgworker.engine.FetchLoop;
 import dev.pgworker.engine.Fetcher;
 import dev.pgworker.engine.HandlerTransactions;
+import dev.pgworker.engine.JobAnnouncements;
 import dev.pgworker.engine.JobCompleter;
 import dev.pgworker.engine.JobExecutor;
 import dev.pgworker.engine.JobRunner;
 import dev.pgworker.engine.LedgerWatch;
 import dev.pgworker.engine.LocalQueue;
+import dev.pgworker.engine.LookBelow;
 import dev.pgworker.engine.NotificationListener;
 import dev.pgworker.engine.Ownership;
 import dev.pgworker.engine.Vacuum;
@@ -111,6 +113,7 @@ final class RunningWorker {
     private final ClaimAudit audit;
     private final Fetcher fetcher;
     private final FetchLoop fetchLoop;
+    private final LookBelow lookBelow;
     private final LedgerWatch ledgerWatch;
     private final NotificationListener listener;
     private final Heartbeat heartbeat;
@@ -167,6 +170,7 @@ final class RunningWorker {
         vacuum = settings.vacuum()
                 ? new Vacuum(new JobsTable(parts.dataSource(), parts.schema()), localQueue, outage)
                 : null;
+        ClaimFloor floor = new ClaimFloor();
         fetcher = new Fetcher(
                 id,
                 store,
@@ -176,9 +180,10 @@ final class RunningWorker {
                 executor,
                 continuations,
                 flags,
-                new ClaimFloor(() -> vacuum != null && vacuum.isForbidden()),
+                floor,
                 events);
         fetchLoop = new FetchLoop(id, store, fetcher, localQueue, ownership, settings.pollInterval(), events, outage);
+        lookBelow = new LookBelow(floor, fetcher, fetchLoop::jobsMayBeDue, outage);
         continuations.connect(executor::submit);
         executor.audited(audit, this::whyNothingStarts);
         completer.connect(fetchLoop::capacityFreed, fetchLoop::jobsMayBeDue);
@@ -188,7 +193,13 @@ final class RunningWorker {
         ledgerWatch = new LedgerWatch(
                 id, new LedgerStore(parts.dataSource(), parts.schema()), onBreakingMigration, events, outage);
         listener = new NotificationListener(
-                id, parts.listenDataSource(), fetchLoop::jobsMayBeDue, ledgerWatch::migrationAnnounced, events, outage);
+                id,
+                parts.listenDataSource(),
+                fetchLoop::jobsMayBeDue,
+                new JobAnnouncements(floor),
+                ledgerWatch::migrationAnnounced,
+                events,
+                outage);
         WorkerStore workers = new WorkerStore(parts.dataSource(), parts.schema());
         outage.whenTold(error -> StaleConnections.discardAfter(parts.dataSource(), error));
         heartbeat = new Heartbeat(parts.heartbeatStore(), id, metadata(), recovery.heartbeatInterval(), lease, outage);
@@ -275,7 +286,18 @@ final class RunningWorker {
     }
 
     private Stream<BackgroundService> services() {
-        return Stream.of(heartbeat, fence, completer, listener, ledgerWatch, fetchLoop, audit, sweep, vacuum, cron)
+        return Stream.of(
+                        heartbeat,
+                        fence,
+                        completer,
+                        listener,
+                        ledgerWatch,
+                        fetchLoop,
+                        lookBelow,
+                        audit,
+                        sweep,
+                        vacuum,
+                        cron)
                 .filter(Objects::nonNull);
     }
 
@@ -297,6 +319,7 @@ final class RunningWorker {
         ledgerWatch.start();
         listener.start();
         fetchLoop.start();
+        lookBelow.start();
         audit.start();
         sweep.start();
         if (vacuum != null) {
@@ -395,7 +418,7 @@ final class RunningWorker {
         }
         fetchLoop.beginStop();
         fetcher.cancel();
-        stopAll(CLAIMING_STOP_LIMIT, cron, sweep, vacuum, listener, ledgerWatch, fetchLoop, audit);
+        stopAll(CLAIMING_STOP_LIMIT, cron, sweep, vacuum, listener, ledgerWatch, fetchLoop, lookBelow, audit);
         continuations.stop();
         executor.close();
     }

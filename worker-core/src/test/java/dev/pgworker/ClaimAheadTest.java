@@ -204,26 +204,56 @@ class ClaimAheadTest {
     }
 
     @Test
-    void aClaimWithAFloorPassesOverEarlierJobsOfItsPriorityOnly() {
-        addAll(6, 0);
+    void aClaimWithFloorsPassesOverWhatLiesBelowThemAndOtherPriorities() {
+        addAll(7, 0);
         List<Long> ids = db.sql("select id from {schema}._private_jobs order by id")
                 .query(Long.class)
                 .list();
-        // Two better, three of the floor's priority of which the first is due before it, one worse.
-        int[] priorities = {-1, -2, 0, 0, 0, 3};
-        for (int i = 0; i < 6; i++) {
-            db.sql(
-                            "update {schema}._private_jobs set priority = ?, run_at = timestamptz '2026-01-01' + ? * interval '1 s' where id = ?")
-                    .params(priorities[i], i, ids.get(i))
+        int[] priorities = {-2, -1, 0, 0, 0, 0, 3};
+        for (int i = 0; i < 7; i++) {
+            db.sql("update {schema}._private_jobs set priority = ?, run_at = ?::timestamptz where id = ?")
+                    .params(priorities[i], i == 2 ? "2026-01-01" : "2026-01-02", ids.get(i))
                     .update();
         }
+        String claim = """
+                select id from {schema}.pgworker_claim('w', array(select id from {schema}._private_tasks), 10,
+                  levels => array[-1, 0], floor_run_ats => array['-infinity', '2026-01-02']::timestamptz[],
+                  floor_ids => array[0, ?], strays => ?::bigint[])
+                """;
+
+        assertThat(db.sql(claim)
+                        .params(ids.get(4), "{" + ids.get(6) + "," + ids.get(4) + ",7777777}")
+                        .query(Long.class)
+                        .list())
+                .containsExactly(ids.get(1), ids.get(4), ids.get(5), ids.get(6));
+        assertThat(db.sql(claim).params(ids.get(4), null).query(Long.class).list())
+                .as("only the time")
+                .containsExactly((Long) null);
+        assertThat(claim()).containsExactly(ids.get(0), ids.get(2), ids.get(3));
+    }
+
+    @Test
+    void aLookBelowTheFloorsFindsPrioritiesAndStrays() {
+        addAll(5, 0);
+        List<Long> ids = db.sql("select id from {schema}._private_jobs order by id")
+                .query(Long.class)
+                .list();
+        db.sql("update {schema}._private_jobs set run_at = '2026-01-01'").update();
+        db.sql("update {schema}._private_jobs set priority = 5, run_at = '2999-01-01' where id = ?")
+                .param(ids.get(0))
+                .update();
+        db.sql("update {schema}._private_jobs set run_at = '2025-01-01' where id = ?")
+                .param(ids.get(4))
+                .update();
 
         assertThat(db.sql("""
-                        select id from {schema}.pgworker_claim('w', array(select id from {schema}._private_tasks), 10, null, null, 0,
-                          timestamptz '2026-01-01' + interval '3 s')
-                        """).query(Long.class).list())
-                .containsExactly(ids.get(1), ids.get(0), ids.get(3), ids.get(4), ids.get(5));
-        assertThat(claim()).containsExactly(ids.get(2));
+                        select b.levels, b.strays from {schema}.pgworker_look_below(array(select id from {schema}._private_tasks), null,
+                          array[0, 5], '{2026-01-01, 2999-01-02}', array[?, 0], 10, 10) b
+                        """)
+                        .param(ids.get(2))
+                        .query((row, number) -> row.getString(1) + row.getString(2))
+                        .single())
+                .isEqualTo("{0,5}{" + ids.get(4) + "," + ids.get(1) + "}");
     }
 
     private List<Long> claimRuns(int wanted, int run) {

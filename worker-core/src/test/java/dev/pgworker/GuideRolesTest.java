@@ -66,8 +66,8 @@ class GuideRolesTest {
             for (String text : List.of(
                     "alter table {schema}._private_jobs disable row level security",
                     "create policy mine on {schema}._private_jobs using (true)",
-                    "drop function {schema}.pgworker_wake(bigint)",
-                    "create or replace function {schema}.pgworker_wake(job_count bigint) returns void language sql as ''")) {
+                    "drop function {schema}.pgworker_wake(bigint, timestamptz, text)",
+                    "create or replace function {schema}.pgworker_wake(job_count bigint, earliest timestamptz default null, priorities text default null) returns void language sql as ''")) {
                 assertThatThrownBy(() -> statement.execute(db.schema().in(text)))
                         .as(text)
                         .isInstanceOf(SQLException.class);

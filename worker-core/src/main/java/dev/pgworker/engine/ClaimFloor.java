@@ -1,71 +1,273 @@
 package dev.pgworker.engine;
 
+import java.sql.SQLException;
 import java.time.Duration;
 import java.time.Instant;
+import java.util.Collection;
+import java.util.HashMap;
+import java.util.HashSet;
+import java.util.LinkedHashSet;
 import java.util.List;
-import java.util.function.BooleanSupplier;
+import java.util.Map;
+import java.util.Set;
+import java.util.TreeMap;
+import java.util.TreeSet;
 
+import com.google.errorprone.annotations.concurrent.GuardedBy;
 import org.jspecify.annotations.Nullable;
 
 import dev.pgworker.job.Job;
-import dev.pgworker.store.JobStore.Floor;
+import dev.pgworker.store.JobStore.Below;
+import dev.pgworker.store.JobStore.Claimed;
+import dev.pgworker.store.JobStore.Place;
+import dev.pgworker.store.JobStore.Start;
 
 /**
- * Where the next claim begins to look, in a database in which nobody removes the index entries of finished jobs often
- * enough: at the first job of the last claim. A job that is added with an earlier time, or tried again, is passed over so
- * long; therefore the floor is dropped after each claim that finds too little, and every second.
+ * Where claims begin to look for jobs without a queue: at which priorities, and after which place nothing is left that this
+ * worker may run. What finished jobs leave in the index lies before, and stays there as long as anybody's snapshot may see
+ * it; a claim that began at the first entry would read past all of it.
  *
- * <p>Owned by {@code worker-fetch}.
+ * <p>A claim that brings all there is raises the floors to its own time, less the time that a transaction which adds jobs
+ * usually takes; a full one to the last job that it brought. What comes to lie below a floor after that was announced by
+ * whoever put it there, with its time and priority, and lowers the floor for one claim; or it is a stray that a look finds,
+ * which reads everything and therefore is made seldom, beside the claims, and for a small share of the time. Until a look has
+ * said which priorities there are, or while there are too many, claims look at all jobs.
+ *
+ * <p>Safe for use by many threads: claims are noted by {@code worker-fetch}, announcements by {@code worker-listen}, looks by
+ * {@code worker-look}.
  */
 public final class ClaimFloor {
 
-    private static final long LONGEST_NANOS = Duration.ofSeconds(1).toNanos();
+    /** With more priorities than this claims look at all jobs. */
+    static final int MOST_LEVELS = 32;
 
-    private final BooleanSupplier needed;
+    /** The strays that one look brings. */
+    static final int MOST_STRAYS = 10_000;
 
-    private @Nullable Floor floor;
-    private long since;
+    /** A job is due when the transaction that adds it begins, and seen when that ends. */
+    private static final Duration LAG = Duration.ofMillis(200);
 
-    /** Creates a floor that is there while the supplier says that it is needed. */
-    public ClaimFloor(BooleanSupplier needed) {
-        this.needed = needed;
+    /** How far an announced job lowers the floor; with an earlier one a look is waited for, unless looks take no time. */
+    private static final Duration DEEPEST = Duration.ofSeconds(10);
+
+    private static final Duration CHEAP_LOOK = Duration.ofMillis(10);
+
+    /** Looks take one part of so many of the time. */
+    private static final int SHARE = 50;
+
+    private static final Duration LOOK_INTERVAL = Duration.ofSeconds(1);
+    private static final Duration SHORTEST_LOOK_INTERVAL = Duration.ofMillis(20);
+
+    private static final int MOST_ANNOUNCED = 16 * MOST_LEVELS;
+
+    /** A look at everything. */
+    @FunctionalInterface
+    interface Look {
+        Below from(Start start) throws SQLException;
     }
 
-    /** Returns where to begin; null to look at all jobs. */
-    @Nullable Floor current() {
-        if (floor != null && System.nanoTime() - since > LONGEST_NANOS) {
-            floor = null;
+    /** Called when a look may be due sooner than {@link #nanosUntilLook} has said. */
+    private volatile Runnable lookWantedSooner = () -> {};
+
+    /** Whether the floors are in use. */
+    @GuardedBy("this") private boolean inUse;
+
+    @GuardedBy("this") private final TreeMap<Integer, Place> floors = new TreeMap<>();
+
+    /** From when on the next claim looks at a priority, because of what was announced. */
+    @GuardedBy("this") private final Map<Integer, Instant> announced = new HashMap<>();
+
+    @GuardedBy("this") private final Set<Long> strays = new LinkedHashSet<>();
+
+    /** The flags that were forbidden to the claims that raised the floors. */
+    @GuardedBy("this") private Set<String> forbidden = Set.of();
+
+    /** Counts the times when everything was forgotten. */
+    @GuardedBy("this") private long generation;
+
+    @GuardedBy("this") private boolean claimedSinceLook;
+
+    @GuardedBy("this") private boolean lookWanted;
+
+    @GuardedBy("this") private long lookEndedAt = System.nanoTime() - LOOK_INTERVAL.toNanos();
+
+    @GuardedBy("this") private long lookNanos;
+
+    /** Has this called when a look may be due sooner than {@link #nanosUntilLook} has said; it must return at once. */
+    void whenLookWanted(Runnable sooner) {
+        lookWantedSooner = sooner;
+    }
+
+    /** Returns where the next claim, to which these flags are forbidden, looks; null for everywhere. */
+    synchronized @Nullable Start current(Collection<String> forbiddenFlags) {
+        if (!forbidden.equals(Set.copyOf(forbiddenFlags))) {
+            forget();
+            forbidden = Set.copyOf(forbiddenFlags);
         }
-        return floor;
+        if (!inUse) {
+            return null;
+        }
+        announced.forEach((priority, runAt) -> floors.merge(
+                priority, new Place(runAt, Long.MIN_VALUE), (old, lower) -> old.compareTo(lower) < 0 ? old : lower));
+        announced.clear();
+        if (floors.size() > MOST_LEVELS) {
+            forget();
+            return null;
+        }
+        return start();
+    }
+
+    @GuardedBy("this") private Start start() {
+        return new Start(new TreeMap<>(floors), List.copyOf(strays));
+    }
+
+    /** Returns at which priorities the next claim looks; null for all. */
+    synchronized @Nullable Collection<Integer> levels() {
+        if (!inUse) {
+            return null;
+        }
+        Set<Integer> levels = new TreeSet<>(floors.keySet());
+        levels.addAll(announced.keySet());
+        return levels;
     }
 
     /**
-     * Takes note of a claim that began where {@link #current} said.
+     * Takes note of a claim.
      *
-     * @param jobs what it returned, in order
-     * @param wanted how many it asked for
-     * @return false if it found too little because it did not look at all jobs
+     * @param start where it looked, as {@link #current} said
+     * @param full whether it may have left due jobs behind
+     * @param took how long, at most, ago it began when it was answered
      */
-    boolean claimed(List<Job> jobs, int wanted) {
-        boolean lookedAtAll = floor == null;
-        if (jobs.size() < wanted || !needed.getAsBoolean()) {
-            floor = null;
-            return lookedAtAll;
+    synchronized void claimed(@Nullable Start start, Claimed claimed, boolean full, Duration took) {
+        if (!claimedSinceLook) {
+            claimedSinceLook = true;
+            lookWantedSooner.run();
         }
-        if (lookedAtAll) {
-            since = System.nanoTime();
+        if (start == null || !inUse || claimed.at() == null) {
+            return;
         }
-        floor = firstOfLastPriority(jobs);
-        return true;
+        Place edge = new Place(claimed.at().minus(took).minus(LAG), Long.MIN_VALUE);
+        Set<Long> sought = new HashSet<>(start.strays());
+        if (!full) {
+            start.floors().keySet().forEach(priority -> raise(priority, edge));
+            strays.removeAll(sought);
+            return;
+        }
+        Job last = null;
+        for (Job job : claimed.jobs()) {
+            if (sought.remove(job.id())) {
+                strays.remove(job.id());
+            } else if (job.queueName() == null) {
+                last = job;
+            }
+        }
+        if (last != null) {
+            start.floors().headMap(last.priority()).keySet().forEach(priority -> raise(priority, edge));
+            Place place = new Place(last.runAt(), last.id());
+            raise(last.priority(), place.compareTo(edge) < 0 ? place : edge);
+        }
     }
 
-    private static @Nullable Floor firstOfLastPriority(List<Job> jobs) {
-        int priority = jobs.get(jobs.size() - 1).priority();
-        return jobs.stream()
-                .filter(job -> job.queueName() == null && job.priority() == priority)
-                .map(Job::runAt)
-                .min(Instant::compareTo)
-                .map(first -> new Floor(priority, first))
-                .orElse(null);
+    @GuardedBy("this") private void raise(int priority, Place place) {
+        floors.computeIfPresent(priority, (same, old) -> old.compareTo(place) < 0 ? place : old);
+    }
+
+    /**
+     * Takes note of jobs that were announced.
+     *
+     * @param earliest when the first of those without a queue is due; null if that is not known
+     * @param priorities those that they have, none if all are in queues; null if they are not known
+     * @return whether the next claim looks elsewhere because of them
+     */
+    synchronized boolean announced(@Nullable Instant earliest, @Nullable Collection<Integer> priorities) {
+        if (priorities != null && priorities.isEmpty()) {
+            return false;
+        }
+        if (priorities == null || earliest == null || announced.size() > MOST_ANNOUNCED) {
+            wantLook();
+            return false;
+        }
+        boolean elsewhere = false;
+        for (int priority : priorities) {
+            Place floor = floors.get(priority);
+            if (floor == null) {
+                announced.put(priority, Instant.MIN);
+                elsewhere |= inUse;
+            } else if (earliest.isBefore(floor.runAt())) {
+                boolean near = earliest.isAfter(floor.runAt().minus(DEEPEST));
+                if (near || lookNanos <= CHEAP_LOOK.toNanos()) {
+                    announced.merge(priority, earliest, (a, b) -> a.isBefore(b) ? a : b);
+                    elsewhere = true;
+                } else {
+                    wantLook();
+                }
+            }
+        }
+        return elsewhere;
+    }
+
+    @GuardedBy("this") private void wantLook() {
+        if (!lookWanted) {
+            lookWanted = true;
+            lookWantedSooner.run();
+        }
+    }
+
+    /** Lets claims look at all jobs until the next look. */
+    synchronized void forget() {
+        generation++;
+        inUse = false;
+        floors.clear();
+        announced.clear();
+        strays.clear();
+    }
+
+    /** Returns how long to wait for the next look; {@link Long#MAX_VALUE} while nobody needs one. */
+    synchronized long nanosUntilLook() {
+        if (!claimedSinceLook && !lookWanted) {
+            return Long.MAX_VALUE;
+        }
+        Duration interval = lookWanted || !inUse ? SHORTEST_LOOK_INTERVAL : LOOK_INTERVAL;
+        long after = Math.max(interval.toNanos(), SHARE * lookNanos);
+        return Math.max(0, lookEndedAt + after - System.nanoTime());
+    }
+
+    /** Looks for what claims pass over; returns whether the next claim looks elsewhere because of it. */
+    boolean lookBelow(Look look) throws SQLException {
+        Start start;
+        long before;
+        synchronized (this) {
+            start = start();
+            before = generation;
+            claimedSinceLook = false;
+            lookWanted = false;
+        }
+        long begin = System.nanoTime();
+        try {
+            Below below = look.from(start);
+            return looked(below, before);
+        } finally {
+            synchronized (this) {
+                lookEndedAt = System.nanoTime();
+                lookNanos = lookEndedAt - begin;
+            }
+        }
+    }
+
+    private synchronized boolean looked(Below below, long before) {
+        if (generation != before) {
+            lookWanted = true;
+            return false;
+        }
+        if (below.levels().size() > MOST_LEVELS) {
+            forget();
+            return true;
+        }
+        int known = floors.size();
+        below.levels().forEach(level -> floors.putIfAbsent(level, Place.FIRST));
+        strays.addAll(below.strays());
+        boolean elsewhere = inUse && (floors.size() > known || !strays.isEmpty());
+        inUse = true;
+        return elsewhere;
     }
 }

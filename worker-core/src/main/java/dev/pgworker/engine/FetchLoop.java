@@ -139,7 +139,8 @@ public final class FetchLoop extends BackgroundService {
         // If this throws, whether something is due is still unknown.
         Fetcher.Fetched fetched = fetcher.fetch(room);
         if (!fetched.mayHaveMore()) {
-            Duration untilDue = store.nextDue(fetcher.tasks(), Duration.ofNanos(System.nanoTime() - before));
+            Duration untilDue =
+                    store.nextDue(fetcher.tasks(), Duration.ofNanos(System.nanoTime() - before), fetcher.levels());
             dueAt = untilDue == null || untilDue.toNanos() > pollNanos
                     ? Long.MAX_VALUE
                     : System.nanoTime() + untilDue.toNanos();

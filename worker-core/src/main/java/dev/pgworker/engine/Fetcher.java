@@ -22,6 +22,7 @@ import dev.pgworker.store.JobStore.CarefullyClaimed;
 import dev.pgworker.store.JobStore.ClaimRequest;
 import dev.pgworker.store.JobStore.Claimed;
 import dev.pgworker.store.JobStore.Refused;
+import dev.pgworker.store.JobStore.Start;
 import dev.pgworker.store.JobStore.Unreadable;
 
 /**
@@ -110,12 +111,20 @@ public final class Fetcher {
     /** Looks the ids of the tasks up: a clean-up may have deleted a task, and the next add gives it a new id. */
     public void learnTasks() throws SQLException {
         JobStore.Tasks learned = store.tasks(identifiers);
-        tasks = learned;
+        if (!learned.equals(tasks)) {
+            tasks = learned;
+            floor.forget();
+        }
         continuations.allow(learned);
     }
 
     JobStore.Tasks tasks() {
         return tasks;
+    }
+
+    /** Returns the priorities of jobs without a queue that claims look at; null if they look at all. */
+    @Nullable Collection<Integer> levels() {
+        return floor.levels();
     }
 
     Set<String> identifiers() {
@@ -125,6 +134,12 @@ public final class Fetcher {
     /** Returns whether a job that this worker may run has been due for longer than that. May be called from any thread. */
     public boolean jobsWait(Duration longerThan) throws SQLException {
         return store.waits(tasks, forbiddenIfKnown(), longerThan);
+    }
+
+    /** Looks for jobs that claims pass over because of the floor; returns whether there are any. May be called from any thread. */
+    public boolean lookBelow() throws SQLException {
+        return floor.lookBelow(start ->
+                store.lookBelow(tasks, forbiddenIfKnown(), start, ClaimFloor.MOST_LEVELS + 1, ClaimFloor.MOST_STRAYS));
     }
 
     private Collection<String> forbiddenIfKnown() {
@@ -179,18 +194,22 @@ public final class Fetcher {
     }
 
     private Fetched fetchMany(int wanted, Collection<String> forbidden) throws SQLException {
+        Start start = floor.current(forbidden);
+        long before = System.nanoTime();
         Claimed answer = audit.during(() -> {
-            Claimed claimed = store.claim(tasks, request(wanted, forbidden));
+            Claimed claimed = store.claim(tasks, request(wanted, forbidden, start));
             executor.submit(claimed);
             return claimed;
         });
+        Duration took = Duration.ofNanos(System.nanoTime() - before);
         nextCarefulClaims = CAREFUL_CLAIMS;
         obstructions = 0;
-        return noted(answer, wanted);
+        return noted(answer, wanted, start, took);
     }
 
     /** Claims jobs that can be claimed, and fails if there are none because the server lacks something. */
     private Fetched fetchCarefully(int wanted, Collection<String> forbidden) throws SQLException {
+        floor.forget();
         Throwable notToBeRead = unreadable;
         CarefullyClaimed answer = audit.during(() -> {
             CarefullyClaimed claimed = store.claimCarefully(
@@ -218,23 +237,28 @@ public final class Fetcher {
         return state.startsWith("53") || state.startsWith("58") || state.startsWith("08");
     }
 
-    private ClaimRequest request(int wanted, Collection<String> forbidden) {
-        return new ClaimRequest(
-                wanted, localQueue.freeBytes(), forbidden, localQueue::runOf, breadth.isWide(), floor.current());
+    private ClaimRequest request(int wanted, Collection<String> forbidden, @Nullable Start start) {
+        return new ClaimRequest(wanted, localQueue.freeBytes(), forbidden, localQueue::runOf, breadth.isWide(), start);
     }
 
-    private Fetched noted(Claimed claimed, int wanted) {
+    private Fetched noted(Claimed claimed, int wanted, @Nullable Start start, Duration took) {
         int count = claimed.size();
         publish(() -> count == 0 ? new WorkerEvent.FetchEmpty(workerId) : new WorkerEvent.JobsFetched(workerId, count));
         breadth.claimed(claimed.jobs(), wanted);
-        boolean lookedAtAll = floor.claimed(claimed.jobs(), wanted);
-        return new Fetched(count, count >= wanted || !lookedAtAll || claimed.cut());
+        boolean full = count >= wanted || claimed.cut();
+        // Rows that could not be read have no place.
+        if (claimed.unreadable().isEmpty()) {
+            floor.claimed(start, claimed, full, took);
+        } else {
+            floor.forget();
+        }
+        return new Fetched(count, full);
     }
 
     private static Claimed allUnreadable(Claimed claimed, Throwable why) {
         List<Unreadable> jobs = new ArrayList<>(claimed.unreadable());
         claimed.jobs().forEach(job -> jobs.add(new Unreadable(job, why)));
-        return new Claimed(List.of(), jobs, claimed.cut());
+        return new Claimed(List.of(), jobs, claimed.cut(), claimed.at());
     }
 
     private void becomeCareful(boolean careful, Throwable e) {

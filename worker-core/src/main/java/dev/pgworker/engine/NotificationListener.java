@@ -45,6 +45,7 @@ public final class NotificationListener extends BackgroundService {
     private final String workerId;
     private final DataSource dataSource;
     private final Runnable onJobs;
+    private final JobAnnouncements announcements;
     private final Runnable onMigrate;
     private final WorkerEvents events;
 
@@ -62,12 +63,14 @@ public final class NotificationListener extends BackgroundService {
      * Creates a listener.
      *
      * @param onJobs called on the listening thread when jobs may be due
+     * @param announcements told what notifications of jobs say
      * @param onMigrate called there when somebody announces a migration of some schema, and when announcements may have been missed
      */
     public NotificationListener(
             String workerId,
             DataSource dataSource,
             Runnable onJobs,
+            JobAnnouncements announcements,
             Runnable onMigrate,
             WorkerEvents events,
             Outage outage) {
@@ -75,6 +78,7 @@ public final class NotificationListener extends BackgroundService {
         this.workerId = workerId;
         this.dataSource = dataSource;
         this.onJobs = onJobs;
+        this.announcements = announcements;
         this.onMigrate = onMigrate;
         this.events = events;
     }
@@ -120,6 +124,7 @@ public final class NotificationListener extends BackgroundService {
         checkAt = System.nanoTime() + CHECK_NANOS;
         log.debug("Listening for jobs");
         events.publish(new WorkerEvent.ListenerConnected(workerId));
+        announcements.missed();
         tellJobs();
         if (connectedBefore) {
             tellMigration();
@@ -144,19 +149,21 @@ public final class NotificationListener extends BackgroundService {
         }
         checkAt = System.nanoTime() + CHECK_NANOS;
         boolean jobs = false;
+        boolean elsewhere = false;
         boolean migration = false;
         for (PGNotification notification : notifications) {
             if (notification.getName().equals(WORKER_MIGRATE)) {
                 migration = true;
             } else {
                 jobs = true;
+                elsewhere |= announcements.made(notification.getParameter());
             }
         }
         if (migration) {
             tellMigration();
         }
         // The others may have come after the first was told.
-        if (jobs && !(told && notifications.length == 1)) {
+        if (elsewhere || (jobs && !(told && notifications.length == 1))) {
             tellJobs();
         }
     }

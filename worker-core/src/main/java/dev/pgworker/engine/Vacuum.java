@@ -36,8 +36,6 @@ public final class Vacuum extends BackgroundService {
     private final JobsTable table;
     private final LocalQueue localQueue;
 
-    private volatile boolean forbidden;
-
     /** How often, and after what pauses, a vacuum is cancelled that had perhaps not begun. */
     private static final int CANCELLATIONS = 10;
 
@@ -46,6 +44,7 @@ public final class Vacuum extends BackgroundService {
     // Owned by the thread.
     private boolean hasToldOfCancellation;
     private boolean knowsWhetherItMay;
+    private boolean forbidden;
     private long finishedBefore;
     private long intervalNanos = SHORTEST_INTERVAL.toNanos();
 
@@ -54,11 +53,6 @@ public final class Vacuum extends BackgroundService {
         super("worker-vacuum", true, outage);
         this.table = table;
         this.localQueue = localQueue;
-    }
-
-    /** Returns true once this worker has wanted to vacuum and found that its role may not. May be called from any thread. */
-    public boolean isForbidden() {
-        return forbidden;
     }
 
     /** Ends a vacuum that runs, so that the stop need not wait for it. Returns at once: the server may not answer. */
@@ -104,9 +98,9 @@ public final class Vacuum extends BackgroundService {
             knowsWhetherItMay = true;
             if (forbidden) {
                 log.info(
-                        "The role of this worker may not VACUUM the table of jobs. While many jobs are finished, claims"
-                                + " pass over jobs due before the last ones for up to a second at a time instead. Let the role"
-                                + " own the table, or, from PostgreSQL 17 on, grant it MAINTAIN");
+                        "The role of this worker may not VACUUM the table of jobs, which grows by what finished jobs leave"
+                                + " behind until autovacuum comes. Let the role own the table, or, from PostgreSQL 17 on,"
+                                + " grant it MAINTAIN");
             }
         }
         return !forbidden;

@@ -258,8 +258,9 @@ final class BulkAdd {
               insert into {schema}._private_jobs (task_id, payload, run_at, max_attempts, priority)
               select (select id from task), p.payload::pg_catalog.json, coalesce(?, pg_catalog.now()), coalesce(?, 25), coalesce(?, 0)
               from pg_catalog.unnest(?::pg_catalog.text[]) p(payload) where exists (select from task)
-              returning id)
-            select pg_catalog.array_agg(id), pg_catalog.now(), {schema}.pgworker_wake(pg_catalog.count(*))
+              returning id, run_at, priority)
+            select pg_catalog.array_agg(id), pg_catalog.now(),
+              {schema}.pgworker_wake(pg_catalog.count(*), pg_catalog.min(run_at), pg_catalog.min(priority)::pg_catalog.text)
             from put having pg_catalog.count(*) > 0::bigint
             """;
 

@@ -122,7 +122,9 @@ public final class JdbcJobScheduler implements JobScheduler {
             from {schema}._private_tasks t
             where t.identifier = ?::pg_catalog.text and pg_catalog.current_setting('transaction_isolation') = 'read committed'
             returning id, pg_catalog.now(), pg_catalog.pg_notify(
-              'jobs:insert', pg_catalog.concat('{"r":', pg_catalog.random(), ',"count":1}'))
+              'jobs:insert', pg_catalog.concat('{"r":', pg_catalog.random(), ',"count":1', case when pg_catalog.isfinite(run_at) then
+                pg_catalog.concat(',"at":', (pg_catalog.date_part('epoch', run_at) operator(pg_catalog.*) 1000)::bigint) end,
+                ',"p":[', priority, ']}'))
             """;
 
     private static final String ADD_PLAIN = """

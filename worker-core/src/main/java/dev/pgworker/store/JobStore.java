@@ -6,10 +6,8 @@ import java.sql.PreparedStatement;
 import java.sql.ResultSet;
 import java.sql.SQLException;
 import java.sql.Statement;
-import java.sql.Types;
 import java.time.Duration;
 import java.time.Instant;
-import java.time.ZoneOffset;
 import java.util.ArrayList;
 import java.util.Collection;
 import java.util.Collections;
@@ -21,6 +19,7 @@ import java.util.Locale;
 import java.util.Map;
 import java.util.Objects;
 import java.util.Set;
+import java.util.SortedMap;
 import java.util.function.Function;
 import java.util.function.ToIntFunction;
 import java.util.stream.Stream;
@@ -182,7 +181,7 @@ public final class JobStore {
 
     private static final String CLAIM = "select " + JOB_COLUMNS
             + " from {schema}.pgworker_claim(worker_id => ?, task_ids => ?, wanted => ?, forbidden => ?, runs => ?,"
-            + " floor_priority => ?, floor_run_at => ?, wide => ?, most_bytes => ?)";
+            + " levels => ?, floor_run_ats => ?, floor_ids => ?, strays => ?, wide => ?, most_bytes => ?)";
 
     private static final String CLAIM_CAREFULLY = "select " + JOB_COLUMNS + ", refusal, refusal_state, queue_id"
             + " from {schema}.pgworker_claim_carefully(worker_id => ?, task_ids => ?, wanted => ?, forbidden => ?,"
@@ -192,11 +191,47 @@ public final class JobStore {
     private static final String CLAIM_WITHOUT_PAYLOAD = CLAIM_CAREFULLY.replace(" payload,", " null as payload,");
 
     /**
-     * Where a claim begins to look for jobs without a queue that have this priority: earlier ones are passed over.
+     * A place among the jobs without a queue that have the same priority.
      *
-     * @param runAt when the first job to look at is due
+     * @param runAt when the job there is due
+     * @param jobId its id, or one that decides between jobs that are due at the same time
      */
-    public record Floor(int priority, Instant runAt) {}
+    public record Place(Instant runAt, long jobId) implements Comparable<Place> {
+
+        /** The place before all jobs. */
+        public static final Place FIRST = new Place(Instant.MIN, Long.MIN_VALUE);
+
+        @Override
+        public int compareTo(Place other) {
+            int order = runAt.compareTo(other.runAt);
+            return order == 0 ? Long.compare(jobId, other.jobId) : order;
+        }
+    }
+
+    /**
+     * Where a claim looks for jobs without a queue.
+     *
+     * @param floors at which priorities, and from which place on; earlier jobs are passed over
+     * @param strays ids of earlier jobs to look at all the same
+     */
+    public record Start(SortedMap<Integer, Place> floors, List<Long> strays) {
+
+        private Integer[] levels() {
+            return floors.keySet().toArray(Integer[]::new);
+        }
+
+        private Array runAts(Connection connection) throws SQLException {
+            return connection.createArrayOf(
+                    "timestamptz",
+                    floors.values().stream()
+                            .map(place -> Timestamps.storable(place.runAt) ? Timestamps.text(place.runAt) : "-infinity")
+                            .toArray(String[]::new));
+        }
+
+        private Array ids(Connection connection) throws SQLException {
+            return JobStore.ids(connection, floors.values().stream().map(Place::jobId));
+        }
+    }
 
     /**
      * What a claim looks for.
@@ -206,7 +241,7 @@ public final class JobStore {
      * @param forbidden flags whose jobs are passed over
      * @param runs how many jobs to take of a queue whose first job is of a task with this identifier
      * @param wide whether to look in many queues at once, because each has few jobs
-     * @param floor where to begin; null to look at all jobs
+     * @param start where to look for jobs without a queue; null to look at all
      */
     public record ClaimRequest(
             int wanted,
@@ -214,7 +249,7 @@ public final class JobStore {
             Collection<String> forbidden,
             ToIntFunction<String> runs,
             boolean wide,
-            @Nullable Floor floor) {
+            @Nullable Start start) {
 
         /** Asks for so many jobs of any size, one of a queue. */
         public static ClaimRequest of(int wanted) {
@@ -235,11 +270,16 @@ public final class JobStore {
      *
      * @param jobs in the order in which they are to start
      * @param cut whether there are more, for which there were too many bytes
+     * @param at when, by the database's clock; null if that is not known
      */
-    public record Claimed(List<Job> jobs, List<Unreadable> unreadable, boolean cut) {
+    public record Claimed(
+            List<Job> jobs,
+            List<Unreadable> unreadable,
+            boolean cut,
+            @Nullable Instant at) {
 
         private Claimed() {
-            this(new ArrayList<>(), new ArrayList<>(), false);
+            this(new ArrayList<>(), new ArrayList<>(), false, null);
         }
 
         /** Returns how many jobs have been claimed. */
@@ -327,17 +367,19 @@ public final class JobStore {
     public Claimed claim(Tasks tasks, ClaimRequest request) throws SQLException {
         return call(CLAIM, (connection, statement) -> {
             Integer[] ids = tasks.ids();
-            Floor floor = request.floor;
+            Start start = request.start;
             statement.setString(1, workerId);
             statement.setArray(2, connection.createArrayOf("int4", ids));
             statement.setInt(3, request.wanted);
             statement.setArray(4, texts(connection, request.forbidden));
             statement.setArray(5, runs(connection, tasks, ids, request.runs));
-            statement.setObject(6, floor == null ? null : floor.priority, Types.INTEGER);
-            statement.setObject(
-                    7, floor == null ? null : floor.runAt.atOffset(ZoneOffset.UTC), Types.TIMESTAMP_WITH_TIMEZONE);
-            statement.setBoolean(8, request.wide);
-            statement.setLong(9, request.mostBytes);
+            statement.setArray(6, start == null ? null : connection.createArrayOf("int4", start.levels()));
+            statement.setArray(7, start == null ? null : start.runAts(connection));
+            statement.setArray(8, start == null ? null : start.ids(connection));
+            statement.setArray(
+                    9, start == null || start.strays.isEmpty() ? null : ids(connection, start.strays.stream()));
+            statement.setBoolean(10, request.wide);
+            statement.setLong(11, request.mostBytes);
             return claimed(statement, tasks, rows -> false);
         });
     }
@@ -359,7 +401,7 @@ public final class JobStore {
                     cut |= !reader.read(rows, claimed);
                 }
             }
-            return new Claimed(claimed.jobs, claimed.unreadable, cut);
+            return new Claimed(claimed.jobs, claimed.unreadable, cut, reader.lockedAt);
         } finally {
             claiming = null;
         }
@@ -717,7 +759,7 @@ public final class JobStore {
     }
 
     private static final String NEXT_DUE = """
-            select {schema}.pgworker_next_due(task_ids => ?, elapsed => ?)
+            select {schema}.pgworker_next_due(task_ids => ?, elapsed => ?, levels => ?)
             """;
 
     /**
@@ -725,15 +767,55 @@ public final class JobStore {
      * at a moment in the past: negative if it fell due since, null if there is none.
      *
      * @param elapsed the time since that moment, which should lie just before the last claim
+     * @param levels the priorities of jobs without a queue to look at; null to look at all
      */
-    public @Nullable Duration nextDue(Tasks tasks, Duration elapsed) throws SQLException {
+    public @Nullable Duration nextDue(Tasks tasks, Duration elapsed, @Nullable Collection<Integer> levels)
+            throws SQLException {
         return this.<@Nullable Duration>call(NEXT_DUE, (connection, statement) -> {
             statement.setArray(1, connection.createArrayOf("int4", tasks.ids()));
             statement.setDouble(2, elapsed.toNanos() / 1e9);
+            statement.setArray(
+                    3, levels == null ? null : connection.createArrayOf("int4", levels.toArray(Integer[]::new)));
             try (ResultSet row = statement.executeQuery()) {
                 row.next();
                 double seconds = row.getDouble(1);
                 return row.wasNull() ? null : Duration.ofNanos((long) Math.min(seconds * 1e9, 1e18));
+            }
+        });
+    }
+
+    private static final String LOOK_BELOW = """
+            select levels, strays from {schema}.pgworker_look_below(
+              task_ids => ?, forbidden => ?, floor_levels => ?, floor_run_ats => ?, floor_ids => ?, most_levels => ?, most_strays => ?)
+            """;
+
+    /**
+     * What there is that claims pass over which begin at floors.
+     *
+     * @param levels the priorities of jobs without a queue, due or not
+     * @param strays ids of due jobs below the floors
+     */
+    public record Below(List<Integer> levels, List<Long> strays) {}
+
+    /**
+     * Looks for what claims pass over that begin so. Takes long where much is left of finished jobs.
+     *
+     * @param forbidden flags whose jobs are passed over
+     */
+    public Below lookBelow(Tasks tasks, Collection<String> forbidden, Start start, int mostLevels, int mostStrays)
+            throws SQLException {
+        return call(LOOK_BELOW, (connection, statement) -> {
+            statement.setArray(1, connection.createArrayOf("int4", tasks.ids()));
+            statement.setArray(2, texts(connection, forbidden));
+            statement.setArray(3, connection.createArrayOf("int4", start.levels()));
+            statement.setArray(4, start.runAts(connection));
+            statement.setArray(5, start.ids(connection));
+            statement.setInt(6, mostLevels);
+            statement.setInt(7, mostStrays);
+            try (ResultSet row = statement.executeQuery()) {
+                row.next();
+                return new Below(List.of((Integer[]) row.getArray(1).getArray()), List.of((Long[])
+                        row.getArray(2).getArray()));
             }
         });
     }
@@ -870,7 +952,9 @@ public final class JobStore {
         boolean read(ResultSet row, Claimed claimed) throws SQLException {
             long id = row.getLong(first);
             if (row.wasNull()) {
-                return false;
+                Instant at = JobRows.nullableInstant(row, first + 15);
+                lockedAt = at == null ? lockedAt : at;
+                return at != null;
             }
             if (lockedAt == null) {
                 lockedAt = JobRows.instant(row, first + 15);

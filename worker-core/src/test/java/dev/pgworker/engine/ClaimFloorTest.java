@@ -1,67 +1,272 @@
 package dev.pgworker.engine;
 
+import java.sql.SQLException;
+import java.time.Duration;
 import java.time.Instant;
+import java.util.Arrays;
 import java.util.List;
+import java.util.Objects;
 import java.util.Set;
+import java.util.concurrent.atomic.AtomicInteger;
+import java.util.stream.IntStream;
 
 import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 
 import dev.pgworker.job.Job;
-import dev.pgworker.store.JobStore.Floor;
+import dev.pgworker.store.JobStore.Below;
+import dev.pgworker.store.JobStore.Claimed;
+import dev.pgworker.store.JobStore.Place;
+import dev.pgworker.store.JobStore.Start;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
 @Tag("any-postgres")
 class ClaimFloorTest {
 
-    private static final Instant PAST = Instant.parse("2026-01-01T00:00:00Z");
+    private static final Instant NOW = Instant.parse("2026-01-01T00:00:00Z");
+    private static final Instant EDGE = NOW.minusMillis(210);
+    private static final Duration TOOK = Duration.ofMillis(10);
 
-    private boolean needed = true;
-    private final ClaimFloor floor = new ClaimFloor(() -> needed);
+    private final ClaimFloor floor = new ClaimFloor();
 
     @Test
-    void isTheFirstJobOfTheLastPriorityOfAFullClaim() {
-        assertThat(floor.claimed(List.of(job(0, 5, null), job(1, 7, "queue"), job(1, 8, null), job(1, 9, null)), 4))
+    void isNotInUseBeforeALookHasToldThePriorities() throws SQLException {
+        claim(false, job(1, 0, 5, null));
+        assertThat(floor.current(List.of())).isNull();
+        assertThat(floor.levels()).isNull();
+
+        look(List.of(0, 3));
+
+        Start start = current();
+        assertThat(start.floors()).hasSize(2).containsEntry(0, Place.FIRST).containsEntry(3, Place.FIRST);
+        assertThat(floor.levels()).containsExactly(0, 3);
+    }
+
+    @Test
+    void aClaimThatBringsAllRaisesItToItsOwnTimeLessTheLag() throws SQLException {
+        look(List.of(0, 3));
+
+        claim(false, job(1, 0, -500, null));
+
+        assertThat(current().floors()).containsEntry(0, at(EDGE)).containsEntry(3, at(EDGE));
+    }
+
+    @Test
+    void aFullClaimRaisesItToItsLastJobWithoutAQueue() throws SQLException {
+        look(List.of(0, 3, 7));
+
+        claim(true, job(1, 0, -500, null), job(2, 3, -500, null), job(3, 3, -400, null), job(4, 7, -9, "queue"));
+
+        assertThat(current().floors())
+                .containsEntry(0, at(EDGE))
+                .containsEntry(3, new Place(NOW.minusSeconds(400), 3))
+                .containsEntry(7, Place.FIRST);
+    }
+
+    @Test
+    void aFullClaimOfJobsThatHaveJustBecomeDueRaisesItNoFurtherThanTheEdge() throws SQLException {
+        look(List.of(3));
+
+        claim(true, job(1, 3, 0, null));
+
+        assertThat(current().floors()).containsEntry(3, at(EDGE));
+    }
+
+    @Test
+    void aFullClaimOfJobsOfQueuesSaysNothing() throws SQLException {
+        look(List.of(3));
+
+        claim(true, job(1, 0, -500, "queue"));
+
+        assertThat(current().floors()).containsEntry(3, Place.FIRST);
+    }
+
+    @Test
+    void aJobThatIsAnnouncedBelowLowersIt() throws SQLException {
+        look(List.of(0, 3));
+        claim(false);
+
+        assertThat(floor.announced(EDGE.plusMillis(1), List.of(0))).isFalse();
+        assertThat(floor.announced(EDGE.minusMillis(5), List.of(0))).isTrue();
+        assertThat(floor.announced(EDGE.minusMillis(2), List.of(0))).isTrue();
+
+        assertThat(current().floors()).containsEntry(0, at(EDGE.minusMillis(5))).containsEntry(3, at(EDGE));
+        claim(false);
+        assertThat(current().floors()).containsEntry(0, at(EDGE));
+    }
+
+    @Test
+    void whatIsAnnouncedDuringAClaimIsNotLostWithItsEnd() throws SQLException {
+        look(List.of(0));
+        claim(false);
+        Start start = current();
+
+        assertThat(floor.announced(EDGE.minusMillis(5), List.of(0))).isTrue();
+        assertThat(floor.announced(NOW, List.of(4))).isTrue();
+        floor.claimed(start, claimed(), false, TOOK);
+
+        assertThat(current().floors())
+                .containsEntry(0, at(EDGE.minusMillis(5)))
+                .containsEntry(4, new Place(Instant.MIN, Long.MIN_VALUE));
+    }
+
+    @Test
+    void anUnknownPlaceIsReasonForALookAndAnAnnouncementOfQueuesIsNot() throws SQLException {
+        look(List.of(0));
+        assertThat(floor.nanosUntilLook()).isEqualTo(Long.MAX_VALUE);
+
+        assertThat(floor.announced(null, List.of())).isFalse();
+        assertThat(floor.nanosUntilLook()).isEqualTo(Long.MAX_VALUE);
+        assertThat(floor.announced(null, List.of(1))).isFalse();
+        assertThat(floor.nanosUntilLook()).isLessThan(Duration.ofMillis(21).toNanos());
+    }
+
+    @Test
+    void aJobFarBelowWaitsForALookWhereThatTakesTime() throws Exception {
+        floor.lookBelow(start -> {
+            // A look that takes longer is what this is about.
+            long end = System.nanoTime() + Duration.ofMillis(30).toNanos();
+            while (System.nanoTime() < end) {
+                Thread.onSpinWait();
+            }
+            return new Below(List.of(0), List.of());
+        });
+        claim(false);
+
+        assertThat(floor.announced(EDGE.minusSeconds(9), List.of(0))).isTrue();
+        assertThat(floor.announced(EDGE.minusSeconds(11), List.of(0))).isFalse();
+
+        assertThat(current().floors()).containsEntry(0, at(EDGE.minusSeconds(9)));
+        assertThat(floor.nanosUntilLook())
+                .isBetween(
+                        Duration.ofSeconds(1).toNanos(), Duration.ofMinutes(1).toNanos());
+    }
+
+    @Test
+    void straysAreLookedAtUntilAClaimHasHadRoomForThem() throws SQLException {
+        look(List.of(0));
+        assertThat(floor.lookBelow(start -> new Below(List.of(0), List.of(7L, 8L))))
                 .isTrue();
 
-        assertThat(floor.current()).isEqualTo(new Floor(1, PAST.plusSeconds(8)));
+        assertThat(current().strays()).containsExactly(7L, 8L);
+        claim(true, job(7, 0, -900, null));
+
+        assertThat(current().strays()).containsExactly(8L);
+        assertThat(current().floors()).as("a stray says nothing").containsEntry(0, Place.FIRST);
+        claim(false);
+        assertThat(current().strays()).isEmpty();
     }
 
     @Test
-    void isDroppedByAShortClaimWhichThenHasNotSeenAllJobs() {
-        assertThat(floor.claimed(List.of(job(0, 5, null)), 1)).isTrue();
-        assertThat(floor.claimed(List.of(), 1)).isFalse();
-        assertThat(floor.current()).isNull();
-        assertThat(floor.claimed(List.of(), 1)).isTrue();
+    void otherFlagsTasksAndTooManyPrioritiesEndIt() throws SQLException {
+        look(List.of(0));
+        assertThat(floor.current(List.of("flag"))).isNull();
+        look(List.of(0));
+        assertThat(floor.current(List.of("flag"))).isNotNull();
+        floor.forget();
+        assertThat(floor.current(List.of("flag"))).isNull();
+
+        look(IntStream.range(0, 33).boxed().toList());
+        assertThat(floor.current(List.of("flag"))).isNull();
+        look(IntStream.range(0, 32).boxed().toList());
+        assertThat(floor.current(List.of("flag"))).isNotNull();
+        assertThat(floor.announced(NOW, List.of(32))).isTrue();
+        assertThat(floor.current(List.of("flag"))).isNull();
     }
 
     @Test
-    void isNotThereWhenJobsOfQueuesEndTheClaimOrNobodyNeedsIt() {
-        assertThat(floor.claimed(List.of(job(0, 5, null), job(1, 7, "queue")), 2))
+    void aLookThatBeganBeforeEverythingWasForgottenIsMadeAgain() throws SQLException {
+        floor.lookBelow(start -> {
+            floor.forget();
+            return new Below(List.of(0), List.of());
+        });
+
+        assertThat(floor.current(List.of())).isNull();
+        assertThat(floor.nanosUntilLook()).isLessThan(Duration.ofMillis(21).toNanos());
+    }
+
+    @Test
+    void announcementsAreWhatTheFunctionsOfTheSchemaSend() throws SQLException {
+        look(List.of(0, 3));
+        claim(false);
+        JobAnnouncements announcements = new JobAnnouncements(floor);
+        AtomicInteger looks = new AtomicInteger();
+        floor.whenLookWanted(looks::incrementAndGet);
+
+        long below = EDGE.minusMillis(20).toEpochMilli();
+        assertThat(announcements.made("{\"r\":0.5,\"count\":1,\"at\":" + below + ",\"p\":[3]}"))
                 .isTrue();
-        assertThat(floor.current()).isNull();
-        needed = false;
-        assertThat(floor.claimed(List.of(job(0, 5, null)), 1)).isTrue();
-        assertThat(floor.current()).isNull();
+        assertThat(announcements.made("{\"r\":0.5,\"count\":2,\"p\":[]}")).isFalse();
+        assertThat(announcements.made("{\"r\":0.5,\"count\":1,\"at\":" + NOW.toEpochMilli() + ",\"p\":[0,3]}"))
+                .isFalse();
+        assertThat(looks).hasValue(0);
+        assertThat(current().floors()).containsEntry(0, at(EDGE)).containsEntry(3, at(EDGE.minusMillis(21)));
     }
 
-    private static Job job(int priority, int second, @Nullable String queueName) {
+    @Test
+    void whatElseAnybodySendsIsReasonForALookAtMost() throws SQLException {
+        JobAnnouncements announcements = new JobAnnouncements(floor);
+        for (String text : List.of(
+                "",
+                "x",
+                "{\"r\":0.5,\"count\":1}",
+                "{\"at\":1e400,\"p\":[1]}",
+                "{\"at\":99999999999999999999,\"p\":[1]}",
+                "{\"at\":1,\"p\":[\"a\"]}",
+                "{\"at\":1,\"p\":[99999999999]}",
+                "{\"at\":-9223372036854775808,\"p\":7}",
+                "[".repeat(7_999),
+                "null",
+                "{\"p\":[" + "1,".repeat(40) + "1]}")) {
+            look(List.of(0));
+            assertThat(floor.nanosUntilLook()).isEqualTo(Long.MAX_VALUE);
+            assertThat(announcements.made(text)).as(text).isFalse();
+            assertThat(floor.nanosUntilLook()).as(text).isLessThan(Long.MAX_VALUE);
+        }
+        claim(false);
+        assertThat(announcements.made("{\"at\":9223372036854775807,\"p\":[0]}")).isFalse();
+        assertThat(announcements.made("{\"at\":-9223372036854775808,\"p\":[0]}"))
+                .isTrue();
+        assertThat(current().floors()).containsOnlyKeys(0);
+    }
+
+    private void look(List<Integer> levels) throws SQLException {
+        floor.lookBelow(start -> new Below(levels, List.of()));
+    }
+
+    private Start current() {
+        return Objects.requireNonNull(floor.current(List.of()));
+    }
+
+    private void claim(boolean full, Job... jobs) {
+        floor.claimed(floor.current(List.of()), claimed(jobs), full, TOOK);
+    }
+
+    private static Claimed claimed(Job... jobs) {
+        return new Claimed(Arrays.asList(jobs), List.of(), false, NOW);
+    }
+
+    private static Place at(Instant time) {
+        return new Place(time, Long.MIN_VALUE);
+    }
+
+    private static Job job(long id, int priority, int second, @Nullable String queueName) {
         return new Job(
-                1,
+                id,
                 "task",
                 "{}",
                 queueName,
                 priority,
-                PAST.plusSeconds(second),
+                NOW.plusSeconds(second),
                 1,
                 25,
                 null,
-                PAST,
-                PAST,
+                NOW,
+                NOW,
                 null,
-                PAST,
+                NOW,
                 "w",
                 0,
                 Set.of());

@@ -46,6 +46,7 @@ class NotificationListenerTest {
                     told.add("jobs");
                     throw new AssertionError("on purpose");
                 },
+                new JobAnnouncements(new ClaimFloor()),
                 () -> {
                     told.add("migration");
                     throw new IllegalArgumentException("on purpose");

@@ -198,10 +198,30 @@ class PlainAddTest {
             try (var statement = connection.createStatement()) {
                 statement.execute("listen \"jobs:insert\"");
             }
-            db.scheduler().addJob("t", 1);
-            assertThat(notifications.getNotifications(10_000)[0].getParameter()).contains("\"count\":1}");
-            db.scheduler().addJobs(List.of(JobRequest.of("t", 1), JobRequest.of("t", 2)));
-            assertThat(notifications.getNotifications(10_000)[0].getParameter()).contains("\"count\":2}");
+            JobSpec spec =
+                    JobSpec.builder().runAt(Instant.ofEpochMilli(7)).priority(3).build();
+            JobSpec queued = JobSpec.builder().queueName("q").build();
+            JobSpec keyed = JobSpec.builder().jobKey("k").priority(-1).build();
+            db.scheduler().addJob("t", 1, spec);
+            assertThat(notifications.getNotifications(10_000)[0].getParameter())
+                    .endsWith(",\"count\":1,\"at\":7,\"p\":[3]}");
+            db.scheduler().addJobs(List.of(JobRequest.of("t", 1, spec), JobRequest.of("t", 2, spec)));
+            assertThat(notifications.getNotifications(10_000)[0].getParameter())
+                    .endsWith(",\"count\":2,\"at\":7,\"p\":[3]}");
+            db.scheduler().addJobs(List.of(JobRequest.of("t", 1), JobRequest.of("u", 2, spec)));
+            assertThat(notifications.getNotifications(10_000)[0].getParameter())
+                    .endsWith(",\"count\":2,\"at\":7,\"p\":[0,3]}");
+            db.scheduler().addJob("t", 1, queued);
+            assertThat(notifications.getNotifications(10_000)[0].getParameter()).endsWith(",\"p\":[]}");
+            db.scheduler().addJobs(List.of(JobRequest.of("t", 1, queued), JobRequest.of("u", 2, queued)));
+            assertThat(notifications.getNotifications(10_000)[0].getParameter()).endsWith(",\"count\":2,\"p\":[]}");
+            db.scheduler().addJobs(List.of(JobRequest.of("t", 1, keyed), JobRequest.of("u", 2, spec)));
+            assertThat(notifications.getNotifications(10_000)[0].getParameter())
+                    .endsWith(",\"count\":2,\"at\":7,\"p\":[-1,3]}");
+            db.sql("select {schema}.add_job('t', run_at => '-infinity')")
+                    .query((row, number) -> 1)
+                    .single();
+            assertThat(notifications.getNotifications(10_000)[0].getParameter()).endsWith(",\"count\":1,\"p\":[0]}");
             try (var statement = connection.createStatement()) {
                 statement.execute("unlisten *");
             }

@@ -361,16 +361,46 @@ $$;
 comment on function "${schema}".pgworker_backoff(int) is
   'How long a job waits after so many failed attempts: e to their power in seconds, six hours or so at most.';
 
-create or replace function "${schema}".pgworker_wake(job_count bigint) returns void
+create or replace function "${schema}".pgworker_wake(job_count bigint, earliest timestamptz default null, priorities text default null)
+returns void
 language plpgsql volatile as $$
 begin
   if job_count operator(pg_catalog.>) 0 then
-    perform pg_catalog.pg_notify('jobs:insert', pg_catalog.concat('{"r":', pg_catalog.random(), ',"count":', job_count, '}'));
+    perform pg_catalog.pg_notify('jobs:insert', pg_catalog.concat('{"r":', pg_catalog.random(), ',"count":', job_count,
+      ',"at":' operator(pg_catalog.||) case when pg_catalog.isfinite(earliest) then (pg_catalog.date_part('epoch', earliest) operator(pg_catalog.*) 1000)::bigint end,
+      ',"p":[' operator(pg_catalog.||) priorities operator(pg_catalog.||) ']', '}'));
   end if;
 end
 $$;
-comment on function "${schema}".pgworker_wake(bigint) is
-  'Tells all workers that so many jobs may have become due; says nothing when there are none.';
+comment on function "${schema}".pgworker_wake(bigint, timestamptz, text) is
+  'Tells all workers that so many jobs may have become due; says nothing when there are none. Where the caller knows it, also when the '
+  'first of those without a queue is due and, separated by commas, which priorities they have, an empty text if all are in queues: '
+  'workers that do not begin to look at the first job of all look there.';
+
+create or replace function "${schema}".pgworker_announce(job_count bigint, queue_names text[], run_ats timestamptz[], priorities int[])
+returns void
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp as $$
+declare
+  earliest timestamptz := now();
+  levels text := '0';
+begin
+  if queue_names is not null and cardinality(queue_names) >= job_count and array_position(queue_names, null) is null then
+    perform "${schema}".pgworker_wake(job_count, null, '');
+    return;
+  end if;
+  if run_ats is not null then
+    select min(coalesce(r.run_at, now())) into earliest from unnest(run_ats) r(run_at);
+  end if;
+  if priorities is not null then
+    select case when count(distinct l.level) <= 16 then string_agg(distinct l.level, ',') end into levels
+      from (select coalesce(p.priority, 0)::text as level from unnest(priorities) p(priority)) l;
+  end if;
+  perform "${schema}".pgworker_wake(job_count, earliest, levels);
+end
+$$;
+comment on function "${schema}".pgworker_announce(bigint, text[], timestamptz[], int[]) is
+  'Tells all workers of so many jobs that have been added with these queues, times and priorities; an array that is null stands for nulls.';
 
 -- Looks before it inserts: the usual call writes nothing and burns no id.
 create or replace function "${schema}".pgworker_task_id(name text) returns int
@@ -937,7 +967,7 @@ begin
   if add_job.job_key_mode operator(pg_catalog.=) 'unsafe_dedupe' and job.revision operator(pg_catalog.>) 0 then
     return job;
   end if;
-  perform "${schema}".pgworker_wake(1);
+  perform "${schema}".pgworker_wake(1, job.run_at, case when job.job_queue_id is null then job.priority::pg_catalog.text else '' end);
   return job;
 end
 $$;
@@ -999,7 +1029,7 @@ begin
     return query
       select * from "${schema}".pgworker_put_all(given.ids, given.identifiers, given.payloads, given.queue_names, given.run_ats,
         given.max_attempts, given.job_keys, given.priorities, given.flags);
-    perform "${schema}".pgworker_wake(total);
+    perform "${schema}".pgworker_announce(total, given.queue_names, given.run_ats, given.priorities);
     return;
   end if;
 
@@ -1111,7 +1141,10 @@ begin
       on s.job_key = j.key
     left join unnest(ids) with ordinality i(id, place) on i.id = j.id and j.key is null
     order by coalesce(s.place, i.place);
-  perform "${schema}".pgworker_wake(total);
+  select array_agg(q.queue_name), array_agg(j.run_at), array_agg(j.priority::int) into given.queue_names, given.run_ats, given.priorities
+    from unnest(jobs) j
+    left join "${schema}"._private_job_queues q on q.id = j.job_queue_id;
+  perform "${schema}".pgworker_announce(total, given.queue_names, given.run_ats, given.priorities);
 end
 $$;
 comment on function "${schema}".add_jobs("${schema}".job_spec[], boolean) is
@@ -1128,7 +1161,7 @@ begin
   select array_agg(j.id), now() into job_ids, added_at
     from "${schema}".pgworker_put_all(null, identifiers, "${schema}".pgworker_json('payloads', payloads), queue_names, run_ats,
       pgworker_add_jobs.max_attempts, null, priorities, pgworker_add_jobs.flags) j;
-  perform "${schema}".pgworker_wake(cardinality(job_ids));
+  perform "${schema}".pgworker_announce(cardinality(job_ids), queue_names, run_ats, priorities);
 end
 $$;
 comment on function "${schema}".pgworker_add_jobs(text[], text[], text[], timestamptz[], int[], int[], text[]) is
@@ -1161,7 +1194,7 @@ begin
   end if;
   delete from "${schema}"._private_jobs j where j.id = job.id;
   if job.locked_at is not null then
-    perform "${schema}".pgworker_wake("${schema}".pgworker_free_queues(array[job.job_queue_id], array[job.locked_by]));
+    perform "${schema}".pgworker_wake("${schema}".pgworker_free_queues(array[job.job_queue_id], array[job.locked_by]), null, '');
   end if;
   return job;
 end
@@ -1199,7 +1232,7 @@ begin
     end if;
     return next job;
   end loop;
-  perform "${schema}".pgworker_wake("${schema}".pgworker_free_queues(queues, owners));
+  perform "${schema}".pgworker_wake("${schema}".pgworker_free_queues(queues, owners), null, '');
 end
 $$;
 comment on function "${schema}".complete_jobs(bigint[]) is 'Deletes the given jobs as if they had succeeded, except running ones.';
@@ -1232,7 +1265,7 @@ begin
       returning * into job;
     return next job;
   end loop;
-  perform "${schema}".pgworker_wake("${schema}".pgworker_free_queues(queues, owners));
+  perform "${schema}".pgworker_wake("${schema}".pgworker_free_queues(queues, owners), null, '');
 end
 $$;
 comment on function "${schema}".permanently_fail_jobs(bigint[], text) is
@@ -2138,7 +2171,8 @@ comment on function "${schema}".pgworker_fitting(tid[], bigint, bigint) is
 -- If every promising queue was held, by a peer's statement that locks all of them for a moment for instance, look again shortly.
 create or replace function "${schema}".pgworker_claim(
   worker_id text, task_ids int[], wanted int, forbidden text[] default null, runs int[] default null,
-  floor_priority int default null, floor_run_at timestamptz default null, wide boolean default false, most_bytes bigint default null
+  levels int[] default null, floor_run_ats timestamptz[] default null, floor_ids bigint[] default null, strays bigint[] default null,
+  wide boolean default false, most_bytes bigint default null
 ) returns table (
   id bigint, queue_name text, task_id int, payload json, priority smallint, run_at timestamptz, attempts smallint,
   max_attempts smallint, last_error text, created_at timestamptz, updated_at timestamptz, key text, revision int, flags jsonb,
@@ -2151,7 +2185,6 @@ set search_path = pg_catalog, pg_temp as $$
 #variable_conflict use_column
 declare
   few constant int := 50;
-  above_floor constant int := coalesce(floor_priority, 32768);
   long constant boolean := coalesce(1 < any(runs), false);
   spare constant int := 8 + least(wanted, 100000) * case when long then 9 else 12 end / 8;
   -- A few queues with many jobs each are the usual case of fast jobs.
@@ -2202,29 +2235,29 @@ begin
             order by u.place),
           null, task_ids, forbidden, case when long then runs end, case when long then spare end) h
         order by h.priority, h.run_at, h.id limit spare),
-      level(p) as (
-        select coalesce((
+      found(p) as (
+        select (
             select j.priority from "${schema}"._private_jobs j
-            where j.is_available and j.job_queue_id is null and j.priority < above_floor
-            order by j.priority, j.run_at, j.id limit 1), floor_priority)
-          where exists (select from run)
+            where j.is_available and j.job_queue_id is null
+            order by j.priority, j.run_at, j.id limit 1)
+          where levels is null and exists (select from run)
         union all
-        select coalesce((
-            select j.priority from "${schema}"._private_jobs j
-            where j.is_available and j.job_queue_id is null and j.priority > l.p and j.priority < above_floor
-            order by j.priority, j.run_at, j.id limit 1),
-          case when l.p < floor_priority then floor_priority else (
-            select j.priority from "${schema}"._private_jobs j
-            where j.is_available and j.job_queue_id is null and j.priority > l.p and j.priority > above_floor
-            order by j.priority, j.run_at, j.id limit 1) end)
-        from level l where l.p is not null),
+        select (
+          select j.priority from "${schema}"._private_jobs j
+          where j.is_available and j.job_queue_id is null and j.priority > f.p
+          order by j.priority, j.run_at, j.id limit 1)
+        from found f where f.p is not null),
+      level as (
+        select l.p, l.run_at, l.id from unnest(levels, floor_run_ats, floor_ids) l(p, run_at, id) where exists (select from run)
+        union all
+        select f.p, '-infinity', 0 from found f),
       plain as materialized (
         select f.priority, f.run_at, f.id
         from level l
         cross join lateral (
           select j.priority, j.run_at, j.id from "${schema}"._private_jobs j
           where j.is_available and j.job_queue_id is null and j.priority = l.p and j.run_at <= now() and j.task_id = any(task_ids)
-            and j.run_at >= case when l.p = floor_priority then floor_run_at else '-infinity' end
+            and (j.run_at, j.id) >= (l.run_at, l.id)
             and (forbidden is null or j.flags is null or not j.flags ?| forbidden)
           order by j.run_at, j.id limit wanted) f
         limit wanted),
@@ -2283,29 +2316,39 @@ begin
       end if;
     end if;
 
+    if strays is not null and cardinality(taken) < wanted then
+      with stray as materialized (
+        select j.ctid as tid, pg_column_size(j.payload) as size from "${schema}"._private_jobs j
+        where j.id = any(strays) and j.is_available and j.job_queue_id is null and j.run_at <= now() and j.task_id = any(task_ids)
+          and (forbidden is null or j.flags is null or not j.flags ?| forbidden)
+        order by j.priority, j.run_at, j.id limit wanted - cardinality(taken) for update skip locked)
+      select taken || coalesce(array_agg(s.tid), '{}'), stored_bytes + coalesce(sum(s.size), 0) into taken, stored_bytes
+        from stray s;
+    end if;
     if cardinality(taken) < wanted then
-      with recursive level(p) as (
-        select coalesce((
+      with recursive found(p) as (
+        select (
             select j.priority from "${schema}"._private_jobs j
-            where j.is_available and j.job_queue_id is null and j.priority < above_floor
-            order by j.priority, j.run_at, j.id limit 1), floor_priority)
+            where j.is_available and j.job_queue_id is null
+            order by j.priority, j.run_at, j.id limit 1)
+          where levels is null
         union all
-        select coalesce((
-            select j.priority from "${schema}"._private_jobs j
-            where j.is_available and j.job_queue_id is null and j.priority > l.p and j.priority < above_floor
-            order by j.priority, j.run_at, j.id limit 1),
-          case when l.p < floor_priority then floor_priority else (
-            select j.priority from "${schema}"._private_jobs j
-            where j.is_available and j.job_queue_id is null and j.priority > l.p and j.priority > above_floor
-            order by j.priority, j.run_at, j.id limit 1) end)
-        from level l where l.p is not null),
+        select (
+          select j.priority from "${schema}"._private_jobs j
+          where j.is_available and j.job_queue_id is null and j.priority > f.p
+          order by j.priority, j.run_at, j.id limit 1)
+        from found f where f.p is not null),
+      level as (
+        select l.p, l.run_at, l.id from unnest(levels, floor_run_ats, floor_ids) l(p, run_at, id)
+        union all
+        select f.p, '-infinity', 0 from found f),
       plain as materialized (
         select f.tid, f.size
         from level l
         cross join lateral (
           select j.ctid as tid, pg_column_size(j.payload) as size from "${schema}"._private_jobs j
           where j.is_available and j.job_queue_id is null and j.priority = l.p and j.run_at <= now() and j.task_id = any(task_ids)
-            and j.run_at >= case when l.p = floor_priority then floor_run_at else '-infinity' end
+            and (j.run_at, j.id) >= (l.run_at, l.id) and (strays is null or j.id <> all(strays))
             and (forbidden is null or j.flags is null or not j.flags ?| forbidden)
           order by j.run_at, j.id limit wanted for update skip locked) f
         limit wanted - cardinality(taken))
@@ -2350,16 +2393,20 @@ begin
   end if;
   if cut then
     return next;
+  elsif claimed_jobs = 0 and levels is not null then
+    locked_at := claimed_at;
+    return next;
   end if;
 end
 $$;
-comment on function "${schema}".pgworker_claim(text, int[], int, text[], int[], int, timestamptz, boolean, bigint) is
+comment on function "${schema}".pgworker_claim(text, int[], int, text[], int[], int[], timestamptz[], bigint[], bigint[], boolean, bigint) is
   'Locks at most wanted due jobs of these tasks for the worker, counts the attempt and returns them in the order priority, run_at, '
   'id. Of a queue it takes the first job, or as many of the first as runs says at the place of that job''s task, and only while no '
   'worker has it locked; where that means few jobs of each queue, wide finds enough of them sooner. Jobs with a forbidden flag are '
-  'passed over, and those without a queue that are of the floor''s priority but due before it: where nobody may vacuum, that spares '
-  'reading past what finished jobs left in the index. Payloads take most_bytes at most, uncompressed, unless the first alone takes more; if that leaves jobs behind, a last row of '
-  'nulls says so. '
+  'passed over. Of jobs without a queue, if levels is given, only these priorities are looked at, in their order and from their floors '
+  'on, and the jobs with the ids in strays: a caller that knows that there is nothing else need not read past what finished jobs left '
+  'in the index. Payloads take most_bytes at most, uncompressed, unless the first alone takes more; if that leaves jobs behind, a '
+  'last row of nulls says so. If it then finds none, the only row has nothing but the time. '
   'The claim is known by its jobs'' ids and locked_at, which is the same for all of them. '
   'Waits for no lock, so a short answer does not prove that there is no more: ask again after a notification.';
 
@@ -2746,7 +2793,7 @@ begin
           and (going is null or q.id <> all(going) or q.locked_at < now() - interval '10 minutes');
       freed := array(select l.id from unnest(lanes) l(id) where going is null or l.id <> all(going));
       if freed <> '{}' then
-        perform "${schema}".pgworker_wake("${schema}".pgworker_due_queues(freed));
+        perform "${schema}".pgworker_wake("${schema}".pgworker_due_queues(freed), null, '');
       end if;
     end if;
   end if;
@@ -2911,7 +2958,7 @@ begin
       join "${schema}"._private_job_queues q on q.queue_name = given.name
       where locked_ats is null or q.locked_at = given.locked_at
       order by q.id for update of q),
-    array[worker_id]));
+    array[worker_id]), null, '');
 end
 $$;
 comment on function "${schema}".pgworker_free(text, text[], timestamptz[]) is
@@ -3003,7 +3050,7 @@ comment on function "${schema}".pgworker_waits(int[], text[], interval) is
 
 -- Reads a bounded number of entries for each priority: if the first future jobs are all of other tasks, it answers with the time of
 -- the last of these, which is early but never late.
-create or replace function "${schema}".pgworker_next_due(task_ids int[], elapsed float8) returns float8
+create or replace function "${schema}".pgworker_next_due(task_ids int[], elapsed float8, levels int[] default null) returns float8
 language plpgsql volatile
 set plan_cache_mode = force_generic_plan set enable_seqscan = off set enable_bitmapscan = off set enable_sort = off
 set enable_hashjoin = off set enable_mergejoin = off set jit = off
@@ -3013,16 +3060,21 @@ declare
   since constant timestamptz := clock_timestamp() - elapsed * interval '1 second';
   due timestamptz;
 begin
-  with recursive plain(p) as (
-    (select j.priority from "${schema}"._private_jobs j
-      where j.is_available and j.job_queue_id is null
-      order by j.priority, j.run_at, j.id limit 1)
+  with recursive found(p) as (
+    select (select j.priority from "${schema}"._private_jobs j
+        where j.is_available and j.job_queue_id is null
+        order by j.priority, j.run_at, j.id limit 1)
+      where levels is null
     union all
     select (
       select j.priority from "${schema}"._private_jobs j
-      where j.is_available and j.job_queue_id is null and j.priority > l.p
+      where j.is_available and j.job_queue_id is null and j.priority > f.p
       order by j.priority, j.run_at, j.id limit 1)
-    from plain l where l.p is not null),
+    from found f where f.p is not null),
+  plain(p) as (
+    select l.p from unnest(levels) l(p)
+    union all
+    select f.p from found f),
   queued(p) as (
     (select j.priority from "${schema}"._private_jobs j
       where j.is_available and j.job_queue_id is not null and j.priority >= -32768
@@ -3058,9 +3110,53 @@ begin
   return extract(epoch from due - clock_timestamp());
 end
 $$;
-comment on function "${schema}".pgworker_next_due(int[], float8) is
+comment on function "${schema}".pgworker_next_due(int[], float8, int[]) is
   'Seconds until the next job of these tasks falls due that was not due so many seconds ago; negative if it fell due since, null if '
-  'there is none. Pass the time since just before the last claim, so that nothing falls due unseen between the two.';
+  'there is none. Pass the time since just before the last claim, so that nothing falls due unseen between the two. Levels are as in '
+  'pgworker_claim.';
+
+-- Reads past everything that finished jobs left in the index, which takes long while somebody holds a snapshot: not for every claim.
+create or replace function "${schema}".pgworker_look_below(
+  task_ids int[], forbidden text[], floor_levels int[], floor_run_ats timestamptz[], floor_ids bigint[], most_levels int, most_strays int,
+  out levels int[], out strays bigint[]
+) language plpgsql volatile
+set plan_cache_mode = force_generic_plan set enable_seqscan = off set enable_bitmapscan = off set enable_sort = off
+set enable_hashjoin = off set enable_mergejoin = off set jit = off
+set search_path = pg_catalog, pg_temp as $$
+begin
+  if most_levels is null or most_levels not between 1 and 10000 then
+    raise exception 'most_levels must be between 1 and 10000, but is %', most_levels using errcode = '22023';
+  elsif most_strays is null or most_strays not between 0 and 100000 then
+    raise exception 'most_strays must be between 0 and 100000, but is %', most_strays using errcode = '22023';
+  end if;
+  if cardinality(forbidden) = 0 then forbidden := null; end if;
+  with recursive found(p, n) as (
+    select (select j.priority from "${schema}"._private_jobs j
+        where j.is_available and j.job_queue_id is null
+        order by j.priority, j.run_at, j.id limit 1), 1
+    union all
+    select (
+        select j.priority from "${schema}"._private_jobs j
+        where j.is_available and j.job_queue_id is null and j.priority > f.p
+        order by j.priority, j.run_at, j.id limit 1), f.n + 1
+      from found f where f.p is not null and f.n < most_levels)
+  select coalesce(array_agg(f.p), '{}') into levels from found f where f.p is not null;
+  select coalesce(array_agg(s.id), '{}') into strays
+    from (
+      select f.id
+      from unnest(floor_levels, floor_run_ats, floor_ids) l(p, run_at, id)
+      cross join lateral (
+        select j.id from "${schema}"._private_jobs j
+        where j.is_available and j.job_queue_id is null and j.priority = l.p and j.run_at <= now() and j.task_id = any(task_ids)
+          and (j.run_at, j.id) < (l.run_at, l.id)
+          and (forbidden is null or j.flags is null or not j.flags ?| forbidden)
+        order by j.run_at, j.id limit most_strays) f
+      limit most_strays) s;
+end
+$$;
+comment on function "${schema}".pgworker_look_below(int[], text[], int[], timestamptz[], bigint[], int, int) is
+  'The priorities of jobs without a queue that have attempts left, due or not, and ids of due ones of these tasks that lie below the '
+  'floors that a caller passes to pgworker_claim; at most so many of each.';
 
 
 -- Steps from priority to priority through each index and counts entries, so that what it reads is bounded by most, not by the table.
@@ -3167,7 +3263,8 @@ declare
   adding constant text[] := array[
     'add_job', 'add_jobs', 'pgworker_add_jobs', 'pgworker_put', 'pgworker_put_all', 'pgworker_columns', 'pgworker_fits',
     'pgworker_refuse', 'pgworker_flags', 'pgworker_json', 'pgworker_merge', 'pgworker_next_revision', 'pgworker_task_id',
-    'pgworker_queue_id', 'pgworker_know_names', 'pgworker_hold_names', 'pgworker_retire', 'pgworker_wake', 'pgworker_indexes'];
+    'pgworker_queue_id', 'pgworker_know_names', 'pgworker_hold_names', 'pgworker_retire', 'pgworker_wake', 'pgworker_announce',
+    'pgworker_indexes'];
   here_before constant oid[] := current_setting('pgworker.found')::oid[];
   helper regprocedure;
   private regprocedure;

@@ -1,0 +1,61 @@
+package dev.pgworker.engine;
+
+import java.time.Instant;
+import java.util.ArrayList;
+import java.util.List;
+
+import org.jspecify.annotations.Nullable;
+import tools.jackson.core.JacksonException;
+import tools.jackson.databind.JsonNode;
+import tools.jackson.databind.json.JsonMapper;
+
+/**
+ * What notifications of jobs say: that of the schema's functions tells when the first job is due and which priorities the jobs
+ * have. Anybody may send anything, and believing it costs a look; peers say nothing of the kind.
+ */
+public final class JobAnnouncements {
+
+    private static final JsonMapper json = new JsonMapper();
+
+    private final ClaimFloor floor;
+
+    /** Creates announcements that lower this floor. */
+    public JobAnnouncements(ClaimFloor floor) {
+        this.floor = floor;
+    }
+
+    /** Says that announcements may have been missed. May be called from any thread, as the other method. */
+    public void missed() {
+        floor.forget();
+    }
+
+    /** Takes note of a notification; returns whether the next claim looks elsewhere because of it. */
+    public boolean made(String text) {
+        JsonNode said;
+        try {
+            said = json.readTree(text);
+        } catch (JacksonException e) {
+            return floor.announced(null, null);
+        }
+        JsonNode at = said.path("at");
+        // The server has rounded to the millisecond.
+        Instant earliest = at.isIntegralNumber() && at.canConvertToLong()
+                ? Instant.ofEpochMilli(at.longValue()).minusMillis(1)
+                : null;
+        return floor.announced(earliest, priorities(said.path("p")));
+    }
+
+    private static @Nullable List<Integer> priorities(JsonNode said) {
+        if (!said.isArray() || said.size() > ClaimFloor.MOST_LEVELS) {
+            return null;
+        }
+        List<Integer> priorities = new ArrayList<>(said.size());
+        for (JsonNode priority : said) {
+            if (!priority.isIntegralNumber() || !priority.canConvertToInt()) {
+                return null;
+            }
+            priorities.add(priority.intValue());
+        }
+        return priorities;
+    }
+}

@@ -1,0 +1,37 @@
+package dev.pgworker.engine;
+
+import java.sql.SQLException;
+
+import dev.pgworker.lifecycle.BackgroundService;
+import dev.pgworker.lifecycle.Outage;
+
+/** Looks on {@code worker-look} for jobs that claims pass over because of the {@link ClaimFloor}. */
+public final class LookBelow extends BackgroundService {
+
+    private final ClaimFloor floor;
+    private final Fetcher fetcher;
+    private final Runnable onFound;
+
+    /**
+     * Creates the service.
+     *
+     * @param onFound called on its thread when there are such jobs
+     */
+    public LookBelow(ClaimFloor floor, Fetcher fetcher, Runnable onFound, Outage outage) {
+        super("worker-look", true, outage);
+        this.floor = floor;
+        this.fetcher = fetcher;
+        this.onFound = onFound;
+        floor.whenLookWanted(this::wake);
+    }
+
+    @Override
+    protected void step() throws SQLException, InterruptedException {
+        long wait = floor.nanosUntilLook();
+        if (wait > 0) {
+            pause(wait);
+        } else if (fetcher.lookBelow()) {
+            onFound.run();
+        }
+    }
+}
