@@ -4,6 +4,7 @@ import java.lang.management.ManagementFactory;
 import java.security.SecureRandom;
 import java.sql.SQLException;
 import java.time.Duration;
+import java.time.Instant;
 import java.util.ArrayList;
 import java.util.HexFormat;
 import java.util.List;
@@ -45,6 +46,7 @@ import dev.pgworker.engine.LocalQueue;
 import dev.pgworker.engine.LookBelow;
 import dev.pgworker.engine.NotificationListener;
 import dev.pgworker.engine.Ownership;
+import dev.pgworker.engine.SnapshotWatch;
 import dev.pgworker.engine.Vacuum;
 import dev.pgworker.event.WorkerEvent;
 import dev.pgworker.event.WorkerEvents;
@@ -97,6 +99,11 @@ final class RunningWorker {
 
     private static final int MOST_CONFLICTS = 10;
 
+    /** How long somebody may hold a snapshot, and how many jobs this worker may finish meanwhile, without being named. */
+    private static final Duration LONGEST_SNAPSHOT = Duration.ofMinutes(1);
+
+    private static final long LEAST_FINISHED = 10_000;
+
     /** How soon a stop is noticed by a lost worker that waits for its database. */
     private static final Duration STOP_CHECK = Duration.ofMillis(100);
 
@@ -119,6 +126,7 @@ final class RunningWorker {
     private final Heartbeat heartbeat;
     private final Fence fence;
     private final Sweep sweep;
+    private final SnapshotWatch snapshots;
     private final @Nullable Vacuum vacuum;
     private final @Nullable CronScheduler cron;
     private final Lease lease;
@@ -167,9 +175,9 @@ final class RunningWorker {
                 ownership,
                 settings.interruptedJobRetryDelay(),
                 completer);
-        vacuum = settings.vacuum()
-                ? new Vacuum(new JobsTable(parts.dataSource(), parts.schema()), localQueue, outage)
-                : null;
+        JobsTable table = new JobsTable(parts.dataSource(), parts.schema());
+        snapshots = new SnapshotWatch(table, localQueue::settledInTotal, LONGEST_SNAPSHOT, LEAST_FINISHED, outage);
+        vacuum = settings.vacuum() ? new Vacuum(table, localQueue, snapshots, outage) : null;
         ClaimFloor floor = new ClaimFloor();
         fetcher = new Fetcher(
                 id,
@@ -269,7 +277,15 @@ final class RunningWorker {
                 audit.reconciled(),
                 stuckThreads(),
                 audit.sinceSuccess(),
+                heldSnapshot(),
                 Duration.ofNanos(System.nanoTime() - createdAt));
+    }
+
+    private WorkerStatus.@Nullable HeldSnapshot heldSnapshot() {
+        SnapshotWatch.Held held = snapshots.held();
+        return held == null
+                ? null
+                : new WorkerStatus.HeldSnapshot(held.holder(), Duration.between(held.since(), Instant.now()));
     }
 
     private List<String> stuckThreads() {
@@ -296,6 +312,7 @@ final class RunningWorker {
                         lookBelow,
                         audit,
                         sweep,
+                        snapshots,
                         vacuum,
                         cron)
                 .filter(Objects::nonNull);
@@ -322,6 +339,7 @@ final class RunningWorker {
         lookBelow.start();
         audit.start();
         sweep.start();
+        snapshots.start();
         if (vacuum != null) {
             vacuum.start();
         }
@@ -418,7 +436,17 @@ final class RunningWorker {
         }
         fetchLoop.beginStop();
         fetcher.cancel();
-        stopAll(CLAIMING_STOP_LIMIT, cron, sweep, vacuum, listener, ledgerWatch, fetchLoop, lookBelow, audit);
+        stopAll(
+                CLAIMING_STOP_LIMIT,
+                cron,
+                sweep,
+                snapshots,
+                vacuum,
+                listener,
+                ledgerWatch,
+                fetchLoop,
+                lookBelow,
+                audit);
         continuations.stop();
         executor.close();
     }

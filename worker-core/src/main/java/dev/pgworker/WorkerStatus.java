@@ -24,6 +24,8 @@ import org.jspecify.annotations.Nullable;
  *     waiting for the database; empty in good health
  * @param sinceAudit the time since the worker last compared what it does with what the database says, and with it whether
  *     due jobs start, or since its start
+ * @param heldSnapshot who holds a snapshot for more than a minute while this worker finishes thousands of jobs, so that the
+ *     table of jobs grows; null if nobody does
  * @param sinceStart the time since the worker started under this id
  */
 public record WorkerStatus(
@@ -40,7 +42,16 @@ public record WorkerStatus(
         long reconciled,
         List<String> stuckThreads,
         Duration sinceAudit,
+        @Nullable HeldSnapshot heldSnapshot,
         Duration sinceStart) {
+
+    /**
+     * A snapshot that keeps what finished jobs leave behind from being removed.
+     *
+     * @param holder who holds it, in words: a session, a prepared transaction or a replication slot
+     * @param age how long it has been held, or has been seen to be, where the database does not tell
+     */
+    public record HeldSnapshot(String holder, Duration age) {}
 
     /** Copies the lists. */
     public WorkerStatus {

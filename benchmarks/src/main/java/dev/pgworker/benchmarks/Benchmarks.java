@@ -21,7 +21,8 @@ public final class Benchmarks {
             "latency", new Latency(),
             "growth", new Growth(),
             "one-queue", new OneQueue(),
-            "soak", new Soak());
+            "soak", new Soak(false),
+            "held-snapshot", new Soak(true));
 
     private Benchmarks() {}
 

@@ -1,19 +1,32 @@
 package dev.pgworker.benchmarks;
 
+import java.sql.Connection;
 import java.sql.ResultSet;
+import java.sql.SQLException;
 import java.sql.Statement;
 import java.util.Locale;
 
-/** Whether rate, backlog, waits, table size and memory stay flat under a constant load; a line every ten seconds. */
+/**
+ * Whether rate, backlog, waits, table size and memory stay flat under a constant load; a line every ten seconds. On request
+ * a transaction of somebody's keeps a snapshot meanwhile, after a minute without and before another one.
+ */
 final class Soak implements Scenario {
 
     private static final int LINE_SECONDS = 10;
     private static final int GAP_MILLIS = 20;
+    private static final int LINES_A_MINUTE = 60 / LINE_SECONDS;
+
+    private final boolean snapshotHeld;
+
+    Soak(boolean snapshotHeld) {
+        this.snapshotHeld = snapshotHeld;
+    }
 
     @Override
     public String title(Options options) {
-        return "soak: " + options.rate() + " jobs/s for " + options.minutes() + " min, a value every " + LINE_SECONDS
-                + " s";
+        return (snapshotHeld ? "held-snapshot: " : "soak: ") + options.rate() + " jobs/s for " + options.minutes()
+                + " min" + (snapshotHeld ? " while a snapshot is held, a minute before and after" : "")
+                + ", a value every " + LINE_SECONDS + " s";
     }
 
     @Override
@@ -25,14 +38,19 @@ final class Soak implements Scenario {
     public void run(Contender contender, Options options, Server server, Report report) throws Exception {
         try (Trial trial = new Trial(contender, options, server);
                 ContenderProcess loader = trial.process();
-                ContenderProcess pinger = trial.process()) {
+                ContenderProcess pinger = trial.process();
+                Connection holder = trial.connect()) {
             trial.start();
             loader.ask("load " + options.rate());
             long pinged = 0;
             long ranBefore = 0;
             long lineStart = System.nanoTime();
-            long end = lineStart + options.minutes() * 60_000_000_000L;
-            for (int line = 1; lineStart < end; line++) {
+            int held = options.minutes() * LINES_A_MINUTE;
+            for (int line = 1; line <= held + (snapshotHeld ? 2 * LINES_A_MINUTE : 0); line++) {
+                String phase = phase(line, held);
+                if (snapshotHeld) {
+                    hold(holder, phase.equals("held "));
+                }
                 pinged += pinger.ask("ping " + LINE_SECONDS * 1_000 / GAP_MILLIS + " " + GAP_MILLIS + " 0")
                         .asLong();
                 long added = loader.ask("added").asLong() + pinged;
@@ -50,18 +68,38 @@ final class Soak implements Scenario {
                     tableMegabytes(trial),
                     trial.heapBytes() / 1048576.0
                 };
-                put(contender, report, line, values);
+                put(contender, report, line, phase, values);
             }
             loader.ask("unload");
         }
     }
 
-    private static void put(Contender contender, Report report, int line, double[] values) {
+    private String phase(int line, int held) {
+        if (!snapshotHeld) {
+            return "";
+        }
+        return line <= LINES_A_MINUTE ? "before " : line <= LINES_A_MINUTE + held ? "held " : "after ";
+    }
+
+    private static void hold(Connection holder, boolean wanted) throws SQLException {
+        if (wanted && holder.getAutoCommit()) {
+            holder.setAutoCommit(false);
+            holder.setTransactionIsolation(Connection.TRANSACTION_REPEATABLE_READ);
+            try (Statement statement = holder.createStatement()) {
+                statement.execute("select 1");
+            }
+        } else if (!wanted && !holder.getAutoCommit()) {
+            holder.rollback();
+            holder.setAutoCommit(true);
+        }
+    }
+
+    private static void put(Contender contender, Report report, int line, String phase, double[] values) {
         String[] columns = {"jobs/s", "backlog", "wait p50 ms", "wait p99 ms", "table MB", "heap MB"};
-        StringBuilder text =
-                new StringBuilder(String.format(Locale.ROOT, "%s %5d s", contender.name(), line * LINE_SECONDS));
+        StringBuilder text = new StringBuilder(
+                String.format(Locale.ROOT, "%s %s%5d s", contender.name(), phase, line * LINE_SECONDS));
         for (int i = 0; i < columns.length; i++) {
-            report.add(contender.name(), columns[i], values[i]);
+            report.add(contender.name(), phase + columns[i], values[i]);
             text.append(String.format(Locale.ROOT, "  %s %.1f", columns[i], values[i]));
         }
         System.err.println(text);

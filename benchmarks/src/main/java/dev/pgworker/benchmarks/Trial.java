@@ -52,6 +52,11 @@ final class Trial implements AutoCloseable {
         return connection;
     }
 
+    /** Opens one more connection to the database, which the caller closes. */
+    Connection connect() throws SQLException {
+        return DriverManager.getConnection(url);
+    }
+
     void start() throws InterruptedException {
         for (ContenderProcess worker : workers) {
             worker.ask("start");

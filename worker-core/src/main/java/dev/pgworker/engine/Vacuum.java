@@ -12,8 +12,8 @@ import dev.pgworker.lifecycle.Outage;
 import dev.pgworker.store.JobsTable;
 
 /**
- * Vacuums the table of jobs on {@code worker-vacuum} while this worker finishes many. Every claim reads past the index
- * entries of jobs finished since the last vacuum, and autovacuum comes once a minute at most.
+ * Vacuums the table of jobs on {@code worker-vacuum} while this worker finishes many. The table and its indexes
+ * grow by what finished jobs leave behind, and autovacuum comes once a minute at most.
  *
  * <p>It takes a tenth of the time at most, stays away while nothing happens, and shares the work with other workers: who
  * finds that somebody has vacuumed just now does not.
@@ -27,6 +27,8 @@ public final class Vacuum extends BackgroundService {
 
     private static final Duration SHORTEST_INTERVAL = Duration.ofSeconds(3);
 
+    private static final Duration INTERVAL_IN_VAIN = Duration.ofMinutes(2);
+
     /** Fewer finished jobs than this are not worth it. */
     private static final long LEAST_FINISHED = 20_000;
 
@@ -35,6 +37,7 @@ public final class Vacuum extends BackgroundService {
 
     private final JobsTable table;
     private final LocalQueue localQueue;
+    private final SnapshotWatch snapshots;
 
     /** How often, and after what pauses, a vacuum is cancelled that had perhaps not begun. */
     private static final int CANCELLATIONS = 10;
@@ -46,13 +49,15 @@ public final class Vacuum extends BackgroundService {
     private boolean knowsWhetherItMay;
     private boolean forbidden;
     private long finishedBefore;
+    private long vacuumedAt = System.nanoTime();
     private long intervalNanos = SHORTEST_INTERVAL.toNanos();
 
     /** Creates the service of one worker, whose finished jobs the local queue counts. */
-    public Vacuum(JobsTable table, LocalQueue localQueue, Outage outage) {
+    public Vacuum(JobsTable table, LocalQueue localQueue, SnapshotWatch snapshots, Outage outage) {
         super("worker-vacuum", true, outage);
         this.table = table;
         this.localQueue = localQueue;
+        this.snapshots = snapshots;
     }
 
     /** Ends a vacuum that runs, so that the stop need not wait for it. Returns at once: the server may not answer. */
@@ -82,7 +87,7 @@ public final class Vacuum extends BackgroundService {
     protected void step() throws SQLException, InterruptedException {
         pause(intervalNanos);
         long finished = localQueue.settledInTotal();
-        if (isStopping() || finished - finishedBefore < LEAST_FINISHED || !isAllowed()) {
+        if (isStopping() || finished - finishedBefore < LEAST_FINISHED || !isAllowed() || isInVain()) {
             return;
         }
         Duration since = table.sinceVacuum();
@@ -104,6 +109,11 @@ public final class Vacuum extends BackgroundService {
             }
         }
         return !forbidden;
+    }
+
+    /** While a snapshot is held a vacuum reads everything and removes next to nothing. */
+    private boolean isInVain() {
+        return snapshots.held() != null && System.nanoTime() - vacuumedAt < INTERVAL_IN_VAIN.toNanos();
     }
 
     /** Autovacuum remains, which has no limit. */
@@ -128,7 +138,8 @@ public final class Vacuum extends BackgroundService {
         } catch (SQLException e) {
             failed(e, Duration.ofNanos(System.nanoTime() - start));
         }
-        long took = System.nanoTime() - start;
+        vacuumedAt = System.nanoTime();
+        long took = vacuumedAt - start;
         intervalNanos = Math.max(SHORTEST_INTERVAL.toNanos(), SHARE * took);
         log.debug("Vacuumed the table of jobs in {} ms", TimeUnit.NANOSECONDS.toMillis(took));
     }

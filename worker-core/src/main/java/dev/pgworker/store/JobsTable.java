@@ -5,6 +5,7 @@ import java.sql.ResultSet;
 import java.sql.SQLException;
 import java.sql.Statement;
 import java.time.Duration;
+import java.time.Instant;
 import javax.sql.DataSource;
 
 import org.jspecify.annotations.Nullable;
@@ -77,6 +78,66 @@ public final class JobsTable {
                         return row.wasNull() ? null : Duration.ofNanos((long) (seconds * 1e9));
                     }
                 });
+    }
+
+    /**
+     * Whatever keeps the oldest snapshot of the database.
+     *
+     * @param holder in words: a session, a prepared transaction or a replication slot, and what is known of it
+     * @param sessionId the process id of a session; null for anything else
+     * @param since when it began; null if that is not known, to a role that may not see others' sessions for instance
+     */
+    public record Snapshot(
+            String holder,
+            @Nullable Integer sessionId,
+            @Nullable Instant since) {}
+
+    // A catalog_xmin keeps nothing of this table. A vacuum's own snapshot keeps nothing at all.
+    private static final String OLDEST_SNAPSHOT = """
+            select s.kind, s.id, s.role_name, s.application, s.state, s.since from (
+              select 'session' as kind, a.pid::pg_catalog.text as id, a.usename as role_name, a.application_name as application,
+                a.state, a.xact_start as since,
+                greatest(pg_catalog.age(a.backend_xmin), pg_catalog.age(a.backend_xid)) as age
+              from pg_catalog.pg_stat_activity a
+              where a.pid <> pg_catalog.pg_backend_pid() and (a.backend_xmin is not null or a.backend_xid is not null)
+                and (a.datname = pg_catalog.current_database() or a.backend_type = 'walsender'::pg_catalog.text)
+                and not pg_catalog.starts_with(pg_catalog.lower(a.query), 'vacuum') and a.backend_type <> 'autovacuum worker'::pg_catalog.text
+              union all
+              select 'prepared transaction', p.gid, p.owner, null, null, p.prepared, pg_catalog.age(p.transaction)
+              from pg_catalog.pg_prepared_xacts p where p.database = pg_catalog.current_database()
+              union all
+              select 'replication slot', r.slot_name::pg_catalog.text, null, null, null, null, pg_catalog.age(r.xmin)
+              from pg_catalog.pg_replication_slots r where r.xmin is not null) s
+            order by s.age desc limit 1
+            """;
+
+    /** Returns what keeps the oldest snapshot of the database; null if nobody else has one. */
+    public @Nullable Snapshot oldestSnapshot() throws SQLException {
+        return Connections.<@Nullable Snapshot>call(
+                dataSource, schema.in(OLDEST_SNAPSHOT), ANSWER_LIMIT, (connection, statement) -> {
+                    try (ResultSet row = statement.executeQuery()) {
+                        return row.next() ? snapshot(row) : null;
+                    }
+                });
+    }
+
+    private static Snapshot snapshot(ResultSet row) throws SQLException {
+        String kind = row.getString(1);
+        String id = row.getString(2);
+        StringBuilder holder = new StringBuilder(kind).append(' ').append(id);
+        append(holder, " of role ", row.getString(3));
+        append(holder, ", application ", row.getString(4));
+        append(holder, ", ", row.getString(5));
+        return new Snapshot(
+                holder.toString(),
+                kind.equals("session") ? Integer.valueOf(id) : null,
+                JobRows.nullableInstant(row, 6));
+    }
+
+    private static void append(StringBuilder holder, String before, @Nullable String what) {
+        if (what != null && !what.isBlank()) {
+            holder.append(before).append(what);
+        }
     }
 
     // TRUNCATE would lock the table against everybody. Without SKIP_LOCKED it would wait for another vacuum of the

@@ -95,5 +95,10 @@ final class EngineHealthIndicator extends AbstractHealthIndicator {
         }
         builder.withDetail("secondsSinceAudit", status.sinceAudit().toSeconds())
                 .withDetail("reconciled", status.reconciled());
+        WorkerStatus.HeldSnapshot held = status.heldSnapshot();
+        if (held != null) {
+            builder.withDetail(
+                    "heldSnapshot", held.holder() + ", for " + held.age().toSeconds() + " s");
+        }
     }
 }

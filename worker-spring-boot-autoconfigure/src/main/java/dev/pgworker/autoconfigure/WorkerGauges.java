@@ -40,6 +40,19 @@ final class WorkerGauges {
                 "Threads of the worker that have ended or hang",
                 status -> status.deadThreads().size() + status.stuckThreads().size());
         TimeGauge.builder(
+                        "worker.snapshot.age",
+                        worker,
+                        TimeUnit.MILLISECONDS,
+                        w -> value(
+                                w,
+                                status -> status.heldSnapshot() == null
+                                        ? 0
+                                        : millis(status.heldSnapshot().age())))
+                .description(
+                        "Time for which a snapshot has been held that keeps the table of jobs growing; 0 if none is")
+                .strongReference(true)
+                .register(registry);
+        TimeGauge.builder(
                         "worker.heartbeat.age",
                         worker,
                         TimeUnit.MILLISECONDS,

@@ -287,6 +287,7 @@ class WorkerHealthTest {
                     0,
                     stuck,
                     sinceAudit,
+                    null,
                     sinceStart);
         }
 

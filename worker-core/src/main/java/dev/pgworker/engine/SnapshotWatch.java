@@ -1,0 +1,130 @@
+package dev.pgworker.engine;
+
+import java.sql.SQLException;
+import java.time.Duration;
+import java.time.Instant;
+import java.util.function.LongSupplier;
+
+import org.jspecify.annotations.Nullable;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+import dev.pgworker.lifecycle.BackgroundService;
+import dev.pgworker.lifecycle.Outage;
+import dev.pgworker.store.JobsTable;
+import dev.pgworker.store.JobsTable.Snapshot;
+
+/**
+ * Watches on {@code worker-snapshot}, while this worker finishes jobs, for somebody who holds a snapshot for long: what finished
+ * jobs leave behind in the table and its indexes cannot be removed meanwhile.
+ */
+public final class SnapshotWatch extends BackgroundService {
+
+    private static final Logger log = LoggerFactory.getLogger(SnapshotWatch.class);
+
+    private static final Duration INTERVAL = Duration.ofSeconds(10);
+
+    private final JobsTable table;
+    private final LongSupplier finishedInTotal;
+    private final Duration longest;
+    private final long leastFinished;
+
+    private volatile @Nullable Held held;
+
+    // Owned by the thread.
+    private long finishedBefore;
+    private @Nullable Watched watched;
+
+    /**
+     * A snapshot that is held for long.
+     *
+     * @param holder who holds it, in words
+     * @param since since when; since it was first seen, where the database does not tell
+     */
+    public record Held(String holder, Instant since) {}
+
+    /** The oldest snapshot of all at the last look. */
+    private record Watched(Snapshot snapshot, Instant firstSeen, long finishedBefore) {
+
+        private boolean isStill(Snapshot other) {
+            return snapshot.sessionId() == null
+                    ? snapshot.holder().equals(other.holder())
+                    : snapshot.sessionId().equals(other.sessionId())
+                            && (snapshot.since() == null
+                                    ? other.since() == null
+                                    : snapshot.since().equals(other.since()));
+        }
+
+        private Instant since() {
+            return snapshot.since() == null ? firstSeen : snapshot.since();
+        }
+    }
+
+    /**
+     * Creates the service of one worker.
+     *
+     * @param finishedInTotal how many jobs the worker has finished
+     * @param longest how long somebody may hold a snapshot without being named
+     * @param leastFinished how many jobs this worker has to finish meanwhile
+     */
+    public SnapshotWatch(
+            JobsTable table, LongSupplier finishedInTotal, Duration longest, long leastFinished, Outage outage) {
+        super("worker-snapshot", true, outage);
+        this.table = table;
+        this.finishedInTotal = finishedInTotal;
+        this.longest = longest;
+        this.leastFinished = leastFinished;
+    }
+
+    /** Returns the snapshot that keeps what finished jobs left behind; null if none does. May be called from any thread. */
+    public @Nullable Held held() {
+        return held;
+    }
+
+    @Override
+    protected void step() throws SQLException, InterruptedException {
+        pause(Math.min(INTERVAL.toNanos(), longest.toNanos()));
+        long finished = finishedInTotal.getAsLong();
+        if (isStopping() || (held == null && finished == finishedBefore)) {
+            return;
+        }
+        Snapshot oldest = table.oldestSnapshot();
+        Watched before = watched;
+        Watched now = oldest == null
+                ? null
+                : before != null && before.isStill(oldest)
+                        ? new Watched(oldest, before.firstSeen, before.finishedBefore)
+                        : new Watched(oldest, Instant.now(), finishedBefore);
+        watched = now;
+        finishedBefore = finished;
+        tell(now, finished);
+    }
+
+    private void tell(@Nullable Watched now, long finished) {
+        Held before = held;
+        if (now != null
+                && Duration.between(now.since(), Instant.now()).compareTo(longest) >= 0
+                && (before != null || finished - now.finishedBefore >= leastFinished)) {
+            held = new Held(now.snapshot.holder(), now.since());
+            if (before == null) {
+                warn(now);
+            }
+        } else if (before != null) {
+            held = null;
+            log.info("The snapshot of {} is not held any more", before.holder());
+        }
+    }
+
+    private static void warn(Watched now) {
+        Integer session = now.snapshot.sessionId();
+        log.warn(
+                "A snapshot has been held since {} by {}. Until it is given up, no vacuum can remove what finished jobs leave in the"
+                        + " table of jobs, which grows; jobs go on. {}",
+                now.since(),
+                now.snapshot.holder(),
+                session == null
+                        ? "If nobody needs it any more, drop it"
+                        : "If nobody needs that transaction, end it: select pg_terminate_backend(" + session
+                                + "); idle_in_transaction_session_timeout of its role keeps it from happening again");
+    }
+}
