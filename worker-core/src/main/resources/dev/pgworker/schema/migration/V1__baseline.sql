@@ -759,6 +759,17 @@ $$;
 comment on function "${schema}".pgworker_refuse(text, text, int, text, int) is
   'Raises an exception that says which of these properties a job may not have.';
 
+create or replace function "${schema}".pgworker_kept_out(added bigint, asked bigint) returns bigint
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp as $$
+begin
+  raise exception 'A trigger on the table "${schema}"._private_jobs keeps % of % jobs out; none is added.', asked - added, asked
+    using errcode = '27000';
+end
+$$;
+comment on function "${schema}".pgworker_kept_out(bigint, bigint) is
+  'Raises an exception that says that fewer jobs could be added, or changed under their keys, than were asked for.';
+
 
 -- 6 Adding jobs ---------------------------------------------------------------------------------------------------------------
 
@@ -1161,12 +1172,15 @@ begin
   select array_agg(j.id), now() into job_ids, added_at
     from "${schema}".pgworker_put_all(null, identifiers, "${schema}".pgworker_json('payloads', payloads), queue_names, run_ats,
       pgworker_add_jobs.max_attempts, null, priorities, pgworker_add_jobs.flags) j;
+  if coalesce(cardinality(job_ids), 0) < cardinality(identifiers) then
+    perform "${schema}".pgworker_kept_out(coalesce(cardinality(job_ids), 0), cardinality(identifiers));
+  end if;
   perform "${schema}".pgworker_announce(cardinality(job_ids), queue_names, run_ats, priorities);
 end
 $$;
 comment on function "${schema}".pgworker_add_jobs(text[], text[], text[], timestamptz[], int[], int[], text[]) is
-  'Adds jobs without keys as add_jobs does; returns their ids in the order of the input, and the time of their creation. Its arrays are '
-  'those of pgworker_put_all; a payload is the text of a JSON value.';
+  'Adds jobs without keys as add_jobs does, but all or none; returns their ids in the order of the input, and the time of their creation. '
+  'Its arrays are those of pgworker_put_all; a payload is the text of a JSON value.';
 
 -- Looks again when it found nothing after waiting: the key may have moved to another job.
 create or replace function "${schema}".remove_job(job_key text) returns "${schema}"._private_jobs
@@ -3262,9 +3276,9 @@ do $rights$
 declare
   adding constant text[] := array[
     'add_job', 'add_jobs', 'pgworker_add_jobs', 'pgworker_put', 'pgworker_put_all', 'pgworker_columns', 'pgworker_fits',
-    'pgworker_refuse', 'pgworker_flags', 'pgworker_json', 'pgworker_merge', 'pgworker_next_revision', 'pgworker_task_id',
-    'pgworker_queue_id', 'pgworker_know_names', 'pgworker_hold_names', 'pgworker_retire', 'pgworker_wake', 'pgworker_announce',
-    'pgworker_indexes'];
+    'pgworker_refuse', 'pgworker_kept_out', 'pgworker_flags', 'pgworker_json', 'pgworker_merge', 'pgworker_next_revision',
+    'pgworker_task_id', 'pgworker_queue_id', 'pgworker_know_names', 'pgworker_hold_names', 'pgworker_retire', 'pgworker_wake',
+    'pgworker_announce', 'pgworker_indexes'];
   here_before constant oid[] := current_setting('pgworker.found')::oid[];
   helper regprocedure;
   private regprocedure;
