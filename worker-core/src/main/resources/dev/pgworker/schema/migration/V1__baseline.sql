@@ -670,12 +670,24 @@ end
 $$;
 comment on function "${schema}".pgworker_due_queues(int[]) is 'How many of the given queues have a due job.';
 
+-- What a trigger of somebody's raises would be raised again for the same row, so that row is passed over. A conflict, a deadlock or a
+-- cancellation of the server's own is not about a row, and ends the statement. The context tells the two apart: only what RAISE has
+-- raised begins with it.
+create or replace function "${schema}".pgworker_about_row(state text, context text) returns boolean
+language sql immutable
+set search_path = pg_catalog, pg_temp as $$
+  select state not in ('40001', '40P01', '57014') or split_part(context, E'\n', 1) like '%RAISE%'
+$$;
+comment on function "${schema}".pgworker_about_row(text, text) is
+  'Whether an error with this SQLSTATE and context is about the row that was to be changed.';
+
 create or replace function "${schema}".pgworker_free_queues(queue_ids int[], worker_ids text[]) returns bigint
 language plpgsql volatile
 set search_path = pg_catalog, pg_temp as $$
 declare
   lane int;
   freed int[];
+  context text;
 begin
   for lane in select distinct given.id from unnest(queue_ids) given(id) order by given.id loop
     begin
@@ -684,11 +696,10 @@ begin
       if found then
         freed := freed || lane;
       end if;
-    exception
-      when serialization_failure or deadlock_detected then
-        raise;
-      when others or assert_failure then
-        raise warning 'Queue % stays locked: %', lane, sqlerrm;
+    exception when others or assert_failure or query_canceled then
+      get stacked diagnostics context = pg_exception_context;
+      if not "${schema}".pgworker_about_row(sqlstate, context) then raise; end if;
+      raise warning 'Queue % stays locked: %', lane, sqlerrm;
     end;
   end loop;
   return "${schema}".pgworker_due_queues(freed);
@@ -1408,6 +1419,7 @@ set search_path = pg_catalog, pg_temp as $$
 declare
   total constant int := cardinality(job_ids);
   half record;
+  context text;
 begin
   released := 0;
   ready := 0;
@@ -1437,17 +1449,16 @@ begin
     end if;
     set constraints all immediate;
     return;
-  exception
-    when serialization_failure or deadlock_detected then
-      raise;
-    when others or assert_failure then
-      queue_ids := null;
-      released := 0;
-      ready := 0;
-      if total = 1 then
-        raise warning 'Job % stays locked: %', job_ids[1], sqlerrm;
-        return;
-      end if;
+  exception when others or assert_failure or query_canceled then
+    get stacked diagnostics context = pg_exception_context;
+    if not "${schema}".pgworker_about_row(sqlstate, context) then raise; end if;
+    queue_ids := null;
+    released := 0;
+    ready := 0;
+    if total = 1 then
+      raise warning 'Job % stays locked: %', job_ids[1], sqlerrm;
+      return;
+    end if;
   end;
   for at in 1..total by (total + 1) / 2 loop
     select * into half from "${schema}".pgworker_unlock(job_ids[at:at + (total + 1) / 2 - 1]);
@@ -1577,6 +1588,7 @@ declare
   total constant int := cardinality(job_ids);
   half constant int := (total + 1) / 2;
   done record;
+  context text;
 begin
   if coalesce(total, 0) = 0 then return; end if;
   begin
@@ -1640,7 +1652,9 @@ begin
     set constraints all immediate;
     return query select * from unnest(done.ids, done.outcomes, done.queues, done.available);
     return;
-  exception when others or assert_failure then
+  exception when others or assert_failure or query_canceled then
+    get stacked diagnostics context = pg_exception_context;
+    if not "${schema}".pgworker_about_row(sqlstate, context) then raise; end if;
     if total = 1 then
       id := job_ids[1];
       outcome := 'refused: ' || sqlerrm;
