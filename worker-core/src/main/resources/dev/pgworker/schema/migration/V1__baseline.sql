@@ -2446,7 +2446,7 @@ comment on function "${schema}".pgworker_claim(text, int[], int, text[], int[], 
 -- be 255 times as large.
 create or replace function "${schema}".pgworker_claim_carefully(
   worker_id text, task_ids int[], wanted int, forbidden text[] default null, passed_jobs bigint[] default null,
-  passed_queues int[] default null, most_bytes bigint default null
+  passed_queues int[] default null, most_bytes bigint default null, passed_tasks int[] default null
 ) returns table (
   id bigint, queue_name text, task_id int, payload json, priority smallint, run_at timestamptz, attempts smallint,
   max_attempts smallint, last_error text, created_at timestamptz, updated_at timestamptz, key text, revision int, flags jsonb,
@@ -2464,6 +2464,8 @@ declare
   most_together constant int := greatest(64, most / 32);
   depth constant int := most + 500;
   passed constant int := coalesce(cardinality(passed_queues), 0);
+  looked_for constant int[] := array(select unnest(task_ids) except select unnest(passed_tasks));
+  walk constant int := case when cardinality(passed_tasks) > 0 then 200000 when passed > 0 then 20000 else 0 end;
   tids tid[];
   ids bigint[];
   queue_ids int[];
@@ -2483,7 +2485,7 @@ declare
   refusals text[] := '{}';
   refusal_states text[] := '{}';
 begin
-  if most is null or most < 1 or coalesce(cardinality(task_ids), 0) = 0 then return; end if;
+  if most is null or most < 1 or cardinality(looked_for) = 0 then return; end if;
   if current_setting('transaction_read_only')::boolean then
     raise exception 'jobs cannot be claimed in a read-only transaction' using errcode = '25006';
   end if;
@@ -2504,22 +2506,24 @@ begin
     cross join lateral (
       select j.ctid as tid, null::int as queue_id, j.priority, j.run_at, j.id, pg_column_size(j.payload) as size
       from "${schema}"._private_jobs j
-      where j.is_available and j.job_queue_id is null and j.priority = l.p and j.run_at <= now() and j.task_id = any(task_ids)
+      where j.is_available and j.job_queue_id is null and j.priority = l.p and j.run_at <= now() and j.task_id = any(looked_for)
         and (forbidden is null or j.flags is null or not j.flags ?| forbidden)
         and j.id not in (select p.id from unnest(passed_jobs) p(id))
       order by j.run_at, j.id limit depth) f
     limit depth),
   queued as (
-    select h.tid, h.queue_id, h.priority, h.run_at, h.id,
-      (select pg_column_size(j.payload) from "${schema}"._private_jobs j where j.ctid = h.tid) as size
+    select h.tid, h.queue_id, h.priority, h.run_at, h.id, f.size
     from "${schema}".pgworker_heads(
       array(
         select q.id
         from "${schema}".pgworker_lanes(
-          task_ids, most + 100 + passed, forbidden, 3 * (most + 100) + case when passed > 0 then 20000 else 0 end) l
+          looked_for, most + 100 + passed, forbidden, 3 * (most + 100) + walk) l
         join "${schema}"._private_job_queues q on q.id = any(l.queues) and q.locked_at is null
         where q.id not in (select p.id from unnest(passed_queues) p(id))),
-      null, task_ids, forbidden) h)
+      null, task_ids, forbidden) h
+    cross join lateral (
+      select pg_column_size(j.payload) as size, j.task_id from "${schema}"._private_jobs j where j.ctid = h.tid) f
+    where f.task_id = any(looked_for))
   select array_agg(c.tid), array_agg(c.id), array_agg(c.queue_id), array_agg(c.stored) into tids, ids, queue_ids, stored
     from (
       select c.tid, c.id, c.queue_id, sum(c.size) over (order by c.priority, c.run_at, c.id) as stored
@@ -2593,9 +2597,10 @@ begin
       join "${schema}"._private_jobs j on j.ctid = tids[r.place] and j.id = ids[r.place];
 end
 $$;
-comment on function "${schema}".pgworker_claim_carefully(text, int[], int, text[], bigint[], int[], bigint) is
+comment on function "${schema}".pgworker_claim_carefully(text, int[], int, text[], bigint[], int[], bigint, int[]) is
   'Claims due jobs as pgworker_claim does, one of a queue, and passes over those that cannot be claimed, for which rows with the reason '
-  'and its SQLSTATE follow. The caller passes the ids of such jobs and of their queues to the next call, which leaves them alone. Ends '
+  'and its SQLSTATE follow. The caller passes the ids of such jobs and of their queues to the next call, which leaves them alone, or of '
+  'tasks that have too many of them; a queue whose next job is of such a task is left alone as well. Ends '
   'after a second at most, and then may leave jobs behind.';
 
 -- Half of the work of deleting jobs by their ids is to find and to lock them first, so that nobody who holds one is waited for.
