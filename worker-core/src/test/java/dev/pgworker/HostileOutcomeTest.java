@@ -12,7 +12,9 @@ import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.stream.Stream;
+import javax.sql.DataSource;
 
+import org.awaitility.Awaitility;
 import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
@@ -20,6 +22,8 @@ import org.junit.jupiter.api.extension.RegisterExtension;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.MethodSource;
 import org.junit.jupiter.params.provider.ValueSource;
+import org.postgresql.util.PSQLException;
+import org.postgresql.util.ServerErrorMessage;
 import org.springframework.jdbc.support.JdbcTransactionManager;
 import org.springframework.transaction.support.TransactionSynchronization;
 import org.springframework.transaction.support.TransactionSynchronizationManager;
@@ -40,6 +44,7 @@ import dev.pgworker.task.RetryPolicy;
 import dev.pgworker.task.TaskHandler;
 import dev.pgworker.task.TaskOptions;
 import dev.pgworker.task.TaskRegistration;
+import dev.pgworker.testing.InterceptedDataSource;
 import dev.pgworker.testing.RecordingListener;
 import dev.pgworker.testing.TestSchema;
 
@@ -347,6 +352,59 @@ class HostileOutcomeTest {
         events.await(JobCompleted.class, 8);
         db.sql("drop trigger refuse on {schema}._private_jobs").update();
         events.await(JobCompleted.class, 9);
+        assertThat(events.all(JobFailed.class)).isEmpty();
+    }
+
+    /** The server says so of itself, which a trigger cannot: no outcome is given up, whether others fit in or none. */
+    @ParameterizedTest
+    @ValueSource(booleans = {true, false})
+    void anOutcomeForWhichTheDiskHasNoRoomWaitsForHoweverLong(boolean othersFit) {
+        AtomicInteger tries = new AtomicInteger();
+        AtomicInteger runs = new AtomicInteger();
+        DataSource full = new InterceptedDataSource(db.dataSource(), (call, proceed) -> {
+            try {
+                return proceed.proceed();
+            } catch (PSQLException e) {
+                if (!"53100".equals(e.getSQLState())) {
+                    throw e;
+                }
+                tries.incrementAndGet();
+                throw new PSQLException(new ServerErrorMessage(
+                        "SERROR\0C53100\0Mcould not extend file: No space left on device\0Fmd.c\0L447\0Rmdextend\0"));
+            }
+        });
+        db.sql("""
+                create function {schema}.refuse() returns trigger language plpgsql as $$
+                begin
+                  if old.payload::text = '"refused"' or not %s then
+                    raise exception 'disk full' using errcode = '53100';
+                  end if;
+                  return old;
+                end $$;
+                create trigger refuse before delete on {schema}._private_jobs for each row execute function {schema}.refuse()
+                """.formatted(othersFit)).update();
+        Worker worker = start(Worker.builder(full).schema(db.schema()), TaskOptions.DEFAULT, 10, (name, context) -> {
+            if (name.equals("refused")) {
+                runs.incrementAndGet();
+            }
+        });
+        add("refused");
+        for (int i = 0; i < 4; i++) {
+            add("accepted");
+        }
+
+        if (othersFit) {
+            events.await(JobCompleted.class, 4);
+        }
+        // Six times as long as other outcomes are tried.
+        Awaitility.await().pollDelay(Duration.ofSeconds(3)).until(() -> tries.get() >= 8);
+        assertThat(worker.status().outage()).isTrue();
+        assertThat(events.all(ClaimsReconciled.class)).isEmpty();
+        db.sql("drop trigger refuse on {schema}._private_jobs").update();
+        events.await(JobCompleted.class, 5);
+        Awaitility.await().until(() -> !worker.status().outage());
+        assertThat(runs).hasValue(1);
+        assertThat(events.all(ClaimsReconciled.class)).isEmpty();
         assertThat(events.all(JobFailed.class)).isEmpty();
     }
 

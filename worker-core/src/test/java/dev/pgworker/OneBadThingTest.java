@@ -559,6 +559,59 @@ class OneBadThingTest {
         Awaitility.await().atMost(Duration.ofSeconds(90)).until(() -> db.jobs() == 0);
     }
 
+    /** More than the worker remembers, and all of them due before the others; those behind them in their queues keep waiting. */
+    @ParameterizedTest
+    @ValueSource(booleans = {false, true})
+    @Tag("any-postgres")
+    void moreJobsOfATaskThanAreRememberedKeepNoOtherTaskFromRunning(boolean inQueuesOfTheirOwn) {
+        db.sql("select {schema}.add_job('work', '0'), {schema}.add_job('other', '0')")
+                .query()
+                .listOfRows();
+        db.sql("delete from {schema}._private_jobs").update();
+        db.sql(
+                        "insert into {schema}._private_job_queues (queue_name) select 'bad ' || n from generate_series(0, 49999) n")
+                .update();
+        db.sql("""
+                insert into {schema}._private_jobs (task_id, payload, job_queue_id, run_at)
+                select t.id, '0', case when n % 2 = 0 then q.id end, now() - interval '1 hour'
+                from {schema}._private_tasks t, generate_series(0, 49999) n
+                join {schema}._private_job_queues q on q.queue_name = 'bad ' || (n % ?)
+                where t.identifier = 'work'
+                """).param(inQueuesOfTheirOwn ? 50_000 : 100).update();
+        refuseZeros();
+        List<Integer> ran = new CopyOnWriteArrayList<>();
+        JobSpec good = JobSpec.builder().queueName("good").build();
+        JobSpec behind = JobSpec.builder().queueName("bad 2").build();
+        for (int n = 1; n <= 20; n++) {
+            db.scheduler().addJob(OTHER, n, n % 2 == 0 ? good : JobSpec.DEFAULT);
+            db.scheduler().addJob(OTHER, 1_000 + n, behind);
+        }
+        db.start(db.worker()
+                .settings(WorkerSettings.builder()
+                        .concurrency(3)
+                        .pollInterval(Duration.ofMillis(200))
+                        .build())
+                .listener(events)
+                .task(WORK, (n, context) -> ran.add(n))
+                .task(OTHER, (n, context) -> ran.add(n)));
+
+        Awaitility.await().atMost(Duration.ofSeconds(20)).until(() -> ran.size() >= 20);
+        long begin = System.nanoTime();
+        for (int n = 21; n <= 40; n++) {
+            db.scheduler().addJob(OTHER, n);
+        }
+        Awaitility.await().until(() -> ran.size() >= 40);
+        assertThat(Duration.ofNanos(System.nanoTime() - begin))
+                .as("once that is known")
+                .isLessThan(Duration.ofSeconds(3));
+        db.scheduler().addJob(WORK, 41, JobSpec.builder().priority(-1).build());
+        Awaitility.await().until(() -> ran.contains(41));
+        assertThat(ran).hasSize(41).allMatch(n -> n > 0 && n <= 41);
+
+        db.sql("drop trigger refuse on {schema}._private_jobs").update();
+        Awaitility.await().atMost(Duration.ofSeconds(90)).until(() -> db.jobs() == 0);
+    }
+
     /** Jobs with the payload 0, half of them in a hundred queues, due before all others. */
     private void addRefused(int count) {
         db.sql("insert into {schema}._private_job_queues (queue_name) select 'bad ' || q from generate_series(0, 99) q")

@@ -217,11 +217,11 @@ public final class Fetcher {
             executor.submit(notToBeRead == null ? claimed.claimed() : allUnreadable(claimed.claimed(), notToBeRead));
             return claimed;
         });
-        boolean mayGoOn = refusals.note(answer.claimed().jobs(), answer.refused());
+        boolean mayGoOn =
+                refusals.note(tasks.identifiers().values(), answer.claimed().jobs(), answer.refused());
         int count = answer.claimed().size();
-        Optional<Refused> lack = answer.refused().stream()
-                .filter(refused -> saysThatTheServerLacksSomething(refused.state()))
-                .findAny();
+        Optional<Refused> lack =
+                answer.refused().stream().filter(Refused::isLack).findAny();
         if (count == 0 && lack.isPresent()) {
             throw new SQLException(lack.get().reason(), lack.get().state());
         }
@@ -231,10 +231,6 @@ public final class Fetcher {
         obstructions = 0;
         publish(() -> count == 0 ? new WorkerEvent.FetchEmpty(workerId) : new WorkerEvent.JobsFetched(workerId, count));
         return new Fetched(count, count > 0 || mayGoOn);
-    }
-
-    private static boolean saysThatTheServerLacksSomething(String state) {
-        return state.startsWith("53") || state.startsWith("58") || state.startsWith("08");
     }
 
     private ClaimRequest request(int wanted, Collection<String> forbidden, @Nullable Start start) {

@@ -48,7 +48,7 @@ import dev.pgworker.store.JobStore.Written;
  * <p>A group that the database refuses is written one by one, so that an outcome that cannot be written hurts its own job
  * alone: that is put away as failed, with the reason, or left to the audit where even this is refused. While nothing can be
  * written, outcomes wait; after a while the database is asked whether that is because of the jobs, and if so they are left to
- * the audit one after the other, so that others get their turn.
+ * the audit one after the other, so that others get their turn. A full disk is waited for, however long.
  */
 public final class JobCompleter extends BackgroundService {
 
@@ -76,6 +76,7 @@ public final class JobCompleter extends BackgroundService {
     private final Continuations continuations;
     private final WorkerEvents events;
     private final Duration patience;
+    private final Outage outage;
 
     private final BlockingQueue<Ended> finished = new LinkedBlockingQueue<>();
 
@@ -131,6 +132,7 @@ public final class JobCompleter extends BackgroundService {
         this.continuations = continuations;
         this.events = events;
         this.patience = patience;
+        this.outage = outage;
     }
 
     /** An outcome on its way. Owned by the thread. */
@@ -155,6 +157,12 @@ public final class JobCompleter extends BackgroundService {
 
         /** By {@link System#nanoTime}. */
         private long waitUntil;
+
+        /** What says that there is no room for it on a disk of the server; null if it waits for another reason. */
+        private @Nullable Throwable fullDisk;
+
+        /** Whether it has been told that it waits though others are written. */
+        private boolean toldWaiting;
 
         private int failures;
 
@@ -237,6 +245,7 @@ public final class JobCompleter extends BackgroundService {
             obstacle = ErrorText.headline(e);
             throw e;
         }
+        noteFullDisk();
         awaitBusy();
     }
 
@@ -334,8 +343,12 @@ public final class JobCompleter extends BackgroundService {
 
     /** Others do not wait for an outcome that alone cannot be written. */
     private void letWait(Ending ending, Throwable e) {
+        ending.fullDisk = DatabaseFailure.isDiskFull(e) ? e : null;
         if (ending.backoff == null) {
             ending.backoff = new Backoff();
+        }
+        if (ending.fullDisk == null && !ending.toldWaiting) {
+            ending.toldWaiting = true;
             named(
                     ending.job(),
                     () -> log.warn(
@@ -344,6 +357,17 @@ public final class JobCompleter extends BackgroundService {
                             ErrorText.loggable(e)));
         }
         ending.waitUntil = System.nanoTime() + ending.backoff.next().toNanos();
+    }
+
+    /** The rows of others may still find room, which makes it no less an outage. */
+    private void noteFullDisk() {
+        for (Ending ending : group.values()) {
+            if (ending.fullDisk != null) {
+                obstacle = ErrorText.headline(ending.fullDisk);
+                outage.failed(name(), ending.fullDisk);
+                return;
+            }
+        }
     }
 
     /** Returns how often a group is written before its outcomes are written one by one: a refusal is repeated in vain. */
@@ -366,6 +390,9 @@ public final class JobCompleter extends BackgroundService {
 
     /** Puts a refused outcome away, or leaves it to the audit, if its job is to blame; returns false if it is to be tried again. */
     private boolean isOutOfTheWay(Ending ending, Throwable e, Writer writer) throws SQLException {
+        if (DatabaseFailure.isDiskFull(e)) {
+            return false;
+        }
         boolean others = othersAreWritten(ending);
         boolean proven = false;
         if (!others && isPatienceOver() && areRowsToBlame()) {

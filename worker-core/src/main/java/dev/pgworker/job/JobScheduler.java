@@ -15,7 +15,8 @@ import org.jspecify.annotations.Nullable;
  *
  * <p>A payload is any value that the application's Jackson {@code JsonMapper} can write; null stands for the empty
  * object. Every method throws {@link IllegalArgumentException}, before any SQL, for an argument out of its range or a
- * payload that cannot be written, and a {@link org.springframework.dao.DataAccessException} if the database refuses.
+ * payload that cannot be written, and a {@link org.springframework.dao.DataAccessException} if the database refuses, or if
+ * a trigger keeps a job out without a word; then it has added none.
  */
 public interface JobScheduler {
 

@@ -54,6 +54,17 @@ public enum DatabaseFailure {
                 && !answer.getSQLState().equals("25006");
     }
 
+    /**
+     * Returns true if the server itself says that a disk is full, which no row is to blame for. A function of somebody's that
+     * raises the same SQLSTATE does not count.
+     */
+    public static boolean isDiskFull(Throwable failure) {
+        return failure instanceof PSQLException answer
+                && answer.getServerErrorMessage() != null
+                && "53100".equals(answer.getSQLState())
+                && !"exec_stmt_raise".equals(answer.getServerErrorMessage().getRoutine());
+    }
+
     private static @Nullable Throwable causeOf(Throwable failure) {
         try {
             Throwable cause = failure.getCause();

@@ -183,6 +183,9 @@ public final class Outage {
                         ". Add targetServerType=primary to the JDBC URL, with the addresses of all servers in it, or let"
                                 + " it name the primary");
             }
+            if (state.equals("53100")) {
+                return new Cause(state, ". Free space on the disk of the server, or give it more");
+            }
             if (state.equals("53300")) {
                 return new Cause(state, ". Raise the server's max_connections, or make the pools smaller");
             }

@@ -261,7 +261,11 @@ final class BulkAdd {
               returning id, run_at, priority)
             select pg_catalog.array_agg(id), pg_catalog.now(),
               {schema}.pgworker_wake(pg_catalog.count(*), pg_catalog.min(run_at), pg_catalog.min(priority)::pg_catalog.text)
-            from put having pg_catalog.count(*) > 0::bigint
+            from put
+            having case
+              when pg_catalog.count(*) = any(array[0::bigint, ?::bigint]) then pg_catalog.count(*) > 0::bigint
+              else {schema}.pgworker_kept_out(pg_catalog.count(*), ?::bigint) is null
+            end
             """;
 
     /** Returns true if the jobs differ in their payloads only, and are in no queue and have no flags. */
@@ -281,6 +285,8 @@ final class BulkAdd {
             statement.setObject(3, first.spec.maxAttempts(), Types.INTEGER);
             statement.setObject(4, first.spec.priority(), Types.INTEGER);
             statement.setArray(5, texts(connection, rows, Row::json));
+            statement.setLong(6, rows.size());
+            statement.setLong(7, rows.size());
             return added(statement);
         }
     }
@@ -299,7 +305,10 @@ final class BulkAdd {
 
     private static final String ADD_KEYED = """
             select id, payload, priority, run_at, attempts, max_attempts, last_error, created_at, updated_at, key,
-                   locked_at, locked_by, revision, flags
+                   locked_at, locked_by, revision, flags,
+                   case when pg_catalog.count(id) over () < ?::bigint then
+                     {schema}.pgworker_kept_out(pg_catalog.count(id) over (), ?::bigint)
+                   end
             """ + SPECS;
 
     private List<Job> writeKeyed(Connection connection, List<Row> rows) throws SQLException {
@@ -316,7 +325,10 @@ final class BulkAdd {
         }
     }
 
-    private static final String COUNT_KEYED = "select pg_catalog.count(*) " + SPECS;
+    private static final String COUNT_KEYED = """
+            select
+              case when pg_catalog.count(id) < ?::bigint then {schema}.pgworker_kept_out(pg_catalog.count(id), ?::bigint) end
+            """ + SPECS;
 
     private void countKeyed(Connection connection, List<Row> rows) throws SQLException {
         if (rows.isEmpty()) {
@@ -329,15 +341,17 @@ final class BulkAdd {
     }
 
     private void bindKeyed(Connection connection, PreparedStatement statement, List<Row> rows) throws SQLException {
-        statement.setArray(1, texts(connection, rows, Row::identifier));
-        statement.setArray(2, texts(connection, rows, Row::json));
-        statement.setArray(3, texts(connection, rows, r -> r.spec.queueName()));
-        statement.setArray(4, runAts(connection, rows));
-        statement.setArray(5, numbers(connection, rows, r -> r.spec.maxAttempts()));
-        statement.setArray(6, texts(connection, rows, r -> r.spec.jobKey()));
-        statement.setArray(7, numbers(connection, rows, r -> r.spec.priority()));
-        statement.setArray(8, flags(connection, rows));
-        statement.setBoolean(9, mode == JobKeyMode.PRESERVE_RUN_AT);
+        statement.setLong(1, rows.size());
+        statement.setLong(2, rows.size());
+        statement.setArray(3, texts(connection, rows, Row::identifier));
+        statement.setArray(4, texts(connection, rows, Row::json));
+        statement.setArray(5, texts(connection, rows, r -> r.spec.queueName()));
+        statement.setArray(6, runAts(connection, rows));
+        statement.setArray(7, numbers(connection, rows, r -> r.spec.maxAttempts()));
+        statement.setArray(8, texts(connection, rows, r -> r.spec.jobKey()));
+        statement.setArray(9, numbers(connection, rows, r -> r.spec.priority()));
+        statement.setArray(10, flags(connection, rows));
+        statement.setBoolean(11, mode == JobKeyMode.PRESERVE_RUN_AT);
     }
 
     // An array of the exact element type travels in binary; one that holds only nulls does not travel at all.

@@ -299,10 +299,14 @@ public final class CrontabStore {
               update {schema}._private_known_crontabs k set last_execution = l.tick
               from (select d.identifier, pg_catalog.max(d.tick) as tick from due d group by d.identifier) l
               where k.identifier = l.identifier)
-            select d.place, case when not d.paused then ({schema}.add_job(
-              identifier => d.task, payload => d.payload::pg_catalog.json, queue_name => d.queue_name, run_at => d.tick,
-              max_attempts => d.max_attempts, job_key => d.job_key, priority => d.priority,
-              flags => d.flags::pg_catalog.text[], job_key_mode => d.mode)).id end
+            select d.place, case when not d.paused then
+              coalesce(
+                ({schema}.add_job(
+                  identifier => d.task, payload => d.payload::pg_catalog.json, queue_name => d.queue_name, run_at => d.tick,
+                  max_attempts => d.max_attempts, job_key => d.job_key, priority => d.priority,
+                  flags => d.flags::pg_catalog.text[], job_key_mode => d.mode)).id,
+                {schema}.pgworker_kept_out(0, 1))
+            end
             from (select * from due order by place) d
             """;
 

@@ -128,9 +128,13 @@ public final class JdbcJobScheduler implements JobScheduler {
             """;
 
     private static final String ADD_PLAIN = """
-            select ({schema}.add_job(
-              identifier => ?, payload => ?::pg_catalog.json, queue_name => ?, run_at => ?, max_attempts => ?,
-              priority => ?, flags => ?)).id, pg_catalog.now()
+            select
+              coalesce(
+                ({schema}.add_job(
+                  identifier => ?, payload => ?::pg_catalog.json, queue_name => ?, run_at => ?, max_attempts => ?,
+                  priority => ?, flags => ?)).id,
+                {schema}.pgworker_kept_out(0, 1)),
+              pg_catalog.now()
             """;
 
     private Job addPlain(Connection connection, String identifier, String payload, JobSpec spec) throws SQLException {
@@ -174,8 +178,8 @@ public final class JdbcJobScheduler implements JobScheduler {
     }
 
     private static final String ADD_KEYED = """
-            select id, payload, priority, run_at, attempts, max_attempts, last_error, created_at, updated_at, key,
-                   locked_at, locked_by, revision, flags
+            select coalesce(id, {schema}.pgworker_kept_out(0, 1)), payload, priority, run_at, attempts, max_attempts, last_error,
+                   created_at, updated_at, key, locked_at, locked_by, revision, flags
             from {schema}.add_job(
               identifier => ?, payload => ?::pg_catalog.json, queue_name => ?, run_at => ?, max_attempts => ?,
               job_key => ?, priority => ?, flags => ?, job_key_mode => ?)

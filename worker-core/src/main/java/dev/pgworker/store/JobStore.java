@@ -152,6 +152,13 @@ public final class JobStore {
             return identifiers.keySet().toArray(Integer[]::new);
         }
 
+        private Integer[] ids(Set<String> named) {
+            return identifiers.entrySet().stream()
+                    .filter(task -> named.contains(task.getValue()))
+                    .map(Map.Entry::getKey)
+                    .toArray(Integer[]::new);
+        }
+
         private String nameOf(int id) {
             return identifiers.getOrDefault(id, "task " + id);
         }
@@ -185,7 +192,7 @@ public final class JobStore {
 
     private static final String CLAIM_CAREFULLY = "select " + JOB_COLUMNS + ", refusal, refusal_state, queue_id"
             + " from {schema}.pgworker_claim_carefully(worker_id => ?, task_ids => ?, wanted => ?, forbidden => ?,"
-            + " passed_jobs => ?, passed_queues => ?, most_bytes => ?)";
+            + " passed_jobs => ?, passed_queues => ?, most_bytes => ?, passed_tasks => ?)";
 
     /** For a job whose payload cannot be read. */
     private static final String CLAIM_WITHOUT_PAYLOAD = CLAIM_CAREFULLY.replace(" payload,", " null as payload,");
@@ -292,11 +299,12 @@ public final class JobStore {
      * Jobs that a careful claim leaves alone.
      *
      * @param queueIds queues of which nothing is claimed
+     * @param tasks identifiers of tasks whose jobs are left alone, and with each the queue that it is the next one of
      */
-    public record PassedOver(List<Long> jobIds, List<Integer> queueIds) {
+    public record PassedOver(List<Long> jobIds, List<Integer> queueIds, Set<String> tasks) {
 
         /** Nothing. */
-        public static final PassedOver NONE = new PassedOver(List.of(), List.of());
+        public static final PassedOver NONE = new PassedOver(List.of(), List.of(), Set.of());
     }
 
     /**
@@ -312,7 +320,13 @@ public final class JobStore {
             @Nullable String queueName,
             @Nullable Integer queueId,
             String reason,
-            String state) {}
+            String state) {
+
+        /** Returns whether the server says that it lacks something, a disk with room for instance, which may be so. */
+        public boolean isLack() {
+            return state.startsWith("53") || state.startsWith("58") || state.startsWith("08");
+        }
+    }
 
     /**
      * What a careful claim brought.
@@ -345,6 +359,7 @@ public final class JobStore {
             statement.setArray(5, ids(connection, passedOver.jobIds.stream()));
             statement.setArray(6, connection.createArrayOf("int4", passedOver.queueIds.toArray()));
             statement.setLong(7, mostBytes);
+            statement.setArray(8, connection.createArrayOf("int4", tasks.ids(passedOver.tasks)));
             List<Refused> refused = new ArrayList<>();
             Claimed claimed = claimed(statement, tasks, rows -> {
                 String reason = rows.getString(17);

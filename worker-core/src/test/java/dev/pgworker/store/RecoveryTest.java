@@ -11,6 +11,7 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
 
+import org.awaitility.Awaitility;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.extension.RegisterExtension;
 import org.junit.jupiter.params.ParameterizedTest;
@@ -393,6 +394,85 @@ class RecoveryTest {
                         .list())
                 .containsExactly(refused.id());
         assertThat(lockedQueues()).containsExactly("a");
+    }
+
+    /** They say something else when they are the server's own. */
+    @ParameterizedTest
+    @CsvSource({
+        "force_unlock_workers(array['dead']), 40001",
+        "force_unlock_workers(array['dead']), 40P01",
+        "force_unlock_workers(array['dead']), 57014",
+        "pgworker_release_old_locks(), 40001",
+        "pgworker_release_old_locks(), 57014",
+        "recover_dead_worker_jobs(array['dead']), 40001",
+        "recover_dead_worker_jobs(array['dead']), 57014"
+    })
+    void aConflictOrCancellationThatATriggerRaisesKeepsNoOtherLocked(String call, String errorCode) {
+        Job refused = add("a");
+        for (String queue : List.of("b", "c", "d")) {
+            add(queue);
+        }
+        claimAs("dead");
+        db.sql("update {schema}._private_jobs set locked_at = now() - interval '5 hours'")
+                .update();
+        db.sql("update {schema}._private_job_queues set locked_at = now() - interval '5 hours'")
+                .update();
+        db.sql("""
+                create function {schema}.refuse() returns trigger language plpgsql as $$
+                begin raise exception 'not this one' using errcode = '%2$s'; end $$;
+                create trigger refuse before update on {schema}._private_jobs
+                  for each row when (old.id = %1$d) execute function {schema}.refuse();
+                create trigger refuse before update on {schema}._private_job_queues
+                  for each row when (old.queue_name = 'c') execute function {schema}.refuse()
+                """.formatted(refused.id(), errorCode)).update();
+
+        db.sql("select * from {schema}." + call).query().listOfRows();
+
+        assertThat(db.sql("select id from {schema}.jobs where locked_by is not null")
+                        .query(Long.class)
+                        .list())
+                .containsExactly(refused.id());
+        assertThat(lockedQueues()).containsExactlyInAnyOrder("a", "c");
+    }
+
+    @ParameterizedTest
+    @CsvSource({
+        "force_unlock_workers(array['dead']), true",
+        "force_unlock_workers(array['dead']), false",
+        "recover_dead_worker_jobs(array['dead']), true",
+        "recover_dead_worker_jobs(array['dead']), false"
+    })
+    void aCancellationEndsTheStatementWhateverATriggerIsAt(String call, boolean byLimit) throws Exception {
+        for (String queue : List.of("a", "b", "c", "d")) {
+            add(queue);
+        }
+        claimAs("dead");
+        db.sql("""
+                create function {schema}.wait() returns trigger language plpgsql as $$
+                begin perform pg_sleep(30); return new; end $$;
+                create trigger wait before update on {schema}._private_jobs for each row execute function {schema}.wait()
+                """).update();
+        long begin = System.nanoTime();
+        try (Connection connection = db.dataSource().getConnection();
+                Statement statement = connection.createStatement()) {
+            if (byLimit) {
+                statement.execute("set statement_timeout = '300ms'");
+            } else {
+                new Thread(() -> Awaitility.await()
+                                .until(() ->
+                                        db.sql("""
+                                        select pg_cancel_backend(pid) from pg_stat_activity
+                                        where wait_event = 'PgSleep' and query like '%{schema}%'
+                                        """).query(Boolean.class).list().size() == 1))
+                        .start();
+            }
+            assertThatThrownBy(() -> statement.execute(db.schema().in("select {schema}." + call)))
+                    .isInstanceOf(SQLException.class)
+                    .satisfies(e -> assertThat(((SQLException) e).getSQLState()).isEqualTo("57014"));
+            statement.execute("reset statement_timeout");
+        }
+        assertThat(Duration.ofNanos(System.nanoTime() - begin)).isLessThan(Duration.ofSeconds(10));
+        assertThat(lockedQueues()).hasSize(4);
     }
 
     /** The order in which the others start again is that of the claims. */

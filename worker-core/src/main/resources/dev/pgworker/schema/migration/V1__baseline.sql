@@ -670,12 +670,24 @@ end
 $$;
 comment on function "${schema}".pgworker_due_queues(int[]) is 'How many of the given queues have a due job.';
 
+-- What a trigger of somebody's raises would be raised again for the same row, so that row is passed over. A conflict, a deadlock or a
+-- cancellation of the server's own is not about a row, and ends the statement. The context tells the two apart: only what RAISE has
+-- raised begins with it.
+create or replace function "${schema}".pgworker_about_row(state text, context text) returns boolean
+language sql immutable
+set search_path = pg_catalog, pg_temp as $$
+  select state not in ('40001', '40P01', '57014') or split_part(context, E'\n', 1) like '%RAISE%'
+$$;
+comment on function "${schema}".pgworker_about_row(text, text) is
+  'Whether an error with this SQLSTATE and context is about the row that was to be changed.';
+
 create or replace function "${schema}".pgworker_free_queues(queue_ids int[], worker_ids text[]) returns bigint
 language plpgsql volatile
 set search_path = pg_catalog, pg_temp as $$
 declare
   lane int;
   freed int[];
+  context text;
 begin
   for lane in select distinct given.id from unnest(queue_ids) given(id) order by given.id loop
     begin
@@ -684,11 +696,10 @@ begin
       if found then
         freed := freed || lane;
       end if;
-    exception
-      when serialization_failure or deadlock_detected then
-        raise;
-      when others or assert_failure then
-        raise warning 'Queue % stays locked: %', lane, sqlerrm;
+    exception when others or assert_failure or query_canceled then
+      get stacked diagnostics context = pg_exception_context;
+      if not "${schema}".pgworker_about_row(sqlstate, context) then raise; end if;
+      raise warning 'Queue % stays locked: %', lane, sqlerrm;
     end;
   end loop;
   return "${schema}".pgworker_due_queues(freed);
@@ -758,6 +769,17 @@ end
 $$;
 comment on function "${schema}".pgworker_refuse(text, text, int, text, int) is
   'Raises an exception that says which of these properties a job may not have.';
+
+create or replace function "${schema}".pgworker_kept_out(added bigint, asked bigint) returns bigint
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp as $$
+begin
+  raise exception 'A trigger on the table "${schema}"._private_jobs keeps % of % jobs out; none is added.', asked - added, asked
+    using errcode = '27000';
+end
+$$;
+comment on function "${schema}".pgworker_kept_out(bigint, bigint) is
+  'Raises an exception that says that fewer jobs could be added, or changed under their keys, than were asked for.';
 
 
 -- 6 Adding jobs ---------------------------------------------------------------------------------------------------------------
@@ -1161,12 +1183,15 @@ begin
   select array_agg(j.id), now() into job_ids, added_at
     from "${schema}".pgworker_put_all(null, identifiers, "${schema}".pgworker_json('payloads', payloads), queue_names, run_ats,
       pgworker_add_jobs.max_attempts, null, priorities, pgworker_add_jobs.flags) j;
+  if coalesce(cardinality(job_ids), 0) < cardinality(identifiers) then
+    perform "${schema}".pgworker_kept_out(coalesce(cardinality(job_ids), 0), cardinality(identifiers));
+  end if;
   perform "${schema}".pgworker_announce(cardinality(job_ids), queue_names, run_ats, priorities);
 end
 $$;
 comment on function "${schema}".pgworker_add_jobs(text[], text[], text[], timestamptz[], int[], int[], text[]) is
-  'Adds jobs without keys as add_jobs does; returns their ids in the order of the input, and the time of their creation. Its arrays are '
-  'those of pgworker_put_all; a payload is the text of a JSON value.';
+  'Adds jobs without keys as add_jobs does, but all or none; returns their ids in the order of the input, and the time of their creation. '
+  'Its arrays are those of pgworker_put_all; a payload is the text of a JSON value.';
 
 -- Looks again when it found nothing after waiting: the key may have moved to another job.
 create or replace function "${schema}".remove_job(job_key text) returns "${schema}"._private_jobs
@@ -1394,6 +1419,7 @@ set search_path = pg_catalog, pg_temp as $$
 declare
   total constant int := cardinality(job_ids);
   half record;
+  context text;
 begin
   released := 0;
   ready := 0;
@@ -1423,17 +1449,16 @@ begin
     end if;
     set constraints all immediate;
     return;
-  exception
-    when serialization_failure or deadlock_detected then
-      raise;
-    when others or assert_failure then
-      queue_ids := null;
-      released := 0;
-      ready := 0;
-      if total = 1 then
-        raise warning 'Job % stays locked: %', job_ids[1], sqlerrm;
-        return;
-      end if;
+  exception when others or assert_failure or query_canceled then
+    get stacked diagnostics context = pg_exception_context;
+    if not "${schema}".pgworker_about_row(sqlstate, context) then raise; end if;
+    queue_ids := null;
+    released := 0;
+    ready := 0;
+    if total = 1 then
+      raise warning 'Job % stays locked: %', job_ids[1], sqlerrm;
+      return;
+    end if;
   end;
   for at in 1..total by (total + 1) / 2 loop
     select * into half from "${schema}".pgworker_unlock(job_ids[at:at + (total + 1) / 2 - 1]);
@@ -1563,6 +1588,7 @@ declare
   total constant int := cardinality(job_ids);
   half constant int := (total + 1) / 2;
   done record;
+  context text;
 begin
   if coalesce(total, 0) = 0 then return; end if;
   begin
@@ -1626,7 +1652,9 @@ begin
     set constraints all immediate;
     return query select * from unnest(done.ids, done.outcomes, done.queues, done.available);
     return;
-  exception when others or assert_failure then
+  exception when others or assert_failure or query_canceled then
+    get stacked diagnostics context = pg_exception_context;
+    if not "${schema}".pgworker_about_row(sqlstate, context) then raise; end if;
     if total = 1 then
       id := job_ids[1];
       outcome := 'refused: ' || sqlerrm;
@@ -2418,7 +2446,7 @@ comment on function "${schema}".pgworker_claim(text, int[], int, text[], int[], 
 -- be 255 times as large.
 create or replace function "${schema}".pgworker_claim_carefully(
   worker_id text, task_ids int[], wanted int, forbidden text[] default null, passed_jobs bigint[] default null,
-  passed_queues int[] default null, most_bytes bigint default null
+  passed_queues int[] default null, most_bytes bigint default null, passed_tasks int[] default null
 ) returns table (
   id bigint, queue_name text, task_id int, payload json, priority smallint, run_at timestamptz, attempts smallint,
   max_attempts smallint, last_error text, created_at timestamptz, updated_at timestamptz, key text, revision int, flags jsonb,
@@ -2436,6 +2464,8 @@ declare
   most_together constant int := greatest(64, most / 32);
   depth constant int := most + 500;
   passed constant int := coalesce(cardinality(passed_queues), 0);
+  looked_for constant int[] := array(select unnest(task_ids) except select unnest(passed_tasks));
+  walk constant int := case when cardinality(passed_tasks) > 0 then 200000 when passed > 0 then 20000 else 0 end;
   tids tid[];
   ids bigint[];
   queue_ids int[];
@@ -2455,7 +2485,7 @@ declare
   refusals text[] := '{}';
   refusal_states text[] := '{}';
 begin
-  if most is null or most < 1 or coalesce(cardinality(task_ids), 0) = 0 then return; end if;
+  if most is null or most < 1 or cardinality(looked_for) = 0 then return; end if;
   if current_setting('transaction_read_only')::boolean then
     raise exception 'jobs cannot be claimed in a read-only transaction' using errcode = '25006';
   end if;
@@ -2476,22 +2506,24 @@ begin
     cross join lateral (
       select j.ctid as tid, null::int as queue_id, j.priority, j.run_at, j.id, pg_column_size(j.payload) as size
       from "${schema}"._private_jobs j
-      where j.is_available and j.job_queue_id is null and j.priority = l.p and j.run_at <= now() and j.task_id = any(task_ids)
+      where j.is_available and j.job_queue_id is null and j.priority = l.p and j.run_at <= now() and j.task_id = any(looked_for)
         and (forbidden is null or j.flags is null or not j.flags ?| forbidden)
         and j.id not in (select p.id from unnest(passed_jobs) p(id))
       order by j.run_at, j.id limit depth) f
     limit depth),
   queued as (
-    select h.tid, h.queue_id, h.priority, h.run_at, h.id,
-      (select pg_column_size(j.payload) from "${schema}"._private_jobs j where j.ctid = h.tid) as size
+    select h.tid, h.queue_id, h.priority, h.run_at, h.id, f.size
     from "${schema}".pgworker_heads(
       array(
         select q.id
         from "${schema}".pgworker_lanes(
-          task_ids, most + 100 + passed, forbidden, 3 * (most + 100) + case when passed > 0 then 20000 else 0 end) l
+          looked_for, most + 100 + passed, forbidden, 3 * (most + 100) + walk) l
         join "${schema}"._private_job_queues q on q.id = any(l.queues) and q.locked_at is null
         where q.id not in (select p.id from unnest(passed_queues) p(id))),
-      null, task_ids, forbidden) h)
+      null, task_ids, forbidden) h
+    cross join lateral (
+      select pg_column_size(j.payload) as size, j.task_id from "${schema}"._private_jobs j where j.ctid = h.tid) f
+    where f.task_id = any(looked_for))
   select array_agg(c.tid), array_agg(c.id), array_agg(c.queue_id), array_agg(c.stored) into tids, ids, queue_ids, stored
     from (
       select c.tid, c.id, c.queue_id, sum(c.size) over (order by c.priority, c.run_at, c.id) as stored
@@ -2565,9 +2597,10 @@ begin
       join "${schema}"._private_jobs j on j.ctid = tids[r.place] and j.id = ids[r.place];
 end
 $$;
-comment on function "${schema}".pgworker_claim_carefully(text, int[], int, text[], bigint[], int[], bigint) is
+comment on function "${schema}".pgworker_claim_carefully(text, int[], int, text[], bigint[], int[], bigint, int[]) is
   'Claims due jobs as pgworker_claim does, one of a queue, and passes over those that cannot be claimed, for which rows with the reason '
-  'and its SQLSTATE follow. The caller passes the ids of such jobs and of their queues to the next call, which leaves them alone. Ends '
+  'and its SQLSTATE follow. The caller passes the ids of such jobs and of their queues to the next call, which leaves them alone, or of '
+  'tasks that have too many of them; a queue whose next job is of such a task is left alone as well. Ends '
   'after a second at most, and then may leave jobs behind.';
 
 -- Half of the work of deleting jobs by their ids is to find and to lock them first, so that nobody who holds one is waited for.
@@ -3262,9 +3295,9 @@ do $rights$
 declare
   adding constant text[] := array[
     'add_job', 'add_jobs', 'pgworker_add_jobs', 'pgworker_put', 'pgworker_put_all', 'pgworker_columns', 'pgworker_fits',
-    'pgworker_refuse', 'pgworker_flags', 'pgworker_json', 'pgworker_merge', 'pgworker_next_revision', 'pgworker_task_id',
-    'pgworker_queue_id', 'pgworker_know_names', 'pgworker_hold_names', 'pgworker_retire', 'pgworker_wake', 'pgworker_announce',
-    'pgworker_indexes'];
+    'pgworker_refuse', 'pgworker_kept_out', 'pgworker_flags', 'pgworker_json', 'pgworker_merge', 'pgworker_next_revision',
+    'pgworker_task_id', 'pgworker_queue_id', 'pgworker_know_names', 'pgworker_hold_names', 'pgworker_retire', 'pgworker_wake',
+    'pgworker_announce', 'pgworker_indexes'];
   here_before constant oid[] := current_setting('pgworker.found')::oid[];
   helper regprocedure;
   private regprocedure;
