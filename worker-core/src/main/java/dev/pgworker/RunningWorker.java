@@ -4,7 +4,6 @@ import java.lang.management.ManagementFactory;
 import java.security.SecureRandom;
 import java.sql.SQLException;
 import java.time.Duration;
-import java.time.Instant;
 import java.util.ArrayList;
 import java.util.HexFormat;
 import java.util.List;
@@ -282,10 +281,8 @@ final class RunningWorker {
     }
 
     private WorkerStatus.@Nullable HeldSnapshot heldSnapshot() {
-        SnapshotWatch.Held held = snapshots.held();
-        return held == null
-                ? null
-                : new WorkerStatus.HeldSnapshot(held.holder(), Duration.between(held.since(), Instant.now()));
+        String holder = snapshots.holder();
+        return holder == null ? null : new WorkerStatus.HeldSnapshot(holder, snapshots.age());
     }
 
     private List<String> stuckThreads() {

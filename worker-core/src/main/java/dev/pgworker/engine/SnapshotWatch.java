@@ -2,7 +2,7 @@ package dev.pgworker.engine;
 
 import java.sql.SQLException;
 import java.time.Duration;
-import java.time.Instant;
+import java.util.Objects;
 import java.util.function.LongSupplier;
 
 import org.jspecify.annotations.Nullable;
@@ -39,24 +39,22 @@ public final class SnapshotWatch extends BackgroundService {
      * A snapshot that is held for long.
      *
      * @param holder who holds it, in words
-     * @param since since when; since it was first seen, where the database does not tell
+     * @param age how long it was held at the last look, or had been seen to be, where the database does not tell
+     * @param seenAt when that was, by {@link System#nanoTime}
      */
-    public record Held(String holder, Instant since) {}
+    private record Held(String holder, Duration age, long seenAt) {}
 
     /** The oldest snapshot of all at the last look. */
-    private record Watched(Snapshot snapshot, Instant firstSeen, long finishedBefore) {
+    private record Watched(Snapshot snapshot, long firstSeenAt, long finishedBefore) {
 
         private boolean isStill(Snapshot other) {
             return snapshot.sessionId() == null
                     ? snapshot.holder().equals(other.holder())
-                    : snapshot.sessionId().equals(other.sessionId())
-                            && (snapshot.since() == null
-                                    ? other.since() == null
-                                    : snapshot.since().equals(other.since()));
+                    : snapshot.sessionId().equals(other.sessionId()) && Objects.equals(snapshot.since(), other.since());
         }
 
-        private Instant since() {
-            return snapshot.since() == null ? firstSeen : snapshot.since();
+        private Duration age() {
+            return snapshot.age() == null ? Duration.ofNanos(System.nanoTime() - firstSeenAt) : snapshot.age();
         }
     }
 
@@ -76,9 +74,16 @@ public final class SnapshotWatch extends BackgroundService {
         this.leastFinished = leastFinished;
     }
 
-    /** Returns the snapshot that keeps what finished jobs left behind; null if none does. May be called from any thread. */
-    public @Nullable Held held() {
-        return held;
+    /** Returns who keeps what finished jobs left behind; null if nobody does. May be called from any thread. */
+    public @Nullable String holder() {
+        Held now = held;
+        return now == null ? null : now.holder;
+    }
+
+    /** Returns for how long; zero if nobody does. May be called from any thread. */
+    public Duration age() {
+        Held now = held;
+        return now == null ? Duration.ZERO : now.age.plusNanos(System.nanoTime() - now.seenAt);
     }
 
     @Override
@@ -89,38 +94,38 @@ public final class SnapshotWatch extends BackgroundService {
             return;
         }
         Snapshot oldest = table.oldestSnapshot();
-        Watched before = watched;
-        Watched now = oldest == null
-                ? null
-                : before != null && before.isStill(oldest)
-                        ? new Watched(oldest, before.firstSeen, before.finishedBefore)
-                        : new Watched(oldest, Instant.now(), finishedBefore);
-        watched = now;
+        if (oldest == null) {
+            watched = null;
+        } else if (watched != null && watched.isStill(oldest)) {
+            watched = new Watched(oldest, watched.firstSeenAt, watched.finishedBefore);
+        } else {
+            watched = new Watched(oldest, System.nanoTime(), finishedBefore);
+        }
         finishedBefore = finished;
-        tell(now, finished);
+        tell(watched, finished);
     }
 
     private void tell(@Nullable Watched now, long finished) {
         Held before = held;
         if (now != null
-                && Duration.between(now.since(), Instant.now()).compareTo(longest) >= 0
+                && now.age().compareTo(longest) >= 0
                 && (before != null || finished - now.finishedBefore >= leastFinished)) {
-            held = new Held(now.snapshot.holder(), now.since());
+            held = new Held(now.snapshot.holder(), now.age(), System.nanoTime());
             if (before == null) {
                 warn(now);
             }
         } else if (before != null) {
             held = null;
-            log.info("The snapshot of {} is not held any more", before.holder());
+            log.info("The snapshot of {} is not held any more", before.holder);
         }
     }
 
     private static void warn(Watched now) {
         Integer session = now.snapshot.sessionId();
         log.warn(
-                "A snapshot has been held since {} by {}. Until it is given up, no vacuum can remove what finished jobs leave in the"
+                "A snapshot has been held for {} s by {}. Until it is given up, no vacuum can remove what finished jobs leave in the"
                         + " table of jobs, which grows; jobs go on. {}",
-                now.since(),
+                now.age().toSeconds(),
                 now.snapshot.holder(),
                 session == null
                         ? "If nobody needs it any more, drop it"

@@ -113,7 +113,7 @@ public final class Vacuum extends BackgroundService {
 
     /** While a snapshot is held a vacuum reads everything and removes next to nothing. */
     private boolean isInVain() {
-        return snapshots.held() != null && System.nanoTime() - vacuumedAt < INTERVAL_IN_VAIN.toNanos();
+        return snapshots.holder() != null && System.nanoTime() - vacuumedAt < INTERVAL_IN_VAIN.toNanos();
     }
 
     /** Autovacuum remains, which has no limit. */

@@ -86,15 +86,18 @@ public final class JobsTable {
      * @param holder in words: a session, a prepared transaction or a replication slot, and what is known of it
      * @param sessionId the process id of a session; null for anything else
      * @param since when it began; null if that is not known, to a role that may not see others' sessions for instance
+     * @param age how long ago that was, by the database's clock
      */
     public record Snapshot(
             String holder,
             @Nullable Integer sessionId,
-            @Nullable Instant since) {}
+            @Nullable Instant since,
+            @Nullable Duration age) {}
 
     // A catalog_xmin keeps nothing of this table. A vacuum's own snapshot keeps nothing at all.
     private static final String OLDEST_SNAPSHOT = """
-            select s.kind, s.id, s.role_name, s.application, s.state, s.since from (
+            select s.kind, s.id, s.role_name, s.application, s.state, s.since,
+              pg_catalog.date_part('epoch', pg_catalog.clock_timestamp() - s.since) from (
               select 'session' as kind, a.pid::pg_catalog.text as id, a.usename as role_name, a.application_name as application,
                 a.state, a.xact_start as since,
                 greatest(pg_catalog.age(a.backend_xmin), pg_catalog.age(a.backend_xid)) as age
@@ -128,10 +131,12 @@ public final class JobsTable {
         append(holder, " of role ", row.getString(3));
         append(holder, ", application ", row.getString(4));
         append(holder, ", ", row.getString(5));
+        Instant since = JobRows.nullableInstant(row, 6);
         return new Snapshot(
                 holder.toString(),
                 kind.equals("session") ? Integer.valueOf(id) : null,
-                JobRows.nullableInstant(row, 6));
+                since,
+                since == null ? null : Duration.ofMillis((long) (row.getDouble(7) * 1_000)));
     }
 
     private static void append(StringBuilder holder, String before, @Nullable String what) {
