@@ -2604,10 +2604,10 @@ comment on function "${schema}".pgworker_claim_carefully(text, int[], int, text[
   'after a second at most, and then may leave jobs behind.';
 
 -- Half of the work of deleting jobs by their ids is to find and to lock them first, so that nobody who holds one is waited for.
--- Hardly ever does anybody. A row that was moved, or whose place another one took, makes a difference to the ids.
+-- Hardly ever does anybody, and then mostly another worker's claim until it commits: its snapshot was older than this one's. A row that was moved, or whose place another one took, makes a difference to the ids.
 create or replace function "${schema}".pgworker_delete_at(
   worker_id text, job_ids bigint[], claims timestamptz[], claim_numbers int[], addresses tid[], out lanes int[]
-) language plpgsql volatile set lock_timeout = '1ms'
+) language plpgsql volatile set lock_timeout = '20ms'
 set search_path = pg_catalog, pg_temp as $$
 declare
   gone bigint[];
