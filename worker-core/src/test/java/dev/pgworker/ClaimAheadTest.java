@@ -232,6 +232,61 @@ class ClaimAheadTest {
         assertThat(claim()).containsExactly(ids.get(0), ids.get(2), ids.get(3));
     }
 
+    /** The entries of finished jobs stay in the index as long as a snapshot may see them. */
+    @Test
+    void aClaimWithFloorsReadsNothingOfWhatFinishedJobsLeftBehind() throws Exception {
+        addAll(5, 0);
+        try (Connection holder = db.dataSource().getConnection();
+                Statement statement = holder.createStatement()) {
+            holder.setAutoCommit(false);
+            holder.setTransactionIsolation(Connection.TRANSACTION_REPEATABLE_READ);
+            statement.execute("select 1");
+            db.sql(
+                            "insert into {schema}._private_jobs (task_id, payload, run_at) select task_id, '1', now() - interval '1 hour'"
+                                    + " from {schema}._private_jobs cross join generate_series(1, 40000)")
+                    .update();
+            db.sql("delete from {schema}._private_jobs where run_at < now() - interval '1 minute'")
+                    .update();
+
+            String call = "{schema}.pgworker_claim('w', array(select id from {schema}._private_tasks), 1";
+            long everywhere = buffers(call + ")");
+            long atFloors = buffers(call + ", levels => array[-5, 0], floor_ids => array[0, 0],"
+                    + " floor_run_ats => array[now() - interval '1 minute', now() - interval '1 minute'])");
+            long nextEverywhere =
+                    buffers("{schema}.pgworker_next_due(array(select id from {schema}._private_tasks), 0)");
+            long nextAtFloors = buffers(
+                    "{schema}.pgworker_next_due(array(select id from {schema}._private_tasks), 0, array[-5, 0])");
+
+            assertThat(everywhere).isGreaterThan(3_000);
+            assertThat(atFloors).isLessThan(300);
+            assertThat(nextEverywhere).isGreaterThan(1_000);
+            assertThat(nextAtFloors).isLessThan(300);
+            holder.rollback();
+        }
+    }
+
+    /** Returns how many blocks a call touches; the first one of a session also reads catalogs. */
+    private long buffers(String call) throws Exception {
+        try (Connection connection = db.dataSource().getConnection();
+                Statement statement = connection.createStatement()) {
+            connection.setAutoCommit(false);
+            String explain = db.schema().in("explain (analyze, buffers, format json) select * from " + call);
+            statement.executeQuery(explain).close();
+            connection.rollback();
+            try (var row = statement.executeQuery(explain)) {
+                row.next();
+                var plan = new tools.jackson.databind.json.JsonMapper()
+                        .readTree(row.getString(1))
+                        .path(0)
+                        .path("Plan");
+                return plan.path("Shared Hit Blocks").asLong()
+                        + plan.path("Shared Read Blocks").asLong();
+            } finally {
+                connection.rollback();
+            }
+        }
+    }
+
     @Test
     void aLookBelowTheFloorsFindsPrioritiesAndStrays() {
         addAll(5, 0);
