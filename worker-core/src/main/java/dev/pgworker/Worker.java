@@ -22,6 +22,7 @@ import dev.pgworker.crontab.CronItem;
 import dev.pgworker.crontab.CronPlan;
 import dev.pgworker.crontab.Crontab;
 import dev.pgworker.crontab.PlannedCronAdmin;
+import dev.pgworker.engine.MessageArrival;
 import dev.pgworker.event.WorkerEvent;
 import dev.pgworker.event.WorkerEventListener;
 import dev.pgworker.job.JobScheduler;
@@ -296,7 +297,10 @@ public final class Worker implements AutoCloseable {
             return this;
         }
 
-        /** Sets where the listening connection comes from, for instance past a connection pooler. */
+        /**
+         * Sets where the listening connection comes from, for instance past a connection pooler. From a copy of a {@code
+         * PGSimpleDataSource} without a {@code socketFactory} of its own jobs start a millisecond sooner than from others.
+         */
         public Builder listenDataSource(@Nullable DataSource listenDataSource) {
             this.listenDataSource = listenDataSource;
             return this;
@@ -460,9 +464,11 @@ public final class Worker implements AutoCloseable {
 
         private DataSource usedListenDataSource() {
             if (listenDataSource != null) {
-                return listenDataSource;
+                return MessageArrival.toldBy(listenDataSource);
             }
-            return privateDataSource == null ? dataSource : PrivateConnections.of(privateDataSource, dataSource);
+            return privateDataSource == null
+                    ? dataSource
+                    : PrivateConnections.of(MessageArrival.toldBy(privateDataSource), dataSource);
         }
 
         private void warnOfUnservedTasks(TaskRegistry registry) {

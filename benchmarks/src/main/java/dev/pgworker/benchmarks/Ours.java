@@ -6,7 +6,9 @@ import java.util.List;
 import java.util.Optional;
 import javax.sql.DataSource;
 
+import com.zaxxer.hikari.HikariDataSource;
 import org.jspecify.annotations.Nullable;
+import org.postgresql.ds.PGSimpleDataSource;
 import tools.jackson.databind.json.JsonMapper;
 
 import dev.pgworker.Worker;
@@ -76,10 +78,18 @@ record Ours(String name, WorkerSettings settings) implements Contender {
         Queue(WorkerSettings settings, DataSource dataSource, Probe probe) {
             this.dataSource = dataSource;
             worker = Worker.builder(dataSource)
+                    .privateDataSource(own(dataSource))
                     .settings(settings)
                     .task(TASK, (payload, context) -> probe.run(payload))
                     .build();
             scheduler = WorkerClient.jobScheduler(dataSource, WorkerSchema.DEFAULT, new PayloadCodec(new JsonMapper()));
+        }
+
+        /** What the starter gives the worker. */
+        private static DataSource own(DataSource pool) {
+            PGSimpleDataSource own = new PGSimpleDataSource();
+            own.setURL(((HikariDataSource) pool).getJdbcUrl());
+            return own;
         }
 
         @Override

@@ -1,78 +1,146 @@
 package dev.pgworker.engine;
 
+import java.io.FilterInputStream;
 import java.io.IOException;
-import java.lang.reflect.Field;
-import java.net.SocketTimeoutException;
-import java.sql.Connection;
+import java.io.InputStream;
+import java.net.InetAddress;
+import java.net.Socket;
 import java.sql.SQLException;
+import javax.net.SocketFactory;
+import javax.sql.DataSource;
 
 import org.jspecify.annotations.Nullable;
-import org.postgresql.core.BaseConnection;
-import org.postgresql.core.PGStream;
-import org.postgresql.core.QueryExecutorBase;
+import org.postgresql.PGConnection;
+import org.postgresql.PGNotification;
+import org.postgresql.ds.PGSimpleDataSource;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * Waits on a connection that is in no transaction until the server begins a message, and leaves the message to the
- * driver. pgjdbc's own wait returns a millisecond after a notification has come, because it looks whether another one
- * follows; a caller who has waited here can act within that millisecond.
+ * Tells that the server begins to send something while the driver waits for notifications. pgjdbc's own wait returns a
+ * millisecond after one has come, because it looks whether another one follows; whoever is told here can act within that
+ * millisecond.
  *
- * <p>Reaches into the driver, which offers no way to do this. Where that fails, the caller does without.
+ * <p>It is the socket factory of connections that listen, by the driver's property {@code socketFactory}. On others nothing is told.
  */
-final class MessageArrival {
+public final class MessageArrival extends SocketFactory {
 
     private static final Logger log = LoggerFactory.getLogger(MessageArrival.class);
 
-    /** Begins a notification: "NotificationResponse" in the message formats of the PostgreSQL protocol. */
-    private static final int NOTIFICATION_RESPONSE = 'A';
+    /** What the thread that waits has told when the first byte arrives. */
+    private static final ThreadLocal<@Nullable Runnable> waiting = new ThreadLocal<>();
 
-    /** What the server has begun to send. */
-    enum Message {
-        /** Nothing within the time given. */
-        NONE,
-        NOTIFICATION,
-        /** A notice, an error, or the end of the connection: the driver's next read tells. */
-        OTHER
-    }
+    /** Creates a factory of sockets that are not connected; called by the driver. */
+    public MessageArrival() {}
 
-    private final PGStream stream;
-
-    private MessageArrival(PGStream stream) {
-        this.stream = stream;
-    }
-
-    /** Returns what waits on this connection; null if its driver does not let anybody wait. */
-    static @Nullable MessageArrival on(Connection connection) {
+    /**
+     * Returns a source of connections like those of the given one, on which arrivals are told: the given one itself, where it
+     * is no data source of the driver, has a socket factory of its own, or its driver does not see this class.
+     */
+    public static DataSource toldBy(DataSource source) {
+        if (!(source instanceof PGSimpleDataSource plain) || plain.getSocketFactory() != null) {
+            return source;
+        }
         try {
-            Field stream = QueryExecutorBase.class.getDeclaredField("pgStream");
-            stream.setAccessible(true);
-            return new MessageArrival((PGStream)
-                    stream.get(connection.unwrap(BaseConnection.class).getQueryExecutor()));
-        } catch (SQLException | ReflectiveOperationException | RuntimeException | LinkageError e) {
+            String name = MessageArrival.class.getName();
+            if (Class.forName(name, false, PGSimpleDataSource.class.getClassLoader()) != MessageArrival.class) {
+                return source;
+            }
+            PGSimpleDataSource told = new PGSimpleDataSource();
+            told.initializeFrom(plain);
+            told.setSocketFactory(name);
+            return told;
+        } catch (ReflectiveOperationException | IOException | RuntimeException | LinkageError e) {
             log.debug("The driver's own wait for notifications is used", e);
-            return null;
+            return source;
         }
     }
 
     /**
-     * Waits for a message.
+     * Waits for notifications as the driver does.
      *
      * @param millis how long at most
+     * @param onArrival called once, on this thread, when the server begins to send something, whatever that is
+     * @return none, or null, after that time
      */
-    Message await(int millis) throws SQLException {
+    static PGNotification @Nullable [] await(PGConnection connection, int millis, Runnable onArrival)
+            throws SQLException {
+        waiting.set(onArrival);
         try {
-            int usual = stream.getNetworkTimeout();
-            stream.setNetworkTimeout(millis);
-            try {
-                return stream.peekChar() == NOTIFICATION_RESPONSE ? Message.NOTIFICATION : Message.OTHER;
-            } catch (SocketTimeoutException e) {
-                return Message.NONE;
-            } finally {
-                stream.setNetworkTimeout(usual);
+            return connection.getNotifications(millis);
+        } finally {
+            waiting.remove();
+        }
+    }
+
+    private static void tell() {
+        Runnable onArrival = waiting.get();
+        if (onArrival != null) {
+            waiting.remove();
+            onArrival.run();
+        }
+    }
+
+    @Override
+    public Socket createSocket() {
+        return new TellingSocket();
+    }
+
+    @Override
+    public Socket createSocket(String host, int port) throws IOException {
+        throw unused();
+    }
+
+    @Override
+    public Socket createSocket(String host, int port, InetAddress localHost, int localPort) throws IOException {
+        throw unused();
+    }
+
+    @Override
+    public Socket createSocket(InetAddress host, int port) throws IOException {
+        throw unused();
+    }
+
+    @Override
+    public Socket createSocket(InetAddress address, int port, InetAddress localAddress, int localPort)
+            throws IOException {
+        throw unused();
+    }
+
+    private static IOException unused() {
+        return new IOException("Only sockets that are not connected are made");
+    }
+
+    private static final class TellingSocket extends Socket {
+
+        @Override
+        public InputStream getInputStream() throws IOException {
+            return new TellingStream(super.getInputStream());
+        }
+    }
+
+    private static final class TellingStream extends FilterInputStream {
+
+        TellingStream(InputStream in) {
+            super(in);
+        }
+
+        @Override
+        public int read() throws IOException {
+            int read = super.read();
+            if (read >= 0) {
+                tell();
             }
-        } catch (IOException e) {
-            throw new SQLException("The listening connection broke", "08006", e);
+            return read;
+        }
+
+        @Override
+        public int read(byte[] bytes, int offset, int length) throws IOException {
+            int read = super.read(bytes, offset, length);
+            if (read > 0) {
+                tell();
+            }
+            return read;
         }
     }
 }

@@ -4,6 +4,7 @@ import java.sql.Connection;
 import java.sql.SQLException;
 import java.sql.Statement;
 import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicBoolean;
 import javax.sql.DataSource;
 
 import org.jspecify.annotations.Nullable;
@@ -54,7 +55,6 @@ public final class NotificationListener extends BackgroundService {
 
     // Owned by the thread.
     private @Nullable Connection connection;
-    private @Nullable MessageArrival arrival;
     private long checkAt;
     private boolean disconnectedReported;
     private boolean connectedBefore;
@@ -118,7 +118,6 @@ public final class NotificationListener extends BackgroundService {
         }
         fresh.setNetworkTimeout(Runnable::run, usual);
         DatabaseContact.made();
-        arrival = MessageArrival.on(fresh);
         listening = true;
         disconnectedReported = false;
         checkAt = System.nanoTime() + CHECK_NANOS;
@@ -133,16 +132,12 @@ public final class NotificationListener extends BackgroundService {
     }
 
     private void receive(Connection current) throws SQLException {
-        MessageArrival.Message begun = arrival == null ? MessageArrival.Message.OTHER : arrival.await(WAIT_MILLIS);
-        // All but some notifications are about jobs, and looking for jobs in vain costs little.
-        boolean told = begun == MessageArrival.Message.NOTIFICATION;
-        if (told) {
+        AtomicBoolean told = new AtomicBoolean();
+        // All but some messages are notifications of jobs, and looking for jobs in vain costs little.
+        PGNotification[] notifications = MessageArrival.await(current.unwrap(PGConnection.class), WAIT_MILLIS, () -> {
+            told.set(true);
             tellJobs();
-        }
-        if (begun == MessageArrival.Message.NONE && !check(current)) {
-            return;
-        }
-        PGNotification[] notifications = current.unwrap(PGConnection.class).getNotifications(WAIT_MILLIS);
+        });
         if (notifications == null || notifications.length == 0) {
             check(current);
             return;
@@ -163,7 +158,7 @@ public final class NotificationListener extends BackgroundService {
             tellMigration();
         }
         // The others may have come after the first was told.
-        if (elsewhere || (jobs && !(told && notifications.length == 1))) {
+        if (elsewhere || (jobs && !(told.get() && notifications.length == 1))) {
             tellJobs();
         }
     }
@@ -213,7 +208,6 @@ public final class NotificationListener extends BackgroundService {
         Connection current = connection;
         listening = false;
         connection = null;
-        arrival = null;
         return current;
     }
 

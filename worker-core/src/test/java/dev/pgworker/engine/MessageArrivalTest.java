@@ -1,24 +1,25 @@
 package dev.pgworker.engine;
 
-import java.lang.reflect.Proxy;
 import java.sql.Connection;
 import java.sql.SQLException;
 import java.sql.Statement;
-import java.util.Objects;
+import java.util.concurrent.atomic.AtomicInteger;
 
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.extension.RegisterExtension;
 import org.postgresql.PGConnection;
+import org.postgresql.PGNotification;
+import org.postgresql.ds.PGSimpleDataSource;
 
-import dev.pgworker.engine.MessageArrival.Message;
 import dev.pgworker.testing.TestSchema;
+import dev.pgworker.testsupport.TestPostgres;
 
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
-/** Also says whether the driver in use lets anybody wait. */
+/** Also says whether the driver in use makes its sockets so. */
 class MessageArrivalTest {
 
     private static final int LONG = 10_000;
@@ -26,74 +27,69 @@ class MessageArrivalTest {
     @RegisterExtension
     final TestSchema db = new TestSchema();
 
+    private final PGSimpleDataSource plain = new PGSimpleDataSource();
+    private final AtomicInteger told = new AtomicInteger();
     private Connection connection;
-    private MessageArrival arrival;
 
     @BeforeEach
     void listen() throws SQLException {
-        connection = db.dataSource().getConnection();
+        plain.setURL(TestPostgres.jdbcUrl());
+        connection = MessageArrival.toldBy(plain).getConnection();
         execute("listen arrival_test");
-        arrival = Objects.requireNonNull(MessageArrival.on(connection));
     }
 
     @AfterEach
-    void close() {
-        // A connection that listens, or is broken, does not go back.
-        db.dataSource().evictConnection(connection);
+    void close() throws SQLException {
+        connection.close();
     }
 
     @Test
-    void aNotificationIsSeenAndLeftToTheDriver() throws SQLException {
+    void aNotificationIsToldOnceAndLeftToTheDriver() throws SQLException {
         db.sql("notify arrival_test, 'one'").update();
 
-        assertThat(arrival.await(LONG)).isEqualTo(Message.NOTIFICATION);
-        assertThat(arrival.await(LONG)).as("seen again").isEqualTo(Message.NOTIFICATION);
-        assertThat(connection.unwrap(PGConnection.class).getNotifications(LONG))
+        PGNotification[] notifications = MessageArrival.await(driver(), LONG, told::incrementAndGet);
+
+        assertThat(told).hasValue(1);
+        assertThat(notifications)
                 .singleElement()
-                .extracting(notification -> notification.getParameter())
+                .extracting(PGNotification::getParameter)
                 .isEqualTo("one");
     }
 
     @Test
-    void theWaitEndsWithItsTimeAndLeavesTheConnectionAsItWas() throws SQLException {
+    void theWaitEndsWithItsTimeAndTellsNothing() throws SQLException {
         connection.setNetworkTimeout(Runnable::run, 12_345);
 
-        assertThat(arrival.await(20)).isEqualTo(Message.NONE);
+        assertThat(MessageArrival.await(driver(), 20, told::incrementAndGet)).isNullOrEmpty();
 
+        assertThat(told).hasValue(0);
         assertThat(connection.getNetworkTimeout()).isEqualTo(12_345);
         execute("select 1");
+        assertThat(told).as("an answer outside of a wait").hasValue(0);
     }
 
     @Test
-    void theEndOfTheConnectionIsForTheDriverToTell() throws SQLException {
-        int server = connection.unwrap(PGConnection.class).getBackendPID();
+    void theEndOfTheConnectionIsAnError() throws SQLException {
         db.sql("select pg_terminate_backend(?)")
-                .param(server)
+                .param(driver().getBackendPID())
                 .query(Boolean.class)
                 .single();
 
-        assertThat(arrival.await(LONG)).isEqualTo(Message.OTHER);
-        assertThatThrownBy(() -> connection.unwrap(PGConnection.class).getNotifications(LONG))
+        assertThatThrownBy(() -> MessageArrival.await(driver(), LONG, told::incrementAndGet))
                 .isInstanceOf(SQLException.class);
     }
 
     @Test
-    void aConnectionThatIsClosedMeanwhileIsAnError() throws SQLException {
-        connection.abort(Runnable::run);
-
-        assertThatThrownBy(() -> arrival.await(LONG))
-                .isInstanceOf(SQLException.class)
-                .hasMessageContaining("broke");
+    void otherDataSourcesAndOtherSocketFactoriesAreLeftAlone() {
+        assertThat(MessageArrival.toldBy(db.dataSource())).isSameAs(db.dataSource());
+        assertThat(MessageArrival.toldBy(plain)).isNotSameAs(plain);
+        assertThat(plain.getSocketFactory()).isNull();
+        plain.setSocketFactory("my.Factory");
+        assertThat(MessageArrival.toldBy(plain)).isSameAs(plain);
     }
 
-    @Test
-    void anotherDriverDoesWithout() {
-        Object other = Proxy.newProxyInstance(
-                getClass().getClassLoader(), new Class<?>[] {Connection.class}, (proxy, method, arguments) -> {
-                    throw new SQLException("not a wrapper");
-                });
-
-        assertThat(MessageArrival.on((Connection) other)).isNull();
+    private PGConnection driver() throws SQLException {
+        return connection.unwrap(PGConnection.class);
     }
 
     private void execute(String sql) throws SQLException {

@@ -9,6 +9,7 @@ import java.util.concurrent.TimeUnit;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.extension.RegisterExtension;
+import org.postgresql.ds.PGSimpleDataSource;
 
 import dev.pgworker.event.WorkerEvent.ListenerConnected;
 import dev.pgworker.event.WorkerEvent.ListenerDisconnected;
@@ -16,6 +17,7 @@ import dev.pgworker.event.WorkerEvents;
 import dev.pgworker.lifecycle.Outage;
 import dev.pgworker.testing.RecordingListener;
 import dev.pgworker.testing.TestSchema;
+import dev.pgworker.testsupport.TestPostgres;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
@@ -39,9 +41,11 @@ class NotificationListenerTest {
 
     @Test
     void whatThoseWhoAreToldMakeOfItDoesNotEndTheListening() throws InterruptedException {
+        PGSimpleDataSource plain = new PGSimpleDataSource();
+        plain.setURL(TestPostgres.jdbcUrl());
         listener = new NotificationListener(
                 "w",
-                db.dataSource(),
+                MessageArrival.toldBy(plain),
                 () -> {
                     told.add("jobs");
                     throw new AssertionError("on purpose");
