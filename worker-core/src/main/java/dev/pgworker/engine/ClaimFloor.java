@@ -232,7 +232,10 @@ public final class ClaimFloor {
         return Math.max(0, lookEndedAt + after - System.nanoTime());
     }
 
-    /** Looks for what claims pass over; returns whether the next claim looks elsewhere because of it. */
+    /**
+     * Looks for what claims pass over; returns whether the next claim looks elsewhere because of it. If that fails, claims
+     * look at all jobs until a look succeeds.
+     */
     boolean lookBelow(Look look) throws SQLException {
         Start start;
         long before;
@@ -246,6 +249,9 @@ public final class ClaimFloor {
         try {
             Below below = look.from(start);
             return looked(below, before);
+        } catch (SQLException | RuntimeException | Error e) {
+            forget();
+            throw e;
         } finally {
             synchronized (this) {
                 lookEndedAt = System.nanoTime();

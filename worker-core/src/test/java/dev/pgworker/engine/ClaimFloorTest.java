@@ -21,6 +21,7 @@ import dev.pgworker.store.JobStore.Place;
 import dev.pgworker.store.JobStore.Start;
 
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 @Tag("any-postgres")
 class ClaimFloorTest {
@@ -185,6 +186,21 @@ class ClaimFloorTest {
 
         assertThat(floor.current(List.of())).isNull();
         assertThat(floor.nanosUntilLook()).isLessThan(Duration.ofMillis(21).toNanos());
+    }
+
+    @Test
+    void withoutLooksItIsNotInUse() throws SQLException {
+        look(List.of(0));
+        claim(false);
+
+        assertThatThrownBy(() -> floor.lookBelow(start -> {
+                    throw new SQLException("on purpose");
+                }))
+                .hasMessage("on purpose");
+
+        assertThat(floor.current(List.of())).isNull();
+        claim(false);
+        assertThat(floor.nanosUntilLook()).isLessThan(Duration.ofMinutes(1).toNanos());
     }
 
     @Test
