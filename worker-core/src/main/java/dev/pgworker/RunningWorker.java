@@ -246,10 +246,14 @@ final class RunningWorker {
         if (obstacle != null) {
             return obstacle;
         }
-        return load.waiting() + load.unwritten() == 0
-                ? "they cannot be claimed: another transaction holds their rows, or the database refuses to change them"
-                : load.waiting() + " claimed jobs wait for the handler executor, and the outcomes of "
-                        + load.unwritten() + " are not written";
+        if (load.waiting() + load.unwritten() == 0) {
+            String refusal = fetcher.refusal();
+            return refusal == null
+                    ? "they cannot be claimed: another transaction holds their rows, or the database refuses to change them"
+                    : "job " + refusal;
+        }
+        return load.waiting() + " claimed jobs wait for the handler executor, and the outcomes of " + load.unwritten()
+                + " are not written";
     }
 
     String id() {

@@ -99,6 +99,27 @@ class WorkerFaultsTest {
     }
 
     @Test
+    void aJobThatCannotBeClaimed() {
+        long id = db.scheduler().addJob(WORK, 1).id();
+        db.sql("""
+                create function {schema}.keep() returns trigger language plpgsql as $$
+                begin return null; end $$;
+                create trigger keep before update on {schema}._private_jobs for each row execute function {schema}.keep()
+                """).update();
+        Worker worker = db.start(impatient().task(WORK, (n, context) -> {}));
+
+        Awaitility.await().until(() -> worker.status().stall() != null);
+        assertThat(worker.status().stall())
+                .isEqualTo(
+                        "job " + id + " of task \"work\" cannot be claimed: a trigger keeps the job from being claimed"
+                                + " (SQLSTATE 27000)");
+
+        db.sql("drop trigger keep on {schema}._private_jobs").update();
+        events.await(JobCompleted.class, 1);
+        Awaitility.await().until(() -> worker.status().stall() == null);
+    }
+
+    @Test
     void outcomesThatCannotBeWritten() throws SQLException {
         Semaphore mayEnd = new Semaphore(0);
         Worker worker = db.start(impatient()

@@ -142,6 +142,11 @@ public final class Fetcher {
                 store.lookBelow(tasks, forbiddenIfKnown(), start, ClaimFloor.MOST_LEVELS + 1, ClaimFloor.MOST_STRAYS));
     }
 
+    /** Returns one of the jobs that cannot be claimed, and why; null if none is known. May be called from any thread. */
+    public @Nullable String refusal() {
+        return refusals.example();
+    }
+
     private Collection<String> forbiddenIfKnown() {
         try {
             return flags.get();

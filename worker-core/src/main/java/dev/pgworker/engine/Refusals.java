@@ -28,7 +28,7 @@ import dev.pgworker.store.JobStore.Refused;
  * <p>There may be too many to remember. Then the task that has the most of them is crowded: only one claim every few seconds
  * looks for its jobs, or every other one while that brings any, so that those of other tasks run.
  *
- * <p>Owned by the thread that claims.
+ * <p>Owned by the thread that claims, but for {@link #example}.
  */
 final class Refusals {
 
@@ -65,6 +65,8 @@ final class Refusals {
 
     /** When to look for jobs of crowded tasks again, by {@link System#nanoTime}. */
     private long lookAtCrowdedAt;
+
+    private volatile @Nullable String example;
 
     private int told;
     private long toldSince = System.nanoTime();
@@ -126,6 +128,11 @@ final class Refusals {
         return !crowded.isEmpty() || refusals.values().stream().anyMatch(refusal -> refusal.passedOver);
     }
 
+    /** Returns one of the jobs that are passed over, and why; null if there is none. May be called from any thread. */
+    @Nullable String example() {
+        return example;
+    }
+
     /**
      * Takes note of what a claim brought.
      *
@@ -159,6 +166,11 @@ final class Refusals {
         }
         boolean tooMany = refusals.size() > MOST && !crowd(served, refused.get(refused.size() - 1), now);
         forgetFirst();
+        if (!refused.isEmpty()) {
+            example = describe(refused.get(0));
+        } else if (!isAny()) {
+            example = null;
+        }
         return (any && !tooMany) || (!crowded.isEmpty() && mayLookAtCrowded(now));
     }
 
@@ -226,14 +238,9 @@ final class Refusals {
         refusal.toldAt = now;
         if (told <= MOST_TOLD) {
             log.warn(
-                    "Job {} of task \"{}\"{} cannot be claimed: {} (SQLSTATE {}). It is passed over{} and tried again from"
-                            + " time to time. A trigger or a constraint on the tables of the jobs may be the reason, or"
-                            + " damage; remove that, or the job",
-                    job.jobId(),
-                    job.task(),
-                    job.queueName() == null ? "" : " in queue \"" + job.queueName() + "\"",
-                    job.reason(),
-                    job.state(),
+                    "Job {}. It is passed over{} and tried again from time to time. A trigger or a constraint on the"
+                            + " tables of the jobs may be the reason, or damage; remove that, or the job",
+                    describe(job),
                     job.queueName() == null ? "" : ", with its queue,");
         } else if (told == MOST_TOLD + 1) {
             log.warn("More jobs cannot be claimed; they are told at level debug");
@@ -241,5 +248,11 @@ final class Refusals {
         if (told > MOST_TOLD) {
             log.debug("Job {} of task \"{}\" cannot be claimed: {}", job.jobId(), job.task(), job.reason());
         }
+    }
+
+    private static String describe(Refused job) {
+        String queue = job.queueName() == null ? "" : " in queue \"" + job.queueName() + "\"";
+        return job.jobId() + " of task \"" + job.task() + "\"" + queue + " cannot be claimed: " + job.reason()
+                + " (SQLSTATE " + job.state() + ")";
     }
 }
