@@ -3,6 +3,7 @@ package dev.pgworker;
 import java.lang.management.ManagementFactory;
 import java.security.SecureRandom;
 import java.sql.SQLException;
+import java.sql.SQLTransientConnectionException;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.HexFormat;
@@ -237,9 +238,17 @@ final class RunningWorker {
     private @Nullable String whyNothingStarts() throws SQLException {
         // A job that is given back and claimed again waits on.
         Duration longEnough = audit.stall() == null ? parts.stallAfter() : Duration.ZERO;
-        boolean claimedWait = localQueue.sinceStartable().compareTo(longEnough) > 0;
-        if (!lease.isHeld() || !(claimedWait || fetcher.jobsWait(longEnough))) {
+        if (!lease.isHeld()) {
             return null;
+        }
+        if (localQueue.sinceStartable().compareTo(longEnough) <= 0) {
+            try {
+                if (!fetcher.jobsWait(longEnough)) {
+                    return null;
+                }
+            } catch (SQLTransientConnectionException e) {
+                return whyThePoolIsToBlame(e, longEnough);
+            }
         }
         String obstacle = fetchLoop.obstacle() == null ? completer.obstacle() : fetchLoop.obstacle();
         LocalQueue.Load load = localQueue.load();
@@ -254,6 +263,16 @@ final class RunningWorker {
         }
         return load.waiting() + " claimed jobs wait for the handler executor, and the outcomes of " + load.unwritten()
                 + " are not written";
+    }
+
+    /** A pool has given no connection: the application may have all of them in use, though the database can be used. */
+    private @Nullable String whyThePoolIsToBlame(SQLTransientConnectionException failure, Duration longEnough)
+            throws SQLException {
+        JobStore beside = parts.storeBesideThePool(id);
+        if (beside == null) {
+            throw failure;
+        }
+        return fetcher.jobsWait(longEnough, beside) ? ErrorText.headline(failure) : null;
     }
 
     String id() {

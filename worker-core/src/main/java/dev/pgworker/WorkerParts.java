@@ -12,6 +12,7 @@ import dev.pgworker.crontab.CronPlan;
 import dev.pgworker.event.WorkerEventListener;
 import dev.pgworker.job.JobScheduler;
 import dev.pgworker.schema.WorkerSchema;
+import dev.pgworker.store.JobStore;
 import dev.pgworker.store.WorkerStore;
 import dev.pgworker.task.ForbiddenFlags;
 import dev.pgworker.task.JobInterceptor;
@@ -51,6 +52,11 @@ record WorkerParts(
         return privateDataSource == null
                 ? new WorkerStore(dataSource, schema)
                 : WorkerStore.withOwnConnection(privateDataSource, dataSource, schema);
+    }
+
+    /** Returns a store that opens a connection of its own for each statement, or null if there is nowhere to have it from. */
+    @Nullable JobStore storeBesideThePool(String workerId) {
+        return privateDataSource == null ? null : new JobStore(privateDataSource, schema, workerId);
     }
 
     /** Returns how many connections of the application's data source the worker may have in use at the same time. */

@@ -12,6 +12,7 @@ import java.util.concurrent.Semaphore;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.AtomicReference;
 
+import com.zaxxer.hikari.HikariDataSource;
 import org.awaitility.Awaitility;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Tag;
@@ -19,6 +20,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.extension.RegisterExtension;
 import org.springframework.jdbc.datasource.DelegatingDataSource;
+import org.springframework.jdbc.datasource.DriverManagerDataSource;
 
 import dev.pgworker.event.WorkerEvent.FetchStarted;
 import dev.pgworker.event.WorkerEvent.JobCompleted;
@@ -31,6 +33,7 @@ import dev.pgworker.task.TaskOptions;
 import dev.pgworker.task.TaskRegistration;
 import dev.pgworker.testing.RecordingListener;
 import dev.pgworker.testing.TestSchema;
+import dev.pgworker.testsupport.TestPostgres;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
@@ -117,6 +120,31 @@ class WorkerFaultsTest {
         db.sql("drop trigger keep on {schema}._private_jobs").update();
         events.await(JobCompleted.class, 1);
         Awaitility.await().until(() -> worker.status().stall() == null);
+    }
+
+    @Test
+    void aPoolThatTheApplicationUsesUp() throws SQLException {
+        try (HikariDataSource pool = TestSchema.pool(1)) {
+            pool.setConnectionTimeout(SHORT.toMillis());
+            Worker worker = db.start(Worker.builder(pool)
+                    .schema(db.schema())
+                    .patience(SHORT, SHORT)
+                    .listener(events)
+                    .privateDataSource(new DriverManagerDataSource(TestPostgres.jdbcUrl()))
+                    .task(WORK, (n, context) -> {}));
+            events.await(ListenerConnected.class);
+            try (Connection last = pool.getConnection()) {
+                assertThat(last.isValid(1)).isTrue();
+                db.scheduler().addJob(WORK, 1);
+
+                Awaitility.await().until(() -> worker.status().stall() != null);
+                assertThat(worker.status().stall()).contains("Connection is not available");
+                assertThat(worker.status().stuckThreads()).isEmpty();
+            }
+            events.await(JobCompleted.class, 1);
+            Awaitility.await().until(() -> worker.status().stall() == null);
+            worker.stop();
+        }
     }
 
     @Test

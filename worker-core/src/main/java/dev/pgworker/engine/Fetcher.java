@@ -133,7 +133,12 @@ public final class Fetcher {
 
     /** Returns whether a job that this worker may run has been due for longer than that. May be called from any thread. */
     public boolean jobsWait(Duration longerThan) throws SQLException {
-        return store.waits(tasks, forbiddenIfKnown(), longerThan);
+        return jobsWait(longerThan, store);
+    }
+
+    /** As {@link #jobsWait(Duration)}, asking another store. */
+    public boolean jobsWait(Duration longerThan, JobStore asked) throws SQLException {
+        return asked.waits(tasks, forbiddenIfKnown(), longerThan);
     }
 
     /** Looks for jobs that claims pass over because of the floor; returns whether there are any. May be called from any thread. */
