@@ -441,7 +441,15 @@ final class Audit {
                         .filter(r -> r.startedAt().isBefore(killed))
                         .mapToInt(Run::process)
                         .distinct()
+                        .filter(p -> !nodes.contains(p) && !isKilled(p, found))
                         .anyMatch(p -> faults.stream().noneMatch(f -> f.touches(p, since, found)));
+    }
+
+    private boolean isKilled(int process, Instant before) {
+        return faults.stream()
+                .anyMatch(f -> f.kind() == Faults.Kind.KILL
+                        && f.process() == process
+                        && f.from().isBefore(before));
     }
 
     private List<Duration> timesUntilRunAgain() {

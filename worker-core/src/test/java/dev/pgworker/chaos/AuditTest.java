@@ -565,6 +565,25 @@ class AuditTest {
     }
 
     @Test
+    void aProcessThatIsGoneAndNodeFindNobodyDead() {
+        add(1);
+        run(1).at(21, 22).unknownEnd();
+        run(1).at(33, 34).process(2).done();
+        add(2);
+        run(2).at(0, 0.5).process(2).done();
+        add(3);
+        run(3).at(0, 0.5).process(3).done();
+        add(4);
+        run(4).at(0, 0.5).process(NODE).done();
+        kill(3, 1);
+        kill(1, 21.5);
+        fault(Faults.Kind.PAUSE, 2, 22, 31);
+        foundDead("w1", 32);
+
+        assertThat(problems()).isEmpty();
+    }
+
+    @Test
     void aRecoveryInTimeIsFine() {
         add(1);
         run(1).at(1, 2).unknownEnd();
