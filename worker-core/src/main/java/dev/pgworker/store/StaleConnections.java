@@ -8,6 +8,7 @@ import java.time.Duration;
 import java.util.Collections;
 import java.util.Map;
 import java.util.WeakHashMap;
+import java.util.function.Consumer;
 import javax.sql.DataSource;
 
 import com.zaxxer.hikari.HikariDataSource;
@@ -77,7 +78,7 @@ public final class StaleConnections {
                     if (!server.readOnly) {
                         throw aboutARow(e);
                     }
-                    throwAway(connection);
+                    throwAway(dataSource, connection);
                     discardAfter(dataSource, e);
                     if (!server.openedBefore(took) || replaced >= MOST_REPLACED) {
                         throw new SQLException(server.description(), READ_ONLY, e);
@@ -108,8 +109,14 @@ public final class StaleConnections {
                 e);
     }
 
-    /** A pool notices at the latest when it gets the connection back that it is broken, and may say so by an exception. */
-    private static void throwAway(Connection connection) throws SQLException {
+    /**
+     * A pool notices at the latest when it gets the connection back that it is broken, and may say so by an exception. HikariCP
+     * would log that each time, unless it has been told before.
+     */
+    private static void throwAway(DataSource dataSource, Connection connection) throws SQLException {
+        if (HIKARI_PRESENT) {
+            Hikari.evict(dataSource, connection);
+        }
         connection.abort(Runnable::run);
         try {
             connection.close();
@@ -193,13 +200,22 @@ public final class StaleConnections {
     private static final class Hikari {
 
         static void evict(DataSource dataSource) {
+            tell(dataSource, pool -> {
+                HikariPoolMXBean connections = pool.getHikariPoolMXBean();
+                if (connections != null) {
+                    connections.softEvictConnections();
+                }
+            });
+        }
+
+        static void evict(DataSource dataSource, Connection connection) {
+            tell(dataSource, pool -> pool.evictConnection(connection));
+        }
+
+        private static void tell(DataSource dataSource, Consumer<HikariDataSource> what) {
             try {
                 if (dataSource.isWrapperFor(HikariDataSource.class)) {
-                    HikariPoolMXBean pool =
-                            dataSource.unwrap(HikariDataSource.class).getHikariPoolMXBean();
-                    if (pool != null) {
-                        pool.softEvictConnections();
-                    }
+                    what.accept(dataSource.unwrap(HikariDataSource.class));
                 }
             } catch (SQLException | RuntimeException e) {
                 log.debug("The pool's connections could not be replaced", e);

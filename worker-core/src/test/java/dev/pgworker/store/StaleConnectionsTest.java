@@ -7,11 +7,16 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.atomic.AtomicInteger;
 
+import ch.qos.logback.classic.Level;
+import ch.qos.logback.classic.Logger;
+import ch.qos.logback.classic.spi.ILoggingEvent;
+import ch.qos.logback.core.read.ListAppender;
 import com.zaxxer.hikari.HikariDataSource;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.extension.RegisterExtension;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
+import org.slf4j.LoggerFactory;
 import org.springframework.jdbc.datasource.DelegatingDataSource;
 import org.springframework.jdbc.datasource.SingleConnectionDataSource;
 
@@ -112,6 +117,25 @@ class StaleConnectionsTest {
 
             assertThat(taken.get()).isLessThanOrEqualTo(4);
         }
+    }
+
+    /** It would be told at each attempt for as long as the server is a standby. */
+    @Test
+    void thePoolDoesNotLogWhatIsThrownAway() throws SQLException {
+        ListAppender<ILoggingEvent> log = new ListAppender<>();
+        log.start();
+        Logger logger = (Logger) LoggerFactory.getLogger("com.zaxxer.hikari");
+        logger.addAppender(log);
+        try (HikariDataSource pool = TestSchema.pool(5)) {
+            makeReadOnly(pool, 5);
+            write(pool);
+        } finally {
+            logger.detachAppender(log);
+        }
+
+        assertThat(log.list)
+                .filteredOn(event -> event.getLevel().isGreaterOrEqual(Level.WARN))
+                .isEmpty();
     }
 
     /** A trigger may raise whatever it likes. */
