@@ -213,6 +213,14 @@ class OneBadThingTest {
                 """.formatted(errorCode)).update();
 
         events.await(JobCompleted.class, 2);
+
+        String id = worker.id();
+        worker.stop();
+        assertThat(db.sql("select id from {schema}._private_workers")
+                        .query(String.class)
+                        .list())
+                .as("where a sweep finds what it still holds")
+                .containsExactly(id);
     }
 
     @Test

@@ -10,6 +10,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.Set;
 import java.util.TreeSet;
+import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.AtomicLong;
 import java.util.function.Consumer;
@@ -128,8 +129,8 @@ public final class ClaimAudit extends BackgroundService {
     /** When they were found. */
     private long suspectedAt = System.nanoTime();
 
-    /** What is unknown and cannot be given back, each told once. */
-    private final Set<Claim> refused = new HashSet<>();
+    /** What is unknown and cannot be given back, each told once. Changed by the thread only. */
+    private final Set<Claim> refused = ConcurrentHashMap.newKeySet();
 
     /**
      * Creates the audit of one worker.
@@ -239,9 +240,12 @@ public final class ClaimAudit extends BackgroundService {
         doubt();
     }
 
-    /** Returns true if a statement has not ended, or has ended in an unknown way and no look has followed. */
+    /**
+     * Returns true if a statement has not ended, or has ended in an unknown way and no look has followed, or what a look has found
+     * cannot be given back.
+     */
     public boolean isInDoubt() {
-        return settledDoubts != doubts.get() || !haveEnded(lastBegun());
+        return settledDoubts != doubts.get() || !refused.isEmpty() || !haveEnded(lastBegun());
     }
 
     /** Returns how many jobs this worker held without knowing it, or knew without running them, since its start. */
@@ -501,6 +505,7 @@ public final class ClaimAudit extends BackgroundService {
         Map<Long, Written> written = new HashMap<>();
         try {
             written.putAll(releaseUndisturbed(releases, goingOn));
+            releases.forEach(release -> refused.remove(release.claim()));
         } catch (SQLException e) {
             if (DatabaseFailure.of(e) == DatabaseFailure.OUTAGE && !DatabaseFailure.isAnswer(e)) {
                 throw e;
@@ -546,7 +551,7 @@ public final class ClaimAudit extends BackgroundService {
      * Looks once on the calling thread, after the service has been stopped.
      *
      * @param limit how long the database may take for each of two answers
-     * @return false if a statement has not ended yet, or the database does not answer
+     * @return false if a statement has not ended yet, the database does not answer, or something cannot be given back
      */
     public boolean lookForTheLastTime(Duration limit) {
         try {
@@ -558,7 +563,7 @@ public final class ClaimAudit extends BackgroundService {
                 return false;
             }
             settledDoubts = doubtsBefore;
-            return true;
+            return refused.isEmpty();
         } catch (SQLException | RuntimeException | Error e) {
             log.debug("What this worker still holds cannot be found out", e);
             return false;
