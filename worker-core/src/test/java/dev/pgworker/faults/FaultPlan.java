@@ -96,6 +96,14 @@ final class FaultPlan {
         }
     }
 
+    /** Returns whether a statement that claims jobs was sent twice, the first answer of which nobody saw. */
+    boolean hasRepeatedClaims() {
+        return done.stream()
+                .anyMatch(fault -> fault.contains("pgworker_claim")
+                        && fault.contains(".execute")
+                        && fault.endsWith(Kind.TWICE.name()));
+    }
+
     /** A fault that is to be done now, with the randomness for its details. */
     record Fault(Kind kind, SplittableRandom random, String site) {
 

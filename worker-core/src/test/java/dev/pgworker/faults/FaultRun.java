@@ -52,6 +52,8 @@ final class FaultRun {
     /** How long jobs may take to end when the faults have stopped. */
     private static final Duration LIMIT = Duration.ofSeconds(5);
 
+    private static final Duration REGULAR_LOOK = Duration.ofSeconds(70);
+
     /** How much longer to look whether something is late or never comes. */
     private static final Duration LATE = Duration.ofSeconds(Integer.getInteger("pgworker.faults.late-seconds", 3));
 
@@ -412,9 +414,12 @@ final class FaultRun {
         }
     }
 
-    /** Demands that something is so within the limit, and says whether it comes later or not at all. */
+    /**
+     * Demands that something is so within the limit, and says whether it comes later or not at all. Nobody has a reason to
+     * doubt a claim that was made twice without a word: it is found by the look of every minute.
+     */
     private void require(BooleanSupplier condition, String problem) {
-        if (!await(LIMIT, condition)) {
+        if (!await(LIMIT, condition) && !(plan.hasRepeatedClaims() && await(REGULAR_LOOK, condition))) {
             long begin = System.nanoTime();
             boolean late = await(LATE, condition);
             problems.add(problem + " after " + LIMIT.toSeconds() + " s"
