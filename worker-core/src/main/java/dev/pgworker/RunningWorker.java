@@ -526,9 +526,19 @@ final class RunningWorker {
             log.warn("The stop was interrupted; jobs that are running stay locked until they are recovered");
         }
         // What may still be claimed, or was without anybody knowing, is taken from this worker when it shows no life.
-        if (!written || (audit.isInDoubt() && !audit.lookForTheLastTime(LAST_LOOK_LIMIT))) {
+        if (!written || !knowsToHoldNothing()) {
             heartbeat.stayRegistered();
         }
+    }
+
+    /** Nobody may have a reason to doubt, and a claim may have been made twice all the same. */
+    private boolean knowsToHoldNothing() {
+        boolean doubted = audit.isInDoubt();
+        if (!doubted && outage.isPresent()) {
+            return true;
+        }
+        boolean looked = audit.lookForTheLastTime(LAST_LOOK_LIMIT);
+        return looked || !(doubted || audit.isInDoubt());
     }
 
     long runOnce() throws InterruptedException {

@@ -193,6 +193,32 @@ class OneBadThingTest {
         assertThat(Objects.requireNonNull(worker.status()).reconciled()).isEqualTo(1);
     }
 
+    @Test
+    void whatIsHeldWithoutTheWorkersKnowledgeIsGivenBackByAStop() {
+        Worker worker = db.worker().task(WORK, (n, context) -> {}).build();
+        worker.start();
+        Awaitility.await()
+                .until(() -> !db.sql("select id from {schema}._private_tasks")
+                        .query(Integer.class)
+                        .list()
+                        .isEmpty());
+        db.sql("""
+                insert into {schema}._private_jobs (task_id, payload, attempts, locked_at, locked_by)
+                select id, '7', 1, now() - interval '1 minute', ? from {schema}._private_tasks where identifier = 'work'
+                """).param(worker.id()).update();
+
+        worker.stop();
+
+        assertThat(db.sql("select count(*) from {schema}._private_jobs where locked_at is null and attempts = 0")
+                        .query(Integer.class)
+                        .single())
+                .isEqualTo(1);
+        assertThat(db.sql("select id from {schema}._private_workers")
+                        .query(String.class)
+                        .list())
+                .isEmpty();
+    }
+
     /** Whatever the SQLSTATE says, it is one row that the server refuses to change. */
     @ParameterizedTest
     @ValueSource(strings = {"P0001", "53100"})
