@@ -64,6 +64,9 @@ public final class ClaimAudit extends BackgroundService {
     /** How often to find out why nothing starts. */
     private static final Duration STALL_CHECK = Duration.ofSeconds(10);
 
+    /** One part of so many of the time, where it takes long. */
+    private static final int STALL_SHARE = 20;
+
     private static final List<Duration> LOOKS_AFTER_DOUBT =
             List.of(Duration.ZERO, Duration.ofSeconds(5), Duration.ofSeconds(30));
 
@@ -384,8 +387,11 @@ public final class ClaimAudit extends BackgroundService {
         if (localQueue.sinceStart().compareTo(stallAfter) < 0) {
             stall = null;
         } else if (System.nanoTime() - stallCheckAt >= 0) {
-            stallCheckAt = System.nanoTime() + Math.min(STALL_CHECK.toNanos(), stallAfter.toNanos());
+            long begin = System.nanoTime();
+            stallCheckAt = begin + Math.min(STALL_CHECK.toNanos(), stallAfter.toNanos());
             String reason = stallCheck.reason();
+            long end = System.nanoTime();
+            stallCheckAt = Math.max(stallCheckAt, end + STALL_SHARE * (end - begin));
             if (reason != null && stall == null) {
                 log.error("Due jobs wait although handlers are free: {}", reason);
             }

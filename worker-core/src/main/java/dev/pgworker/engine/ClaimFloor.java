@@ -9,6 +9,7 @@ import java.util.HashSet;
 import java.util.LinkedHashSet;
 import java.util.List;
 import java.util.Map;
+import java.util.Objects;
 import java.util.Set;
 import java.util.TreeMap;
 import java.util.TreeSet;
@@ -47,15 +48,18 @@ public final class ClaimFloor {
     /** A job is due when the transaction that adds it begins, and seen when that ends. */
     private static final Duration LAG = Duration.ofMillis(200);
 
-    /** How far an announced job lowers the floor; with an earlier one a look is waited for, unless looks take no time. */
+    /** How far an announced job lowers the floor; an earlier one is left to a look, unless looks take no time. */
     private static final Duration DEEPEST = Duration.ofSeconds(10);
 
     private static final Duration CHEAP_LOOK = Duration.ofMillis(10);
 
-    /** Looks take one part of so many of the time. */
+    /** Looks take one part of so many of the time, and those for which there is a reason one of so many. */
     private static final int SHARE = 50;
 
+    private static final int WANTED_SHARE = 10;
+
     private static final Duration LOOK_INTERVAL = Duration.ofSeconds(1);
+    private static final Duration IDLE_LOOK_INTERVAL = Duration.ofSeconds(5);
     private static final Duration SHORTEST_LOOK_INTERVAL = Duration.ofMillis(20);
 
     private static final int MOST_ANNOUNCED = 16 * MOST_LEVELS;
@@ -77,6 +81,9 @@ public final class ClaimFloor {
     /** From when on the next claim looks at a priority, because of what was announced. */
     @GuardedBy("this") private final Map<Integer, Instant> announced = new HashMap<>();
 
+    /** Of each priority the earliest time that was announced since the last claim began. */
+    @GuardedBy("this") private final Map<Integer, Instant> sinceClaim = new HashMap<>();
+
     @GuardedBy("this") private final Set<Long> strays = new LinkedHashSet<>();
 
     /** The flags that were forbidden to the claims that raised the floors. */
@@ -85,11 +92,19 @@ public final class ClaimFloor {
     /** Counts the times when everything was forgotten. */
     @GuardedBy("this") private long generation;
 
-    @GuardedBy("this") private boolean claimedSinceLook;
+    /** Whether a claim has been made since the last look, and whether one has brought jobs. */
+    @GuardedBy("this") private boolean claimTried;
+
+    @GuardedBy("this") private boolean jobsClaimed;
 
     @GuardedBy("this") private boolean lookWanted;
 
+    /** The generation for which a look has been made, with whatever success. */
+    @GuardedBy("this") private long lookedAtGeneration = -1;
+
     @GuardedBy("this") private long lookEndedAt = System.nanoTime() - LOOK_INTERVAL.toNanos();
+
+    @GuardedBy("this") private long wantedLookEndedAt = lookEndedAt;
 
     @GuardedBy("this") private long lookNanos;
 
@@ -104,9 +119,15 @@ public final class ClaimFloor {
             forget();
             forbidden = Set.copyOf(forbiddenFlags);
         }
+        if (!claimTried) {
+            claimTried = true;
+            lookWantedSooner.run();
+        }
         if (!inUse) {
+            sinceClaim.clear();
             return null;
         }
+        keepAnnouncedBelow();
         announced.forEach((priority, runAt) -> floors.merge(
                 priority, new Place(runAt, Long.MIN_VALUE), (old, lower) -> old.compareTo(lower) < 0 ? old : lower));
         announced.clear();
@@ -115,6 +136,33 @@ public final class ClaimFloor {
             return null;
         }
         return start();
+    }
+
+    /** What was announced during a claim may lie below the floor that the claim has raised. */
+    @GuardedBy("this") private boolean keepAnnouncedBelow() {
+        boolean any = false;
+        for (Map.Entry<Integer, Instant> one : sinceClaim.entrySet()) {
+            Place floor = floors.get(one.getKey());
+            if (floor != null && one.getValue().isBefore(floor.runAt())) {
+                any |= lower(one.getKey(), one.getValue(), floor);
+            }
+        }
+        sinceClaim.clear();
+        return any;
+    }
+
+    /** Returns false if that is left to a look. */
+    @GuardedBy("this") private boolean lower(int priority, Instant runAt, Place floor) {
+        if (lookNanos > CHEAP_LOOK.toNanos() && !runAt.isAfter(floor.runAt().minus(DEEPEST))) {
+            wantLook();
+            return false;
+        }
+        announced.merge(priority, runAt, ClaimFloor::earlier);
+        return true;
+    }
+
+    private static Instant earlier(Instant a, Instant b) {
+        return a.isBefore(b) ? a : b;
     }
 
     @GuardedBy("this") private Start start() {
@@ -137,16 +185,22 @@ public final class ClaimFloor {
      * @param start where it looked, as {@link #current} said
      * @param full whether it may have left due jobs behind
      * @param took how long, at most, ago it began when it was answered
+     * @return whether jobs were announced meanwhile that the next claim is to look for
      */
-    synchronized void claimed(@Nullable Start start, Claimed claimed, boolean full, Duration took) {
-        if (!claimedSinceLook) {
-            claimedSinceLook = true;
+    synchronized boolean claimed(@Nullable Start start, Claimed claimed, boolean full, Duration took) {
+        if (claimed.size() > 0 && !jobsClaimed) {
+            jobsClaimed = true;
             lookWantedSooner.run();
         }
         if (start == null || !inUse || claimed.at() == null) {
-            return;
+            return false;
         }
-        Place edge = new Place(claimed.at().minus(took).minus(LAG), Long.MIN_VALUE);
+        raise(start, claimed, full, took);
+        return keepAnnouncedBelow();
+    }
+
+    @GuardedBy("this") private void raise(Start start, Claimed claimed, boolean full, Duration took) {
+        Place edge = new Place(Objects.requireNonNull(claimed.at()).minus(took).minus(LAG), Long.MIN_VALUE);
         Set<Long> sought = new HashSet<>(start.strays());
         if (!full) {
             start.floors().keySet().forEach(priority -> raise(priority, edge));
@@ -194,13 +248,9 @@ public final class ClaimFloor {
                 announced.put(priority, Instant.MIN);
                 elsewhere |= inUse;
             } else if (earliest.isBefore(floor.runAt())) {
-                boolean near = earliest.isAfter(floor.runAt().minus(DEEPEST));
-                if (near || lookNanos <= CHEAP_LOOK.toNanos()) {
-                    announced.merge(priority, earliest, (a, b) -> a.isBefore(b) ? a : b);
-                    elsewhere = true;
-                } else {
-                    wantLook();
-                }
+                elsewhere |= lower(priority, earliest, floor);
+            } else {
+                sinceClaim.merge(priority, earliest, ClaimFloor::earlier);
             }
         }
         return elsewhere;
@@ -219,17 +269,28 @@ public final class ClaimFloor {
         inUse = false;
         floors.clear();
         announced.clear();
+        sinceClaim.clear();
         strays.clear();
     }
 
-    /** Returns how long to wait for the next look; {@link Long#MAX_VALUE} while nobody needs one. */
+    /**
+     * Returns how long to wait for the next look; {@link Long#MAX_VALUE} while nobody needs one. The first one after everything
+     * was forgotten is cheaper than the claims without it.
+     */
     synchronized long nanosUntilLook() {
-        if (!claimedSinceLook && !lookWanted) {
-            return Long.MAX_VALUE;
+        long time = System.nanoTime();
+        long shortest = lookEndedAt + SHORTEST_LOOK_INTERVAL.toNanos() - time;
+        long wait = Long.MAX_VALUE;
+        if (claimTried && lookedAtGeneration != generation) {
+            wait = shortest;
+        } else if (claimTried) {
+            Duration interval = jobsClaimed ? LOOK_INTERVAL : IDLE_LOOK_INTERVAL;
+            wait = lookEndedAt + Math.max(interval.toNanos(), SHARE * lookNanos) - time;
         }
-        Duration interval = lookWanted || !inUse ? SHORTEST_LOOK_INTERVAL : LOOK_INTERVAL;
-        long after = Math.max(interval.toNanos(), SHARE * lookNanos);
-        return Math.max(0, lookEndedAt + after - System.nanoTime());
+        if (lookWanted) {
+            wait = Math.min(wait, Math.max(shortest, wantedLookEndedAt + WANTED_SHARE * lookNanos - time));
+        }
+        return Math.max(0, wait);
     }
 
     /**
@@ -239,10 +300,14 @@ public final class ClaimFloor {
     boolean lookBelow(Look look) throws SQLException {
         Start start;
         long before;
+        boolean wanted;
         synchronized (this) {
             start = start();
             before = generation;
-            claimedSinceLook = false;
+            wanted = lookWanted;
+            lookedAtGeneration = generation;
+            claimTried = false;
+            jobsClaimed = false;
             lookWanted = false;
         }
         long begin = System.nanoTime();
@@ -250,14 +315,21 @@ public final class ClaimFloor {
             Below below = look.from(start);
             return looked(below, before);
         } catch (SQLException | RuntimeException | Error e) {
-            forget();
+            giveUp();
             throw e;
         } finally {
             synchronized (this) {
                 lookEndedAt = System.nanoTime();
                 lookNanos = lookEndedAt - begin;
+                wantedLookEndedAt = wanted ? lookEndedAt : wantedLookEndedAt;
             }
         }
+    }
+
+    /** Forgets everything, and lets the next look wait for its turn. */
+    private synchronized void giveUp() {
+        forget();
+        lookedAtGeneration = generation;
     }
 
     private synchronized boolean looked(Below below, long before) {
@@ -266,12 +338,18 @@ public final class ClaimFloor {
             return false;
         }
         if (below.levels().size() > MOST_LEVELS) {
-            forget();
-            return true;
+            giveUp();
+            return false;
         }
         int known = floors.size();
         below.levels().forEach(level -> floors.putIfAbsent(level, Place.FIRST));
-        strays.addAll(below.strays());
+        if (below.strays().size() < MOST_STRAYS) {
+            strays.addAll(below.strays());
+        } else {
+            // There are more, which claims find faster than looks.
+            floors.replaceAll((priority, place) -> Place.FIRST);
+            return true;
+        }
         boolean elsewhere = inUse && (floors.size() > known || !strays.isEmpty());
         inUse = true;
         return elsewhere;

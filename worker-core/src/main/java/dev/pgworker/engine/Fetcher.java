@@ -253,12 +253,13 @@ public final class Fetcher {
         breadth.claimed(claimed.jobs(), wanted);
         boolean full = count >= wanted || claimed.cut();
         // Rows that could not be read have no place.
+        boolean announcedBelow = false;
         if (claimed.unreadable().isEmpty()) {
-            floor.claimed(start, claimed, full, took);
+            announcedBelow = floor.claimed(start, claimed, full, took);
         } else {
             floor.forget();
         }
-        return new Fetched(count, full);
+        return new Fetched(count, full || announcedBelow);
     }
 
     private static Claimed allUnreadable(Claimed claimed, Throwable why) {

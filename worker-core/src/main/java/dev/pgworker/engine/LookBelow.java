@@ -27,10 +27,11 @@ public final class LookBelow extends BackgroundService {
 
     @Override
     protected void step() throws SQLException, InterruptedException {
-        long wait = floor.nanosUntilLook();
-        if (wait > 0) {
+        // A step without a look would count as one that has succeeded.
+        for (long wait = floor.nanosUntilLook(); wait > 0 && !isStopping(); wait = floor.nanosUntilLook()) {
             pause(wait);
-        } else if (fetcher.lookBelow()) {
+        }
+        if (!isStopping() && fetcher.lookBelow()) {
             onFound.run();
         }
     }

@@ -2,7 +2,6 @@ package dev.pgworker.engine;
 
 import java.sql.SQLException;
 import java.time.Duration;
-import java.util.Objects;
 import java.util.function.LongSupplier;
 
 import org.jspecify.annotations.Nullable;
@@ -48,9 +47,10 @@ public final class SnapshotWatch extends BackgroundService {
     private record Watched(Snapshot snapshot, long firstSeenAt, long finishedBefore) {
 
         private boolean isStill(Snapshot other) {
-            return snapshot.sessionId() == null
-                    ? snapshot.holder().equals(other.holder())
-                    : snapshot.sessionId().equals(other.sessionId()) && Objects.equals(snapshot.since(), other.since());
+            return snapshot.transaction().equals(other.transaction())
+                    && (snapshot.sessionId() == null
+                            ? snapshot.holder().equals(other.holder())
+                            : snapshot.sessionId().equals(other.sessionId()));
         }
 
         private Duration age() {
@@ -130,6 +130,7 @@ public final class SnapshotWatch extends BackgroundService {
                 session == null
                         ? "If nobody needs it any more, drop it"
                         : "If nobody needs that transaction, end it: select pg_terminate_backend(" + session
-                                + "); idle_in_transaction_session_timeout of its role keeps it from happening again");
+                                + "). If it lies idle, idle_in_transaction_session_timeout of its role keeps that from happening"
+                                + " again");
     }
 }

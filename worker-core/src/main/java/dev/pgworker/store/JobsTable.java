@@ -85,31 +85,35 @@ public final class JobsTable {
      *
      * @param holder in words: a session, a prepared transaction or a replication slot, and what is known of it
      * @param sessionId the process id of a session; null for anything else
+     * @param transaction the oldest transaction that it sees as running, or its own: as long as it is the same, nothing has changed
      * @param since when it began; null if that is not known, to a role that may not see others' sessions for instance
      * @param age how long ago that was, by the database's clock
      */
     public record Snapshot(
             String holder,
             @Nullable Integer sessionId,
+            String transaction,
             @Nullable Instant since,
             @Nullable Duration age) {}
 
     // A catalog_xmin keeps nothing of this table. A vacuum's own snapshot keeps nothing at all.
     private static final String OLDEST_SNAPSHOT = """
             select s.kind, s.id, s.role_name, s.application, s.state, s.since,
-              pg_catalog.date_part('epoch', pg_catalog.clock_timestamp() - s.since) from (
+              pg_catalog.date_part('epoch', pg_catalog.clock_timestamp() - s.since), s.transaction from (
               select 'session' as kind, a.pid::pg_catalog.text as id, a.usename as role_name, a.application_name as application,
-                a.state, a.xact_start as since,
+                a.state, a.xact_start as since, coalesce(a.backend_xid, a.backend_xmin)::pg_catalog.text as transaction,
                 greatest(pg_catalog.age(a.backend_xmin), pg_catalog.age(a.backend_xid)) as age
               from pg_catalog.pg_stat_activity a
-              where a.pid <> pg_catalog.pg_backend_pid() and (a.backend_xmin is not null or a.backend_xid is not null)
+              where a.pid operator(pg_catalog.<>) pg_catalog.pg_backend_pid() and (a.backend_xmin is not null or a.backend_xid is not null)
                 and (a.datname = pg_catalog.current_database() or a.backend_type = 'walsender'::pg_catalog.text)
-                and not pg_catalog.starts_with(pg_catalog.lower(a.query), 'vacuum') and a.backend_type <> 'autovacuum worker'::pg_catalog.text
+                and not coalesce(pg_catalog.starts_with(pg_catalog.lower(a.query), 'vacuum')
+                  and not pg_catalog.starts_with(pg_catalog.lower(a.query), 'vacuum full'), false)
+                and a.backend_type is distinct from 'autovacuum worker'::pg_catalog.text
               union all
-              select 'prepared transaction', p.gid, p.owner, null, null, p.prepared, pg_catalog.age(p.transaction)
+              select 'prepared transaction', p.gid, p.owner, null, null, p.prepared, p.transaction::pg_catalog.text, pg_catalog.age(p.transaction)
               from pg_catalog.pg_prepared_xacts p where p.database = pg_catalog.current_database()
               union all
-              select 'replication slot', r.slot_name::pg_catalog.text, null, null, null, null, pg_catalog.age(r.xmin)
+              select 'replication slot', r.slot_name::pg_catalog.text, null, null, null, null, r.xmin::pg_catalog.text, pg_catalog.age(r.xmin)
               from pg_catalog.pg_replication_slots r where r.xmin is not null) s
             order by s.age desc limit 1
             """;
@@ -135,6 +139,7 @@ public final class JobsTable {
         return new Snapshot(
                 holder.toString(),
                 kind.equals("session") ? Integer.valueOf(id) : null,
+                row.getString(8),
                 since,
                 since == null ? null : Duration.ofMillis((long) (row.getDouble(7) * 1_000)));
     }

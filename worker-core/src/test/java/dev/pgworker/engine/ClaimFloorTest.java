@@ -9,6 +9,7 @@ import java.util.Objects;
 import java.util.Set;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.stream.IntStream;
+import java.util.stream.LongStream;
 
 import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.Tag;
@@ -126,14 +127,7 @@ class ClaimFloorTest {
 
     @Test
     void aJobFarBelowWaitsForALookWhereThatTakesTime() throws Exception {
-        floor.lookBelow(start -> {
-            // A look that takes longer is what this is about.
-            long end = System.nanoTime() + Duration.ofMillis(30).toNanos();
-            while (System.nanoTime() < end) {
-                Thread.onSpinWait();
-            }
-            return new Below(List.of(0), List.of());
-        });
+        floor.lookBelow(start -> slowly());
         claim(false);
 
         assertThat(floor.announced(EDGE.minusSeconds(9), List.of(0))).isTrue();
@@ -141,8 +135,75 @@ class ClaimFloorTest {
 
         assertThat(current().floors()).containsEntry(0, at(EDGE.minusSeconds(9)));
         assertThat(floor.nanosUntilLook())
+                .as("for the first reason")
+                .isLessThan(Duration.ofMillis(21).toNanos());
+        floor.lookBelow(start -> slowly());
+        assertThat(floor.announced(null, null)).isFalse();
+        assertThat(floor.nanosUntilLook())
+                .as("for the next one")
                 .isBetween(
-                        Duration.ofSeconds(1).toNanos(), Duration.ofMinutes(1).toNanos());
+                        Duration.ofMillis(200).toNanos(), Duration.ofSeconds(30).toNanos());
+    }
+
+    /** A look that takes longer. */
+    private static Below slowly() {
+        long end = System.nanoTime() + Duration.ofMillis(30).toNanos();
+        while (System.nanoTime() < end) {
+            Thread.onSpinWait();
+        }
+        return new Below(List.of(0), List.of());
+    }
+
+    @Test
+    void whatIsAnnouncedDuringAClaimAboveTheFloorAndLiesBelowItAfterwardsIsLookedFor() throws SQLException {
+        look(List.of(0));
+        claim(false);
+        Start start = current();
+        Instant announced = NOW.plusSeconds(1);
+
+        assertThat(floor.announced(announced, List.of(0))).as("no reason yet").isFalse();
+        Claimed later = new Claimed(List.of(), List.of(), false, NOW.plusSeconds(2));
+        assertThat(floor.claimed(start, later, false, TOOK)).isTrue();
+
+        assertThat(current().floors()).containsEntry(0, at(announced));
+        assertThat(floor.claimed(current(), later, false, TOOK)).isFalse();
+        assertThat(current().floors()).containsEntry(0, at(EDGE.plusSeconds(2)));
+    }
+
+    @Test
+    void theFirstLookAfterEverythingWasForgottenIsMadeAtOnce() throws SQLException {
+        floor.lookBelow(start -> slowly());
+        claim(false);
+        assertThat(floor.nanosUntilLook()).isGreaterThan(Duration.ofMillis(500).toNanos());
+
+        floor.forget();
+        claim(false);
+
+        assertThat(floor.nanosUntilLook()).isLessThan(Duration.ofMillis(21).toNanos());
+    }
+
+    @Test
+    void tooManyPrioritiesAreNoReasonForALookAfterTheOther() throws SQLException {
+        assertThat(floor.lookBelow(
+                        start -> new Below(IntStream.range(0, 33).boxed().toList(), List.of())))
+                .isFalse();
+        claim(false);
+
+        assertThat(floor.nanosUntilLook()).isGreaterThan(Duration.ofSeconds(4).toNanos());
+    }
+
+    @Test
+    void whereALookIsFullClaimsFindTheRest() throws SQLException {
+        look(List.of(0));
+        claim(false);
+
+        assertThat(floor.lookBelow(start -> new Below(
+                        List.of(0),
+                        LongStream.range(0, ClaimFloor.MOST_STRAYS).boxed().toList())))
+                .isTrue();
+
+        assertThat(current().strays()).isEmpty();
+        assertThat(current().floors()).containsEntry(0, Place.FIRST);
     }
 
     @Test

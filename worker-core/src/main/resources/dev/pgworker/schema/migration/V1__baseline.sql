@@ -1084,7 +1084,13 @@ begin
       if numbered then
         -- Jobs without keys, and those whose keys look free: one statement. Keys that somebody takes meanwhile are left over. A patient
         -- try may wait below while it holds rows, so it must not have taken keys out of order.
-        taken := array(select j.key from "${schema}"._private_jobs j where j.key = any(keys));
+        -- Those that exist are locked before anything is written, which a try in vain would leave behind as dead rows.
+        if attempt <= patience then
+          taken := array(
+            select j.key from "${schema}"._private_jobs j where j.key = any(keys) order by j.key collate "C" for update nowait);
+        else
+          taken := array(select j.key from "${schema}"._private_jobs j where j.key = any(keys));
+        end if;
         if attempt > patience and cardinality(taken) > 0 then
           taken := keys;
         end if;
