@@ -91,7 +91,8 @@ class ChaosTest {
                     .atMost(DRAIN)
                     .pollInterval(Duration.ofMillis(100))
                     .ignoreExceptionsInstanceOf(DataAccessException.class)
-                    .until(() -> ledger.leftJobs().stream().allMatch(ChaosTest::isFailed)
+                    .until(() -> ledger.retryCrashedNow()
+                            && ledger.leftJobs().stream().allMatch(ChaosTest::isFailed)
                             && ledger.registeredWorkers().size() == fleet.workers());
             return null;
         } catch (ConditionTimeoutException e) {

@@ -286,6 +286,17 @@ final class Ledger {
                 .list();
     }
 
+    /** Lets jobs that have lost many workers, and wait for minutes because of that, run at once; returns true. */
+    boolean retryCrashedNow() {
+        sql.sql("""
+                select graphile_worker.reschedule_jobs(array(
+                  select id from graphile_worker._private_jobs
+                  where locked_at is null and attempts < max_attempts and run_at > now() + interval '30 seconds'
+                    and last_error like 'WorkerCrashed%'), run_at => now())
+                """).query().listOfRows();
+        return true;
+    }
+
     List<Left> leftJobs() {
         return sql.sql("""
                         select j.id, (payload->>'n')::int, locked_by, attempts, max_attempts, coalesce(r.recoveries, 0), last_error
