@@ -367,8 +367,10 @@ language plpgsql volatile as $$
 begin
   if job_count operator(pg_catalog.>) 0 then
     perform pg_catalog.pg_notify('jobs:insert', pg_catalog.concat('{"r":', pg_catalog.random(), ',"count":', job_count,
-      ',"at":' operator(pg_catalog.||) case when pg_catalog.isfinite(earliest) then (pg_catalog.date_part('epoch', earliest) operator(pg_catalog.*) 1000)::bigint end,
-      ',"p":[' operator(pg_catalog.||) priorities operator(pg_catalog.||) ']', '}'));
+      ',"at":'::pg_catalog.text operator(pg_catalog.||)
+        case when pg_catalog.isfinite(earliest) then (pg_catalog.date_part('epoch', earliest) operator(pg_catalog.*) 1000)::bigint end
+          ::pg_catalog.text,
+      ',"p":['::pg_catalog.text operator(pg_catalog.||) priorities operator(pg_catalog.||) ']'::pg_catalog.text, '}'));
   end if;
 end
 $$;
