@@ -92,6 +92,9 @@ public final class ClaimFloor {
     /** Counts the times when everything was forgotten. */
     @GuardedBy("this") private long generation;
 
+    /** That of the last claim, which says nothing about floors that were set anew meanwhile. */
+    @GuardedBy("this") private long claimGeneration;
+
     /** Whether a claim has been made since the last look, and whether one has brought jobs. */
     @GuardedBy("this") private boolean claimTried;
 
@@ -135,6 +138,7 @@ public final class ClaimFloor {
             forget();
             return null;
         }
+        claimGeneration = generation;
         return start();
     }
 
@@ -192,7 +196,7 @@ public final class ClaimFloor {
             jobsClaimed = true;
             lookWantedSooner.run();
         }
-        if (start == null || !inUse || claimed.at() == null) {
+        if (start == null || !inUse || claimGeneration != generation || claimed.at() == null) {
             return false;
         }
         raise(start, claimed, full, took);

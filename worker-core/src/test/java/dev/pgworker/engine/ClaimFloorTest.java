@@ -171,6 +171,19 @@ class ClaimFloorTest {
     }
 
     @Test
+    void aClaimSaysNothingAboutFloorsThatWereSetAnewMeanwhile() throws SQLException {
+        look(List.of(0));
+        claim(false);
+        Start start = current();
+
+        floor.forget();
+        look(List.of(0));
+        floor.claimed(start, claimed(), false, TOOK);
+
+        assertThat(current().floors()).containsEntry(0, Place.FIRST);
+    }
+
+    @Test
     void theFirstLookAfterEverythingWasForgottenIsMadeAtOnce() throws SQLException {
         floor.lookBelow(start -> slowly());
         claim(false);
