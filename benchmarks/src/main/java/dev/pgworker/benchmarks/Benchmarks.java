@@ -21,6 +21,8 @@ public final class Benchmarks {
             "latency", new Latency(),
             "growth", new Growth(),
             "one-queue", new OneQueue(),
+            "scale-out", new ScaleOut(),
+            "memory", new Memory(),
             "soak", new Soak(false),
             "held-snapshot", new Soak(true));
 

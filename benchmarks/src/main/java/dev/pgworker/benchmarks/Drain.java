@@ -24,6 +24,7 @@ final class Drain implements Scenario {
             report.add(contender.name(), "jobs/s", drained.rate());
             report.add(contender.name(), "worker CPU s per 1,000", drained.workerCpu() / drained.jobs() * 1_000);
             report.add(contender.name(), "server CPU s per 1,000", drained.serverCpu() / drained.jobs() * 1_000);
+            report.add(contender.name(), "WAL bytes per job", drained.walBytes() / drained.jobs());
             report.add(contender.name(), "worker RSS MB", drained.residentMegabytes());
             if (Double.isNaN(drained.serverCpu())) {
                 report.note("CPU and memory are known on Linux only, those of the server if it runs on this machine.");
