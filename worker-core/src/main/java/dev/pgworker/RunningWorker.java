@@ -46,6 +46,7 @@ import dev.pgworker.engine.LocalQueue;
 import dev.pgworker.engine.LookBelow;
 import dev.pgworker.engine.NotificationListener;
 import dev.pgworker.engine.Ownership;
+import dev.pgworker.engine.SecondFetchLoop;
 import dev.pgworker.engine.SnapshotWatch;
 import dev.pgworker.engine.Vacuum;
 import dev.pgworker.event.WorkerEvent;
@@ -120,6 +121,7 @@ final class RunningWorker {
     private final ClaimAudit audit;
     private final Fetcher fetcher;
     private final FetchLoop fetchLoop;
+    private final SecondFetchLoop secondFetchLoop;
     private final LookBelow lookBelow;
     private final LedgerWatch ledgerWatch;
     private final NotificationListener listener;
@@ -191,11 +193,13 @@ final class RunningWorker {
                 floor,
                 events);
         fetchLoop = new FetchLoop(id, store, fetcher, localQueue, ownership, settings.pollInterval(), events, outage);
+        secondFetchLoop = new SecondFetchLoop(fetcher, localQueue, ownership, fetchLoop::jobsMayBeDue, outage);
+        fetchLoop.connect(secondFetchLoop::begin);
         lookBelow = new LookBelow(floor, fetcher, fetchLoop::jobsMayBeDue, outage);
         continuations.connect(executor::submit);
         executor.audited(audit, this::whyNothingStarts);
-        completer.connect(fetchLoop::capacityFreed, fetchLoop::jobsMayBeDue);
-        localQueue.connect(fetchLoop::capacityFreed);
+        completer.connect(this::capacityFreed, fetchLoop::jobsMayBeDue);
+        localQueue.connect(this::capacityFreed);
         lease.whenChanged(fetchLoop::capacityFreed);
         lease.extendWhile(() -> executor.runsAnyFlagged(recovery.resilientJobFlags()));
         ledgerWatch = new LedgerWatch(
@@ -225,6 +229,11 @@ final class RunningWorker {
                 ? null
                 : new CronScheduler(
                         id, parts.cron(), new CrontabStore(parts.dataSource(), parts.schema()), events, outage);
+    }
+
+    private void capacityFreed() {
+        fetchLoop.capacityFreed();
+        secondFetchLoop.begin();
     }
 
     private @Nullable HandlerTransactions transactions(Ownership ownership) {
@@ -329,6 +338,7 @@ final class RunningWorker {
                         listener,
                         ledgerWatch,
                         fetchLoop,
+                        secondFetchLoop,
                         lookBelow,
                         audit,
                         sweep,
@@ -356,6 +366,7 @@ final class RunningWorker {
         ledgerWatch.start();
         listener.start();
         fetchLoop.start();
+        secondFetchLoop.start();
         lookBelow.start();
         audit.start();
         sweep.start();
@@ -455,6 +466,7 @@ final class RunningWorker {
             vacuum.cancel();
         }
         fetchLoop.beginStop();
+        secondFetchLoop.beginStop();
         fetcher.cancel();
         stopAll(
                 CLAIMING_STOP_LIMIT,
@@ -465,6 +477,7 @@ final class RunningWorker {
                 listener,
                 ledgerWatch,
                 fetchLoop,
+                secondFetchLoop,
                 lookBelow,
                 audit);
         continuations.stop();
