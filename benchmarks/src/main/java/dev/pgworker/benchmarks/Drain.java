@@ -1,5 +1,7 @@
 package dev.pgworker.benchmarks;
 
+import java.util.List;
+
 /** How fast ready jobs that do nothing are run, and what that costs. */
 final class Drain implements Scenario {
 
@@ -42,6 +44,6 @@ final class Drain implements Scenario {
 
     @Override
     public void finish(Report report) {
-        report.compare("jobs/s", "bare-2");
+        List.of("bare-2", "peer-loop", "held-loop").forEach(loop -> report.compare("jobs/s", loop));
     }
 }

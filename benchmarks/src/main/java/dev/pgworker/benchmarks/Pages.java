@@ -69,7 +69,7 @@ final class Pages {
 
     private static String section(String scenario, Report report, Path docs) throws IOException {
         Report shown = scenario.equals("held-snapshot") ? byPhase(report) : report;
-        String section = "\n" + report.title() + "\n\n" + shown.table() + "\n";
+        String section = "\n### " + scenario + "\n\n" + sentence(report.title()) + "\n\n" + shown.table() + "\n";
         String plot = plot(scenario, report);
         if (plot != null) {
             Path file = docs.resolve("plots").resolve(scenario + ".svg");
@@ -78,6 +78,12 @@ final class Pages {
             section += "![" + report.title() + "](plots/" + scenario + ".svg)\n\n";
         }
         return section;
+    }
+
+    /** Returns the title without the scenario's name before it. */
+    private static String sentence(String title) {
+        String rest = title.replaceFirst("^[a-z -]+: ", "");
+        return rest.isEmpty() ? "" : Character.toUpperCase(rest.charAt(0)) + rest.substring(1) + ".";
     }
 
     /** Makes rows of the phases, which are columns otherwise. */

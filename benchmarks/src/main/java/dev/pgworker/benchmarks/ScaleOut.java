@@ -13,7 +13,7 @@ import java.util.Map;
 final class ScaleOut implements Scenario {
 
     private static final int[] PROCESSES = {1, 2, 4, 8};
-    private static final int SETTLE_SECONDS = 5;
+    private static final int SETTLE_SECONDS = 20;
 
     @Override
     public String title(Options options) {
@@ -48,7 +48,7 @@ final class ScaleOut implements Scenario {
         try (Trial trial = new Trial(contender, options, server);
                 ContenderProcess worker = trial.process()) {
             worker.ask("start");
-            Thread.sleep(SETTLE_SECONDS * 1_000L);
+            Thread.sleep(Math.min(SETTLE_SECONDS, options.idleSeconds()) * 1_000L);
             long transactions = transactions(trial.connection());
             double cpu = Usage.cpuOf(List.of(worker));
             long start = System.nanoTime();

@@ -128,11 +128,11 @@ final class Trial implements AutoCloseable {
 
     /**
      * Drains a number of jobs by workers that are warm: before, they have drained fifths of that number for a while, the
-     * same while for all contenders. If not even a fifth was done in time, that is the result.
+     * same while for each process of all contenders. If not even a fifth was done in time, that is the result.
      */
     Drained drainWarm(Filling filling, int jobs) throws Exception {
         double warm = 0;
-        while (warm < options.warmUpSeconds()) {
+        while (warm < options.warmUpSeconds() * workers.size()) {
             Drained drained = drain(filling, Math.max(1, jobs / 5));
             if (drained.cutOff()) {
                 return drained;

@@ -65,7 +65,7 @@ class PagesTest {
 
         assertThat(Files.readString(docs.resolve("performance.md"))).isEqualTo(once);
         assertThat(once)
-                .startsWith("# Performance\n<!-- results drain -->\n")
+                .startsWith("# Performance\n<!-- results drain -->\n\n### drain\n\n5 jobs & more.\n\n| |")
                 .contains("| ours | 200 (100–300) |", "| river | 50.0 |", "A note.", "](plots/drain.svg)")
                 .contains("<!-- /results -->\nbetween\n<!-- results held-snapshot -->\n<!-- /results -->")
                 .endsWith("end\n")
