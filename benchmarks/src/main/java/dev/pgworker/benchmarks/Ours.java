@@ -61,7 +61,7 @@ record Ours(String name, WorkerSettings settings) implements Contender {
 
     @Override
     public List<String> command(Options options, String jdbcUrl) {
-        return JvmQueue.command(this, jdbcUrl);
+        return JvmQueue.command(this, options, jdbcUrl);
     }
 
     @Override
