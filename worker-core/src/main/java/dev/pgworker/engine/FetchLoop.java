@@ -25,6 +25,9 @@ public final class FetchLoop extends BackgroundService {
 
     private static final Logger log = LoggerFactory.getLogger(FetchLoop.class);
 
+    /** At every so many polls the ids of the tasks are looked up again. */
+    private static final int POLLS_PER_TASKS = 5;
+
     /** How long to wait for a source of forbidden flags that fails. */
     private static final Duration FLAGS_RETRY = Duration.ofSeconds(1);
 
@@ -45,8 +48,13 @@ public final class FetchLoop extends BackgroundService {
     private volatile @Nullable String obstacle;
 
     // Owned by the thread.
+    private int pollsSinceTasks = POLLS_PER_TASKS;
     private boolean knowsTasks;
     private boolean mayHaveDue = true;
+
+    /** Whether the poll alone is the reason to claim: what is due next is then known. */
+    private boolean onlyPolls;
+
     private long pollAt;
     private long dueAt = Long.MAX_VALUE;
 
@@ -105,6 +113,7 @@ public final class FetchLoop extends BackgroundService {
         } catch (SQLException | RuntimeException | Error e) {
             obstacle = ErrorText.headline(e);
             mayHaveDue = true;
+            onlyPolls = false;
             throw e;
         }
     }
@@ -112,11 +121,17 @@ public final class FetchLoop extends BackgroundService {
     private void tryStep() throws SQLException, InterruptedException {
         long time = System.nanoTime();
         if (!knowsTasks || time - pollAt >= 0) {
-            learnTasks();
+            if (pollsSinceTasks++ >= POLLS_PER_TASKS - 1 || !knowsTasks) {
+                learnTasks();
+                pollsSinceTasks = 0;
+            }
+            pollAt = System.nanoTime() + pollNanos;
+            onlyPolls = !mayHaveDue;
             mayHaveDue = true;
         }
         if (notified.getAndSet(false) || (dueAt != Long.MAX_VALUE && time - dueAt >= 0)) {
             mayHaveDue = true;
+            onlyPolls = false;
         }
         fetcher.tend();
         if (!mayHaveDue || !ownership.mayClaim() || !claim()) {
@@ -126,10 +141,8 @@ public final class FetchLoop extends BackgroundService {
         }
     }
 
-    /** Looks the ids up again at every poll. */
     private void learnTasks() throws SQLException {
         fetcher.learnTasks();
-        pollAt = System.nanoTime() + pollNanos;
         if (!knowsTasks) {
             knowsTasks = true;
             log.debug("Tasks and their ids: {}", fetcher.tasks().identifiers());
@@ -156,11 +169,12 @@ public final class FetchLoop extends BackgroundService {
         if (fetched.wantsSecond() && fetcher.split()) {
             secondWanted.run();
         }
+        onlyPolls &= fetched.count() == 0 && !fetched.mayHaveMore();
         if (!fetched.mayHaveMore()) {
-            Duration untilDue = fetcher.untilDue(Duration.ofNanos(System.nanoTime() - before));
-            dueAt = untilDue == null || untilDue.toNanos() > pollNanos
-                    ? Long.MAX_VALUE
-                    : System.nanoTime() + untilDue.toNanos();
+            if (!onlyPolls) {
+                Duration untilDue = fetcher.untilDue(Duration.ofNanos(System.nanoTime() - before));
+                dueAt = untilDue == null ? Long.MAX_VALUE : System.nanoTime() + untilDue.toNanos();
+            }
             mayHaveDue = false;
         }
         if (fetched.passedOver()) {
