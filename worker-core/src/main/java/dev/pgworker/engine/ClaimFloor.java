@@ -107,6 +107,9 @@ public final class ClaimFloor {
 
     @GuardedBy("this") private boolean lookWanted;
 
+    /** The priorities that were announced since the last look began. */
+    @GuardedBy("this") private final Set<Integer> announcedSinceLook = new HashSet<>();
+
     /** The generation for which a look has been made, with whatever success. */
     @GuardedBy("this") private long lookedAtGeneration = -1;
 
@@ -386,6 +389,7 @@ public final class ClaimFloor {
         boolean elsewhere = false;
         for (int priority : priorities) {
             resting.wake(priority);
+            announcedSinceLook.add(priority);
         }
         for (Side side : sides()) {
             for (int priority : priorities) {
@@ -458,6 +462,7 @@ public final class ClaimFloor {
             before = generation;
             wanted = lookWanted;
             lookedAtGeneration = generation;
+            announcedSinceLook.clear();
             claimTried = false;
             jobsClaimed = false;
             lookWanted = false;
@@ -489,6 +494,10 @@ public final class ClaimFloor {
             lookWanted = true;
             return false;
         }
+        Set<Integer> present = new HashSet<>(below.levels());
+        present.addAll(announcedSinceLook);
+        sides().forEach(side -> side.floors.keySet().retainAll(present));
+        resting.retain(present);
         int known = main.floors.size();
         sides().forEach(side -> below.levels().forEach(level -> side.floors.putIfAbsent(level, Place.FIRST)));
         if (below.strays().size() < MOST_STRAYS) {

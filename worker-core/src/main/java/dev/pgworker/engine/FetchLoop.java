@@ -52,14 +52,17 @@ public final class FetchLoop extends BackgroundService {
     private boolean knowsTasks;
     private boolean mayHaveDue = true;
 
-    /** Whether the poll alone is the reason to claim: what is due next is then known. */
-    private boolean onlyPolls;
+    /** When to look again for queues that others held, by {@link System#nanoTime}; null if none were. */
+    private @Nullable Long againAt;
+
+    /** Whether there is no news, so that what is due next is known. */
+    private boolean noNews;
 
     private long pollAt;
     private long dueAt = Long.MAX_VALUE;
 
     /** How soon to look again for queues that others held for the moment; each time later, because a moment may take long. */
-    private final Backoff passedOver = new Backoff(Duration.ofMillis(4), Duration.ofMillis(500));
+    private final Backoff passedOver = new Backoff(Duration.ofMillis(4), Duration.ofSeconds(4));
 
     /** Creates a loop for one worker. */
     public FetchLoop(
@@ -113,7 +116,7 @@ public final class FetchLoop extends BackgroundService {
         } catch (SQLException | RuntimeException | Error e) {
             obstacle = ErrorText.headline(e);
             mayHaveDue = true;
-            onlyPolls = false;
+            noNews = false;
             throw e;
         }
     }
@@ -126,17 +129,23 @@ public final class FetchLoop extends BackgroundService {
                 pollsSinceTasks = 0;
             }
             pollAt = System.nanoTime() + pollNanos;
-            onlyPolls = !mayHaveDue;
+            noNews = !mayHaveDue;
+            mayHaveDue = true;
+        }
+        if (againAt != null && time - againAt >= 0) {
+            againAt = null;
+            noNews |= !mayHaveDue;
             mayHaveDue = true;
         }
         if (notified.getAndSet(false) || (dueAt != Long.MAX_VALUE && time - dueAt >= 0)) {
             mayHaveDue = true;
-            onlyPolls = false;
+            noNews = false;
         }
         fetcher.tend();
         if (!mayHaveDue || !ownership.mayClaim() || !claim()) {
             localQueue.othersWait(mayHaveDue);
             long wakeAt = mayHaveDue || dueAt == Long.MAX_VALUE || pollAt - dueAt < 0 ? pollAt : dueAt;
+            wakeAt = mayHaveDue || againAt == null || wakeAt - againAt < 0 ? wakeAt : againAt;
             pause(Math.min(Math.max(wakeAt - time, 0), localQueue.nanosUntilExpired()));
         }
     }
@@ -169,18 +178,18 @@ public final class FetchLoop extends BackgroundService {
         if (fetched.wantsSecond() && fetcher.split()) {
             secondWanted.run();
         }
-        onlyPolls &= fetched.count() == 0 && !fetched.mayHaveMore();
+        noNews &= fetched.count() == 0 && !fetched.mayHaveMore();
         if (!fetched.mayHaveMore()) {
-            if (!onlyPolls) {
+            if (!noNews) {
                 Duration untilDue = fetcher.untilDue(Duration.ofNanos(System.nanoTime() - before));
                 dueAt = untilDue == null ? Long.MAX_VALUE : System.nanoTime() + untilDue.toNanos();
             }
             mayHaveDue = false;
         }
         if (fetched.passedOver()) {
-            long again = System.nanoTime() + passedOver.next().toNanos();
-            dueAt = dueAt == Long.MAX_VALUE || again - dueAt < 0 ? again : dueAt;
+            againAt = System.nanoTime() + passedOver.next().toNanos();
         } else {
+            againAt = null;
             passedOver.reset();
         }
         localQueue.othersWait(mayHaveDue);

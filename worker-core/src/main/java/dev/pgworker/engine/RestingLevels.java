@@ -22,7 +22,7 @@ import dev.pgworker.store.JobStore.Place;
  */
 final class RestingLevels {
 
-    /** So many priorities are looked at together; with no more than that none rests. */
+    /** So many priorities are looked at together, then twice as many each time; with no more than that none rests. */
     static final int MOST_AT_ONCE = 256;
 
     private static final Duration LONGEST_REST = Duration.ofSeconds(10);
@@ -32,6 +32,12 @@ final class RestingLevels {
 
     /** No rest ends before this {@link System#nanoTime}. */
     private long firstEnd;
+
+    /** When those end together that nothing else ends, by {@link System#nanoTime}. */
+    private long roundEnd = System.nanoTime();
+
+    /** How many priorities the next pick has at most. */
+    private int most = MOST_AT_ONCE;
 
     /** The last of those picked, if there are more that do not rest. */
     private @Nullable Integer pickedTo;
@@ -67,7 +73,7 @@ final class RestingLevels {
         SortedMap<Integer, Place> rest = after == null ? floors : floors.tailMap(after + 1);
         for (Map.Entry<Integer, Place> floor : rest.entrySet()) {
             if (!until.containsKey(floor.getKey())) {
-                if (picked.size() == MOST_AT_ONCE) {
+                if (picked.size() == most) {
                     pickedTo = picked.lastKey();
                     break;
                 }
@@ -95,6 +101,7 @@ final class RestingLevels {
     /** Takes note of a claim at what was picked; returns whether there are others to look at because it brought all there was. */
     boolean claimed(boolean full) {
         after = full ? null : pickedTo;
+        most = after == null ? MOST_AT_ONCE : Math.min(2 * most, 1 << Short.SIZE);
         return after != null;
     }
 
@@ -108,14 +115,22 @@ final class RestingLevels {
         if (until.isEmpty()) {
             firstEnd = time + LONGEST_REST.toNanos();
         }
+        if (roundEnd - time < LONGEST_REST.toNanos() / 2) {
+            roundEnd = time + LONGEST_REST.toNanos();
+        }
         for (int level : levels) {
             Duration wait = due.getOrDefault(level, LONGEST_REST);
             if (!allWoken && !woken.contains(level) && !wait.isNegative()) {
-                long end = time + Math.min(wait.toNanos(), LONGEST_REST.toNanos());
+                long end = Math.min(wait.toNanos(), roundEnd - time) + time;
                 until.put(level, end);
                 noteEnd(end);
             }
         }
+    }
+
+    /** Forgets priorities that are not among these. */
+    void retain(Set<Integer> levels) {
+        until.keySet().retainAll(levels);
     }
 
     boolean isResting(int level) {

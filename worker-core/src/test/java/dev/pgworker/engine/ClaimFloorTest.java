@@ -409,7 +409,7 @@ class ClaimFloorTest {
             more = floor.claimed(start, claimed(), false, TOOK);
             floor.rest(start, Map.of());
         }
-        assertThat(firsts).containsExactly(0, 256, 512, 768);
+        assertThat(firsts).containsExactly(0, 256, 768);
         assertThat(current().floors()).as("all rest").isEmpty();
         assertThat(floor.levels()).isEmpty();
         assertThat(floor.nanosUntilOtherLevel())

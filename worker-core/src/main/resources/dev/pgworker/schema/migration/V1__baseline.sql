@@ -3163,7 +3163,10 @@ begin
         from found f where f.p is not null)
       select f.p from found f where f.p is not null);
   end if;
-  plain := (select min(t.seconds) from "${schema}".pgworker_due_times(task_ids, elapsed, levels) t);
+  -- To find the priorities may have taken long.
+  plain := (
+    select min(t.seconds)
+    from "${schema}".pgworker_due_times(task_ids, extract(epoch from clock_timestamp() - since)::float8, levels) t);
   with recursive queued(p) as (
     (select j.priority from "${schema}"._private_jobs j
       where j.is_available and j.job_queue_id is not null and j.priority >= -32768
