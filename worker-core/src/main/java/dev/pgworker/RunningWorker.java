@@ -10,6 +10,7 @@ import java.util.HexFormat;
 import java.util.List;
 import java.util.Map;
 import java.util.Objects;
+import java.util.Set;
 import java.util.concurrent.Executor;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.SynchronousQueue;
@@ -34,6 +35,7 @@ import dev.pgworker.engine.ClaimAudit;
 import dev.pgworker.engine.ClaimFloor;
 import dev.pgworker.engine.Continuations;
 import dev.pgworker.engine.CurrentFlags;
+import dev.pgworker.engine.DirectChains;
 import dev.pgworker.engine.FetchLoop;
 import dev.pgworker.engine.Fetcher;
 import dev.pgworker.engine.HandlerTransactions;
@@ -61,6 +63,7 @@ import dev.pgworker.recovery.Heartbeat;
 import dev.pgworker.recovery.RecoverySettings;
 import dev.pgworker.recovery.Sweep;
 import dev.pgworker.store.CrontabStore;
+import dev.pgworker.store.DirectStore;
 import dev.pgworker.store.JobStore;
 import dev.pgworker.store.JobsTable;
 import dev.pgworker.store.LedgerStore;
@@ -120,6 +123,7 @@ final class RunningWorker {
     private final ClaimAudit audit;
     private final Fetcher fetcher;
     private final FetchLoop fetchLoop;
+    private final DirectChains direct;
     private final LookBelow lookBelow;
     private final LedgerWatch ledgerWatch;
     private final NotificationListener listener;
@@ -149,6 +153,11 @@ final class RunningWorker {
      * @param onBreakingMigration called when this worker cannot go on with the schema
      */
     RunningWorker(WorkerParts parts, Consumer<RunningWorker> onLost, Runnable onBreakingMigration) {
+        this(parts, onLost, onBreakingMigration, parts.tasks().directIdentifiers());
+    }
+
+    private RunningWorker(
+            WorkerParts parts, Consumer<RunningWorker> onLost, Runnable onBreakingMigration, Set<String> directTasks) {
         this.parts = parts;
         WorkerSettings settings = parts.settings();
         events = new WorkerEvents(id, parts.directListeners(), parts.listeners());
@@ -191,19 +200,34 @@ final class RunningWorker {
                 floor,
                 events);
         fetchLoop = new FetchLoop(id, store, fetcher, localQueue, ownership, settings.pollInterval(), events, outage);
+        direct = new DirectChains(
+                id,
+                directTasks,
+                fetcher,
+                store,
+                new DirectStore(parts.privateDataSource(), parts.dataSource(), parts.schema(), id),
+                localQueue,
+                audit,
+                executor,
+                completer,
+                ownership,
+                flags,
+                settings.pollInterval(),
+                events,
+                outage);
         lookBelow = new LookBelow(floor, fetcher, fetchLoop::jobsMayBeDue, outage);
         continuations.connect(executor::submit);
         executor.audited(audit, this::whyNothingStarts);
-        completer.connect(fetchLoop::capacityFreed, fetchLoop::jobsMayBeDue);
-        localQueue.connect(fetchLoop::capacityFreed);
-        lease.whenChanged(fetchLoop::capacityFreed);
+        completer.connect(this::capacityFreed, this::jobsMayBeDue);
+        localQueue.connect(this::capacityFreed);
+        lease.whenChanged(this::capacityFreed);
         lease.extendWhile(() -> executor.runsAnyFlagged(recovery.resilientJobFlags()));
         ledgerWatch = new LedgerWatch(
                 id, new LedgerStore(parts.dataSource(), parts.schema()), onBreakingMigration, events, outage);
         listener = new NotificationListener(
                 id,
                 parts.listenDataSource(),
-                fetchLoop::jobsMayBeDue,
+                this::jobsMayBeDue,
                 new JobAnnouncements(floor),
                 ledgerWatch::migrationAnnounced,
                 events,
@@ -225,6 +249,21 @@ final class RunningWorker {
                 ? null
                 : new CronScheduler(
                         id, parts.cron(), new CrontabStore(parts.dataSource(), parts.schema()), events, outage);
+    }
+
+    /** Returns a run for a single pass, which claims the jobs of all tasks alike. */
+    static RunningWorker once(WorkerParts parts) {
+        return new RunningWorker(parts, lost -> {}, () -> {}, Set.of());
+    }
+
+    private void jobsMayBeDue() {
+        fetchLoop.jobsMayBeDue();
+        direct.jobsMayBeDue();
+    }
+
+    private void capacityFreed() {
+        fetchLoop.capacityFreed();
+        direct.capacityFreed();
     }
 
     private @Nullable HandlerTransactions transactions(Ownership ownership) {
@@ -287,7 +326,7 @@ final class RunningWorker {
                 .toList();
         return new WorkerStatus(
                 id,
-                load.running(),
+                load.running() + direct.running(),
                 load.waiting(),
                 Math.max(0, parts.settings().concurrency() - load.running()),
                 listener.isListening(),
@@ -322,6 +361,10 @@ final class RunningWorker {
     }
 
     private Stream<BackgroundService> services() {
+        return Stream.concat(direct.services(), otherServices());
+    }
+
+    private Stream<BackgroundService> otherServices() {
         return Stream.of(
                         heartbeat,
                         fence,
@@ -356,6 +399,7 @@ final class RunningWorker {
         ledgerWatch.start();
         listener.start();
         fetchLoop.start();
+        direct.start();
         lookBelow.start();
         audit.start();
         sweep.start();
@@ -454,6 +498,7 @@ final class RunningWorker {
         if (vacuum != null) {
             vacuum.cancel();
         }
+        direct.beginStop();
         fetchLoop.beginStop();
         fetcher.cancel();
         stopAll(
@@ -508,7 +553,9 @@ final class RunningWorker {
     private void finishAndFlush(Duration grace) {
         boolean written = false;
         try {
+            long graceEnd = System.nanoTime() + grace.toNanos();
             executor.finish(grace, AFTER_INTERRUPT);
+            finishDirect(Duration.ofNanos(Math.max(0, graceEnd - System.nanoTime())));
             while (!stopRequested && outage.isPresent() && !completer.awaitWritten(STOP_CHECK)) {
                 // A lost worker has time: nobody can take its jobs before the database is back.
                 abandoning.progress();
@@ -528,6 +575,16 @@ final class RunningWorker {
         // What may still be claimed, or was without anybody knowing, is taken from this worker when it shows no life.
         if (!written || !knowsToHoldNothing()) {
             heartbeat.stayRegistered();
+        }
+    }
+
+    /** Waits for the handlers of direct batches as for others; the jobs of a batch that does not end are free. */
+    private void finishDirect(Duration grace) {
+        if (!direct.awaitEnd(grace)) {
+            executor.interruptAll();
+            if (!direct.awaitEnd(AFTER_INTERRUPT)) {
+                direct.abort();
+            }
         }
     }
 

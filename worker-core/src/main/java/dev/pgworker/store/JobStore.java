@@ -380,6 +380,9 @@ public final class JobStore {
 
     /** Claims due jobs. Ends with an exception, and claims nothing, when {@link #cancelClaim} is called meanwhile. */
     public Claimed claim(Tasks tasks, ClaimRequest request) throws SQLException {
+        if (tasks.identifiers.isEmpty()) {
+            return new Claimed();
+        }
         return call(CLAIM, (connection, statement) -> {
             Integer[] ids = tasks.ids();
             Start start = request.start;
@@ -786,6 +789,9 @@ public final class JobStore {
      */
     public @Nullable Duration nextDue(Tasks tasks, Duration elapsed, @Nullable Collection<Integer> levels)
             throws SQLException {
+        if (tasks.identifiers.isEmpty()) {
+            return null;
+        }
         return this.<@Nullable Duration>call(NEXT_DUE, (connection, statement) -> {
             statement.setArray(1, connection.createArrayOf("int4", tasks.ids()));
             statement.setDouble(2, elapsed.toNanos() / 1e9);
