@@ -33,10 +33,7 @@ record Ours(String name, WorkerSettings settings, boolean direct) implements Con
             WorkerSettings.builder().concurrency(10).localQueueSize(BATCH).build();
 
     static final Contender DEFAULT = new Ours("ours", WorkerSettings.builder().build(), false);
-    static final Contender TUNED = new Ours(
-            "ours-tuned",
-            TUNED_SETTINGS,
-            false);
+    static final Contender TUNED = new Ours("ours-tuned", TUNED_SETTINGS, false);
 
     /** With a direct task. */
     static final Contender DIRECT = new Ours("ours-direct", TUNED_SETTINGS, true);

@@ -55,6 +55,9 @@ final class DirectLoop extends BackgroundService {
     /** Such looks take at most this part of the time. */
     private static final int SLOW_SHARE = 10;
 
+    /** So many in a row are no coincidence. */
+    private static final int MANY_SLOW_LOOKS = 10;
+
     /** How often jobs in queues are looked for while batches go on. */
     private static final long REST_NANOS = Duration.ofMillis(100).toNanos();
 
@@ -96,6 +99,7 @@ final class DirectLoop extends BackgroundService {
     private long noteLookAt = pollAt;
     private long restLookAt = pollAt;
     private long restDoneAt = pollAt;
+    private int slowLooks;
     private int failures;
 
     DirectLoop(
@@ -406,8 +410,9 @@ final class DirectLoop extends BackgroundService {
             boolean look = begin - noteLookAt >= 0;
             Set<Long> suspects = session.note(taken, look);
             long took = System.nanoTime() - begin;
-            if (look && took > SLOW_NANOS) {
-                noteLookAt = begin + took + SLOW_SHARE * took;
+            if (look) {
+                slowLooks = took > SLOW_NANOS ? slowLooks + 1 : 0;
+                noteLookAt = slowLooks < MANY_SLOW_LOOKS ? begin : begin + took + SLOW_SHARE * took;
             }
             if (suspects.isEmpty()) {
                 return taken;
