@@ -48,6 +48,7 @@ import dev.pgworker.engine.LocalQueue;
 import dev.pgworker.engine.LookBelow;
 import dev.pgworker.engine.NotificationListener;
 import dev.pgworker.engine.Ownership;
+import dev.pgworker.engine.SecondFetchLoop;
 import dev.pgworker.engine.SnapshotWatch;
 import dev.pgworker.engine.Vacuum;
 import dev.pgworker.event.WorkerEvent;
@@ -124,6 +125,7 @@ final class RunningWorker {
     private final Fetcher fetcher;
     private final FetchLoop fetchLoop;
     private final DirectChains direct;
+    private final SecondFetchLoop secondFetchLoop;
     private final LookBelow lookBelow;
     private final LedgerWatch ledgerWatch;
     private final NotificationListener listener;
@@ -200,6 +202,8 @@ final class RunningWorker {
                 floor,
                 events);
         fetchLoop = new FetchLoop(id, store, fetcher, localQueue, ownership, settings.pollInterval(), events, outage);
+        secondFetchLoop = new SecondFetchLoop(fetcher, localQueue, ownership, fetchLoop::jobsMayBeDue, outage);
+        fetchLoop.connect(secondFetchLoop::begin);
         direct = new DirectChains(
                 id,
                 directTasks,
@@ -263,6 +267,7 @@ final class RunningWorker {
 
     private void capacityFreed() {
         fetchLoop.capacityFreed();
+        secondFetchLoop.begin();
         direct.capacityFreed();
     }
 
@@ -372,6 +377,7 @@ final class RunningWorker {
                         listener,
                         ledgerWatch,
                         fetchLoop,
+                        secondFetchLoop,
                         lookBelow,
                         audit,
                         sweep,
@@ -399,6 +405,7 @@ final class RunningWorker {
         ledgerWatch.start();
         listener.start();
         fetchLoop.start();
+        secondFetchLoop.start();
         direct.start();
         lookBelow.start();
         audit.start();
@@ -500,6 +507,7 @@ final class RunningWorker {
         }
         direct.beginStop();
         fetchLoop.beginStop();
+        secondFetchLoop.beginStop();
         fetcher.cancel();
         stopAll(
                 CLAIMING_STOP_LIMIT,
@@ -510,6 +518,7 @@ final class RunningWorker {
                 listener,
                 ledgerWatch,
                 fetchLoop,
+                secondFetchLoop,
                 lookBelow,
                 audit);
         continuations.stop();

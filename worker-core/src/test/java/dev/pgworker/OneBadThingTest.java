@@ -37,6 +37,7 @@ import dev.pgworker.job.JobRequest;
 import dev.pgworker.job.JobSpec;
 import dev.pgworker.job.Task;
 import dev.pgworker.store.JobStore;
+import dev.pgworker.store.JobStore.Chain;
 import dev.pgworker.store.JobStore.ClaimRequest;
 import dev.pgworker.store.JobStore.Claimed;
 import dev.pgworker.task.RetryPolicy;
@@ -378,7 +379,8 @@ class OneBadThingTest {
         JobStore.Tasks tasks = store.tasks(List.of("large"));
         List<List<Integer>> sizes = new ArrayList<>();
         while (db.jobs() > 0) {
-            Claimed claimed = store.claim(tasks, new ClaimRequest(100, 2_500_000, List.of(), task -> 10, false, null));
+            Claimed claimed = store.claim(
+                    tasks, new ClaimRequest(100, 2_500_000, List.of(), task -> 10, false, null, Chain.WHOLE));
             sizes.add(claimed.jobs().stream()
                     .map(job -> job.payload().length() / 1_000_000)
                     .toList());
@@ -406,7 +408,7 @@ class OneBadThingTest {
         db.scheduler().addJobs(requests);
         JobStore.Tasks tasks = store.tasks(List.of("large"));
 
-        assertThat(store.claim(tasks, new ClaimRequest(200, 10_000, List.of(), task -> 1, false, null))
+        assertThat(store.claim(tasks, new ClaimRequest(200, 10_000, List.of(), task -> 1, false, null, Chain.WHOLE))
                         .size())
                 .isEqualTo(100);
         assertThat(store.claim(tasks, ClaimRequest.of(200)).size()).isEqualTo(100);

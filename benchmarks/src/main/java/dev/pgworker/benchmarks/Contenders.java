@@ -16,8 +16,10 @@ final class Contenders {
             new Node("node-2", true, 2),
             new Node("node-unbatched", false, 1),
             new Node("node-unbatched-2", false, 2),
-            new Bare("bare", 1),
-            new Bare("bare-2", 2));
+            Bare.ONE,
+            Bare.TWO,
+            Bare.PEER,
+            Bare.HELD);
 
     /** Returns the contender of that name. */
     static Contender named(String name) {

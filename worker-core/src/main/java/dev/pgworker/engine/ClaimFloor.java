@@ -11,6 +11,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.Objects;
 import java.util.Set;
+import java.util.SortedMap;
 import java.util.TreeMap;
 import java.util.TreeSet;
 
@@ -34,8 +35,11 @@ import dev.pgworker.store.JobStore.Start;
  * which reads everything and therefore is made seldom, beside the claims, and for a small share of the time. Until a look has
  * said which priorities there are, or while there are too many, claims look at all jobs.
  *
- * <p>Safe for use by many threads: claims are noted by {@code worker-fetch}, announcements by {@code worker-listen}, looks by
- * {@code worker-look}.
+ * <p>For a while the jobs may be split between two chains of claims, by whether their ids are even or odd: each chain then has
+ * floors of its own, and the lower ones hold when they are joined.
+ *
+ * <p>Safe for use by many threads: claims are noted by {@code worker-fetch} and {@code worker-fetch-2}, announcements by
+ * {@code worker-listen}, looks by {@code worker-look}.
  */
 public final class ClaimFloor {
 
@@ -64,6 +68,9 @@ public final class ClaimFloor {
 
     private static final int MOST_ANNOUNCED = 16 * MOST_LEVELS;
 
+    /** The generation of a claim that says nothing about the floors. */
+    private static final long NO_CLAIM = -1;
+
     /** A look at everything. */
     @FunctionalInterface
     interface Look {
@@ -76,13 +83,11 @@ public final class ClaimFloor {
     /** Whether the floors are in use. */
     @GuardedBy("this") private boolean inUse;
 
-    @GuardedBy("this") private final TreeMap<Integer, Place> floors = new TreeMap<>();
+    /** Of all jobs, or of those with even ids while they are split. */
+    @GuardedBy("this") private final Side main = new Side();
 
-    /** From when on the next claim looks at a priority, because of what was announced. */
-    @GuardedBy("this") private final Map<Integer, Instant> announced = new HashMap<>();
-
-    /** Of each priority the earliest time that was announced since the last claim began. */
-    @GuardedBy("this") private final Map<Integer, Instant> sinceClaim = new HashMap<>();
+    /** Of those with odd ids; null unless they are split. */
+    @GuardedBy("this") private @Nullable Side odd;
 
     @GuardedBy("this") private final Set<Long> strays = new LinkedHashSet<>();
 
@@ -91,9 +96,6 @@ public final class ClaimFloor {
 
     /** Counts the times when everything was forgotten. */
     @GuardedBy("this") private long generation;
-
-    /** That of the last claim, which says nothing about floors that were set anew meanwhile. */
-    @GuardedBy("this") private long claimGeneration;
 
     /** Whether a claim has been made since the last look, and whether one has brought jobs. */
     @GuardedBy("this") private boolean claimTried;
@@ -116,8 +118,93 @@ public final class ClaimFloor {
         lookWantedSooner = sooner;
     }
 
-    /** Returns where the next claim, to which these flags are forbidden, looks; null for everywhere. */
-    synchronized @Nullable Start current(Collection<String> forbiddenFlags) {
+    /** The floors of one chain of claims. Guarded by the floor that it belongs to. */
+    private static final class Side {
+
+        private final TreeMap<Integer, Place> floors = new TreeMap<>();
+
+        /** From when on the next claim looks at a priority, because of what was announced. */
+        private final Map<Integer, Instant> announced = new HashMap<>();
+
+        /** Of each priority the earliest time that was announced since the last claim began. */
+        private final Map<Integer, Instant> sinceClaim = new HashMap<>();
+
+        /** The generation of the last claim, which says nothing about floors that were set anew meanwhile. */
+        private long claimGeneration = NO_CLAIM;
+
+        private Side copy() {
+            Side copy = new Side();
+            copy.floors.putAll(floors);
+            copy.announced.putAll(announced);
+            copy.sinceClaim.putAll(sinceClaim);
+            return copy;
+        }
+
+        private void clear() {
+            floors.clear();
+            announced.clear();
+            sinceClaim.clear();
+        }
+
+        /** Lowers the floors to what has been announced. */
+        private void takeAnnounced() {
+            announced.forEach(
+                    (priority, runAt) -> floors.merge(priority, new Place(runAt, Long.MIN_VALUE), Side::lower));
+            announced.clear();
+        }
+
+        private static Place lower(Place one, Place other) {
+            return one.compareTo(other) < 0 ? one : other;
+        }
+
+        private void raise(int priority, Place place) {
+            floors.computeIfPresent(priority, (same, old) -> old.compareTo(place) < 0 ? place : old);
+        }
+
+        /** Takes over what the other one has to look at; a claim that is under way knows nothing of that. */
+        private void join(Side other) {
+            claimGeneration = NO_CLAIM;
+            other.takeAnnounced();
+            other.floors.forEach((priority, place) -> floors.merge(priority, place, Side::lower));
+            other.sinceClaim.forEach((priority, runAt) -> sinceClaim.merge(priority, runAt, ClaimFloor::earlier));
+        }
+    }
+
+    @GuardedBy("this") private List<Side> sides() {
+        return odd == null ? List.of(main) : List.of(main, odd);
+    }
+
+    /**
+     * Splits the jobs between two chains of claims until {@link #join}; returns false if that is so already or the floors are not
+     * in use.
+     */
+    synchronized boolean split() {
+        if (!inUse || odd != null) {
+            return false;
+        }
+        odd = main.copy();
+        return true;
+    }
+
+    /** Returns whether another chain claims the jobs that have odd ids and no queue. */
+    synchronized boolean isSplit() {
+        return odd != null;
+    }
+
+    /** Ends a split; the second chain has no claim under way. */
+    synchronized void join() {
+        if (odd != null) {
+            main.join(odd);
+            odd = null;
+        }
+    }
+
+    /**
+     * Returns where the next claim, to which these flags are forbidden, looks; null for everywhere.
+     *
+     * @param whole whether it looks at odd ids, too, although the jobs are split
+     */
+    synchronized @Nullable Start current(Collection<String> forbiddenFlags, boolean whole) {
         if (!forbidden.equals(Set.copyOf(forbiddenFlags))) {
             forget();
             forbidden = Set.copyOf(forbiddenFlags);
@@ -127,41 +214,62 @@ public final class ClaimFloor {
             lookWantedSooner.run();
         }
         if (!inUse) {
-            sinceClaim.clear();
+            main.sinceClaim.clear();
             return null;
         }
-        keepAnnouncedBelow();
-        announced.forEach((priority, runAt) -> floors.merge(
-                priority, new Place(runAt, Long.MIN_VALUE), (old, lower) -> old.compareTo(lower) < 0 ? old : lower));
-        announced.clear();
-        if (floors.size() > MOST_LEVELS) {
+        if (!begin(main)) {
+            return null;
+        }
+        return new Start(whole ? lowest() : new TreeMap<>(main.floors), List.copyOf(strays));
+    }
+
+    @GuardedBy("this") private SortedMap<Integer, Place> lowest() {
+        SortedMap<Integer, Place> lowest = new TreeMap<>(main.floors);
+        if (odd != null) {
+            odd.floors.forEach((priority, place) -> lowest.merge(priority, place, Side::lower));
+        }
+        return lowest;
+    }
+
+    /** Returns where the next claim of the second chain looks, to which these flags are forbidden; null if there is to be none. */
+    synchronized @Nullable Start currentOfOdd(Collection<String> forbiddenFlags) {
+        if (odd == null || !forbidden.equals(Set.copyOf(forbiddenFlags)) || !begin(odd)) {
+            return null;
+        }
+        return new Start(new TreeMap<>(odd.floors), List.of());
+    }
+
+    @GuardedBy("this") private boolean begin(Side side) {
+        keepAnnouncedBelow(side);
+        side.takeAnnounced();
+        if (side.floors.size() > MOST_LEVELS) {
             forget();
-            return null;
+            return false;
         }
-        claimGeneration = generation;
-        return start();
+        side.claimGeneration = generation;
+        return true;
     }
 
     /** What was announced during a claim may lie below the floor that the claim has raised. */
-    @GuardedBy("this") private boolean keepAnnouncedBelow() {
+    @GuardedBy("this") private boolean keepAnnouncedBelow(Side side) {
         boolean any = false;
-        for (Map.Entry<Integer, Instant> one : sinceClaim.entrySet()) {
-            Place floor = floors.get(one.getKey());
+        for (Map.Entry<Integer, Instant> one : side.sinceClaim.entrySet()) {
+            Place floor = side.floors.get(one.getKey());
             if (floor != null && one.getValue().isBefore(floor.runAt())) {
-                any |= lower(one.getKey(), one.getValue(), floor);
+                any |= lower(side, one.getKey(), one.getValue(), floor);
             }
         }
-        sinceClaim.clear();
+        side.sinceClaim.clear();
         return any;
     }
 
     /** Returns false if that is left to a look. */
-    @GuardedBy("this") private boolean lower(int priority, Instant runAt, Place floor) {
+    @GuardedBy("this") private boolean lower(Side side, int priority, Instant runAt, Place floor) {
         if (lookNanos > CHEAP_LOOK.toNanos() && !runAt.isAfter(floor.runAt().minus(DEEPEST))) {
             wantLook();
             return false;
         }
-        announced.merge(priority, runAt, ClaimFloor::earlier);
+        side.announced.merge(priority, runAt, ClaimFloor::earlier);
         return true;
     }
 
@@ -169,17 +277,13 @@ public final class ClaimFloor {
         return a.isBefore(b) ? a : b;
     }
 
-    @GuardedBy("this") private Start start() {
-        return new Start(new TreeMap<>(floors), List.copyOf(strays));
-    }
-
     /** Returns at which priorities the next claim looks; null for all. */
     synchronized @Nullable Collection<Integer> levels() {
         if (!inUse) {
             return null;
         }
-        Set<Integer> levels = new TreeSet<>(floors.keySet());
-        levels.addAll(announced.keySet());
+        Set<Integer> levels = new TreeSet<>(main.floors.keySet());
+        levels.addAll(main.announced.keySet());
         return levels;
     }
 
@@ -196,18 +300,29 @@ public final class ClaimFloor {
             jobsClaimed = true;
             lookWantedSooner.run();
         }
-        if (start == null || !inUse || claimGeneration != generation || claimed.at() == null) {
-            return false;
-        }
-        raise(start, claimed, full, took);
-        return keepAnnouncedBelow();
+        return noted(main, start, claimed, full, took);
     }
 
-    @GuardedBy("this") private void raise(Start start, Claimed claimed, boolean full, Duration took) {
+    /** Takes note of a claim of the second chain, as {@link #claimed}. */
+    synchronized void claimedByOdd(Start start, Claimed claimed, boolean full, Duration took) {
+        if (odd != null) {
+            boolean unused = noted(odd, start, claimed, full, took);
+        }
+    }
+
+    @GuardedBy("this") private boolean noted(Side side, @Nullable Start start, Claimed claimed, boolean full, Duration took) {
+        if (start == null || !inUse || side.claimGeneration != generation || claimed.at() == null) {
+            return false;
+        }
+        raise(side, start, claimed, full, took);
+        return keepAnnouncedBelow(side);
+    }
+
+    @GuardedBy("this") private void raise(Side side, Start start, Claimed claimed, boolean full, Duration took) {
         Place edge = new Place(Objects.requireNonNull(claimed.at()).minus(took).minus(LAG), Long.MIN_VALUE);
         Set<Long> sought = new HashSet<>(start.strays());
         if (!full) {
-            start.floors().keySet().forEach(priority -> raise(priority, edge));
+            start.floors().keySet().forEach(priority -> side.raise(priority, edge));
             strays.removeAll(sought);
             return;
         }
@@ -220,14 +335,10 @@ public final class ClaimFloor {
             }
         }
         if (last != null) {
-            start.floors().headMap(last.priority()).keySet().forEach(priority -> raise(priority, edge));
+            start.floors().headMap(last.priority()).keySet().forEach(priority -> side.raise(priority, edge));
             Place place = new Place(last.runAt(), last.id());
-            raise(last.priority(), place.compareTo(edge) < 0 ? place : edge);
+            side.raise(last.priority(), place.compareTo(edge) < 0 ? place : edge);
         }
-    }
-
-    @GuardedBy("this") private void raise(int priority, Place place) {
-        floors.computeIfPresent(priority, (same, old) -> old.compareTo(place) < 0 ? place : old);
     }
 
     /**
@@ -241,23 +352,30 @@ public final class ClaimFloor {
         if (priorities != null && priorities.isEmpty()) {
             return false;
         }
-        if (priorities == null || earliest == null || announced.size() > MOST_ANNOUNCED) {
+        if (priorities == null || earliest == null || main.announced.size() > MOST_ANNOUNCED) {
             wantLook();
             return false;
         }
         boolean elsewhere = false;
-        for (int priority : priorities) {
-            Place floor = floors.get(priority);
-            if (floor == null) {
-                announced.put(priority, Instant.MIN);
-                elsewhere |= inUse;
-            } else if (earliest.isBefore(floor.runAt())) {
-                elsewhere |= lower(priority, earliest, floor);
-            } else {
-                sinceClaim.merge(priority, earliest, ClaimFloor::earlier);
+        for (Side side : sides()) {
+            for (int priority : priorities) {
+                elsewhere |= announced(side, priority, earliest);
             }
         }
         return elsewhere;
+    }
+
+    @GuardedBy("this") private boolean announced(Side side, int priority, Instant earliest) {
+        Place floor = side.floors.get(priority);
+        if (floor == null) {
+            side.announced.put(priority, Instant.MIN);
+            return inUse;
+        }
+        if (earliest.isBefore(floor.runAt())) {
+            return lower(side, priority, earliest, floor);
+        }
+        side.sinceClaim.merge(priority, earliest, ClaimFloor::earlier);
+        return false;
     }
 
     @GuardedBy("this") private void wantLook() {
@@ -271,9 +389,8 @@ public final class ClaimFloor {
     synchronized void forget() {
         generation++;
         inUse = false;
-        floors.clear();
-        announced.clear();
-        sinceClaim.clear();
+        main.clear();
+        odd = null;
         strays.clear();
     }
 
@@ -306,7 +423,7 @@ public final class ClaimFloor {
         long before;
         boolean wanted;
         synchronized (this) {
-            start = start();
+            start = new Start(lowest(), List.copyOf(strays));
             before = generation;
             wanted = lookWanted;
             lookedAtGeneration = generation;
@@ -345,16 +462,16 @@ public final class ClaimFloor {
             giveUp();
             return false;
         }
-        int known = floors.size();
-        below.levels().forEach(level -> floors.putIfAbsent(level, Place.FIRST));
+        int known = main.floors.size();
+        sides().forEach(side -> below.levels().forEach(level -> side.floors.putIfAbsent(level, Place.FIRST)));
         if (below.strays().size() < MOST_STRAYS) {
             strays.addAll(below.strays());
         } else {
             // There are more, which claims find faster than looks.
-            floors.replaceAll((priority, place) -> Place.FIRST);
+            sides().forEach(side -> side.floors.replaceAll((priority, place) -> Place.FIRST));
             return true;
         }
-        boolean elsewhere = inUse && (floors.size() > known || !strays.isEmpty());
+        boolean elsewhere = inUse && (main.floors.size() > known || !strays.isEmpty());
         inUse = true;
         return elsewhere;
     }

@@ -384,11 +384,12 @@ final class DirectLoop extends BackgroundService {
             List<Taken> mine = new ArrayList<>(taken.size());
             List<Long> claimed = new ArrayList<>();
             boolean anyKeyed = false;
+            boolean anyLeft = rest.size() > 0;
             for (Taken one : taken) {
                 if (one.job().key() != null || !one.hasPayload()) {
                     claimed.add(one.job().id());
                     anyKeyed |= one.job().key() != null;
-                } else if (!rest.isLeft(one.job().id())) {
+                } else if (!anyLeft || !rest.isLeft(one.job().id())) {
                     mine.add(one);
                 }
             }

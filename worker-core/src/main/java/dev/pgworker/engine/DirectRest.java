@@ -124,7 +124,14 @@ final class DirectRest {
         return audit.during(() -> {
             Claimed claimed = store.claim(
                     tasks,
-                    new ClaimRequest(wanted, localQueue.freeBytes(), forbidden, localQueue::runOf, false, start));
+                    new ClaimRequest(
+                            wanted,
+                            localQueue.freeBytes(),
+                            forbidden,
+                            localQueue::runOf,
+                            false,
+                            start,
+                            JobStore.Chain.WHOLE));
             executor.submit(claimed);
             return claimed;
         });

@@ -36,6 +36,9 @@ public final class FetchLoop extends BackgroundService {
     private final long pollNanos;
     private final WorkerEvents events;
 
+    /** Called when there is work for a second chain of claims. */
+    private volatile Runnable secondWanted = () -> {};
+
     /** Set by any thread when the database may hold a due job that the last claim did not see. */
     private final AtomicBoolean notified = new AtomicBoolean();
 
@@ -67,6 +70,11 @@ public final class FetchLoop extends BackgroundService {
         this.ownership = ownership;
         this.pollNanos = pollInterval.toNanos();
         this.events = events;
+    }
+
+    /** Says whom to wake when the jobs have been split between two chains of claims. Call before the start. */
+    public void connect(Runnable onSplit) {
+        secondWanted = onSplit;
     }
 
     /** Says that there may be a job to claim. May be called from any thread. */
@@ -111,10 +119,7 @@ public final class FetchLoop extends BackgroundService {
             mayHaveDue = true;
         }
         fetcher.tend();
-        int room = localQueue.free();
-        if (mayHaveDue && room > 0 && ownership.mayClaim()) {
-            claim(room);
-        } else {
+        if (!mayHaveDue || !ownership.mayClaim() || !claim()) {
             localQueue.othersWait(mayHaveDue);
             long wakeAt = mayHaveDue || dueAt == Long.MAX_VALUE || pollAt - dueAt < 0 ? pollAt : dueAt;
             pause(Math.min(Math.max(wakeAt - time, 0), localQueue.nanosUntilExpired()));
@@ -134,10 +139,23 @@ public final class FetchLoop extends BackgroundService {
         }
     }
 
-    private void claim(int room) throws SQLException {
+    /** Returns false if there is no room. */
+    private boolean claim() throws SQLException {
+        int room = localQueue.reserve(fetcher.isSplit() ? 2 : 1);
+        if (room == 0) {
+            return false;
+        }
         long before = System.nanoTime();
-        // If this throws, whether something is due is still unknown.
-        Fetcher.Fetched fetched = fetcher.fetch(room);
+        Fetcher.Fetched fetched;
+        try {
+            // If this throws, whether something is due is still unknown.
+            fetched = fetcher.fetch(room);
+        } finally {
+            localQueue.unreserve(room);
+        }
+        if (fetched.wantsSecond() && fetcher.split()) {
+            secondWanted.run();
+        }
         if (!fetched.mayHaveMore()) {
             Duration untilDue =
                     store.nextDue(fetcher.tasks(), Duration.ofNanos(System.nanoTime() - before), fetcher.levels());
@@ -147,5 +165,6 @@ public final class FetchLoop extends BackgroundService {
             mayHaveDue = false;
         }
         localQueue.othersWait(mayHaveDue);
+        return true;
     }
 }

@@ -15,10 +15,12 @@ import org.slf4j.LoggerFactory;
 
 import dev.pgworker.event.WorkerEvent;
 import dev.pgworker.event.WorkerEvents;
+import dev.pgworker.job.Job;
 import dev.pgworker.lifecycle.DatabaseFailure;
 import dev.pgworker.lifecycle.ErrorText;
 import dev.pgworker.store.JobStore;
 import dev.pgworker.store.JobStore.CarefullyClaimed;
+import dev.pgworker.store.JobStore.Chain;
 import dev.pgworker.store.JobStore.ClaimRequest;
 import dev.pgworker.store.JobStore.Claimed;
 import dev.pgworker.store.JobStore.Refused;
@@ -33,7 +35,7 @@ import dev.pgworker.store.JobStore.Unreadable;
  * a while, and as long as any are known that cannot be claimed: these are passed over. Where that fails as well, jobs are
  * claimed one by one, so that it shows which one cannot be read: that fails with the reason.
  *
- * <p>Owned by one thread, but for {@link #cancel}.
+ * <p>Owned by one thread, but for {@link #cancel} and {@link #fetchOdd}.
  */
 public final class Fetcher {
 
@@ -46,6 +48,9 @@ public final class Fetcher {
     private static final int SINGLE_CLAIMS = 64;
 
     private static final int MOST_CAREFUL_CLAIMS = 4096;
+
+    /** With so many jobs in a claim, a second chain of claims is worth its while. */
+    private static final int MANY = 100;
 
     /** After so many conflicts, cancellations or answers that the server lacks something in a row one job may be to blame. */
     private static final int MOST_OBSTRUCTIONS = 5;
@@ -82,6 +87,9 @@ public final class Fetcher {
 
     /** How many claims in a row have failed so. */
     private int obstructions;
+
+    /** Whether the next claim looks at all jobs although they are split. */
+    private boolean wholeNext;
 
     /** Why the payload of the next job is not to be read; null if it is. */
     private @Nullable Throwable unreadable;
@@ -149,6 +157,20 @@ public final class Fetcher {
         return asked.waits(tasks, forbiddenIfKnown(), longerThan);
     }
 
+    /** Splits the jobs between two chains of claims; returns false if that cannot be, or is so already. */
+    boolean split() {
+        return floor.split();
+    }
+
+    boolean isSplit() {
+        return floor.isSplit();
+    }
+
+    /** Ends the split; called by the second chain between its claims. */
+    void join() {
+        floor.join();
+    }
+
     /** Looks for jobs that claims pass over because of the floor; returns whether there are any. May be called from any thread. */
     public boolean lookBelow() throws SQLException {
         return floor.lookBelow(start ->
@@ -179,8 +201,13 @@ public final class Fetcher {
      *
      * @param count how many jobs it brought
      * @param mayHaveMore whether the database may hold more due jobs
+     * @param wantsSecond whether there is enough to do for another chain of claims
      */
-    public record Fetched(int count, boolean mayHaveMore) {
+    public record Fetched(int count, boolean mayHaveMore, boolean wantsSecond) {
+
+        Fetched(int count, boolean mayHaveMore) {
+            this(count, mayHaveMore, false);
+        }
 
         /** Returns whether it is worth claiming again at once, or when what has been claimed is done. */
         public boolean mayGoOn() {
@@ -212,17 +239,54 @@ public final class Fetcher {
     }
 
     private Fetched fetchMany(int wanted, Collection<String> forbidden) throws SQLException {
-        Start start = floor.current(forbidden);
+        Chain chain = wholeNext || !floor.isSplit() ? Chain.WHOLE : Chain.MAIN;
+        wholeNext = false;
+        Start start = floor.current(forbidden, chain == Chain.WHOLE);
         long before = System.nanoTime();
         Claimed answer = audit.during(() -> {
-            Claimed claimed = store.claim(tasks, request(wanted, forbidden, start));
+            Claimed claimed = store.claim(tasks, request(wanted, forbidden, start, chain));
             executor.submit(claimed);
             return claimed;
         });
         Duration took = Duration.ofNanos(System.nanoTime() - before);
         nextCarefulClaims = CAREFUL_CLAIMS;
         obstructions = 0;
-        return noted(answer, wanted, start, took);
+        return noted(answer, wanted, start, took, chain);
+    }
+
+    /**
+     * Claims jobs of the second chain on its thread, while the jobs are split; returns whether there may be more of them. What
+     * goes wrong is left to {@link #fetch}, which meets it, too.
+     *
+     * @param room how many there is room for, at least one
+     */
+    boolean fetchOdd(int room) throws SQLException {
+        Collection<String> forbidden = flags.get();
+        Start start = floor.currentOfOdd(forbidden);
+        if (start == null) {
+            return false;
+        }
+        publish(() -> new WorkerEvent.FetchStarted(workerId, room));
+        long before = System.nanoTime();
+        Claimed answer;
+        try {
+            answer = audit.during(() -> {
+                Claimed claimed = store.claim(tasks, request(room, forbidden, start, Chain.SECOND));
+                executor.submit(claimed);
+                return claimed;
+            });
+        } catch (SQLException | RuntimeException | Error e) {
+            publish(() -> new WorkerEvent.FetchFailed(workerId, asException(e)));
+            throw e;
+        }
+        publish(answer.size());
+        if (!answer.unreadable().isEmpty()) {
+            floor.forget();
+            return false;
+        }
+        boolean full = answer.size() >= room || answer.cut();
+        floor.claimedByOdd(start, answer, full, Duration.ofNanos(System.nanoTime() - before));
+        return full;
     }
 
     /** Claims jobs that can be claimed, and fails if there are none because the server lacks something. */
@@ -247,17 +311,18 @@ public final class Fetcher {
         singleClaims = Math.max(0, singleClaims - 1);
         unreadable = null;
         obstructions = 0;
-        publish(() -> count == 0 ? new WorkerEvent.FetchEmpty(workerId) : new WorkerEvent.JobsFetched(workerId, count));
+        publish(count);
         return new Fetched(count, count > 0 || mayGoOn);
     }
 
-    private ClaimRequest request(int wanted, Collection<String> forbidden, @Nullable Start start) {
-        return new ClaimRequest(wanted, localQueue.freeBytes(), forbidden, localQueue::runOf, breadth.isWide(), start);
+    private ClaimRequest request(int wanted, Collection<String> forbidden, @Nullable Start start, Chain chain) {
+        boolean wide = chain != Chain.SECOND && breadth.isWide();
+        return new ClaimRequest(wanted, localQueue.freeBytes(), forbidden, localQueue::runOf, wide, start, chain);
     }
 
-    private Fetched noted(Claimed claimed, int wanted, @Nullable Start start, Duration took) {
+    private Fetched noted(Claimed claimed, int wanted, @Nullable Start start, Duration took, Chain chain) {
         int count = claimed.size();
-        publish(() -> count == 0 ? new WorkerEvent.FetchEmpty(workerId) : new WorkerEvent.JobsFetched(workerId, count));
+        publish(count);
         breadth.claimed(claimed.jobs(), wanted);
         boolean full = count >= wanted || claimed.cut();
         // Rows that could not be read have no place.
@@ -267,7 +332,13 @@ public final class Fetcher {
         } else {
             floor.forget();
         }
-        return new Fetched(count, full || announcedBelow);
+        // The other chain may be behind, or have ended.
+        wholeNext = chain == Chain.MAIN && !full;
+        return new Fetched(count, full || announcedBelow || wholeNext, full && isManyUnqueued(claimed.jobs()));
+    }
+
+    private static boolean isManyUnqueued(List<Job> jobs) {
+        return jobs.stream().filter(job -> job.queueName() == null).count() >= MANY;
     }
 
     private static Claimed allUnreadable(Claimed claimed, Throwable why) {
@@ -313,7 +384,7 @@ public final class Fetcher {
         return e instanceof Exception exception ? exception : new IllegalStateException(e);
     }
 
-    /** Ends a claim that is under way or about to begin, after the last one was asked for. Returns at once. */
+    /** Ends claims that are under way or about to begin, after the last one was asked for. Returns at once. */
     public void cancel() {
         try {
             Thread thread = new Thread(this::cancelNow, "worker-claim-cancel");
@@ -328,7 +399,7 @@ public final class Fetcher {
     /** The server may not answer, and ignores a cancellation that comes before the statement. */
     private void cancelNow() {
         try {
-            for (int i = 0; i < CANCELLATIONS && store.cancelClaim(); i++) {
+            for (int i = 0; i < CANCELLATIONS && store.cancelClaims(); i++) {
                 Thread.sleep(BETWEEN_CANCELLATIONS.toMillis());
             }
         } catch (SQLException e) {
@@ -336,6 +407,10 @@ public final class Fetcher {
         } catch (InterruptedException e) {
             Thread.currentThread().interrupt();
         }
+    }
+
+    private void publish(int count) {
+        publish(() -> count == 0 ? new WorkerEvent.FetchEmpty(workerId) : new WorkerEvent.JobsFetched(workerId, count));
     }
 
     private void publish(Supplier<WorkerEvent> event) {

@@ -62,6 +62,9 @@ public final class LocalQueue implements JobStore.Locks {
     /** Jobs that wait behind another one of their queue. */
     @GuardedBy("this") private int behind;
 
+    /** Jobs for which a claim that is under way has room. */
+    @GuardedBy("this") private int reserved;
+
     /** Runners that have a job. */
     @GuardedBy("this") private int running;
 
@@ -189,9 +192,31 @@ public final class LocalQueue implements JobStore.Locks {
         if (closed || (ahead > 0 && ready.size() > ahead / 2)) {
             return 0;
         }
-        int mayStart = concurrency + ahead - running - ready.size();
-        int mayBeUnwritten = 2 * (concurrency + ahead) - (unsettled.size() - behind);
+        int mayStart = concurrency + ahead - running - ready.size() - reserved;
+        int mayBeUnwritten = 2 * (concurrency + ahead) - (unsettled.size() - behind) - reserved;
         return Math.max(0, Math.min(mayStart, mayBeUnwritten));
+    }
+
+    /**
+     * Keeps room for a claim until {@link #unreserve}.
+     *
+     * @param chains between so many claims at a time the room is divided
+     * @return for how many jobs, as {@link #free}
+     */
+    synchronized int reserve(int chains) {
+        int room = free();
+        if (chains > 1) {
+            int share = Math.max(1, (concurrency + ahead()) / chains);
+            // A small claim costs nearly as much as a large one.
+            room = room < share / 2 ? 0 : Math.min(room, share);
+        }
+        reserved += room;
+        return room;
+    }
+
+    /** Gives back what {@link #reserve} has returned; the jobs that were claimed are here. */
+    synchronized void unreserve(int room) {
+        reserved -= room;
     }
 
     @GuardedBy("this") private int ahead() {

@@ -65,7 +65,7 @@ public sealed interface WorkerEvent {
     record ListenerDisconnected(String workerId, Exception error) implements WorkerEvent {}
 
     /**
-     * The worker is about to claim jobs. Published on {@code worker-fetch}.
+     * The worker is about to claim jobs. Published on {@code worker-fetch} or {@code worker-fetch-2}.
      *
      * @param wanted how many at most
      */
@@ -73,16 +73,16 @@ public sealed interface WorkerEvent {
 
     /**
      * Jobs have been claimed; the next of a named queue, which the completion of the one before claims, are not among
-     * them. Published on {@code worker-fetch}.
+     * them. Published on {@code worker-fetch} or {@code worker-fetch-2}.
      *
      * @param count how many, at least one
      */
     record JobsFetched(String workerId, int count) implements WorkerEvent {}
 
-    /** No job could be claimed. Published on {@code worker-fetch}. */
+    /** No job could be claimed. Published on {@code worker-fetch} or {@code worker-fetch-2}. */
     record FetchEmpty(String workerId) implements WorkerEvent {}
 
-    /** Claiming failed and is tried again. Published on {@code worker-fetch}, at each attempt. */
+    /** Claiming failed and is tried again. Published on {@code worker-fetch} or {@code worker-fetch-2}, at each attempt. */
     record FetchFailed(String workerId, Exception error) implements WorkerEvent {}
 
     /**

@@ -6,6 +6,7 @@ import java.sql.PreparedStatement;
 import java.sql.ResultSet;
 import java.sql.SQLException;
 import java.sql.Statement;
+import java.sql.Types;
 import java.time.Duration;
 import java.time.Instant;
 import java.util.ArrayList;
@@ -20,6 +21,7 @@ import java.util.Map;
 import java.util.Objects;
 import java.util.Set;
 import java.util.SortedMap;
+import java.util.concurrent.ConcurrentHashMap;
 import java.util.function.Function;
 import java.util.function.ToIntFunction;
 import java.util.stream.Stream;
@@ -52,11 +54,11 @@ public final class JobStore {
     private final AnswerLimit answerLimit;
     private final RowAddresses addresses = new RowAddresses();
 
-    /** The claim that is under way, if any. */
-    private volatile @Nullable Statement claiming;
+    /** The claims that are under way. */
+    private final Set<Statement> claiming = ConcurrentHashMap.newKeySet();
 
-    /** The last claim that was to be cancelled. */
-    private volatile @Nullable Statement cancelled;
+    /** The claims that were to be cancelled. */
+    private final Set<Statement> cancelled = ConcurrentHashMap.newKeySet();
 
     /** Creates the store of the worker with this id. */
     public JobStore(DataSource dataSource, WorkerSchema schema, String workerId) {
@@ -188,7 +190,7 @@ public final class JobStore {
 
     private static final String CLAIM = "select " + JOB_COLUMNS
             + " from {schema}.pgworker_claim(worker_id => ?, task_ids => ?, wanted => ?, forbidden => ?, runs => ?,"
-            + " levels => ?, floor_run_ats => ?, floor_ids => ?, strays => ?, wide => ?, most_bytes => ?)";
+            + " levels => ?, floor_run_ats => ?, floor_ids => ?, strays => ?, wide => ?, most_bytes => ?, parity => ?)";
 
     private static final String CLAIM_CAREFULLY = "select " + JOB_COLUMNS + ", refusal, refusal_state, queue_id"
             + " from {schema}.pgworker_claim_carefully(worker_id => ?, task_ids => ?, wanted => ?, forbidden => ?,"
@@ -240,6 +242,22 @@ public final class JobStore {
         }
     }
 
+    /** Claims that are made at the same time look at different jobs, so that none of them locks what another one has claimed. */
+    public enum Chain {
+        /** All jobs. */
+        WHOLE(null),
+        /** Jobs of queues, and those without whose ids are even. */
+        MAIN(0),
+        /** Jobs without a queue whose ids are odd. */
+        SECOND(1);
+
+        private final @Nullable Integer parity;
+
+        Chain(@Nullable Integer parity) {
+            this.parity = parity;
+        }
+    }
+
     /**
      * What a claim looks for.
      *
@@ -249,6 +267,7 @@ public final class JobStore {
      * @param runs how many jobs to take of a queue whose first job is of a task with this identifier
      * @param wide whether to look in many queues at once, because each has few jobs
      * @param start where to look for jobs without a queue; null to look at all
+     * @param chain which jobs to look at
      */
     public record ClaimRequest(
             int wanted,
@@ -256,11 +275,12 @@ public final class JobStore {
             Collection<String> forbidden,
             ToIntFunction<String> runs,
             boolean wide,
-            @Nullable Start start) {
+            @Nullable Start start,
+            Chain chain) {
 
         /** Asks for so many jobs of any size, one of a queue. */
         public static ClaimRequest of(int wanted) {
-            return new ClaimRequest(wanted, Long.MAX_VALUE, List.of(), task -> 1, false, null);
+            return new ClaimRequest(wanted, Long.MAX_VALUE, List.of(), task -> 1, false, null, Chain.WHOLE);
         }
     }
 
@@ -378,7 +398,7 @@ public final class JobStore {
         });
     }
 
-    /** Claims due jobs. Ends with an exception, and claims nothing, when {@link #cancelClaim} is called meanwhile. */
+    /** Claims due jobs. Ends with an exception, and claims nothing, when {@link #cancelClaims} is called meanwhile. */
     public Claimed claim(Tasks tasks, ClaimRequest request) throws SQLException {
         if (tasks.identifiers.isEmpty()) {
             return new Claimed();
@@ -398,6 +418,7 @@ public final class JobStore {
                     9, start == null || start.strays.isEmpty() ? null : ids(connection, start.strays.stream()));
             statement.setBoolean(10, request.wide);
             statement.setLong(11, request.mostBytes);
+            statement.setObject(12, request.chain.parity, Types.INTEGER);
             return claimed(statement, tasks, rows -> false);
         });
     }
@@ -409,7 +430,7 @@ public final class JobStore {
     }
 
     private Claimed claimed(PreparedStatement statement, Tasks tasks, OtherRows others) throws SQLException {
-        claiming = statement;
+        claiming.add(statement);
         try (ResultSet rows = statement.executeQuery()) {
             Claimed claimed = new Claimed();
             Rows reader = new Rows(tasks, 1);
@@ -421,28 +442,28 @@ public final class JobStore {
             }
             return new Claimed(claimed.jobs, claimed.unreadable, cut, reader.lockedAt);
         } finally {
-            claiming = null;
+            claiming.remove(statement);
+            cancelled.remove(statement);
         }
     }
 
     /**
-     * Ends a claim that is under way, which may wait for a lock. May be called from any thread; opens a connection. The first
+     * Ends the claims that are under way, which may wait for a lock. May be called from any thread; opens connections. The first
      * time may come before the server has the statement, and the driver cancels a statement only once: call again.
      *
-     * @return whether there was one
+     * @return whether there were any
      */
-    public boolean cancelClaim() throws SQLException {
-        Statement statement = claiming;
-        if (statement == null) {
-            return false;
+    public boolean cancelClaims() throws SQLException {
+        boolean any = false;
+        for (Statement statement : claiming) {
+            any = true;
+            if (cancelled.add(statement)) {
+                statement.cancel();
+            } else {
+                statement.getConnection().unwrap(PGConnection.class).cancelQuery();
+            }
         }
-        if (statement == cancelled) {
-            statement.getConnection().unwrap(PGConnection.class).cancelQuery();
-        } else {
-            cancelled = statement;
-            statement.cancel();
-        }
-        return true;
+        return any;
     }
 
     private static @Nullable Array runs(

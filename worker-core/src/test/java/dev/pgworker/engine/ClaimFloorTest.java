@@ -36,7 +36,7 @@ class ClaimFloorTest {
     @Test
     void isNotInUseBeforeALookHasToldThePriorities() throws SQLException {
         claim(false, job(1, 0, 5, null));
-        assertThat(floor.current(List.of())).isNull();
+        assertThat(floor.current(List.of(), true)).isNull();
         assertThat(floor.levels()).isNull();
 
         look(List.of(0, 3));
@@ -237,18 +237,18 @@ class ClaimFloorTest {
     @Test
     void otherFlagsTasksAndTooManyPrioritiesEndIt() throws SQLException {
         look(List.of(0));
-        assertThat(floor.current(List.of("flag"))).isNull();
+        assertThat(floor.current(List.of("flag"), true)).isNull();
         look(List.of(0));
-        assertThat(floor.current(List.of("flag"))).isNotNull();
+        assertThat(floor.current(List.of("flag"), true)).isNotNull();
         floor.forget();
-        assertThat(floor.current(List.of("flag"))).isNull();
+        assertThat(floor.current(List.of("flag"), true)).isNull();
 
         look(IntStream.range(0, 33).boxed().toList());
-        assertThat(floor.current(List.of("flag"))).isNull();
+        assertThat(floor.current(List.of("flag"), true)).isNull();
         look(IntStream.range(0, 32).boxed().toList());
-        assertThat(floor.current(List.of("flag"))).isNotNull();
+        assertThat(floor.current(List.of("flag"), true)).isNotNull();
         assertThat(floor.announced(NOW, List.of(32))).isTrue();
-        assertThat(floor.current(List.of("flag"))).isNull();
+        assertThat(floor.current(List.of("flag"), true)).isNull();
     }
 
     @Test
@@ -258,7 +258,7 @@ class ClaimFloorTest {
             return new Below(List.of(0), List.of());
         });
 
-        assertThat(floor.current(List.of())).isNull();
+        assertThat(floor.current(List.of(), true)).isNull();
         assertThat(floor.nanosUntilLook()).isLessThan(Duration.ofMillis(21).toNanos());
     }
 
@@ -272,7 +272,7 @@ class ClaimFloorTest {
                 }))
                 .hasMessage("on purpose");
 
-        assertThat(floor.current(List.of())).isNull();
+        assertThat(floor.current(List.of(), true)).isNull();
         claim(false);
         assertThat(floor.nanosUntilLook()).isLessThan(Duration.ofMinutes(1).toNanos());
     }
@@ -322,16 +322,110 @@ class ClaimFloorTest {
         assertThat(current().floors()).containsOnlyKeys(0);
     }
 
+    @Test
+    void chainsThatAreSplitHaveFloorsOfTheirOwnUntilTheyJoin() throws SQLException {
+        assertThat(floor.split()).as("before a look").isFalse();
+        assertThat(floor.currentOfOdd(List.of())).isNull();
+        look(List.of(0, 3));
+        assertThat(floor.split()).isTrue();
+        assertThat(floor.split()).isFalse();
+
+        claimOfMain(true, job(2, 3, -500, null));
+        claimOfOdd(true, job(1, 3, -900, null));
+
+        Place evenPlace = new Place(NOW.minusSeconds(500), 2);
+        Place oddPlace = new Place(NOW.minusSeconds(900), 1);
+        assertThat(currentOfMain().floors()).containsEntry(0, at(EDGE)).containsEntry(3, evenPlace);
+        assertThat(currentOfOdd().floors()).containsEntry(0, at(EDGE)).containsEntry(3, oddPlace);
+        assertThat(current().floors()).as("of all jobs").containsEntry(3, oddPlace);
+        floor.lookBelow(start -> {
+            assertThat(start.floors()).containsEntry(3, oddPlace);
+            return new Below(List.of(0, 3, 5), List.of());
+        });
+        assertThat(currentOfOdd().floors()).containsEntry(5, Place.FIRST);
+
+        floor.join();
+        assertThat(floor.isSplit()).isFalse();
+        assertThat(floor.currentOfOdd(List.of())).isNull();
+        assertThat(currentOfMain().floors()).containsEntry(0, at(EDGE)).containsEntry(3, oddPlace);
+    }
+
+    @Test
+    void whatIsAnnouncedLowersTheFloorsOfBothChains() throws SQLException {
+        look(List.of(0));
+        assertThat(floor.split()).isTrue();
+        claimOfMain(false);
+        claimOfOdd(false);
+
+        Start duringTheOdd = currentOfOdd();
+        Instant below = EDGE.plusMillis(1);
+        floor.announced(below, List.of(0));
+        Start ofMain = currentOfMain();
+        floor.claimed(ofMain, claimed(), false, Duration.ZERO);
+        floor.claimedByOdd(duringTheOdd, claimed(), false, Duration.ZERO);
+        assertThat(currentOfOdd().floors()).as("announced during its claim").containsEntry(0, at(below));
+
+        floor.announced(EDGE.minusMillis(1), List.of(0, 7));
+        assertThat(currentOfMain().floors())
+                .containsEntry(0, at(EDGE.minusMillis(1)))
+                .containsEntry(7, at(Instant.MIN));
+        assertThat(currentOfOdd().floors()).containsEntry(0, at(EDGE.minusMillis(1)));
+    }
+
+    @Test
+    void aClaimThatWasUnderWayWhenTheChainsJoinedRaisesNothing() throws SQLException {
+        look(List.of(0));
+        assertThat(floor.split()).isTrue();
+        Start ofMain = currentOfMain();
+
+        floor.join();
+        floor.claimed(ofMain, claimed(), false, TOOK);
+
+        assertThat(current().floors()).containsEntry(0, Place.FIRST);
+    }
+
+    @Test
+    void aClaimOfAnEarlierSplitRaisesNothing() throws SQLException {
+        look(List.of(0));
+        assertThat(floor.split()).isTrue();
+        Start early = currentOfOdd();
+        floor.forget();
+        assertThat(floor.isSplit()).isFalse();
+        look(List.of(0));
+        assertThat(floor.split()).isTrue();
+
+        floor.claimedByOdd(early, claimed(), false, TOOK);
+
+        assertThat(currentOfOdd().floors()).containsEntry(0, Place.FIRST);
+        assertThat(floor.currentOfOdd(List.of("flag"))).as("other flags").isNull();
+    }
+
+    private Start currentOfMain() {
+        return Objects.requireNonNull(floor.current(List.of(), false));
+    }
+
+    private Start currentOfOdd() {
+        return Objects.requireNonNull(floor.currentOfOdd(List.of()));
+    }
+
+    private void claimOfMain(boolean full, Job... jobs) {
+        floor.claimed(currentOfMain(), claimed(jobs), full, TOOK);
+    }
+
+    private void claimOfOdd(boolean full, Job... jobs) {
+        floor.claimedByOdd(currentOfOdd(), claimed(jobs), full, TOOK);
+    }
+
     private void look(List<Integer> levels) throws SQLException {
         floor.lookBelow(start -> new Below(levels, List.of()));
     }
 
     private Start current() {
-        return Objects.requireNonNull(floor.current(List.of()));
+        return Objects.requireNonNull(floor.current(List.of(), true));
     }
 
     private void claim(boolean full, Job... jobs) {
-        floor.claimed(floor.current(List.of()), claimed(jobs), full, TOOK);
+        floor.claimed(floor.current(List.of(), true), claimed(jobs), full, TOOK);
     }
 
     private static Claimed claimed(Job... jobs) {

@@ -27,6 +27,7 @@ import dev.pgworker.job.Job;
 import dev.pgworker.job.JobRequest;
 import dev.pgworker.job.JobSpec;
 import dev.pgworker.job.Task;
+import dev.pgworker.store.JobStore.Chain;
 import dev.pgworker.store.JobStore.ClaimRequest;
 import dev.pgworker.store.JobStore.Completion;
 import dev.pgworker.store.JobStore.Continuation;
@@ -209,8 +210,8 @@ class CompletionTest {
                             .single()
                     == 1);
 
-            assertThat(losing.cancelClaim()).isTrue();
-            assertThat(losing.cancelClaim()).isTrue();
+            assertThat(losing.cancelClaims()).isTrue();
+            assertThat(losing.cancelClaims()).isTrue();
 
             assertThatThrownBy(() -> claim.get(5, TimeUnit.SECONDS)).hasMessageContaining("canceling statement");
             holder.rollback();
@@ -332,7 +333,9 @@ class CompletionTest {
     }
 
     private List<Job> claim(int wanted, int run) throws SQLException {
-        return store.claim(tasks, new ClaimRequest(wanted, Long.MAX_VALUE, List.of(), task -> run, false, null))
+        return store.claim(
+                        tasks,
+                        new ClaimRequest(wanted, Long.MAX_VALUE, List.of(), task -> run, false, null, Chain.WHOLE))
                 .jobs();
     }
 

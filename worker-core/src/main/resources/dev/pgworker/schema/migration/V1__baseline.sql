@@ -2271,7 +2271,7 @@ comment on function "${schema}".pgworker_fitting(tid[], bigint, bigint) is
 create or replace function "${schema}".pgworker_claim(
   worker_id text, task_ids int[], wanted int, forbidden text[] default null, runs int[] default null,
   levels int[] default null, floor_run_ats timestamptz[] default null, floor_ids bigint[] default null, strays bigint[] default null,
-  wide boolean default false, most_bytes bigint default null
+  wide boolean default false, most_bytes bigint default null, parity int default null
 ) returns table (
   id bigint, queue_name text, task_id int, payload json, priority smallint, run_at timestamptz, attempts smallint,
   max_attempts smallint, last_error text, created_at timestamptz, updated_at timestamptz, key text, revision int, flags jsonb,
@@ -2317,9 +2317,11 @@ begin
     stored_bytes := 0;
     run_queues := null;
     share := 0;
-    select l.queues, l.complete into queues, complete from "${schema}".pgworker_lanes(
-      task_ids, case when shallow then 8 + wanted / 16 else wanted end, forbidden,
-      case when shallow then few + wanted / 4 else 100 + 2 * wanted end) l;
+    if parity is distinct from 1 then
+      select l.queues, l.complete into queues, complete from "${schema}".pgworker_lanes(
+        task_ids, case when shallow then 8 + wanted / 16 else wanted end, forbidden,
+        case when shallow then few + wanted / 4 else 100 + 2 * wanted end) l;
+    end if;
     if queues is not null then
       if long and cardinality(queues) <= few then
         queues := array(
@@ -2447,7 +2449,7 @@ begin
         cross join lateral (
           select j.ctid as tid, pg_column_size(j.payload) as size from "${schema}"._private_jobs j
           where j.is_available and j.job_queue_id is null and j.priority = l.p and j.run_at <= now() and j.task_id = any(task_ids)
-            and (j.run_at, j.id) >= (l.run_at, l.id) and (strays is null or j.id <> all(strays))
+            and (j.run_at, j.id) >= (l.run_at, l.id) and (strays is null or j.id <> all(strays)) and (parity is null or j.id & 1 = parity)
             and (forbidden is null or j.flags is null or not j.flags ?| forbidden)
           order by j.run_at, j.id limit wanted for update skip locked) f
         limit wanted - cardinality(taken))
@@ -2498,13 +2500,15 @@ begin
   end if;
 end
 $$;
-comment on function "${schema}".pgworker_claim(text, int[], int, text[], int[], int[], timestamptz[], bigint[], bigint[], boolean, bigint) is
+comment on function
+  "${schema}".pgworker_claim(text, int[], int, text[], int[], int[], timestamptz[], bigint[], bigint[], boolean, bigint, int) is
   'Locks at most wanted due jobs of these tasks for the worker, counts the attempt and returns them in the order priority, run_at, '
   'id. Of a queue it takes the first job, or as many of the first as runs says at the place of that job''s task, and only while no '
   'worker has it locked; where that means few jobs of each queue, wide finds enough of them sooner. Jobs with a forbidden flag are '
   'passed over. Of jobs without a queue, if levels is given, only these priorities are looked at, in their order and from their floors '
   'on, and the jobs with the ids in strays: a caller that knows that there is nothing else need not read past what finished jobs left '
-  'in the index. Payloads take most_bytes at most, uncompressed, unless the first alone takes more; if that leaves jobs behind, a '
+  'in the index. Two claims at the same time need not get in each other''s way: with parity 0 only jobs with even ids are looked at '
+  'among those without a queue, with parity 1 only those with odd ids, and no queues. Payloads take most_bytes at most, uncompressed, unless the first alone takes more; if that leaves jobs behind, a '
   'last row of nulls says so. If it then finds none, the only row has nothing but the time. '
   'The claim is known by its jobs'' ids and locked_at, which is the same for all of them. '
   'Waits for no lock, so a short answer does not prove that there is no more: ask again after a notification.';

@@ -1,0 +1,79 @@
+package dev.pgworker.engine;
+
+import java.sql.SQLException;
+import java.time.Duration;
+
+import dev.pgworker.lifecycle.BackgroundService;
+import dev.pgworker.lifecycle.Outage;
+
+/**
+ * Claims the jobs with odd ids and no queue on {@code worker-fetch-2} while {@link FetchLoop}, which claims the others then, has more
+ * to do than one connection can: a server writes the claims of two connections on two processors, and one of them works
+ * while the other one waits for its commit or for this worker.
+ *
+ * <p>It ends as soon as it finds less than it has room for, something goes wrong, or a moment has passed, after which both
+ * chains begin at the lower one of their places.
+ */
+public final class SecondFetchLoop extends BackgroundService {
+
+    private static final Duration LONGEST = Duration.ofSeconds(1);
+
+    /** A safety net: the room is told of as well. */
+    private static final Duration ROOM_CHECK = Duration.ofMillis(20);
+
+    private final Fetcher fetcher;
+    private final LocalQueue localQueue;
+    private final Ownership ownership;
+    private final Runnable onJoin;
+
+    /**
+     * Creates the loop.
+     *
+     * @param onJoin called on its thread when the jobs are split no longer
+     */
+    public SecondFetchLoop(
+            Fetcher fetcher, LocalQueue localQueue, Ownership ownership, Runnable onJoin, Outage outage) {
+        super("worker-fetch-2", true, outage);
+        this.fetcher = fetcher;
+        this.localQueue = localQueue;
+        this.ownership = ownership;
+        this.onJoin = onJoin;
+    }
+
+    /** Says that the jobs have been split, or that there is room. May be called from any thread. */
+    public void begin() {
+        if (fetcher.isSplit()) {
+            wake();
+        }
+    }
+
+    @Override
+    protected void step() throws SQLException, InterruptedException {
+        if (!fetcher.isSplit()) {
+            pause(Long.MAX_VALUE);
+            return;
+        }
+        try {
+            long end = System.nanoTime() + LONGEST.toNanos();
+            while (!isStopping() && ownership.mayClaim() && System.nanoTime() - end < 0 && mayGoOn()) {
+                progress();
+            }
+        } finally {
+            fetcher.join();
+            onJoin.run();
+        }
+    }
+
+    private boolean mayGoOn() throws SQLException, InterruptedException {
+        int room = localQueue.reserve(2);
+        if (room == 0) {
+            pause(ROOM_CHECK.toNanos());
+            return true;
+        }
+        try {
+            return fetcher.fetchOdd(room);
+        } finally {
+            localQueue.unreserve(room);
+        }
+    }
+}
