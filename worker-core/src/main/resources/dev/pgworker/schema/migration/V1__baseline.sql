@@ -251,6 +251,8 @@ create table if not exists "${schema}".pgworker_batches (
   job_ids bigint[] not null,
   constraint pgworker_batches_pkey primary key (worker_id, chain)
 ) with (fillfactor = 20);
+-- To compress the ids takes longer than everything else that is done with a row.
+alter table "${schema}".pgworker_batches alter column job_ids set storage external;
 comment on table "${schema}".pgworker_batches is
   'The jobs that each chain of a worker runs in one transaction, which has the given id and locks them; jobs may be gone.';
 
