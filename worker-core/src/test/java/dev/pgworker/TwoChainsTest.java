@@ -89,6 +89,49 @@ class TwoChainsTest {
         Awaitility.await().atMost(Duration.ofSeconds(30)).until(() -> db.jobs() == 0);
     }
 
+    @Test
+    void jobsOfQueuesRunInOrderWhileBothClaim() throws Exception {
+        int queues = 300;
+        db.sql("""
+                        select count(*) from {schema}.add_jobs(array(
+                          select ('count', (n::text)::json, 'queue-' || n % ?, null, null, null, null, null)::{schema}.job_spec
+                          from generate_series(1, ?) n))
+                        """).params(queues, JOBS).query(Long.class).single();
+        Map<String, Integer> last = new ConcurrentHashMap<>();
+        Map<String, AtomicInteger> running = new ConcurrentHashMap<>();
+        AtomicInteger violations = new AtomicInteger();
+        AtomicInteger claimsOfSecond = new AtomicInteger();
+        CountDownLatch done = new CountDownLatch(JOBS);
+        for (int i = 0; i < 2; i++) {
+            db.start(db.worker()
+                    .settings(WorkerSettings.builder()
+                            .pollInterval(Duration.ofMinutes(5))
+                            .build())
+                    .directListener(event -> {
+                        if (event instanceof WorkerEvent.JobsFetched
+                                && Thread.currentThread().getName().equals("worker-fetch-2")) {
+                            claimsOfSecond.incrementAndGet();
+                        }
+                    })
+                    .task(COUNT, (number, context) -> {
+                        String queue = context.job().queueName();
+                        AtomicInteger active = running.computeIfAbsent(queue, q -> new AtomicInteger());
+                        int others = active.getAndIncrement();
+                        Integer before = last.put(queue, number);
+                        if (others > 0 || (before != null && before >= number)) {
+                            violations.incrementAndGet();
+                        }
+                        active.decrementAndGet();
+                        done.countDown();
+                    }));
+        }
+
+        assertThat(done.await(90, TimeUnit.SECONDS)).isTrue();
+        Awaitility.await().atMost(Duration.ofSeconds(20)).until(() -> db.jobs() == 0);
+        assertThat(violations).hasValue(0);
+        assertThat(claimsOfSecond.get()).isPositive();
+    }
+
     private void addBacklog() {
         db.scheduler().addJobs(COUNT, IntStream.range(0, JOBS).boxed().toList());
     }

@@ -11,7 +11,7 @@ import dev.pgworker.job.Job;
  * a few queues, and looks in many only when that fails; after a claim that brought few jobs of each queue the next ones
  * look in many at once.
  *
- * <p>Owned by {@code worker-fetch}.
+ * <p>Each chain of claims owns one.
  */
 final class ClaimBreadth {
 

@@ -186,7 +186,7 @@ public final class ClaimFloor {
         return true;
     }
 
-    /** Returns whether another chain claims the jobs that have odd ids and no queue. */
+    /** Returns whether another chain claims the jobs with odd ids. */
     synchronized boolean isSplit() {
         return odd != null;
     }

@@ -15,7 +15,6 @@ import org.slf4j.LoggerFactory;
 
 import dev.pgworker.event.WorkerEvent;
 import dev.pgworker.event.WorkerEvents;
-import dev.pgworker.job.Job;
 import dev.pgworker.lifecycle.DatabaseFailure;
 import dev.pgworker.lifecycle.ErrorText;
 import dev.pgworker.store.JobStore;
@@ -69,6 +68,9 @@ public final class Fetcher {
     private final ClaimFloor floor;
     private final WorkerEvents events;
     private final ClaimBreadth breadth = new ClaimBreadth();
+
+    /** Owned by the thread of the second chain. */
+    private final ClaimBreadth breadthOfOdd = new ClaimBreadth();
 
     /** Written by the owner, read by any thread. */
     private volatile JobStore.Tasks tasks = JobStore.Tasks.NONE;
@@ -239,7 +241,7 @@ public final class Fetcher {
     }
 
     private Fetched fetchMany(int wanted, Collection<String> forbidden) throws SQLException {
-        Chain chain = wholeNext || !floor.isSplit() ? Chain.WHOLE : Chain.MAIN;
+        Chain chain = wholeNext || !floor.isSplit() ? Chain.WHOLE : Chain.EVEN;
         wholeNext = false;
         Start start = floor.current(forbidden, chain == Chain.WHOLE);
         long before = System.nanoTime();
@@ -271,7 +273,7 @@ public final class Fetcher {
         Claimed answer;
         try {
             answer = audit.during(() -> {
-                Claimed claimed = store.claim(tasks, request(room, forbidden, start, Chain.SECOND));
+                Claimed claimed = store.claim(tasks, request(room, forbidden, start, Chain.ODD));
                 executor.submit(claimed);
                 return claimed;
             });
@@ -280,6 +282,7 @@ public final class Fetcher {
             throw e;
         }
         publish(answer.size());
+        breadthOfOdd.claimed(answer.jobs(), room);
         if (!answer.unreadable().isEmpty()) {
             floor.forget();
             return false;
@@ -316,7 +319,7 @@ public final class Fetcher {
     }
 
     private ClaimRequest request(int wanted, Collection<String> forbidden, @Nullable Start start, Chain chain) {
-        boolean wide = chain != Chain.SECOND && breadth.isWide();
+        boolean wide = (chain == Chain.ODD ? breadthOfOdd : breadth).isWide();
         return new ClaimRequest(wanted, localQueue.freeBytes(), forbidden, localQueue::runOf, wide, start, chain);
     }
 
@@ -333,12 +336,8 @@ public final class Fetcher {
             floor.forget();
         }
         // The other chain may be behind, or have ended.
-        wholeNext = chain == Chain.MAIN && !full;
-        return new Fetched(count, full || announcedBelow || wholeNext, full && isManyUnqueued(claimed.jobs()));
-    }
-
-    private static boolean isManyUnqueued(List<Job> jobs) {
-        return jobs.stream().filter(job -> job.queueName() == null).count() >= MANY;
+        wholeNext = chain == Chain.EVEN && !full;
+        return new Fetched(count, full || announcedBelow || wholeNext, full && count >= MANY);
     }
 
     private static Claimed allUnreadable(Claimed claimed, Throwable why) {

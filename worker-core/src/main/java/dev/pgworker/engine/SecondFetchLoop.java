@@ -7,8 +7,8 @@ import dev.pgworker.lifecycle.BackgroundService;
 import dev.pgworker.lifecycle.Outage;
 
 /**
- * Claims the jobs with odd ids and no queue on {@code worker-fetch-2} while {@link FetchLoop}, which claims the others then, has more
- * to do than one connection can: a server writes the claims of two connections on two processors, and one of them works
+ * Claims half of the jobs, told by whether ids are odd, on {@code worker-fetch-2} while {@link FetchLoop}, which claims the other
+ * half then, has more to do than one connection can: a server writes the claims of two connections on two processors, and one of them works
  * while the other one waits for its commit or for this worker.
  *
  * <p>It ends as soon as it finds less than it has room for, something goes wrong, or a moment has passed, after which both

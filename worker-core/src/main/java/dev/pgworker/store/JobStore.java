@@ -246,10 +246,10 @@ public final class JobStore {
     public enum Chain {
         /** All jobs. */
         WHOLE(null),
-        /** Jobs of queues, and those without whose ids are even. */
-        MAIN(0),
-        /** Jobs without a queue whose ids are odd. */
-        SECOND(1);
+        /** Jobs without a queue whose ids, and jobs of queues whose ids, are even. */
+        EVEN(0),
+        /** The others. */
+        ODD(1);
 
         private final @Nullable Integer parity;
 

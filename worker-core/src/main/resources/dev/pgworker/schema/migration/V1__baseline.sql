@@ -2093,7 +2093,7 @@ comment on function "${schema}".pgworker_task_ids(text[]) is
   'Ids of the given task identifiers; missing ones are created, in name order, and nothing is written when all exist. One that an open '
   'transaction is creating is left out: no other transaction can have a job of it.';
 
-create or replace function "${schema}".pgworker_busy_queues(after int, amount int) returns int[]
+create or replace function "${schema}".pgworker_busy_queues(after int, amount int, parity int default null) returns int[]
 language plpgsql stable as $$
 begin
   if amount operator(pg_catalog.>) 1000000 then
@@ -2101,7 +2101,7 @@ begin
   end if;
   return (
     with recursive step(queue, n) as (
-      (select j.job_queue_id, 1 from "${schema}"._private_jobs j
+      (select j.job_queue_id, 0 from "${schema}"._private_jobs j
         where j.is_available and j.job_queue_id is not null and j.job_queue_id operator(pg_catalog.>) after
         order by j.job_queue_id, j.priority, j.run_at, j.id limit 1)
       union all
@@ -2109,13 +2109,18 @@ begin
           select j.job_queue_id from "${schema}"._private_jobs j
           where j.is_available and j.job_queue_id is not null and j.job_queue_id operator(pg_catalog.>) s.queue
           order by j.job_queue_id, j.priority, j.run_at, j.id limit 1),
-        s.n operator(pg_catalog.+) 1
+        s.n operator(pg_catalog.+) case when (s.queue operator(pg_catalog.&) 1) operator(pg_catalog.=) parity or parity is null then 1 else 0 end
       from step s where s.queue is not null and s.n operator(pg_catalog.<) amount)
-    select pg_catalog.array_agg(s.queue) from step s where s.queue is not null);
+    select pg_catalog.array_agg(found.queue)
+      from (
+        select s.queue from step s
+        where s.queue is not null and ((s.queue operator(pg_catalog.&) 1) operator(pg_catalog.=) parity or parity is null)
+        limit amount) found);
 end
 $$;
-comment on function "${schema}".pgworker_busy_queues(int, int) is
-  'The next queues in id order, after the given one, that have jobs with attempts left, due or not; at most so many.';
+comment on function "${schema}".pgworker_busy_queues(int, int, int) is
+  'The next queues in id order, after the given one, that have jobs with attempts left, due or not; at most so many. With parity '
+  'only those whose ids are even (0) or odd (1).';
 
 -- The first entry of a queue nearly always decides. Otherwise priorities are stepped over, because jobs of a better priority may
 -- lie in the future in any number.
@@ -2166,7 +2171,7 @@ comment on function "${schema}".pgworker_heads(int[], int[], int[], text[], int[
 -- Finds queues worth looking at. Few of them: all. Many: those of the first due jobs, in their order; if running queues fill the
 -- front of that list, then also a window of queues that begins at a random place, so that no queue can be passed over for ever.
 create or replace function "${schema}".pgworker_lanes(
-  task_ids int[], wanted int, forbidden text[], depth int, out queues int[], out complete boolean
+  task_ids int[], wanted int, forbidden text[], depth int, parity int default null, out queues int[], out complete boolean
 ) language plpgsql volatile
 set search_path = pg_catalog, pg_temp as $$
 declare
@@ -2182,7 +2187,7 @@ begin
   elsif depth is null or depth not between 0 and 1000000 then
     raise exception 'depth must be between 0 and 1000000, but is %', depth using errcode = '22023';
   end if;
-  queues := "${schema}".pgworker_busy_queues(0, few);
+  queues := "${schema}".pgworker_busy_queues(0, few, parity);
   complete := queues is null or cardinality(queues) < few;
   if complete then return; end if;
   with recursive level(p) as (
@@ -2203,6 +2208,7 @@ begin
         j.task_id = any(task_ids) and (forbidden is null or j.flags is null or not j.flags ?| forbidden) as mine
       from "${schema}"._private_jobs j
       where j.is_available and j.job_queue_id is not null and j.priority >= -32768 and j.priority = l.p and j.run_at <= now()
+        and (parity is null or j.job_queue_id & 1 = parity)
       order by j.run_at, j.id limit depth) w
     limit depth)
   select (select count(*) from walk), array_agg(f.job_queue_id) into walked, queues
@@ -2216,16 +2222,16 @@ begin
   select j.job_queue_id into last_queue from "${schema}"._private_jobs j
     where j.is_available and j.job_queue_id is not null
     order by j.job_queue_id desc, j.priority desc, j.run_at desc, j.id desc limit 1;
-  more := "${schema}".pgworker_busy_queues((random() * last_queue)::int, breadth);
+  more := "${schema}".pgworker_busy_queues((random() * last_queue)::int, breadth, parity);
   if coalesce(cardinality(more), 0) < breadth then
-    more := more || "${schema}".pgworker_busy_queues(0, breadth - coalesce(cardinality(more), 0));
+    more := more || "${schema}".pgworker_busy_queues(0, breadth - coalesce(cardinality(more), 0), parity);
   end if;
   queues := queues || array(select m.id from unnest(more) m(id) where queues is null or m.id <> all(queues));
 end
 $$;
-comment on function "${schema}".pgworker_lanes(int[], int, text[], int) is
+comment on function "${schema}".pgworker_lanes(int[], int, text[], int, int) is
   'So many queues in which a claim should look for jobs, found by reading due jobs to the given depth, a few more at most; and '
-  'whether these are all.';
+  'whether these are all. With parity as in pgworker_busy_queues.';
 
 -- Stored sizes are after compression, which makes texts smaller by a factor of 255 at most: only a claim that might be too large is
 -- looked at more closely. Small rows are measured together; large ones one by one, so that none is decompressed in vain.
@@ -2319,11 +2325,9 @@ begin
     stored_bytes := 0;
     run_queues := null;
     share := 0;
-    if parity is distinct from 1 then
-      select l.queues, l.complete into queues, complete from "${schema}".pgworker_lanes(
-        task_ids, case when shallow then 8 + wanted / 16 else wanted end, forbidden,
-        case when shallow then few + wanted / 4 else 100 + 2 * wanted end) l;
-    end if;
+    select l.queues, l.complete into queues, complete from "${schema}".pgworker_lanes(
+      task_ids, case when shallow then 8 + wanted / 16 else wanted end, forbidden,
+      case when shallow then few + wanted / 4 else 100 + 2 * wanted end, parity) l;
     if queues is not null then
       if long and cardinality(queues) <= few then
         queues := array(
@@ -2360,7 +2364,7 @@ begin
         cross join lateral (
           select j.priority, j.run_at, j.id from "${schema}"._private_jobs j
           where j.is_available and j.job_queue_id is null and j.priority = l.p and j.run_at <= now() and j.task_id = any(task_ids)
-            and (j.run_at, j.id) >= (l.run_at, l.id)
+            and (j.run_at, j.id) >= (l.run_at, l.id) and (parity is null or j.id & 1 = parity)
             and (forbidden is null or j.flags is null or not j.flags ?| forbidden)
           order by j.run_at, j.id limit wanted) f
         limit wanted),
@@ -2509,8 +2513,8 @@ comment on function
   'worker has it locked; where that means few jobs of each queue, wide finds enough of them sooner. Jobs with a forbidden flag are '
   'passed over. Of jobs without a queue, if levels is given, only these priorities are looked at, in their order and from their floors '
   'on, and the jobs with the ids in strays: a caller that knows that there is nothing else need not read past what finished jobs left '
-  'in the index. Two claims at the same time need not get in each other''s way: with parity 0 only jobs with even ids are looked at '
-  'among those without a queue, with parity 1 only those with odd ids, and no queues. Payloads take most_bytes at most, uncompressed, unless the first alone takes more; if that leaves jobs behind, a '
+  'in the index. Two claims at the same time need not get in each other''s way: with parity only jobs without a queue whose own ids, '
+  'and jobs of queues whose ids, are even (0) or odd (1) are looked at, except for the strays. Payloads take most_bytes at most, uncompressed, unless the first alone takes more; if that leaves jobs behind, a '
   'last row of nulls says so. If it then finds none, the only row has nothing but the time. '
   'The claim is known by its jobs'' ids and locked_at, which is the same for all of them. '
   'Waits for no lock, so a short answer does not prove that there is no more: ask again after a notification.';
