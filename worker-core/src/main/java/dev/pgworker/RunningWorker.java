@@ -224,7 +224,10 @@ final class RunningWorker {
         executor.audited(audit, this::whyNothingStarts);
         completer.connect(this::capacityFreed, this::jobsMayBeDue);
         localQueue.connect(this::capacityFreed);
-        lease.whenChanged(this::capacityFreed);
+        lease.whenChanged(() -> {
+            capacityFreed();
+            direct.jobsMayBeDue();
+        });
         lease.extendWhile(() -> executor.runsAnyFlagged(recovery.resilientJobFlags()));
         ledgerWatch = new LedgerWatch(
                 id, new LedgerStore(parts.dataSource(), parts.schema()), onBreakingMigration, events, outage);

@@ -261,6 +261,22 @@ class DirectTaskTest {
     }
 
     @Test
+    void aQueueThatHoldsOtherJobsTooKeepsItsOrder() {
+        Task<Integer> ordinary = Task.of("ordinary", Integer.class);
+        List<Integer> order = Collections.synchronizedList(new ArrayList<>());
+        JobSpec spec = JobSpec.builder().queueName("q").build();
+        db.scheduler()
+                .addJobs(IntStream.range(0, 100)
+                        .mapToObj(i -> JobRequest.of(i % 3 == 0 ? ordinary : DIRECT, i, spec))
+                        .toList());
+        start(worker((payload, context) -> order.add(payload)).task(ordinary, (payload, context) -> order.add(payload)));
+
+        events.await(JobCompleted.class, 100);
+        assertThat(order)
+                .containsExactlyElementsOf(IntStream.range(0, 100).boxed().toList());
+    }
+
+    @Test
     void aLargePayloadArrivesWhole() {
         Task<String> text = Task.of("text", String.class);
         List<Integer> lengths = new CopyOnWriteArrayList<>();

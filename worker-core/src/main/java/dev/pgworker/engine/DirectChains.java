@@ -56,6 +56,7 @@ public final class DirectChains {
                     this,
                     direct,
                     rest,
+                    fetcher,
                     store,
                     directStore,
                     localQueue,

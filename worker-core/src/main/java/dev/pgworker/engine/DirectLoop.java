@@ -58,9 +58,6 @@ final class DirectLoop extends BackgroundService {
     /** So many in a row are no coincidence. */
     private static final int MANY_SLOW_LOOKS = 10;
 
-    /** How often jobs in queues are looked for while batches go on. */
-    private static final long REST_NANOS = Duration.ofMillis(100).toNanos();
-
     /** After so many failures in a row that may have been anything, the ordinary way is tried. */
     private static final int MOST_FAILURES = 5;
 
@@ -69,6 +66,7 @@ final class DirectLoop extends BackgroundService {
     private final DirectChains chains;
     private final DirectTasks direct;
     private final DirectRest rest;
+    private final Fetcher fetcher;
     private final JobStore store;
     private final DirectStore directStore;
     private final LocalQueue localQueue;
@@ -97,8 +95,7 @@ final class DirectLoop extends BackgroundService {
     private @Nullable Floor floor;
     private long fullLookAt = pollAt;
     private long noteLookAt = pollAt;
-    private long restLookAt = pollAt;
-    private long restDoneAt = pollAt;
+    private long dueLookAt = pollAt;
     private int slowLooks;
     private int failures;
 
@@ -108,6 +105,7 @@ final class DirectLoop extends BackgroundService {
             DirectChains chains,
             DirectTasks direct,
             DirectRest rest,
+            Fetcher fetcher,
             JobStore store,
             DirectStore directStore,
             LocalQueue localQueue,
@@ -125,6 +123,7 @@ final class DirectLoop extends BackgroundService {
         this.chains = chains;
         this.direct = direct;
         this.rest = rest;
+        this.fetcher = fetcher;
         this.store = store;
         this.directStore = directStore;
         this.localQueue = localQueue;
@@ -145,7 +144,7 @@ final class DirectLoop extends BackgroundService {
 
     /** Says that there is room for jobs that are claimed, or that jobs may be run from here on. May be called from any thread. */
     void capacityFreed() {
-        if (idle && (number == 0 || rest.size() > 0)) {
+        if (idle && rest.size() > 0) {
             wake();
         }
     }
@@ -197,7 +196,6 @@ final class DirectLoop extends BackgroundService {
             if (number == 0 || !chains.isFirstIdle()) {
                 tasks = store.tasks(direct.identifiers());
                 mayHaveDue = true;
-                rest.queuedMayBeDue();
             }
         }
         if (notified.getAndSet(false) || (dueAt != Long.MAX_VALUE && time - dueAt >= 0)) {
@@ -210,15 +208,8 @@ final class DirectLoop extends BackgroundService {
         if (tasks.identifiers().isEmpty()) {
             tasks = store.tasks(direct.identifiers());
         }
-        if (mayHaveDue && time - restDoneAt >= REST_NANOS) {
-            rest.queuedMayBeDue();
-            restDoneAt = time;
-        }
-        if (rest.isAny()) {
-            Collection<String> forbidden = flags.get();
-            while (rest.claim(tasks, forbidden) && localQueue.free() > 0) {
-                progress();
-            }
+        if (rest.size() > 0) {
+            rest.claim(fetcher.tasks(), flags.get());
         }
         if (mayHaveDue) {
             batch();
@@ -253,39 +244,30 @@ final class DirectLoop extends BackgroundService {
         if (batch.stalled) {
             rest(STALLED_NANOS);
         } else if (!batch.mayHaveMore) {
-            lookForTheRest(begin);
+            lookAhead(begin);
         }
     }
 
-    /** What falls due next, and whether jobs are in queues, is not asked often while the answer takes long. */
-    private void lookForTheRest(long since) throws SQLException {
+    /** What falls due next is not asked often while the answer takes long. */
+    private void lookAhead(long since) throws SQLException {
         long begin = System.nanoTime();
         mayHaveDue = false;
-        if (begin - restLookAt < 0) {
-            dueAt = restLookAt;
+        if (begin - dueLookAt < 0) {
+            dueAt = dueLookAt;
             return;
         }
-        restDoneAt = begin;
-        DirectStore.Rest found;
+        Duration untilDue;
         try {
-            found = directStore.rest(tasks, Duration.ofNanos(begin - since));
+            untilDue = store.nextDue(tasks, Duration.ofNanos(begin - since), null);
         } catch (SQLException e) {
             mayHaveDue = true;
             throw e;
         }
         long end = System.nanoTime();
-        restLookAt = end - begin < SLOW_NANOS ? end : end + SLOW_SHARE * (end - begin);
-        Duration untilDue = found.untilDue();
+        dueLookAt = end - begin < SLOW_NANOS ? end : end + SLOW_SHARE * (end - begin);
         dueAt = untilDue == null || untilDue.toNanos() > pollNanos ? Long.MAX_VALUE : end + untilDue.toNanos();
         if (floor != null && (dueAt == Long.MAX_VALUE || fullLookAt - dueAt < 0)) {
             dueAt = fullLookAt;
-        }
-        if (found.anyQueued()) {
-            rest.queuedMayBeDue();
-            Collection<String> forbidden = flags.get();
-            while (rest.claim(tasks, forbidden) && localQueue.free() > 0) {
-                progress();
-            }
         }
     }
 

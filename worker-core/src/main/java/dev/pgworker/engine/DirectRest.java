@@ -19,8 +19,7 @@ import dev.pgworker.store.JobStore.Claimed;
 import dev.pgworker.store.JobStore.Start;
 
 /**
- * The jobs of direct tasks that are claimed in the ordinary way: those in queues, those with keys or large payloads, and
- * suspects. A suspect was in a batch that broke, or has lost a worker: it runs when no other suspect of this worker does, so that
+ * The jobs of direct tasks without a queue that are claimed in the ordinary way: those with keys or large payloads, and suspects. A suspect was in a batch that broke, or has lost a worker: it runs when no other suspect of this worker does, so that
  * one that ends its process is blamed alone. Safe for use by many threads.
  */
 final class DirectRest {
@@ -28,7 +27,7 @@ final class DirectRest {
     /** More are found again. */
     private static final int MOST = 10_000;
 
-    /** Only the jobs asked for are looked at, and those in queues. */
+    /** Of jobs without a queue only those asked for are looked at. */
     private static final TreeMap<Integer, JobStore.Place> NOWHERE = new TreeMap<>();
 
     private final JobStore store;
@@ -42,8 +41,6 @@ final class DirectRest {
 
     /** The suspect that runs, or ran last. */
     @GuardedBy("this") private @Nullable Claim current;
-
-    @GuardedBy("this") private boolean anyQueued = true;
 
     DirectRest(JobStore store, LocalQueue localQueue, ClaimAudit audit, JobExecutor executor) {
         this.store = store;
@@ -71,16 +68,6 @@ final class DirectRest {
         }
     }
 
-    /** Says that there are jobs in queues, some of which may be due. */
-    synchronized void queuedMayBeDue() {
-        anyQueued = true;
-    }
-
-    /** Returns whether a claim may find something. */
-    synchronized boolean isAny() {
-        return anyQueued || size() > 0;
-    }
-
     /** Returns how many jobs are known that no batch is to run. */
     synchronized int size() {
         return ids.size() + suspects.size();
@@ -91,17 +78,20 @@ final class DirectRest {
         return suspects.contains(id) || ids.contains(id);
     }
 
-    /** Claims what there is room for. Returns whether it is worth doing so again at once. */
-    synchronized boolean claim(JobStore.Tasks tasks, Collection<String> forbidden) throws SQLException {
+    /**
+     * Claims what there is room for.
+     *
+     * @param tasks all tasks of the worker, so that jobs of queues that come first keep their order
+     */
+    synchronized void claim(JobStore.Tasks tasks, Collection<String> forbidden) throws SQLException {
         int room = localQueue.free();
-        boolean mayHaveMore = false;
-        if (room > 0 && (anyQueued || !ids.isEmpty())) {
+        if (tasks.identifiers().isEmpty()) {
+            return;
+        }
+        if (room > 0 && !ids.isEmpty()) {
             List<Long> some = ids.stream().limit(room).toList();
-            int count = claim(tasks, room, forbidden, some).size();
+            room -= claim(tasks, room, forbidden, some).size();
             some.forEach(ids::remove);
-            anyQueued = count >= room;
-            mayHaveMore = anyQueued || !ids.isEmpty();
-            room -= count;
         }
         if (current != null && !localQueue.contains(current)) {
             current = null;
@@ -115,7 +105,6 @@ final class DirectRest {
             }
             suspects.remove(id);
         }
-        return mayHaveMore;
     }
 
     private Claimed claim(JobStore.Tasks tasks, int wanted, Collection<String> forbidden, List<Long> strays)

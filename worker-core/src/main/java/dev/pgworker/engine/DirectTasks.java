@@ -1,8 +1,6 @@
 package dev.pgworker.engine;
 
 import java.time.Duration;
-import java.util.LinkedHashMap;
-import java.util.Map;
 import java.util.Set;
 
 import org.slf4j.Logger;
@@ -56,13 +54,8 @@ public final class DirectTasks {
         return suspended;
     }
 
-    /** Returns those of the tasks whose jobs ordinary claims look for. */
+    /** Returns what ordinary claims look for: of direct tasks only what is in queues, which may hold jobs of other tasks, too. */
     JobStore.Tasks ordinary(JobStore.Tasks served) {
-        if (identifiers.isEmpty() || isSuspended()) {
-            return served;
-        }
-        Map<Integer, String> others = new LinkedHashMap<>(served.identifiers());
-        others.values().removeAll(identifiers);
-        return new JobStore.Tasks(others);
+        return isSuspended() ? served : new JobStore.Tasks(served.identifiers(), identifiers);
     }
 }

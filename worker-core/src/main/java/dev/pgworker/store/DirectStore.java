@@ -39,7 +39,6 @@ public final class DirectStore {
             .thenComparingLong(taken -> taken.job.id());
 
     private final DataSource source;
-    private final DataSource pool;
     private final WorkerSchema schema;
     private final String workerId;
 
@@ -50,7 +49,6 @@ public final class DirectStore {
      */
     public DirectStore(@Nullable DataSource privateSource, DataSource pool, WorkerSchema schema, String workerId) {
         this.source = privateSource == null ? pool : PrivateConnections.of(privateSource, pool);
-        this.pool = pool;
         this.schema = schema;
         this.workerId = workerId;
     }
@@ -87,39 +85,6 @@ public final class DirectStore {
         public static Floor at(Job job) {
             return new Floor(job.priority(), job.runAt(), job.id());
         }
-    }
-
-    private static final String REST = """
-            select {schema}.pgworker_next_due(task_ids => ?, elapsed => ?),
-              exists (select from {schema}._private_jobs j
-                where j.is_available and j.job_queue_id is not null and j.priority operator(pg_catalog.>=) -32768
-                order by j.priority, j.run_at, j.id limit 1)
-            """;
-
-    /**
-     * What there is beside due jobs without a queue.
-     *
-     * @param untilDue how long it takes until the next job of these tasks is due; null if there is none
-     * @param anyQueued whether jobs of any task are in queues
-     */
-    public record Rest(@Nullable Duration untilDue, boolean anyQueued) {}
-
-    /**
-     * Looks for what a batch does not take.
-     *
-     * @param elapsed the time since just before the last batch, as in {@link JobStore#nextDue}
-     */
-    public Rest rest(JobStore.Tasks tasks, Duration elapsed) throws SQLException {
-        return Connections.call(pool, schema.in(REST), ANSWER_LIMIT, (connection, statement) -> {
-            statement.setArray(1, connection.createArrayOf("int4", tasks.ids()));
-            statement.setDouble(2, elapsed.toNanos() / 1e9);
-            try (ResultSet row = statement.executeQuery()) {
-                row.next();
-                double seconds = row.getDouble(1);
-                Duration untilDue = row.wasNull() ? null : Duration.ofNanos((long) Math.min(seconds * 1e9, 1e18));
-                return new Rest(untilDue, row.getBoolean(2));
-            }
-        });
     }
 
     /** Opens a session for one chain of batches. */

@@ -2279,7 +2279,8 @@ comment on function "${schema}".pgworker_fitting(tid[], bigint, bigint) is
 create or replace function "${schema}".pgworker_claim(
   worker_id text, task_ids int[], wanted int, forbidden text[] default null, runs int[] default null,
   levels int[] default null, floor_run_ats timestamptz[] default null, floor_ids bigint[] default null, strays bigint[] default null,
-  wide boolean default false, most_bytes bigint default null, parity int default null
+  wide boolean default false, most_bytes bigint default null, parity int default null,
+  unqueued_task_ids int[] default null
 ) returns table (
   id bigint, queue_name text, task_id int, payload json, priority smallint, run_at timestamptz, attempts smallint,
   max_attempts smallint, last_error text, created_at timestamptz, updated_at timestamptz, key text, revision int, flags jsonb,
@@ -2315,6 +2316,12 @@ declare
   claimed_jobs bigint;
 begin
   if wanted is null or wanted < 1 or coalesce(cardinality(task_ids), 0) = 0 then return; end if;
+  unqueued_task_ids := coalesce(unqueued_task_ids, task_ids);
+  if cardinality(unqueued_task_ids) = 0 then
+    levels := '{}';
+    floor_run_ats := '{}';
+    floor_ids := '{}';
+  end if;
   if wanted > 100000 then
     raise exception 'wanted must be at most 100000, but is %', wanted using errcode = '22023';
   end if;
@@ -2363,7 +2370,7 @@ begin
         from level l
         cross join lateral (
           select j.priority, j.run_at, j.id from "${schema}"._private_jobs j
-          where j.is_available and j.job_queue_id is null and j.priority = l.p and j.run_at <= now() and j.task_id = any(task_ids)
+          where j.is_available and j.job_queue_id is null and j.priority = l.p and j.run_at <= now() and j.task_id = any(unqueued_task_ids)
             and (j.run_at, j.id) >= (l.run_at, l.id) and (parity is null or j.id & 1 = parity)
             and (forbidden is null or j.flags is null or not j.flags ?| forbidden)
           order by j.run_at, j.id limit wanted) f
@@ -2454,7 +2461,7 @@ begin
         from level l
         cross join lateral (
           select j.ctid as tid, pg_column_size(j.payload) as size from "${schema}"._private_jobs j
-          where j.is_available and j.job_queue_id is null and j.priority = l.p and j.run_at <= now() and j.task_id = any(task_ids)
+          where j.is_available and j.job_queue_id is null and j.priority = l.p and j.run_at <= now() and j.task_id = any(unqueued_task_ids)
             and (j.run_at, j.id) >= (l.run_at, l.id) and (strays is null or j.id <> all(strays)) and (parity is null or j.id & 1 = parity)
             and (forbidden is null or j.flags is null or not j.flags ?| forbidden)
           order by j.run_at, j.id limit wanted for update skip locked) f
@@ -2507,14 +2514,15 @@ begin
 end
 $$;
 comment on function
-  "${schema}".pgworker_claim(text, int[], int, text[], int[], int[], timestamptz[], bigint[], bigint[], boolean, bigint, int) is
+  "${schema}".pgworker_claim(text, int[], int, text[], int[], int[], timestamptz[], bigint[], bigint[], boolean, bigint, int, int[]) is
   'Locks at most wanted due jobs of these tasks for the worker, counts the attempt and returns them in the order priority, run_at, '
   'id. Of a queue it takes the first job, or as many of the first as runs says at the place of that job''s task, and only while no '
   'worker has it locked; where that means few jobs of each queue, wide finds enough of them sooner. Jobs with a forbidden flag are '
   'passed over. Of jobs without a queue, if levels is given, only these priorities are looked at, in their order and from their floors '
   'on, and the jobs with the ids in strays: a caller that knows that there is nothing else need not read past what finished jobs left '
   'in the index. Two claims at the same time need not get in each other''s way: with parity only jobs without a queue whose own ids, '
-  'and jobs of queues whose ids, are even (0) or odd (1) are looked at, except for the strays. Payloads take most_bytes at most, uncompressed, unless the first alone takes more; if that leaves jobs behind, a '
+  'and jobs of queues whose ids, are even (0) or odd (1) are looked at, except for the strays. Of tasks that are not among '
+  'unqueued_task_ids, if these are given, only jobs of queues and strays are taken. Payloads take most_bytes at most, uncompressed, unless the first alone takes more; if that leaves jobs behind, a '
   'last row of nulls says so. If it then finds none, the only row has nothing but the time. '
   'The claim is known by its jobs'' ids and locked_at, which is the same for all of them. '
   'Waits for no lock, so a short answer does not prove that there is no more: ask again after a notification.';
