@@ -269,7 +269,8 @@ class DirectTaskTest {
                 .addJobs(IntStream.range(0, 100)
                         .mapToObj(i -> JobRequest.of(i % 3 == 0 ? ordinary : DIRECT, i, spec))
                         .toList());
-        start(worker((payload, context) -> order.add(payload)).task(ordinary, (payload, context) -> order.add(payload)));
+        start(worker((payload, context) -> order.add(payload))
+                .task(ordinary, (payload, context) -> order.add(payload)));
 
         events.await(JobCompleted.class, 100);
         assertThat(order)
