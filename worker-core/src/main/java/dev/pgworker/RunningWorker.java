@@ -201,7 +201,7 @@ final class RunningWorker {
                 flags,
                 floor,
                 events);
-        fetchLoop = new FetchLoop(id, store, fetcher, localQueue, ownership, settings.pollInterval(), events, outage);
+        fetchLoop = new FetchLoop(id, fetcher, localQueue, ownership, settings.pollInterval(), events, outage);
         secondFetchLoop = new SecondFetchLoop(fetcher, localQueue, ownership, fetchLoop::jobsMayBeDue, outage);
         fetchLoop.connect(secondFetchLoop::begin);
         direct = new DirectChains(

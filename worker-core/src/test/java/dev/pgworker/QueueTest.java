@@ -1,5 +1,7 @@
 package dev.pgworker;
 
+import java.sql.Connection;
+import java.sql.Statement;
 import java.time.Duration;
 import java.time.Instant;
 import java.util.ArrayList;
@@ -151,6 +153,23 @@ class QueueTest {
         assertThat(events.await(JobCompleted.class, e -> payload(e.job()) == 2).workerId())
                 .isEqualTo(other.id());
         stop.join();
+    }
+
+    @Test
+    void aQueueWhoseRowSomebodyHeldForAMomentIsLookedAtAgainWithoutAWord() throws Exception {
+        db.scheduler().addJob(WORK, 1, IN_QUEUE);
+        try (Connection other = db.dataSource().getConnection();
+                Statement statement = other.createStatement()) {
+            other.setAutoCommit(false);
+            statement.execute(db.schema().in("select from {schema}._private_job_queues for update"));
+            start(2, (n, context) -> {});
+            awaitThatItLooksInVain();
+            assertThat(db.jobs()).isEqualTo(1);
+            other.rollback();
+            other.setAutoCommit(true);
+        }
+
+        events.await(JobCompleted.class, e -> payload(e.job()) == 1);
     }
 
     // Unlocking leaves run_at alone; recovery sets it, so the recovered job goes behind those that were due before.

@@ -124,7 +124,7 @@ record Bare(String name, int connections, Tables tables, Loops.Turn turn) implem
 
     @Override
     public List<String> command(Options options, String jdbcUrl) {
-        return JvmQueue.command(this, jdbcUrl);
+        return JvmQueue.command(this, options, jdbcUrl);
     }
 
     @Override

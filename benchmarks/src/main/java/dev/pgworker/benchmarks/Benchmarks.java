@@ -5,6 +5,7 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.Arrays;
+import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Objects;
@@ -12,7 +13,10 @@ import java.util.TreeSet;
 
 import tools.jackson.databind.json.JsonMapper;
 
-/** Runs a scenario: {@code java -jar benchmarks.jar SCENARIO --option value ...}. */
+/**
+ * Runs a scenario: {@code java -jar benchmarks.jar SCENARIO --option value ...}, or writes the results of all into the guide:
+ * {@code java -jar benchmarks.jar report}.
+ */
 public final class Benchmarks {
 
     private static final Map<String, Scenario> SCENARIOS = Map.of(
@@ -21,6 +25,8 @@ public final class Benchmarks {
             "latency", new Latency(),
             "growth", new Growth(),
             "one-queue", new OneQueue(),
+            "scale-out", new ScaleOut(),
+            "memory", new Memory(),
             "soak", new Soak(false),
             "held-snapshot", new Soak(true));
 
@@ -30,9 +36,13 @@ public final class Benchmarks {
     public static void main(String[] arguments) throws Exception {
         try {
             List<String> words = Arrays.asList(arguments);
+            if (!words.isEmpty() && words.get(0).equals("report")) {
+                report(words.subList(1, words.size()));
+                return;
+            }
             if (words.isEmpty() || !SCENARIOS.containsKey(words.get(0))) {
                 throw new IllegalArgumentException(
-                        "the first argument must be one of " + new TreeSet<>(SCENARIOS.keySet()));
+                        "the first argument must be report or one of " + new TreeSet<>(SCENARIOS.keySet()));
             }
             Report report = run(words.get(0), Options.parse(words.subList(1, words.size())));
             System.exit(report.failed() ? 1 : 0);
@@ -40,6 +50,19 @@ public final class Benchmarks {
             System.err.println(e.getMessage());
             System.exit(2);
         }
+    }
+
+    private static void report(List<String> words) throws IOException {
+        Map<String, String> given = new LinkedHashMap<>(
+                Map.of("--json-dir", Path.of("target", "benchmarks").toString(), "--docs", "docs"));
+        for (int i = 0; i < words.size(); i += 2) {
+            if (i + 1 == words.size() || given.put(words.get(i), words.get(i + 1)) == null) {
+                throw new IllegalArgumentException("report takes --json-dir DIRECTORY and --docs DIRECTORY");
+            }
+        }
+        Path docs = Path.of(String.valueOf(given.get("--docs")));
+        System.out.println("Written to " + docs + ": "
+                + String.join(", ", Pages.write(Path.of(String.valueOf(given.get("--json-dir"))), docs)));
     }
 
     /** Runs the named scenario and returns its figures. */

@@ -38,7 +38,7 @@ final class DbScheduler implements Contender {
 
     @Override
     public List<String> command(Options options, String jdbcUrl) {
-        return JvmQueue.command(this, jdbcUrl);
+        return JvmQueue.command(this, options, jdbcUrl);
     }
 
     @Override

@@ -1,5 +1,7 @@
 package dev.pgworker.benchmarks;
 
+import java.util.List;
+
 /** How fast ready jobs that do nothing are run, and what that costs. */
 final class Drain implements Scenario {
 
@@ -24,6 +26,7 @@ final class Drain implements Scenario {
             report.add(contender.name(), "jobs/s", drained.rate());
             report.add(contender.name(), "worker CPU s per 1,000", drained.workerCpu() / drained.jobs() * 1_000);
             report.add(contender.name(), "server CPU s per 1,000", drained.serverCpu() / drained.jobs() * 1_000);
+            report.add(contender.name(), "WAL bytes per job", drained.walBytes() / drained.jobs());
             report.add(contender.name(), "worker RSS MB", drained.residentMegabytes());
             if (Double.isNaN(drained.serverCpu())) {
                 report.note("CPU and memory are known on Linux only, those of the server if it runs on this machine.");
@@ -41,6 +44,6 @@ final class Drain implements Scenario {
 
     @Override
     public void finish(Report report) {
-        report.compare("jobs/s", "bare-2");
+        List.of("bare-2", "peer-loop", "held-loop").forEach(loop -> report.compare("jobs/s", loop));
     }
 }

@@ -26,7 +26,12 @@ final class GraphileTables {
 
     /** Adds ready jobs without a queue. */
     static void ready(Connection connection, int jobs) throws SQLException {
-        execute(connection, ENSURE_TASK, READY.formatted(Payload.NOTHING.json(), jobs));
+        ready(connection, jobs, Payload.NOTHING);
+    }
+
+    /** Adds ready jobs without a queue and with a payload. */
+    static void ready(Connection connection, int jobs, Payload payload) throws SQLException {
+        execute(connection, ENSURE_TASK, READY.formatted(payload.json(), jobs));
     }
 
     private static final String FUTURE = """

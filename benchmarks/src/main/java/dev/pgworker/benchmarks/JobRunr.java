@@ -47,7 +47,7 @@ final class JobRunr implements Contender {
 
     @Override
     public List<String> command(Options options, String jdbcUrl) {
-        return JvmQueue.command(this, jdbcUrl);
+        return JvmQueue.command(this, options, jdbcUrl);
     }
 
     @Override

@@ -15,11 +15,11 @@ interface JvmQueue {
     }
 
     /** Every JVM gets the same heap. */
-    static List<String> command(Contender contender, String jdbcUrl) {
+    static List<String> command(Contender contender, Options options, String jdbcUrl) {
         return List.of(
                 Path.of(System.getProperty("java.home"), "bin", "java").toString(),
-                "-Xms512m",
-                "-Xmx512m",
+                "-Xms" + options.heapMegabytes() + "m",
+                "-Xmx" + options.heapMegabytes() + "m",
                 "-Dorg.slf4j.simpleLogger.defaultLogLevel=warn",
                 "-cp",
                 System.getProperty("java.class.path"),

@@ -79,8 +79,7 @@ record Node(String name, boolean batched, int processes) implements Contender {
                 "--max-old-space-size=512",
                 script().toString(),
                 Objects.requireNonNull(options.nodeDir()).toString(),
-                // The driver knows user and password as parameters, too.
-                jdbcUrl.replaceFirst("^jdbc:postgresql:", "postgres:"),
+                Build.url(jdbcUrl),
                 batched ? "batched" : "unbatched");
     }
 

@@ -15,11 +15,15 @@ import org.jspecify.annotations.Nullable;
  * @param contenders names of the contenders in the order in which they take turns; empty for the scenario's own choice
  * @param jdbcUrl an existing database, whose role may create others; null to start a server
  * @param nodeDir the directory whose node_modules holds graphile-worker; null to go without
+ * @param rustDir the directory of the Rust worker's program; null to go without
+ * @param riverDir the directory of River's program; null to go without
  * @param json where to write the results
  * @param pings how many jobs measure a latency
  * @param rate jobs a second of a soak
  * @param minutes how long a soak lasts
  * @param warmUpSeconds how long a worker drains jobs before it is measured
+ * @param idleSeconds how long a worker without jobs is watched
+ * @param heapMegabytes the fixed heap of each JVM
  * @param timeoutSeconds when a drain that is not done is cut off
  */
 record Options(
@@ -28,17 +32,22 @@ record Options(
         List<String> contenders,
         @Nullable String jdbcUrl,
         @Nullable Path nodeDir,
+        @Nullable Path rustDir,
+        @Nullable Path riverDir,
         @Nullable Path json,
         int pings,
         int rate,
         int minutes,
         int warmUpSeconds,
+        int idleSeconds,
+        int heapMegabytes,
         int timeoutSeconds) {
 
     private static final Map<String, String> DEFAULTS = Map.of(
-            "jobs", "100000", "runs", "3", "pings", "200", "rate", "30000", "minutes", "10", "warm-up", "10", "timeout",
-            "120");
-    private static final List<String> WITHOUT_DEFAULT = List.of("contenders", "jdbc-url", "node-dir", "json");
+            "jobs", "100000", "runs", "3", "pings", "200", "rate", "30000", "minutes", "10", "warm-up", "10", "idle",
+            "60", "heap", "512", "timeout", "120");
+    private static final List<String> WITHOUT_DEFAULT =
+            List.of("contenders", "jdbc-url", "node-dir", "rust-dir", "river-dir", "json");
 
     /**
      * Reads {@code --name value} pairs.
@@ -65,12 +74,36 @@ record Options(
                 contenders == null ? List.of() : List.of(contenders.split(",")),
                 given.get("jdbc-url"),
                 path(given.get("node-dir")),
+                path(given.get("rust-dir")),
+                path(given.get("river-dir")),
                 path(given.get("json")),
                 atLeast(1, given, "pings"),
                 atLeast(1, given, "rate"),
                 atLeast(1, given, "minutes"),
                 atLeast(0, given, "warm-up"),
+                atLeast(1, given, "idle"),
+                atLeast(1, given, "heap"),
                 atLeast(1, given, "timeout"));
+    }
+
+    /** Returns the same with another heap. */
+    Options withHeap(int megabytes) {
+        return new Options(
+                jobs,
+                runs,
+                contenders,
+                jdbcUrl,
+                nodeDir,
+                rustDir,
+                riverDir,
+                json,
+                pings,
+                rate,
+                minutes,
+                warmUpSeconds,
+                idleSeconds,
+                megabytes,
+                timeoutSeconds);
     }
 
     private static @Nullable Path path(@Nullable String value) {

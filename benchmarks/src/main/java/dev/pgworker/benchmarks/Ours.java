@@ -67,7 +67,7 @@ record Ours(String name, WorkerSettings settings, boolean direct) implements Con
 
     @Override
     public List<String> command(Options options, String jdbcUrl) {
-        return JvmQueue.command(this, jdbcUrl);
+        return JvmQueue.command(this, options, jdbcUrl);
     }
 
     @Override

@@ -10,6 +10,7 @@ import java.util.Map;
 import java.util.Set;
 
 import org.jspecify.annotations.Nullable;
+import tools.jackson.databind.JsonNode;
 
 /** The figures of a scenario: for each contender and column one value a run, shown as median and range. */
 final class Report {
@@ -21,6 +22,35 @@ final class Report {
 
     Report(String title) {
         this.title = title;
+    }
+
+    /** Reads what {@link #json} has written. */
+    static Report read(JsonNode json) {
+        Report report = new Report(json.path("title").asString());
+        json.path("figures")
+                .forEachEntry((contender, row) -> row.forEachEntry(
+                        (column, values) -> values.forEach(value -> report.add(contender, column, value.asDouble()))));
+        json.path("notes").forEach(note -> report.note(note.asString()));
+        return report;
+    }
+
+    String title() {
+        return title;
+    }
+
+    List<String> contenders() {
+        return List.copyOf(figures.keySet());
+    }
+
+    /** Returns the names of all columns, in the order in which they came. */
+    List<String> columns() {
+        Set<String> columns = new LinkedHashSet<>();
+        figures.values().forEach(row -> columns.addAll(row.keySet()));
+        return List.copyOf(columns);
+    }
+
+    List<String> notes() {
+        return List.copyOf(notes);
     }
 
     /** Notes the value of a run; one that is not a number is left out. */
@@ -57,7 +87,8 @@ final class Report {
         }
     }
 
-    private double[] values(String contender, String column) {
+    /** Returns the values of all runs; none if there is no such contender or column. */
+    double[] values(String contender, String column) {
         @Nullable Map<String, List<Double>> row = figures.get(contender);
         return row == null
                 ? new double[0]
@@ -82,9 +113,13 @@ final class Report {
     }
 
     String markdown() {
-        Set<String> columns = new LinkedHashSet<>();
-        figures.values().forEach(row -> columns.addAll(row.keySet()));
-        StringBuilder text = new StringBuilder("### " + title + "\n\n| |");
+        return "### " + title + "\n\n" + table();
+    }
+
+    /** Returns the table and the notes below it. */
+    String table() {
+        List<String> columns = columns();
+        StringBuilder text = new StringBuilder("| |");
         columns.forEach(column -> text.append(" ").append(column).append(" |"));
         text.append("\n|---|").append("---:|".repeat(columns.size()));
         figures.keySet().forEach(contender -> {
@@ -109,11 +144,19 @@ final class Report {
                 + number(Arrays.stream(values).max().orElseThrow()) + ")";
     }
 
-    private static String number(double value) {
+    /** Returns a figure with as many digits as say something. */
+    static String number(double value) {
         if (value >= 100) {
             return String.format(Locale.ROOT, "%,.0f", value);
         }
         return String.format(Locale.ROOT, value >= 10 ? "%.1f" : value >= 0.1 ? "%.2f" : "%.4f", value);
+    }
+
+    /** Returns a number as it stands at an axis. */
+    static String tick(double value) {
+        return value >= 1 && value == Math.rint(value)
+                ? String.format(Locale.ROOT, "%,.0f", value)
+                : String.valueOf(Math.round(value * 100) / 100.0).replaceFirst("\\.0$", "");
     }
 
     /** Returns what goes into the JSON file: the values of all runs. */

@@ -12,7 +12,7 @@ import java.util.Locale;
  */
 final class Soak implements Scenario {
 
-    private static final int LINE_SECONDS = 10;
+    static final int LINE_SECONDS = 10;
     private static final int GAP_MILLIS = 20;
     private static final int LINES_A_MINUTE = 60 / LINE_SECONDS;
 

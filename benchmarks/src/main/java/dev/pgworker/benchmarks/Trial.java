@@ -22,13 +22,19 @@ final class Trial implements AutoCloseable {
     private final List<ContenderProcess> workers = new ArrayList<>();
 
     Trial(Contender contender, Options options, Server server) throws SQLException, IOException, InterruptedException {
+        this(contender, options, server, contender.processes());
+    }
+
+    /** Starts another number of processes than the contender says. */
+    Trial(Contender contender, Options options, Server server, int processes)
+            throws SQLException, IOException, InterruptedException {
         this.contender = contender;
         this.options = options;
         this.server = server;
         url = server.createDatabase();
         connection = DriverManager.getConnection(url);
         try {
-            for (int i = 0; i < contender.processes(); i++) {
+            for (int i = 0; i < processes; i++) {
                 workers.add(process());
             }
             first().ask("create");
@@ -122,11 +128,11 @@ final class Trial implements AutoCloseable {
 
     /**
      * Drains a number of jobs by workers that are warm: before, they have drained fifths of that number for a while, the
-     * same while for all contenders. If not even a fifth was done in time, that is the result.
+     * same while for each process of all contenders. If not even a fifth was done in time, that is the result.
      */
     Drained drainWarm(Filling filling, int jobs) throws Exception {
         double warm = 0;
-        while (warm < options.warmUpSeconds()) {
+        while (warm < options.warmUpSeconds() * workers.size()) {
             Drained drained = drain(filling, Math.max(1, jobs / 5));
             if (drained.cutOff()) {
                 return drained;
@@ -155,9 +161,16 @@ final class Trial implements AutoCloseable {
      * @param workerCpu CPU seconds of all worker processes
      * @param serverCpu CPU seconds of the server
      * @param residentMegabytes memory of all worker processes at the end
+     * @param walBytes what the whole server wrote to its log meanwhile
      */
     record Drained(
-            long jobs, boolean cutOff, double seconds, double workerCpu, double serverCpu, double residentMegabytes) {
+            long jobs,
+            boolean cutOff,
+            double seconds,
+            double workerCpu,
+            double serverCpu,
+            double residentMegabytes,
+            double walBytes) {
         double rate() {
             return jobs / seconds;
         }
@@ -173,6 +186,7 @@ final class Trial implements AutoCloseable {
         long ranBefore = ran();
         double workerCpu = Usage.cpuOf(workers);
         double serverCpu = Usage.cpuOfTree(postmaster);
+        double wal = walBytes();
         long start = System.nanoTime();
         long deadline = start + options.timeoutSeconds() * 1_000_000_000L;
         start();
@@ -195,13 +209,22 @@ final class Trial implements AutoCloseable {
                 (end - start) / 1e9,
                 Usage.cpuOf(workers) - workerCpu,
                 Usage.cpuOfTree(postmaster) - serverCpu,
-                Usage.residentMegabytes(workers));
+                Usage.residentMegabytes(workers),
+                walBytes() - wal);
         stop();
         if (!cutOff && ran() - ranBefore != jobs) {
             throw new IllegalStateException(
                     contender.name() + " ran " + (ran() - ranBefore) + " times for " + jobs + " jobs");
         }
         return drained;
+    }
+
+    private double walBytes() throws SQLException {
+        try (Statement statement = connection.createStatement();
+                ResultSet row = statement.executeQuery("select pg_wal_lsn_diff(pg_current_wal_lsn(), '0/0')")) {
+            row.next();
+            return row.getDouble(1);
+        }
     }
 
     private boolean unfinished(long mark) throws SQLException {

@@ -29,23 +29,48 @@ class BenchmarksTest {
                         "--jobs", "500",
                         "--runs", "2",
                         "--warm-up", "0",
-                        "--contenders", "ours,bare,node",
+                        "--contenders", "ours,bare,peer-loop,held-loop,node,rust,river",
                         "--json", json.toString(),
                         "--jdbc-url", TestPostgres.jdbcUrl())));
 
         assertThat(report.failed()).isFalse();
         assertThat(report.markdown())
                 .contains("| ours |", "| bare |", "fsync")
-                .contains("Skipped node: no --node-dir.");
+                .contains(
+                        "Skipped node: no --node-dir.",
+                        "Skipped rust: no --rust-dir.",
+                        "Skipped river: no --river-dir.");
         JsonNode figures = new JsonMapper().readTree(Files.readString(json)).get("figures");
-        assertThat(figures.propertyNames()).containsExactly("ours", "bare");
+        assertThat(figures.propertyNames()).containsExactly("ours", "bare", "peer-loop", "held-loop");
         for (JsonNode contender : figures) {
-            assertThat(contender.propertyNames()).contains("jobs", "jobs/s", "worker CPU s per 1,000");
+            assertThat(contender.propertyNames())
+                    .contains("jobs", "jobs/s", "worker CPU s per 1,000", "WAL bytes per job");
             assertThat(contender.get("jobs").get(0).asInt()).isEqualTo(500);
             assertThat(contender.get("jobs/s"))
                     .hasSize(2)
                     .allSatisfy(rate -> assertThat(rate.asDouble()).isPositive());
         }
+    }
+
+    @Test
+    void scaleOutAndMemoryHaveTheirRatios() throws Exception {
+        Path json = directory.resolve("results.json");
+        List<String> options = List.of(
+                "--jobs", "500",
+                "--runs", "1",
+                "--warm-up", "0",
+                "--idle", "1",
+                "--contenders", "ours",
+                "--json", json.toString(),
+                "--jdbc-url", TestPostgres.jdbcUrl());
+
+        Report scaled = Benchmarks.run("scale-out", Options.parse(options));
+        Report small = Benchmarks.run("memory", Options.parse(options));
+
+        assertThat(scaled.failed()).isFalse();
+        assertThat(scaled.columns()).contains("1, jobs/s", "8 of best", "idle, % of a core", "idle, transactions/s");
+        assertThat(small.failed()).isFalse();
+        assertThat(small.values("ours", "ratio")).hasSize(1);
     }
 
     @Test

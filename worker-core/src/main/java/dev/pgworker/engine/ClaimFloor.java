@@ -33,7 +33,7 @@ import dev.pgworker.store.JobStore.Start;
  * usually takes; a full one to the last job that it brought. What comes to lie below a floor after that was announced by
  * whoever put it there, with its time and priority, and lowers the floor for one claim; or it is a stray that a look finds,
  * which reads everything and therefore is made seldom, beside the claims, and for a small share of the time. Until a look has
- * said which priorities there are, or while there are too many, claims look at all jobs.
+ * said which priorities there are, claims look at all jobs.
  *
  * <p>For a while the jobs may be split between two chains of claims, by whether their ids are even or odd: each chain then has
  * floors of its own, and the lower ones hold when they are joined.
@@ -43,8 +43,8 @@ import dev.pgworker.store.JobStore.Start;
  */
 public final class ClaimFloor {
 
-    /** With more priorities than this claims look at all jobs. */
-    static final int MOST_LEVELS = 32;
+    /** There are no more priorities than this. */
+    static final int MOST_LEVELS = 1 << Short.SIZE;
 
     /** The strays that one look brings. */
     static final int MOST_STRAYS = 10_000;
@@ -66,7 +66,7 @@ public final class ClaimFloor {
     private static final Duration IDLE_LOOK_INTERVAL = Duration.ofSeconds(5);
     private static final Duration SHORTEST_LOOK_INTERVAL = Duration.ofMillis(20);
 
-    private static final int MOST_ANNOUNCED = 16 * MOST_LEVELS;
+    private static final int MOST_ANNOUNCED = 512;
 
     /** The generation of a claim that says nothing about the floors. */
     private static final long NO_CLAIM = -1;
@@ -88,6 +88,9 @@ public final class ClaimFloor {
 
     /** Of those with odd ids; null unless they are split. */
     @GuardedBy("this") private @Nullable Side odd;
+
+    /** Which of the priorities to look at, unless the jobs are split. */
+    @GuardedBy("this") private final RestingLevels resting = new RestingLevels();
 
     @GuardedBy("this") private final Set<Long> strays = new LinkedHashSet<>();
 
@@ -175,11 +178,11 @@ public final class ClaimFloor {
     }
 
     /**
-     * Splits the jobs between two chains of claims until {@link #join}; returns false if that is so already or the floors are not
-     * in use.
+     * Splits the jobs between two chains of claims until {@link #join}; returns false if that is so already, the floors are not
+     * in use, or there are too many priorities.
      */
     synchronized boolean split() {
-        if (!inUse || odd != null) {
+        if (!inUse || odd != null || main.floors.size() > RestingLevels.MOST_AT_ONCE) {
             return false;
         }
         odd = main.copy();
@@ -217,10 +220,9 @@ public final class ClaimFloor {
             main.sinceClaim.clear();
             return null;
         }
-        if (!begin(main)) {
-            return null;
-        }
-        return new Start(whole ? lowest() : new TreeMap<>(main.floors), List.copyOf(strays));
+        begin(main);
+        SortedMap<Integer, Place> floors = whole ? lowest() : new TreeMap<>(main.floors);
+        return new Start(odd == null ? resting.pick(floors) : floors, List.copyOf(strays));
     }
 
     @GuardedBy("this") private SortedMap<Integer, Place> lowest() {
@@ -233,21 +235,17 @@ public final class ClaimFloor {
 
     /** Returns where the next claim of the second chain looks, to which these flags are forbidden; null if there is to be none. */
     synchronized @Nullable Start currentOfOdd(Collection<String> forbiddenFlags) {
-        if (odd == null || !forbidden.equals(Set.copyOf(forbiddenFlags)) || !begin(odd)) {
+        if (odd == null || !forbidden.equals(Set.copyOf(forbiddenFlags))) {
             return null;
         }
+        begin(odd);
         return new Start(new TreeMap<>(odd.floors), List.of());
     }
 
-    @GuardedBy("this") private boolean begin(Side side) {
+    @GuardedBy("this") private void begin(Side side) {
         keepAnnouncedBelow(side);
         side.takeAnnounced();
-        if (side.floors.size() > MOST_LEVELS) {
-            forget();
-            return false;
-        }
         side.claimGeneration = generation;
-        return true;
     }
 
     /** What was announced during a claim may lie below the floor that the claim has raised. */
@@ -277,14 +275,40 @@ public final class ClaimFloor {
         return a.isBefore(b) ? a : b;
     }
 
-    /** Returns at which priorities the next claim looks; null for all. */
+    /** Returns at which priorities claims look at present; null for all. */
     synchronized @Nullable Collection<Integer> levels() {
         if (!inUse) {
             return null;
         }
-        Set<Integer> levels = new TreeSet<>(main.floors.keySet());
-        levels.addAll(main.announced.keySet());
+        Set<Integer> levels = new TreeSet<>(main.announced.keySet());
+        for (int level : main.floors.keySet()) {
+            if (!resting.isResting(level)) {
+                levels.add(level);
+            }
+        }
         return levels;
+    }
+
+    /** Returns in how many nanoseconds claims look at another priority; {@link Long#MAX_VALUE} if at all. */
+    synchronized long nanosUntilOtherLevel() {
+        return resting.nanosUntilFirstEnd();
+    }
+
+    /** Returns whether there are so many priorities that it is worth knowing when the next job of each is due. */
+    synchronized boolean hasManyLevels() {
+        return inUse && odd == null && main.floors.size() > RestingLevels.MOST_AT_ONCE;
+    }
+
+    /**
+     * Lets priorities rest.
+     *
+     * @param start where the last claim looked, and left nothing that was due
+     * @param due when the next job of each is due, for those that have one
+     */
+    synchronized void rest(Start start, Map<Integer, Duration> due) {
+        if (inUse && odd == null && main.claimGeneration == generation) {
+            resting.rest(start.floors().keySet(), due);
+        }
     }
 
     /**
@@ -293,14 +317,16 @@ public final class ClaimFloor {
      * @param start where it looked, as {@link #current} said
      * @param full whether it may have left due jobs behind
      * @param took how long, at most, ago it began when it was answered
-     * @return whether jobs were announced meanwhile that the next claim is to look for
+     * @return whether the next claim is to look for jobs that were announced meanwhile, or at other priorities
      */
     synchronized boolean claimed(@Nullable Start start, Claimed claimed, boolean full, Duration took) {
         if (claimed.size() > 0 && !jobsClaimed) {
             jobsClaimed = true;
             lookWantedSooner.run();
         }
-        return noted(main, start, claimed, full, took);
+        boolean announcedBelow = noted(main, start, claimed, full, took);
+        boolean otherLevels = odd == null && resting.claimed(full);
+        return announcedBelow || otherLevels;
     }
 
     /** Takes note of a claim of the second chain, as {@link #claimed}. */
@@ -353,10 +379,14 @@ public final class ClaimFloor {
             return false;
         }
         if (priorities == null || earliest == null || main.announced.size() > MOST_ANNOUNCED) {
+            resting.wakeAll();
             wantLook();
             return false;
         }
         boolean elsewhere = false;
+        for (int priority : priorities) {
+            resting.wake(priority);
+        }
         for (Side side : sides()) {
             for (int priority : priorities) {
                 elsewhere |= announced(side, priority, earliest);
@@ -390,6 +420,7 @@ public final class ClaimFloor {
         generation++;
         inUse = false;
         main.clear();
+        resting.wakeAll();
         odd = null;
         strays.clear();
     }
@@ -456,10 +487,6 @@ public final class ClaimFloor {
     private synchronized boolean looked(Below below, long before) {
         if (generation != before) {
             lookWanted = true;
-            return false;
-        }
-        if (below.levels().size() > MOST_LEVELS) {
-            giveUp();
             return false;
         }
         int known = main.floors.size();

@@ -11,9 +11,9 @@ import org.slf4j.LoggerFactory;
 import dev.pgworker.event.WorkerEvent;
 import dev.pgworker.event.WorkerEvents;
 import dev.pgworker.lifecycle.BackgroundService;
+import dev.pgworker.lifecycle.Backoff;
 import dev.pgworker.lifecycle.ErrorText;
 import dev.pgworker.lifecycle.Outage;
-import dev.pgworker.store.JobStore;
 
 /**
  * Decides on {@code worker-fetch} when to look for jobs and for how many: after a notification, when a known job
@@ -29,7 +29,6 @@ public final class FetchLoop extends BackgroundService {
     private static final Duration FLAGS_RETRY = Duration.ofSeconds(1);
 
     private final String workerId;
-    private final JobStore store;
     private final Fetcher fetcher;
     private final LocalQueue localQueue;
     private final Ownership ownership;
@@ -51,10 +50,12 @@ public final class FetchLoop extends BackgroundService {
     private long pollAt;
     private long dueAt = Long.MAX_VALUE;
 
+    /** How soon to look again for queues that others held for the moment; each time later, because a moment may take long. */
+    private final Backoff passedOver = new Backoff(Duration.ofMillis(4), Duration.ofMillis(500));
+
     /** Creates a loop for one worker. */
     public FetchLoop(
             String workerId,
-            JobStore store,
             Fetcher fetcher,
             LocalQueue localQueue,
             Ownership ownership,
@@ -64,7 +65,6 @@ public final class FetchLoop extends BackgroundService {
         // The one thread that keeps an application alive which does nothing but work.
         super("worker-fetch", false, outage);
         this.workerId = workerId;
-        this.store = store;
         this.fetcher = fetcher;
         this.localQueue = localQueue;
         this.ownership = ownership;
@@ -157,12 +157,17 @@ public final class FetchLoop extends BackgroundService {
             secondWanted.run();
         }
         if (!fetched.mayHaveMore()) {
-            Duration untilDue =
-                    store.nextDue(fetcher.tasks(), Duration.ofNanos(System.nanoTime() - before), fetcher.levels());
+            Duration untilDue = fetcher.untilDue(Duration.ofNanos(System.nanoTime() - before));
             dueAt = untilDue == null || untilDue.toNanos() > pollNanos
                     ? Long.MAX_VALUE
                     : System.nanoTime() + untilDue.toNanos();
             mayHaveDue = false;
+        }
+        if (fetched.passedOver()) {
+            long again = System.nanoTime() + passedOver.next().toNanos();
+            dueAt = dueAt == Long.MAX_VALUE || again - dueAt < 0 ? again : dueAt;
+        } else {
+            passedOver.reset();
         }
         localQueue.othersWait(mayHaveDue);
         return true;

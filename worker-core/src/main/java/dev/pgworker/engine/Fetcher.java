@@ -140,9 +140,18 @@ public final class Fetcher {
         return tasks;
     }
 
-    /** Returns the priorities of jobs without a queue that claims look at; null if they look at all. */
-    @Nullable Collection<Integer> levels() {
-        return floor.levels();
+    /**
+     * Returns how long it takes until the next job is due, or claims are to look at other priorities; null if there is none, or not
+     * soon.
+     *
+     * @param elapsed the time since just before the last claim
+     */
+    @Nullable Duration untilDue(Duration elapsed) throws SQLException {
+        long otherLevel = floor.nanosUntilOtherLevel();
+        Duration due = store.nextDue(tasks, elapsed, floor.levels());
+        return otherLevel == Long.MAX_VALUE || (due != null && due.toNanos() < otherLevel)
+                ? due
+                : Duration.ofNanos(otherLevel);
     }
 
     Set<String> identifiers() {
@@ -176,7 +185,7 @@ public final class Fetcher {
     /** Looks for jobs that claims pass over because of the floor; returns whether there are any. May be called from any thread. */
     public boolean lookBelow() throws SQLException {
         return floor.lookBelow(start ->
-                store.lookBelow(tasks, forbiddenIfKnown(), start, ClaimFloor.MOST_LEVELS + 1, ClaimFloor.MOST_STRAYS));
+                store.lookBelow(tasks, forbiddenIfKnown(), start, ClaimFloor.MOST_LEVELS, ClaimFloor.MOST_STRAYS));
     }
 
     /** Returns one of the jobs that cannot be claimed, and why; null if none is known. May be called from any thread. */
@@ -204,11 +213,12 @@ public final class Fetcher {
      * @param count how many jobs it brought
      * @param mayHaveMore whether the database may hold more due jobs
      * @param wantsSecond whether there is enough to do for another chain of claims
+     * @param passedOver whether somebody held queues for the moment, so that it is worth looking again soon
      */
-    public record Fetched(int count, boolean mayHaveMore, boolean wantsSecond) {
+    public record Fetched(int count, boolean mayHaveMore, boolean wantsSecond, boolean passedOver) {
 
         Fetched(int count, boolean mayHaveMore) {
-            this(count, mayHaveMore, false);
+            this(count, mayHaveMore, false, false);
         }
 
         /** Returns whether it is worth claiming again at once, or when what has been claimed is done. */
@@ -323,27 +333,31 @@ public final class Fetcher {
         return new ClaimRequest(wanted, localQueue.freeBytes(), forbidden, localQueue::runOf, wide, start, chain);
     }
 
-    private Fetched noted(Claimed claimed, int wanted, @Nullable Start start, Duration took, Chain chain) {
+    private Fetched noted(Claimed claimed, int wanted, @Nullable Start start, Duration took, Chain chain)
+            throws SQLException {
         int count = claimed.size();
         publish(count);
         breadth.claimed(claimed.jobs(), wanted);
         boolean full = count >= wanted || claimed.cut();
         // Rows that could not be read have no place.
-        boolean announcedBelow = false;
+        boolean elsewhere = false;
         if (claimed.unreadable().isEmpty()) {
-            announcedBelow = floor.claimed(start, claimed, full, took);
+            elsewhere = floor.claimed(start, claimed, full, took);
+            if (start != null && !full && floor.hasManyLevels()) {
+                floor.rest(start, store.dueTimes(tasks, took, start.floors().keySet()));
+            }
         } else {
             floor.forget();
         }
         // The other chain may be behind, or have ended.
         wholeNext = chain == Chain.EVEN && !full;
-        return new Fetched(count, full || announcedBelow || wholeNext, full && count >= MANY);
+        return new Fetched(count, full || elsewhere || wholeNext, full && count >= MANY, claimed.passedOver() != null);
     }
 
     private static Claimed allUnreadable(Claimed claimed, Throwable why) {
         List<Unreadable> jobs = new ArrayList<>(claimed.unreadable());
         claimed.jobs().forEach(job -> jobs.add(new Unreadable(job, why)));
-        return new Claimed(List.of(), jobs, claimed.cut(), claimed.at());
+        return new Claimed(List.of(), jobs, claimed.cut(), claimed.at(), claimed.passedOver());
     }
 
     private void becomeCareful(boolean careful, Throwable e) {

@@ -17,6 +17,9 @@ public final class JobAnnouncements {
 
     private static final JsonMapper json = new JsonMapper();
 
+    /** More are in no announcement of the schema's functions. */
+    private static final int MOST_PRIORITIES = 32;
+
     private final ClaimFloor floor;
 
     /** Creates announcements that lower this floor. */
@@ -46,12 +49,14 @@ public final class JobAnnouncements {
     }
 
     private static @Nullable List<Integer> priorities(JsonNode said) {
-        if (!said.isArray() || said.size() > ClaimFloor.MOST_LEVELS) {
+        if (!said.isArray() || said.size() > MOST_PRIORITIES) {
             return null;
         }
         List<Integer> priorities = new ArrayList<>(said.size());
         for (JsonNode priority : said) {
-            if (!priority.isIntegralNumber() || !priority.canConvertToInt()) {
+            if (!priority.isIntegralNumber()
+                    || !priority.canConvertToInt()
+                    || priority.intValue() != (short) priority.intValue()) {
                 return null;
             }
             priorities.add(priority.intValue());

@@ -313,15 +313,17 @@ public final class JobStore {
      * @param jobs in the order in which they are to start
      * @param cut whether there are more, for which there were too many bytes
      * @param at when, by the database's clock; null if that is not known
+     * @param passedOver a queue that somebody held for the moment, though it may have due jobs for which there was room; null if none was
      */
     public record Claimed(
             List<Job> jobs,
             List<Unreadable> unreadable,
             boolean cut,
-            @Nullable Instant at) {
+            @Nullable Instant at,
+            @Nullable String passedOver) {
 
         private Claimed() {
-            this(new ArrayList<>(), new ArrayList<>(), false, null);
+            this(new ArrayList<>(), new ArrayList<>(), false, null, null);
         }
 
         /** Returns how many jobs have been claimed. */
@@ -454,7 +456,7 @@ public final class JobStore {
                     cut |= !reader.read(rows, claimed);
                 }
             }
-            return new Claimed(claimed.jobs, claimed.unreadable, cut, reader.lockedAt);
+            return new Claimed(claimed.jobs, claimed.unreadable, cut, reader.lockedAt, reader.passedOver);
         } finally {
             claiming.remove(statement);
             cancelled.remove(statement);
@@ -837,6 +839,31 @@ public final class JobStore {
         });
     }
 
+    private static final String DUE_TIMES = """
+            select level, seconds from {schema}.pgworker_due_times(task_ids => ?, elapsed => ?, levels => ?)
+            """;
+
+    /**
+     * As {@link #nextDue}, for each of these priorities, and for jobs without a queue alone.
+     *
+     * @return the priorities at which a job is to become due
+     */
+    public Map<Integer, Duration> dueTimes(Tasks tasks, Duration elapsed, Collection<Integer> levels)
+            throws SQLException {
+        return call(DUE_TIMES, (connection, statement) -> {
+            statement.setArray(1, connection.createArrayOf("int4", tasks.ids()));
+            statement.setDouble(2, elapsed.toNanos() / 1e9);
+            statement.setArray(3, connection.createArrayOf("int4", levels.toArray(Integer[]::new)));
+            Map<Integer, Duration> due = new HashMap<>();
+            try (ResultSet rows = statement.executeQuery()) {
+                while (rows.next()) {
+                    due.put(rows.getInt(1), Duration.ofNanos((long) Math.min(rows.getDouble(2) * 1e9, 1e18)));
+                }
+            }
+            return due;
+        });
+    }
+
     private static final String LOOK_BELOW = """
             select levels, strays from {schema}.pgworker_look_below(
               task_ids => ?, forbidden => ?, floor_levels => ?, floor_run_ats => ?, floor_ids => ?, most_levels => ?, most_strays => ?)
@@ -995,6 +1022,7 @@ public final class JobStore {
         private final Tasks tasks;
         private final int first;
         private @Nullable Instant lockedAt;
+        private @Nullable String passedOver;
 
         Rows(Tasks tasks, int first) {
             this.tasks = tasks;
@@ -1007,6 +1035,7 @@ public final class JobStore {
             if (row.wasNull()) {
                 Instant at = JobRows.nullableInstant(row, first + 15);
                 lockedAt = at == null ? lockedAt : at;
+                passedOver = row.getString(first + 1);
                 return at != null;
             }
             if (lockedAt == null) {

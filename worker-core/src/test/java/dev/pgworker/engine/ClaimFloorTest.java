@@ -3,8 +3,10 @@ package dev.pgworker.engine;
 import java.sql.SQLException;
 import java.time.Duration;
 import java.time.Instant;
+import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
+import java.util.Map;
 import java.util.Objects;
 import java.util.Set;
 import java.util.concurrent.atomic.AtomicInteger;
@@ -162,7 +164,7 @@ class ClaimFloorTest {
         Instant announced = NOW.plusSeconds(1);
 
         assertThat(floor.announced(announced, List.of(0))).as("no reason yet").isFalse();
-        Claimed later = new Claimed(List.of(), List.of(), false, NOW.plusSeconds(2));
+        Claimed later = new Claimed(List.of(), List.of(), false, NOW.plusSeconds(2), null);
         assertThat(floor.claimed(start, later, false, TOOK)).isTrue();
 
         assertThat(current().floors()).containsEntry(0, at(announced));
@@ -235,19 +237,12 @@ class ClaimFloorTest {
     }
 
     @Test
-    void otherFlagsTasksAndTooManyPrioritiesEndIt() throws SQLException {
+    void otherFlagsAndTasksEndIt() throws SQLException {
         look(List.of(0));
         assertThat(floor.current(List.of("flag"), true)).isNull();
         look(List.of(0));
         assertThat(floor.current(List.of("flag"), true)).isNotNull();
         floor.forget();
-        assertThat(floor.current(List.of("flag"), true)).isNull();
-
-        look(IntStream.range(0, 33).boxed().toList());
-        assertThat(floor.current(List.of("flag"), true)).isNull();
-        look(IntStream.range(0, 32).boxed().toList());
-        assertThat(floor.current(List.of("flag"), true)).isNotNull();
-        assertThat(floor.announced(NOW, List.of(32))).isTrue();
         assertThat(floor.current(List.of("flag"), true)).isNull();
     }
 
@@ -306,6 +301,7 @@ class ClaimFloorTest {
                 "{\"at\":99999999999999999999,\"p\":[1]}",
                 "{\"at\":1,\"p\":[\"a\"]}",
                 "{\"at\":1,\"p\":[99999999999]}",
+                "{\"at\":1,\"p\":[32768]}",
                 "{\"at\":-9223372036854775808,\"p\":7}",
                 "[".repeat(7_999),
                 "null",
@@ -400,6 +396,50 @@ class ClaimFloorTest {
         assertThat(floor.currentOfOdd(List.of("flag"))).as("other flags").isNull();
     }
 
+    @Test
+    void ofManyPrioritiesClaimsLookAtSomeAtATimeAndLetThemRest() throws SQLException {
+        look(IntStream.range(0, 1000).boxed().toList());
+        assertThat(floor.hasManyLevels()).isTrue();
+        assertThat(floor.split()).isFalse();
+        List<Integer> firsts = new ArrayList<>();
+        boolean more = true;
+        while (more) {
+            Start start = current();
+            firsts.add(start.floors().firstKey());
+            more = floor.claimed(start, claimed(), false, TOOK);
+            floor.rest(start, Map.of());
+        }
+        assertThat(firsts).containsExactly(0, 256, 512, 768);
+        assertThat(current().floors()).as("all rest").isEmpty();
+        assertThat(floor.levels()).isEmpty();
+        assertThat(floor.nanosUntilOtherLevel())
+                .isBetween(1L, Duration.ofSeconds(10).toNanos());
+
+        floor.announced(NOW, List.of(700));
+        assertThat(floor.levels()).containsExactly(700);
+        Start start = current();
+        assertThat(start.floors()).containsOnlyKeys(700);
+        floor.announced(NOW, List.of(700, 3));
+        floor.claimed(start, claimed(), false, TOOK);
+        floor.rest(start, Map.of());
+        assertThat(current().floors()).as("announced during the claim").containsOnlyKeys(3, 700);
+
+        floor.announced(null, null);
+        assertThat(current().floors()).as("who knows which").hasSize(256);
+    }
+
+    @Test
+    void priorityRestsUntilItsNextJobIsDueAndAFullClaimBeginsAtTheFirst() throws SQLException {
+        look(IntStream.range(0, 300).boxed().toList());
+        Start start = current();
+        floor.claimed(start, claimed(), false, TOOK);
+        floor.rest(start, Map.of(5, Duration.ZERO, 6, Duration.ofHours(1), 7, Duration.ofNanos(-1)));
+
+        assertThat(current().floors().keySet()).as("then the others").startsWith(256);
+        floor.claimed(current(), claimed(job(1, 256, -5, null)), true, TOOK);
+        assertThat(current().floors().keySet()).startsWith(5, 7, 256);
+    }
+
     private Start currentOfMain() {
         return Objects.requireNonNull(floor.current(List.of(), false));
     }
@@ -429,7 +469,7 @@ class ClaimFloorTest {
     }
 
     private static Claimed claimed(Job... jobs) {
-        return new Claimed(Arrays.asList(jobs), List.of(), false, NOW);
+        return new Claimed(Arrays.asList(jobs), List.of(), false, NOW, null);
     }
 
     private static Place at(Instant time) {

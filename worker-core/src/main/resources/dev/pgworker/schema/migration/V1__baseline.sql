@@ -2275,7 +2275,8 @@ comment on function "${schema}".pgworker_fitting(tid[], bigint, bigint) is
 -- 2. Lock queue rows, passing over held ones, then exactly those jobs, each queue's without a gap: taking the second job of a queue
 --    because the first is held would break the order. A queue whose first job was lost meanwhile stays free.
 -- 3. Fill up with jobs without a queue, then write.
--- If every promising queue was held, by a peer's statement that locks all of them for a moment for instance, look again shortly.
+-- If every promising queue was held, by a peer's statement that locks all of them for a moment for instance, look again shortly. If some
+-- were, two claims at the same time may both pass over queues that the other one does not take after all: the caller is told.
 create or replace function "${schema}".pgworker_claim(
   worker_id text, task_ids int[], wanted int, forbidden text[] default null, runs int[] default null,
   levels int[] default null, floor_run_ats timestamptz[] default null, floor_ids bigint[] default null, strays bigint[] default null,
@@ -2312,6 +2313,7 @@ declare
   fitting tid[];
   cut boolean := false;
   lanes int[];
+  passed int;
   claimed_at timestamptz;
   claimed_jobs bigint;
 begin
@@ -2331,6 +2333,7 @@ begin
     taken_queues := null;
     stored_bytes := 0;
     run_queues := null;
+    passed := null;
     share := 0;
     select l.queues, l.complete into queues, complete from "${schema}".pgworker_lanes(
       task_ids, case when shallow then 8 + wanted / 16 else wanted end, forbidden,
@@ -2403,7 +2406,11 @@ begin
         join "${schema}"._private_job_queues q on q.id = f.queue_id and q.locked_at is null
         order by f.number limit (select count(*) from first f where f.number <= share)
         for update of q skip locked)
-      select array_agg(h.queue_id) into lanes from held h;
+      select array_agg(h.queue_id), (
+          select f.queue_id from first f
+          where f.number <= share and f.queue_id not in (select h.queue_id from held h) limit 1)
+        into lanes, passed
+        from held h;
       with mine as materialized (
         select j.ctid as tid, r.queue_id, r.place, pg_column_size(j.payload) as size
         from (
@@ -2427,6 +2434,7 @@ begin
             select m.tid, m.queue_id, m.place, row_number() over (partition by m.queue_id order by m.place) as nth
             from unnest(taken, taken_queues, taken_places) m(tid, queue_id, place)) m
           where m.place = m.nth;
+        passed := (select r.queue_id from unnest(run_queues) r(queue_id) where r.queue_id <> all(coalesce(taken_queues, '{}')) limit 1);
       end if;
     end if;
 
@@ -2507,8 +2515,9 @@ begin
   end if;
   if cut then
     return next;
-  elsif claimed_jobs = 0 and levels is not null then
+  elsif passed is not null and claimed_jobs < wanted or claimed_jobs = 0 and levels is not null then
     locked_at := claimed_at;
+    queue_name := (select q.queue_name from "${schema}"._private_job_queues q where q.id = passed);
     return next;
   end if;
 end
@@ -2522,8 +2531,10 @@ comment on function
   'on, and the jobs with the ids in strays: a caller that knows that there is nothing else need not read past what finished jobs left '
   'in the index. Two claims at the same time need not get in each other''s way: with parity only jobs without a queue whose own ids, '
   'and jobs of queues whose ids, are even (0) or odd (1) are looked at, except for the strays. Of tasks that are not among '
-  'unqueued_task_ids, if these are given, only jobs of queues and strays are taken. Payloads take most_bytes at most, uncompressed, unless the first alone takes more; if that leaves jobs behind, a '
-  'last row of nulls says so. If it then finds none, the only row has nothing but the time. '
+  'unqueued_task_ids, if these are given, only jobs of queues and strays are taken. '
+  'Payloads take most_bytes at most, uncompressed, unless the first alone takes more; if that leaves jobs behind, a '
+  'last row of nulls says so. If it then finds none, the only row has nothing but the time; and if somebody held the row of a queue '
+  'with due jobs, so that it was passed over, and there was room for them, a last row has the time and the name of one such queue. '
   'The claim is known by its jobs'' ids and locked_at, which is the same for all of them. '
   'Waits for no lock, so a short answer does not prove that there is no more: ask again after a notification.';
 
@@ -3172,6 +3183,35 @@ comment on function "${schema}".pgworker_waits(int[], text[], interval) is
 
 -- Reads a bounded number of entries for each priority: if the first future jobs are all of other tasks, it answers with the time of
 -- the last of these, which is early but never late.
+create or replace function "${schema}".pgworker_due_times(task_ids int[], elapsed float8, levels int[])
+returns table (level int, seconds float8)
+language plpgsql volatile rows 10
+set plan_cache_mode = force_generic_plan set enable_seqscan = off set enable_bitmapscan = off set enable_sort = off
+set enable_hashjoin = off set enable_mergejoin = off set jit = off
+set search_path = pg_catalog, pg_temp as $$
+declare
+  depth constant int := 100;
+  since constant timestamptz := clock_timestamp() - elapsed * interval '1 second';
+begin
+  return query
+    select n.p, extract(epoch from n.run_at - clock_timestamp())::float8 from (
+      select l.p, coalesce(
+          (select f.run_at from (
+            select j.run_at, j.task_id from "${schema}"._private_jobs j
+            where j.is_available and j.job_queue_id is null and j.priority = l.p and j.run_at > since
+            order by j.run_at, j.id limit depth) f
+          where f.task_id = any(task_ids) limit 1),
+          (select j.run_at from "${schema}"._private_jobs j
+            where j.is_available and j.job_queue_id is null and j.priority = l.p and j.run_at > since
+            order by j.run_at, j.id limit 1 offset depth - 1)) as run_at
+      from unnest(levels) l(p)) n
+    where isfinite(n.run_at);
+end
+$$;
+comment on function "${schema}".pgworker_due_times(int[], float8, int[]) is
+  'Of each of these priorities the seconds until the next job of these tasks without a queue falls due that was not due so many seconds '
+  'ago; no row for a priority without such a job.';
+
 create or replace function "${schema}".pgworker_next_due(task_ids int[], elapsed float8, levels int[] default null) returns float8
 language plpgsql volatile
 set plan_cache_mode = force_generic_plan set enable_seqscan = off set enable_bitmapscan = off set enable_sort = off
@@ -3180,24 +3220,25 @@ set search_path = pg_catalog, pg_temp as $$
 declare
   depth constant int := 100;
   since constant timestamptz := clock_timestamp() - elapsed * interval '1 second';
+  plain float8;
   due timestamptz;
 begin
-  with recursive found(p) as (
-    select (select j.priority from "${schema}"._private_jobs j
-        where j.is_available and j.job_queue_id is null
-        order by j.priority, j.run_at, j.id limit 1)
-      where levels is null
-    union all
-    select (
-      select j.priority from "${schema}"._private_jobs j
-      where j.is_available and j.job_queue_id is null and j.priority > f.p
-      order by j.priority, j.run_at, j.id limit 1)
-    from found f where f.p is not null),
-  plain(p) as (
-    select l.p from unnest(levels) l(p)
-    union all
-    select f.p from found f),
-  queued(p) as (
+  if levels is null then
+    levels := array(
+      with recursive found(p) as (
+        (select j.priority from "${schema}"._private_jobs j
+          where j.is_available and j.job_queue_id is null
+          order by j.priority, j.run_at, j.id limit 1)
+        union all
+        select (
+          select j.priority from "${schema}"._private_jobs j
+          where j.is_available and j.job_queue_id is null and j.priority > f.p
+          order by j.priority, j.run_at, j.id limit 1)
+        from found f where f.p is not null)
+      select f.p from found f where f.p is not null);
+  end if;
+  plain := (select min(t.seconds) from "${schema}".pgworker_due_times(task_ids, elapsed, levels) t);
+  with recursive queued(p) as (
     (select j.priority from "${schema}"._private_jobs j
       where j.is_available and j.job_queue_id is not null and j.priority >= -32768
       order by j.priority, j.run_at, j.id limit 1)
@@ -3211,17 +3252,6 @@ begin
     select coalesce(
         (select f.run_at from (
           select j.run_at, j.task_id from "${schema}"._private_jobs j
-          where j.is_available and j.job_queue_id is null and j.priority = l.p and j.run_at > since
-          order by j.run_at, j.id limit depth) f
-        where f.task_id = any(task_ids) limit 1),
-        (select j.run_at from "${schema}"._private_jobs j
-          where j.is_available and j.job_queue_id is null and j.priority = l.p and j.run_at > since
-          order by j.run_at, j.id limit 1 offset depth - 1)) as run_at
-    from plain l where l.p is not null
-    union all
-    select coalesce(
-        (select f.run_at from (
-          select j.run_at, j.task_id from "${schema}"._private_jobs j
           where j.is_available and j.job_queue_id is not null and j.priority >= -32768 and j.priority = l.p and j.run_at > since
           order by j.run_at, j.id limit depth) f
         where f.task_id = any(task_ids) limit 1),
@@ -3229,7 +3259,7 @@ begin
           where j.is_available and j.job_queue_id is not null and j.priority >= -32768 and j.priority = l.p and j.run_at > since
           order by j.run_at, j.id limit 1 offset depth - 1)) as run_at
     from queued l where l.p is not null) n;
-  return extract(epoch from due - clock_timestamp());
+  return least(plain, extract(epoch from due - clock_timestamp())::float8);
 end
 $$;
 comment on function "${schema}".pgworker_next_due(int[], float8, int[]) is
@@ -3246,8 +3276,8 @@ set plan_cache_mode = force_generic_plan set enable_seqscan = off set enable_bit
 set enable_hashjoin = off set enable_mergejoin = off set jit = off
 set search_path = pg_catalog, pg_temp as $$
 begin
-  if most_levels is null or most_levels not between 1 and 10000 then
-    raise exception 'most_levels must be between 1 and 10000, but is %', most_levels using errcode = '22023';
+  if most_levels is null or most_levels not between 1 and 100000 then
+    raise exception 'most_levels must be between 1 and 100000, but is %', most_levels using errcode = '22023';
   elsif most_strays is null or most_strays not between 0 and 100000 then
     raise exception 'most_strays must be between 0 and 100000, but is %', most_strays using errcode = '22023';
   end if;

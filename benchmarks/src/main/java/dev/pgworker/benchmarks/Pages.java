@@ -1,0 +1,188 @@
+package dev.pgworker.benchmarks;
+
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.stream.Stream;
+
+import org.jspecify.annotations.Nullable;
+import tools.jackson.databind.json.JsonMapper;
+
+/**
+ * Writes the results into the guide: for each {@code SCENARIO.json} a table between {@code <!-- results SCENARIO -->} and
+ * {@code <!-- /results -->} in performance.md, and a plot in plots/SCENARIO.svg.
+ */
+final class Pages {
+
+    private static final String PAGE = "performance.md";
+    private static final String END = "<!-- /results -->";
+    private static final List<String> PHASES = List.of("before", "held", "after");
+
+    private Pages() {}
+
+    /**
+     * Writes what the JSON files hold.
+     *
+     * @param results the directory of the JSON files; files of scenarios that the page has no place for are left out
+     * @param docs the directory of performance.md
+     * @return the scenarios that were written
+     * @throws IllegalArgumentException if there is nothing to write, or the page is damaged; the message says where
+     */
+    static List<String> write(Path results, Path docs) throws IOException {
+        Path page = docs.resolve(PAGE);
+        if (!Files.isDirectory(results) || !Files.isRegularFile(page)) {
+            throw new IllegalArgumentException(
+                    Files.isDirectory(results) ? "no " + PAGE + " in " + docs : "no directory " + results);
+        }
+        String text = Files.readString(page);
+        List<String> written = new ArrayList<>();
+        for (Path file : jsonFiles(results)) {
+            String scenario = String.valueOf(file.getFileName()).replaceFirst("\\.json$", "");
+            String begin = "<!-- results " + scenario + " -->";
+            int from = text.indexOf(begin) + begin.length();
+            if (text.contains(begin)) {
+                int to = text.indexOf(END, from);
+                if (to < 0) {
+                    throw new IllegalArgumentException(begin + " in " + page + " has no " + END);
+                }
+                Report report = Report.read(new JsonMapper().readTree(Files.readString(file)));
+                text = text.substring(0, from) + "\n" + section(scenario, report, docs) + text.substring(to);
+                written.add(scenario);
+            }
+        }
+        if (written.isEmpty()) {
+            throw new IllegalArgumentException("no results in " + results + " for which " + page + " has a place");
+        }
+        Files.writeString(page, text);
+        return written;
+    }
+
+    private static List<Path> jsonFiles(Path directory) throws IOException {
+        try (Stream<Path> files = Files.list(directory)) {
+            return files.filter(file -> file.toString().endsWith(".json"))
+                    .sorted()
+                    .toList();
+        }
+    }
+
+    private static String section(String scenario, Report report, Path docs) throws IOException {
+        Report shown = scenario.equals("held-snapshot") ? byPhase(report) : report;
+        String section = "\n### " + scenario + "\n\n" + sentence(report.title()) + "\n\n" + shown.table() + "\n";
+        String plot = plot(scenario, report);
+        if (plot != null) {
+            Path file = docs.resolve("plots").resolve(scenario + ".svg");
+            Files.createDirectories(docs.resolve("plots"));
+            Files.writeString(file, plot);
+            section += "![" + report.title() + "](plots/" + scenario + ".svg)\n\n";
+        }
+        return section;
+    }
+
+    /** Returns the title without the scenario's name before it. */
+    private static String sentence(String title) {
+        String rest = title.replaceFirst("^[a-z -]+: ", "");
+        return rest.isEmpty() ? "" : Character.toUpperCase(rest.charAt(0)) + rest.substring(1) + ".";
+    }
+
+    /** Makes rows of the phases, which are columns otherwise. */
+    private static Report byPhase(Report report) {
+        Report rows = new Report(report.title());
+        for (String contender : report.contenders()) {
+            for (String phase : PHASES) {
+                for (String column : report.columns()) {
+                    if (column.startsWith(phase + " ")) {
+                        for (double value : report.values(contender, column)) {
+                            rows.add(contender + ", " + phase, column.substring(phase.length() + 1), value);
+                        }
+                    }
+                }
+            }
+        }
+        report.notes().forEach(rows::note);
+        return rows;
+    }
+
+    private static @Nullable String plot(String scenario, Report report) {
+        return switch (scenario) {
+            case "drain" -> Plot.bars("drain, jobs/s", bars(report, "jobs/s"));
+            case "enqueue" -> Plot.bars("enqueue in bulk, jobs/s", bars(report, "in bulk, jobs/s"));
+            case "latency" -> Plot.ranges("wait from p50 to p99, ms", waits(report));
+            case "soak" ->
+                Plot.lines(report.title() + ": wait, ms", lines(report, List.of("")), Soak.LINE_SECONDS, 0, 0, "");
+            case "held-snapshot" -> {
+                List<String> prefixes =
+                        PHASES.stream().map(phase -> phase + " ").toList();
+                int before = steps(report, "before wait p50 ms");
+                yield Plot.lines(
+                        "held-snapshot: wait, ms",
+                        lines(report, prefixes),
+                        Soak.LINE_SECONDS,
+                        before,
+                        before + steps(report, "held wait p50 ms"),
+                        "snapshot held");
+            }
+            default -> null;
+        };
+    }
+
+    private static int steps(Report report, String column) {
+        return report.contenders().stream()
+                .mapToInt(contender -> report.values(contender, column).length)
+                .max()
+                .orElse(0);
+    }
+
+    private static List<Plot.Row> bars(Report report, String column) {
+        List<Plot.Row> rows = new ArrayList<>();
+        for (String contender : report.contenders()) {
+            double[] values = report.values(contender, column);
+            if (values.length > 0) {
+                rows.add(new Plot.Row(
+                        contender,
+                        Report.percentile(values, 0),
+                        Report.median(values),
+                        Report.percentile(values, 100),
+                        own(contender)));
+            }
+        }
+        return rows;
+    }
+
+    private static List<Plot.Row> waits(Report report) {
+        List<Plot.Row> rows = new ArrayList<>();
+        for (String load : List.of("idle", "half busy")) {
+            for (String contender : report.contenders()) {
+                double p50 = Report.median(report.values(contender, load + " p50"));
+                double p99 = Report.median(report.values(contender, load + " p99"));
+                if (!Double.isNaN(p50)) {
+                    rows.add(new Plot.Row(contender + ", " + load, p50, p50, p99, own(contender)));
+                }
+            }
+        }
+        return rows;
+    }
+
+    private static List<Plot.Series> lines(Report report, List<String> prefixes) {
+        List<Plot.Series> lines = new ArrayList<>();
+        int colour = 0;
+        for (String contender : report.contenders()) {
+            for (String percentile : List.of("p50", "p99")) {
+                List<Double> values = new ArrayList<>();
+                for (String prefix : prefixes) {
+                    for (double value : report.values(contender, prefix + "wait " + percentile + " ms")) {
+                        values.add(value);
+                    }
+                }
+                lines.add(new Plot.Series(contender + " " + percentile, values, colour, percentile.equals("p99")));
+            }
+            colour++;
+        }
+        return lines;
+    }
+
+    private static boolean own(String contender) {
+        return contender.equals("ours") || contender.startsWith("ours-");
+    }
+}
