@@ -34,16 +34,44 @@ final class GraphileTables {
         execute(connection, ENSURE_TASK, READY.formatted(payload.json(), jobs));
     }
 
-    private static final String FUTURE = """
-            insert into graphile_worker._private_jobs (task_id, payload, run_at)
-            select t.id, '%s', now() + interval '1 day' + n * interval '1 millisecond'
+    private static final String PRIORITIZED = """
+            insert into graphile_worker._private_jobs (task_id, payload, priority, run_at)
+            select t.id, '%s', n %% %d - %d, now() + interval '%s' + n * interval '1 millisecond'
             from graphile_worker._private_tasks t, generate_series(1, %d) n
             where t.identifier = 'noop'
             """;
 
     /** Adds jobs that are not due for a day. */
     static void future(Connection connection, int jobs) throws SQLException {
-        execute(connection, ENSURE_TASK, FUTURE.formatted(Payload.NOTHING.json(), jobs));
+        future(connection, jobs, 1);
+    }
+
+    /** Adds jobs that are not due for a day, of so many priorities, half of them before the usual one. */
+    static void future(Connection connection, int jobs, int priorities) throws SQLException {
+        execute(
+                connection,
+                ENSURE_TASK,
+                PRIORITIZED.formatted(Payload.NOTHING.json(), priorities, priorities / 2, "1 day", jobs));
+    }
+
+    /** Adds ready jobs of so many priorities. */
+    static void prioritized(Connection connection, int jobs, int priorities) throws SQLException {
+        execute(
+                connection,
+                ENSURE_TASK,
+                PRIORITIZED.formatted(Payload.NOTHING.json(), priorities, priorities / 2, "-1 day", jobs));
+    }
+
+    private static final String FOREIGN = """
+            with task as (
+              insert into graphile_worker._private_tasks (identifier) values ('foreign')
+              on conflict (identifier) do update set identifier = excluded.identifier returning id)
+            insert into graphile_worker._private_jobs (task_id, payload) select id, '%s' from task, generate_series(1, %d)
+            """;
+
+    /** Adds ready jobs of a task that nobody serves. */
+    static void foreign(Connection connection, int jobs) throws SQLException {
+        execute(connection, FOREIGN.formatted(Payload.NOTHING.json(), jobs));
     }
 
     private static final String FAILED = """

@@ -9,6 +9,8 @@ final class Growth implements Scenario {
 
     private static final int FUTURE = 1_000_000;
     private static final int FAILED = 100_000;
+    private static final int FOREIGN = 3_000_000;
+    private static final int PRIORITIES = 10_000;
 
     /**
      * One table to drain.
@@ -31,6 +33,21 @@ final class Growth implements Scenario {
         cases.put(
                 "100,000 failed",
                 new Case((trial, jobs) -> GraphileTables.failed(trial.connection(), FAILED), Growth::ready, false));
+        cases.put(
+                "3,000,000 due of another task",
+                new Case((trial, jobs) -> GraphileTables.foreign(trial.connection(), FOREIGN), Growth::ready, false));
+        cases.put(
+                "1,000,000 future, 10,000 priorities",
+                new Case(
+                        (trial, jobs) -> GraphileTables.future(trial.connection(), FUTURE, PRIORITIES),
+                        Growth::ready,
+                        false));
+        cases.put(
+                "ready, 10,000 priorities",
+                new Case(
+                        NOTHING,
+                        (trial, jobs) -> GraphileTables.prioritized(trial.connection(), jobs, PRIORITIES),
+                        false));
         cases.put("1,000 queues", queues(1_000, 1));
         cases.put("20,000 queues", queues(20_000, 1));
         cases.put("1,000 queues, 20 in a row", queues(1_000, 20));
