@@ -10,6 +10,7 @@ import java.util.HexFormat;
 import java.util.List;
 import java.util.Map;
 import java.util.Objects;
+import java.util.Set;
 import java.util.concurrent.Executor;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.SynchronousQueue;
@@ -34,6 +35,7 @@ import dev.pgworker.engine.ClaimAudit;
 import dev.pgworker.engine.ClaimFloor;
 import dev.pgworker.engine.Continuations;
 import dev.pgworker.engine.CurrentFlags;
+import dev.pgworker.engine.DirectChains;
 import dev.pgworker.engine.FetchLoop;
 import dev.pgworker.engine.Fetcher;
 import dev.pgworker.engine.HandlerTransactions;
@@ -62,6 +64,7 @@ import dev.pgworker.recovery.Heartbeat;
 import dev.pgworker.recovery.RecoverySettings;
 import dev.pgworker.recovery.Sweep;
 import dev.pgworker.store.CrontabStore;
+import dev.pgworker.store.DirectStore;
 import dev.pgworker.store.JobStore;
 import dev.pgworker.store.JobsTable;
 import dev.pgworker.store.LedgerStore;
@@ -121,6 +124,7 @@ final class RunningWorker {
     private final ClaimAudit audit;
     private final Fetcher fetcher;
     private final FetchLoop fetchLoop;
+    private final DirectChains direct;
     private final SecondFetchLoop secondFetchLoop;
     private final LookBelow lookBelow;
     private final LedgerWatch ledgerWatch;
@@ -151,6 +155,11 @@ final class RunningWorker {
      * @param onBreakingMigration called when this worker cannot go on with the schema
      */
     RunningWorker(WorkerParts parts, Consumer<RunningWorker> onLost, Runnable onBreakingMigration) {
+        this(parts, onLost, onBreakingMigration, parts.tasks().directIdentifiers());
+    }
+
+    private RunningWorker(
+            WorkerParts parts, Consumer<RunningWorker> onLost, Runnable onBreakingMigration, Set<String> directTasks) {
         this.parts = parts;
         WorkerSettings settings = parts.settings();
         events = new WorkerEvents(id, parts.directListeners(), parts.listeners());
@@ -195,19 +204,37 @@ final class RunningWorker {
         fetchLoop = new FetchLoop(id, fetcher, localQueue, ownership, settings.pollInterval(), events, outage);
         secondFetchLoop = new SecondFetchLoop(fetcher, localQueue, ownership, fetchLoop::jobsMayBeDue, outage);
         fetchLoop.connect(secondFetchLoop::begin);
+        direct = new DirectChains(
+                id,
+                directTasks,
+                fetcher,
+                store,
+                new DirectStore(parts.privateDataSource(), parts.dataSource(), parts.schema(), id),
+                localQueue,
+                audit,
+                executor,
+                completer,
+                ownership,
+                flags,
+                settings.pollInterval(),
+                events,
+                outage);
         lookBelow = new LookBelow(floor, fetcher, fetchLoop::jobsMayBeDue, outage);
         continuations.connect(executor::submit);
         executor.audited(audit, this::whyNothingStarts);
-        completer.connect(this::capacityFreed, fetchLoop::jobsMayBeDue);
+        completer.connect(this::capacityFreed, this::jobsMayBeDue);
         localQueue.connect(this::capacityFreed);
-        lease.whenChanged(fetchLoop::capacityFreed);
+        lease.whenChanged(() -> {
+            capacityFreed();
+            direct.jobsMayBeDue();
+        });
         lease.extendWhile(() -> executor.runsAnyFlagged(recovery.resilientJobFlags()));
         ledgerWatch = new LedgerWatch(
                 id, new LedgerStore(parts.dataSource(), parts.schema()), onBreakingMigration, events, outage);
         listener = new NotificationListener(
                 id,
                 parts.listenDataSource(),
-                fetchLoop::jobsMayBeDue,
+                this::jobsMayBeDue,
                 new JobAnnouncements(floor),
                 ledgerWatch::migrationAnnounced,
                 events,
@@ -231,9 +258,20 @@ final class RunningWorker {
                         id, parts.cron(), new CrontabStore(parts.dataSource(), parts.schema()), events, outage);
     }
 
+    /** Returns a run for a single pass, which claims the jobs of all tasks alike. */
+    static RunningWorker once(WorkerParts parts) {
+        return new RunningWorker(parts, lost -> {}, () -> {}, Set.of());
+    }
+
+    private void jobsMayBeDue() {
+        fetchLoop.jobsMayBeDue();
+        direct.jobsMayBeDue();
+    }
+
     private void capacityFreed() {
         fetchLoop.capacityFreed();
         secondFetchLoop.begin();
+        direct.capacityFreed();
     }
 
     private @Nullable HandlerTransactions transactions(Ownership ownership) {
@@ -296,7 +334,7 @@ final class RunningWorker {
                 .toList();
         return new WorkerStatus(
                 id,
-                load.running(),
+                load.running() + direct.running(),
                 load.waiting(),
                 Math.max(0, parts.settings().concurrency() - load.running()),
                 listener.isListening(),
@@ -331,6 +369,10 @@ final class RunningWorker {
     }
 
     private Stream<BackgroundService> services() {
+        return Stream.concat(direct.services(), otherServices());
+    }
+
+    private Stream<BackgroundService> otherServices() {
         return Stream.of(
                         heartbeat,
                         fence,
@@ -367,6 +409,7 @@ final class RunningWorker {
         listener.start();
         fetchLoop.start();
         secondFetchLoop.start();
+        direct.start();
         lookBelow.start();
         audit.start();
         sweep.start();
@@ -465,6 +508,7 @@ final class RunningWorker {
         if (vacuum != null) {
             vacuum.cancel();
         }
+        direct.beginStop();
         fetchLoop.beginStop();
         secondFetchLoop.beginStop();
         fetcher.cancel();
@@ -521,7 +565,9 @@ final class RunningWorker {
     private void finishAndFlush(Duration grace) {
         boolean written = false;
         try {
+            long graceEnd = System.nanoTime() + grace.toNanos();
             executor.finish(grace, AFTER_INTERRUPT);
+            finishDirect(Duration.ofNanos(Math.max(0, graceEnd - System.nanoTime())));
             while (!stopRequested && outage.isPresent() && !completer.awaitWritten(STOP_CHECK)) {
                 // A lost worker has time: nobody can take its jobs before the database is back.
                 abandoning.progress();
@@ -541,6 +587,16 @@ final class RunningWorker {
         // What may still be claimed, or was without anybody knowing, is taken from this worker when it shows no life.
         if (!written || !knowsToHoldNothing()) {
             heartbeat.stayRegistered();
+        }
+    }
+
+    /** Waits for the handlers of direct batches as for others; the jobs of a batch that does not end are free. */
+    private void finishDirect(Duration grace) {
+        if (!direct.awaitEnd(grace)) {
+            executor.interruptAll();
+            if (!direct.awaitEnd(AFTER_INTERRUPT)) {
+                direct.abort();
+            }
         }
     }
 

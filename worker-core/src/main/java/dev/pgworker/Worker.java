@@ -229,7 +229,7 @@ public final class Worker implements AutoCloseable {
      * @throws InterruptedException if the calling thread is interrupted; running jobs are then treated as by a stop
      */
     public long runOnce() throws InterruptedException {
-        return new RunningWorker(parts, lost -> {}, () -> {}).runOnce();
+        return RunningWorker.once(parts).runOnce();
     }
 
     private void stopInBackground(String reason) {

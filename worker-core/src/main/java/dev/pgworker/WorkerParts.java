@@ -47,6 +47,9 @@ record WorkerParts(
 
     private static final int CLAIM_AND_COMPLETE = 2;
 
+    /** Two for each chain of direct batches. */
+    private static final int DIRECT = 4;
+
     /** Returns a store for the heartbeat, which must not wait behind handlers. */
     WorkerStore heartbeatStore() {
         return privateDataSource == null
@@ -65,6 +68,7 @@ record WorkerParts(
                 + CLAIM_AND_COMPLETE
                 + UPKEEP
                 + (listenDataSource == dataSource ? 1 : 0)
+                + (privateDataSource == null && !tasks.directIdentifiers().isEmpty() ? DIRECT : 0)
                 + (privateDataSource == null ? 1 : 0);
     }
 }

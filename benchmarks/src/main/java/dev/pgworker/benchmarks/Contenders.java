@@ -9,6 +9,7 @@ final class Contenders {
     static final List<Contender> ALL = List.of(
             Ours.DEFAULT,
             Ours.TUNED,
+            Ours.DIRECT,
             new DbScheduler(),
             new JobRunr(),
             new Node("node", true, 1),

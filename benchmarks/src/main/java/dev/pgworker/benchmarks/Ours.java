@@ -20,17 +20,23 @@ import dev.pgworker.job.Task;
 import dev.pgworker.schema.SchemaMigrator;
 import dev.pgworker.schema.WorkerSchema;
 import dev.pgworker.task.PayloadCodec;
+import dev.pgworker.task.TaskOptions;
+import dev.pgworker.task.TaskRegistration;
 
 /** PgWorker. */
-record Ours(String name, WorkerSettings settings) implements Contender {
+record Ours(String name, WorkerSettings settings, boolean direct) implements Contender {
 
     /** How many jobs the tuned worker claims at most at a time; the plain loop does the same. */
     static final int BATCH = 2_000;
 
-    static final Contender DEFAULT = new Ours("ours", WorkerSettings.builder().build());
-    static final Contender TUNED = new Ours(
-            "ours-tuned",
-            WorkerSettings.builder().concurrency(10).localQueueSize(BATCH).build());
+    private static final WorkerSettings TUNED_SETTINGS =
+            WorkerSettings.builder().concurrency(10).localQueueSize(BATCH).build();
+
+    static final Contender DEFAULT = new Ours("ours", WorkerSettings.builder().build(), false);
+    static final Contender TUNED = new Ours("ours-tuned", TUNED_SETTINGS, false);
+
+    /** With a direct task. */
+    static final Contender DIRECT = new Ours("ours-direct", TUNED_SETTINGS, true);
 
     private static final Task<Payload> TASK = Task.of(GraphileTables.TASK, Payload.class);
 
@@ -66,7 +72,7 @@ record Ours(String name, WorkerSettings settings) implements Contender {
 
     @Override
     public Optional<JvmQueue.Factory> jvmQueue() {
-        return Optional.of((dataSource, probe) -> new Queue(settings, dataSource, probe));
+        return Optional.of((dataSource, probe) -> new Queue(settings, direct, dataSource, probe));
     }
 
     private static final class Queue implements JvmQueue {
@@ -75,12 +81,13 @@ record Ours(String name, WorkerSettings settings) implements Contender {
         private final Worker worker;
         private final JobScheduler scheduler;
 
-        Queue(WorkerSettings settings, DataSource dataSource, Probe probe) {
+        Queue(WorkerSettings settings, boolean direct, DataSource dataSource, Probe probe) {
             this.dataSource = dataSource;
             worker = Worker.builder(dataSource)
                     .privateDataSource(own(dataSource))
                     .settings(settings)
-                    .task(TASK, (payload, context) -> probe.run(payload))
+                    .tasks(List.of(TaskRegistration.<Payload>of(TASK, (payload, context) -> probe.run(payload))
+                            .with(TaskOptions.DEFAULT.withDirect(direct))))
                     .build();
             scheduler = WorkerClient.jobScheduler(dataSource, WorkerSchema.DEFAULT, new PayloadCodec(new JsonMapper()));
         }

@@ -1,5 +1,9 @@
 package dev.pgworker.engine;
 
+import java.time.Instant;
+import java.util.Objects;
+import java.util.function.Predicate;
+
 import com.google.errorprone.annotations.concurrent.GuardedBy;
 import org.jspecify.annotations.Nullable;
 
@@ -21,8 +25,9 @@ final class Attempt implements JobContext {
 
     private final String workerId;
     private final JobScheduler jobScheduler;
-    private final Ownership ownership;
-    private final LocalQueue.Runner runner;
+    private final Predicate<Job> owned;
+    private final LocalQueue.@Nullable Runner runner;
+    private final boolean direct;
 
     /** The thread that runs the handler; null once the attempt has ended. */
     @GuardedBy("this") private @Nullable Thread thread = Thread.currentThread();
@@ -32,9 +37,22 @@ final class Attempt implements JobContext {
     private volatile boolean stopping;
     private volatile boolean timedOut;
 
-    /** Begins an attempt on the calling thread. */
-    Attempt(Job job, String workerId, JobScheduler jobScheduler, Ownership ownership, LocalQueue.Runner runner) {
-        this.ownership = ownership;
+    /**
+     * Begins an attempt on the calling thread.
+     *
+     * @param owned whether the job is still this worker's
+     * @param direct whether the job is of a direct task
+     * @param runner whose thread this is; null if it is that of a direct batch
+     */
+    Attempt(
+            Job job,
+            String workerId,
+            JobScheduler jobScheduler,
+            Predicate<Job> owned,
+            boolean direct,
+            LocalQueue.@Nullable Runner runner) {
+        this.owned = owned;
+        this.direct = direct;
         this.runner = runner;
         this.job = job;
         this.shown = job;
@@ -56,8 +74,8 @@ final class Attempt implements JobContext {
         return Claim.of(job);
     }
 
-    /** Returns the runner whose thread runs the handler. */
-    LocalQueue.Runner runner() {
+    /** Returns the runner whose thread runs the handler; null in a direct batch. */
+    LocalQueue.@Nullable Runner runner() {
         return runner;
     }
 
@@ -83,7 +101,17 @@ final class Attempt implements JobContext {
 
     @Override
     public boolean isOwned() {
-        return !isEnded() && ownership.holds(job);
+        return !isEnded() && owned.test(job);
+    }
+
+    /** A direct batch that breaks leaves no change of the job, from which an ordinary run would take the time. */
+    @Override
+    public String fencingToken() {
+        if (!direct) {
+            return JobContext.super.fencingToken();
+        }
+        Instant taken = Objects.requireNonNull(job.lockedAt());
+        return job.id() + "-" + attempt() + "-" + (taken.getEpochSecond() * 1_000_000 + taken.getNano() / 1_000);
     }
 
     private synchronized boolean isEnded() {

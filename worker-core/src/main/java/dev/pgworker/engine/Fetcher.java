@@ -75,6 +75,8 @@ public final class Fetcher {
     /** Written by the owner, read by any thread. */
     private volatile JobStore.Tasks tasks = JobStore.Tasks.NONE;
 
+    private DirectTasks direct = new DirectTasks(Set.of());
+
     private final Refusals refusals = new Refusals();
 
     private int carefulClaims;
@@ -118,11 +120,17 @@ public final class Fetcher {
         this.events = events;
     }
 
+    /** Says which tasks' jobs run in direct batches; none unless called. Call before the first look for tasks. */
+    public void leave(DirectTasks others) {
+        direct = others;
+    }
+
     /** Looks the ids of the tasks up: a clean-up may have deleted a task, and the next add gives it a new id. */
     public void learnTasks() throws SQLException {
         JobStore.Tasks learned = store.tasks(identifiers);
-        if (!learned.equals(tasks)) {
-            tasks = learned;
+        JobStore.Tasks claimed = direct.ordinary(learned);
+        if (!claimed.equals(tasks)) {
+            tasks = claimed;
             floor.forget();
         }
         continuations.allow(learned);

@@ -5,6 +5,7 @@ import java.util.Collection;
 import java.util.Collections;
 import java.util.List;
 import java.util.Map;
+import java.util.Objects;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.Executor;
 import java.util.concurrent.ExecutorService;
@@ -15,6 +16,7 @@ import java.util.concurrent.ScheduledThreadPoolExecutor;
 import java.util.concurrent.ThreadPoolExecutor;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicLong;
+import java.util.function.BooleanSupplier;
 
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
@@ -257,7 +259,37 @@ public final class JobExecutor {
 
     /** Returns false if the attempt was abandoned. */
     private boolean runJob(Runner runner, Job job) {
-        Attempt attempt = new Attempt(job, workerId, jobScheduler, ownership, runner);
+        boolean direct = this.runner.options(job).direct();
+        Attempt attempt = new Attempt(job, workerId, jobScheduler, ownership::holds, direct, runner);
+        Ended ended = attempt(attempt);
+        boolean mine = ended != null;
+        if (ended != null) {
+            end(attempt, ended);
+        } else {
+            log.info("The handler of {} has ended {} s after it began", attempt, attempt.nanos() / 1_000_000_000);
+        }
+        return mine;
+    }
+
+    /**
+     * Runs a job of a direct batch on the calling thread, to which the outcome is returned. A handler that ignores its
+     * interruption is waited for.
+     *
+     * @param owned whether the batch still holds its jobs
+     */
+    Ended runDirect(Job job, BooleanSupplier owned) {
+        Attempt attempt = new Attempt(job, workerId, jobScheduler, any -> owned.getAsBoolean(), true, null);
+        try {
+            Ended ended = Objects.requireNonNull(attempt(attempt));
+            runner.report(attempt, ended.outcome());
+            return ended;
+        } finally {
+            running.remove(attempt.claim());
+        }
+    }
+
+    /** Runs a handler; returns null if the attempt was abandoned meanwhile. */
+    private @Nullable Ended attempt(Attempt attempt) {
         JobOutcome outcome;
         Future<?> deadline = null;
         try {
@@ -272,19 +304,14 @@ public final class JobExecutor {
             outcome = JobOutcome.Failure.of(e);
         }
         // Within the handler's time: it reads what the handler has thrown.
-        Ended ended = encoder.encode(job, outcome);
+        Ended ended = encoder.encode(attempt.claimed(), outcome);
         boolean mine = attempt.end();
         if (deadline != null) {
             deadline.cancel(false);
         }
         // An interrupt meant for this handler must not reach the next one.
         Thread.interrupted();
-        if (mine) {
-            end(attempt, ended);
-        } else {
-            log.info("The handler of {} has ended {} s after it began", attempt, attempt.nanos() / 1_000_000_000);
-        }
-        return mine;
+        return mine ? ended : null;
     }
 
     /** Passes an outcome on. Until then the attempt counts as running; a claim that nobody has any more the audit finds. */
@@ -342,13 +369,16 @@ public final class JobExecutor {
 
     /** Decides the outcome of an attempt whose handler does not react, and lets another runner take its place. */
     private void abandon(Attempt attempt, JobOutcome outcome) {
-        if (attempt.end()) {
+        Runner stuck = attempt.runner();
+        if (stuck == null) {
+            log.warn("{} ignores its interruption, and with it the direct batch goes on that it is part of", attempt);
+        } else if (attempt.end()) {
             log.warn(
                     "{} ignores its interruption; the worker goes on without it while its handler still runs", attempt);
             try {
                 end(attempt, encoder.encode(attempt.claimed(), outcome));
             } finally {
-                Runner replacement = localQueue.replace(attempt.runner(), attempt.nanos());
+                Runner replacement = localQueue.replace(stuck, attempt.nanos());
                 if (replacement != null) {
                     start(replacement);
                 }

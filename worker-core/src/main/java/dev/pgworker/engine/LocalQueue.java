@@ -839,6 +839,11 @@ public final class LocalQueue implements JobStore.Locks {
         return settledInTotal;
     }
 
+    /** Counts jobs as settled that have never been here. */
+    synchronized void settledElsewhere(int jobs) {
+        settledInTotal += jobs;
+    }
+
     /** Waits until a job is settled that was not when the given total was read, but no longer than the limit. */
     public synchronized void awaitSettledBeyond(long total, Duration limit) throws InterruptedException {
         if (settledInTotal == total) {

@@ -124,7 +124,10 @@ public sealed interface WorkerEvent {
      */
     record JobInterrupted(String workerId, Job job, boolean timedOut) implements OfJob {}
 
-    /** The job succeeded and its row has been deleted. Published on {@code worker-complete}. */
+    /**
+     * The job succeeded and its row has been deleted. Published on {@code worker-complete}, or on the thread of a direct batch
+     * when that is committed.
+     */
     record JobCompleted(String workerId, Job job) implements OfJob {}
 
     /**

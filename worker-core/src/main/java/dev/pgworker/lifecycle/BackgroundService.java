@@ -58,6 +58,8 @@ public abstract class BackgroundService {
     /** Set when no step is under way or will be: what comes then is not to be interrupted. */
     @GuardedBy("lock") private boolean pastLastStep;
 
+    @GuardedBy("lock") private boolean shielded;
+
     private volatile boolean stopping;
 
     /** When a step last succeeded, or the service was started, by {@link System#nanoTime}. */
@@ -135,7 +137,7 @@ public abstract class BackgroundService {
         try {
             stopping = true;
             changed.signalAll();
-            if (thread != null && !pastLastStep && thread != Thread.currentThread()) {
+            if (thread != null && !pastLastStep && !shielded && thread != Thread.currentThread()) {
                 thread.interrupt();
             }
             return thread;
@@ -221,6 +223,19 @@ public abstract class BackgroundService {
             return wait.await();
         } finally {
             activity.begin();
+        }
+    }
+
+    /**
+     * Says whether the stop leaves alone what the thread is doing, which is to look for it itself. Called on the service's
+     * thread.
+     */
+    protected final void shield(boolean on) {
+        lock.lock();
+        try {
+            shielded = on;
+        } finally {
+            lock.unlock();
         }
     }
 

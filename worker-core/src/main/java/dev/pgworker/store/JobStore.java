@@ -139,15 +139,29 @@ public final class JobStore {
      * The tasks that a worker serves, with the ids they have in the database.
      *
      * @param identifiers the identifier of each id
+     * @param onlyQueued those of which claims take jobs of queues only, and those that are asked for by their ids
      */
-    public record Tasks(Map<Integer, String> identifiers) {
+    public record Tasks(Map<Integer, String> identifiers, Set<String> onlyQueued) {
 
         /** No tasks. */
         public static final Tasks NONE = new Tasks(Map.of());
 
-        /** Copies the map. */
+        /** Copies both. */
         public Tasks {
             identifiers = Map.copyOf(identifiers);
+            onlyQueued = Set.copyOf(onlyQueued);
+        }
+
+        /** Tasks of which claims take all jobs. */
+        public Tasks(Map<Integer, String> identifiers) {
+            this(identifiers, Set.of());
+        }
+
+        private Integer[] unqueuedIds() {
+            return identifiers.entrySet().stream()
+                    .filter(task -> !onlyQueued.contains(task.getValue()))
+                    .map(Map.Entry::getKey)
+                    .toArray(Integer[]::new);
         }
 
         Integer[] ids() {
@@ -190,7 +204,8 @@ public final class JobStore {
 
     private static final String CLAIM = "select " + JOB_COLUMNS
             + " from {schema}.pgworker_claim(worker_id => ?, task_ids => ?, wanted => ?, forbidden => ?, runs => ?,"
-            + " levels => ?, floor_run_ats => ?, floor_ids => ?, strays => ?, wide => ?, most_bytes => ?, parity => ?)";
+            + " levels => ?, floor_run_ats => ?, floor_ids => ?, strays => ?, wide => ?, most_bytes => ?, parity => ?,"
+            + " unqueued_task_ids => ?)";
 
     private static final String CLAIM_CAREFULLY = "select " + JOB_COLUMNS + ", refusal, refusal_state, queue_id"
             + " from {schema}.pgworker_claim_carefully(worker_id => ?, task_ids => ?, wanted => ?, forbidden => ?,"
@@ -418,6 +433,8 @@ public final class JobStore {
             statement.setBoolean(10, request.wide);
             statement.setLong(11, request.mostBytes);
             statement.setObject(12, request.chain.parity, Types.INTEGER);
+            statement.setArray(
+                    13, tasks.onlyQueued.isEmpty() ? null : connection.createArrayOf("int4", tasks.unqueuedIds()));
             return claimed(statement, tasks, rows -> false);
         });
     }
@@ -786,7 +803,7 @@ public final class JobStore {
     /** Returns whether a job that this worker may run has been due for longer than that. */
     public boolean waits(Tasks tasks, Collection<String> forbidden, Duration longerThan) throws SQLException {
         return call(WAITS, (connection, statement) -> {
-            statement.setArray(1, connection.createArrayOf("int4", tasks.ids()));
+            statement.setArray(1, connection.createArrayOf("int4", tasks.unqueuedIds()));
             statement.setArray(2, texts(connection, forbidden));
             statement.setDouble(3, longerThan.toNanos() / 1e9);
             try (ResultSet row = statement.executeQuery()) {
@@ -868,7 +885,7 @@ public final class JobStore {
     public Below lookBelow(Tasks tasks, Collection<String> forbidden, Start start, int mostLevels, int mostStrays)
             throws SQLException {
         return call(LOOK_BELOW, (connection, statement) -> {
-            statement.setArray(1, connection.createArrayOf("int4", tasks.ids()));
+            statement.setArray(1, connection.createArrayOf("int4", tasks.unqueuedIds()));
             statement.setArray(2, texts(connection, forbidden));
             statement.setArray(3, connection.createArrayOf("int4", start.levels()));
             statement.setArray(4, start.runAts(connection));

@@ -37,7 +37,8 @@ public interface JobContext {
     /**
      * Asks whether the job is still this worker's, so that nobody else may run it meanwhile. The answer is that of the
      * database, on a connection of its own; false also if the database does not answer. Ask before a step that must not
-     * be taken twice, and pass {@link #fencingToken} along, since the answer may be out of date when the step is taken.
+     * be taken twice, and pass {@link #fencingToken} along, since the answer may be out of date when the step is taken. In a
+     * direct batch the database is asked from the handler's own thread only; others are told what is known.
      */
     boolean isOwned();
 
@@ -45,7 +46,8 @@ public interface JobContext {
      * Returns what tells this run of the job from every other: {@code job-attempt-time}, the job's id, the attempt, and
      * the time of the job's last change before the run, in microseconds by the database's clock. A later run of the same
      * job has a later time, even if the attempt of an earlier one does not count: a system that remembers the greatest
-     * time it has seen can refuse the requests of a run that is over.
+     * time it has seen can refuse the requests of a run that is over. For a direct task it is the time when the job was
+     * locked or claimed.
      */
     default String fencingToken() {
         Instant changed = job().updatedAt();

@@ -170,12 +170,14 @@ public final class JobHandlerMethods {
                     annotation.maxAttempts() == 0 ? null : annotation.maxAttempts(),
                     annotation.timeout().isEmpty() ? null : DurationFormatterUtils.detectAndParse(annotation.timeout()),
                     annotation.retryPolicy() == RetryPolicy.class ? null : policies.get(annotation.retryPolicy()),
-                    annotation.transactional());
+                    annotation.transactional(),
+                    annotation.direct());
         } catch (RuntimeException e) {
             throw new HandlerDefinitionException(
                     source + " has an option that cannot be used: " + e.getMessage(),
                     "Correct @JobHandler: maxAttempts is 1 to 32767, timeout a positive duration such as \"30s\","
-                            + " retryPolicy a class with a bean or with a constructor without parameters");
+                            + " retryPolicy a class with a bean or with a constructor without parameters; direct and transactional"
+                            + " exclude each other");
         }
     }
 

@@ -14,15 +14,17 @@ import dev.pgworker.job.Arguments;
  * @param timeout how long an attempt may take before it is interrupted and fails, positive; null for any time
  * @param retryPolicy how long a failed job waits; null for the usual back-off
  * @param transactional whether the handler runs in a transaction that also completes its job
+ * @param direct whether jobs are locked, run and deleted in one transaction, many at a time; not with {@code transactional}
  */
 public record TaskOptions(
         @Nullable Integer maxAttempts,
         @Nullable Duration timeout,
         @Nullable RetryPolicy retryPolicy,
-        boolean transactional) {
+        boolean transactional,
+        boolean direct) {
 
     /** Leaves everything to the job. */
-    public static final TaskOptions DEFAULT = new TaskOptions(null, null, null, false);
+    public static final TaskOptions DEFAULT = new TaskOptions(null, null, null, false, false);
 
     /**
      * Checks every option.
@@ -34,25 +36,33 @@ public record TaskOptions(
         if (timeout != null && (timeout.isNegative() || timeout.isZero())) {
             throw new IllegalArgumentException("timeout must be positive, but is " + timeout);
         }
+        if (direct && transactional) {
+            throw new IllegalArgumentException("a task cannot be both direct and transactional");
+        }
     }
 
     /** Returns these options with a limit of attempts. */
     public TaskOptions withMaxAttempts(@Nullable Integer maxAttempts) {
-        return new TaskOptions(maxAttempts, timeout, retryPolicy, transactional);
+        return new TaskOptions(maxAttempts, timeout, retryPolicy, transactional, direct);
     }
 
     /** Returns these options with a timeout. */
     public TaskOptions withTimeout(@Nullable Duration timeout) {
-        return new TaskOptions(maxAttempts, timeout, retryPolicy, transactional);
+        return new TaskOptions(maxAttempts, timeout, retryPolicy, transactional, direct);
     }
 
     /** Returns these options with a retry policy. */
     public TaskOptions withRetryPolicy(@Nullable RetryPolicy retryPolicy) {
-        return new TaskOptions(maxAttempts, timeout, retryPolicy, transactional);
+        return new TaskOptions(maxAttempts, timeout, retryPolicy, transactional, direct);
     }
 
     /** Returns these options with the handler run in a transaction that also completes its job, or not. */
     public TaskOptions withTransactional(boolean transactional) {
-        return new TaskOptions(maxAttempts, timeout, retryPolicy, transactional);
+        return new TaskOptions(maxAttempts, timeout, retryPolicy, transactional, direct);
+    }
+
+    /** Returns these options with jobs locked, run and deleted in one transaction, or not: see {@link JobHandler#direct}. */
+    public TaskOptions withDirect(boolean direct) {
+        return new TaskOptions(maxAttempts, timeout, retryPolicy, transactional, direct);
     }
 }

@@ -65,6 +65,14 @@ public final class TaskRegistry {
         return registrations.isEmpty();
     }
 
+    /** Returns the identifiers of the tasks whose jobs are locked, run and deleted in one transaction. */
+    public Set<String> directIdentifiers() {
+        return registrations.values().stream()
+                .filter(task -> task.options().direct())
+                .map(TaskRegistration::identifier)
+                .collect(Collectors.toUnmodifiableSet());
+    }
+
     /** Returns true if a handler runs in a transaction. */
     public boolean hasTransactional() {
         return registrations.values().stream().anyMatch(task -> task.options().transactional());

@@ -84,6 +84,10 @@ final class FaultRun {
     private final int concurrency;
     private final boolean ownThreads;
     private final boolean stoppedUnderFaults;
+
+    /** Whether the tasks that are not transactional are direct. */
+    private final boolean direct;
+
     private final WorkerSettings settings;
 
     private final AtomicInteger blocked = new AtomicInteger();
@@ -104,6 +108,7 @@ final class FaultRun {
         concurrency = 1 + random.nextInt(5);
         ownThreads = random.nextInt(4) == 0;
         stoppedUnderFaults = random.nextInt(5) == 0;
+        direct = random.nextBoolean();
         settings = WorkerSettings.builder()
                 .concurrency(concurrency)
                 .localQueueSize(oneOf(0, 5, 500))
@@ -125,7 +130,7 @@ final class FaultRun {
     String problems() throws Exception {
         empty();
         log.attach();
-        HikariConfig config = TestSchema.poolConfig(TestPostgres.jdbcUrl(), concurrency + 6);
+        HikariConfig config = TestSchema.poolConfig(TestPostgres.jdbcUrl(), concurrency + (direct ? 10 : 6));
         config.setAutoCommit(random.nextInt(4) > 0);
         String report = null;
         try (HikariDataSource pool = new HikariDataSource(config);
@@ -183,7 +188,9 @@ final class FaultRun {
         }
         lap("drain");
         checkEnds();
-        check(runs.mostActive() <= concurrency, "so many handlers ran at once: " + runs.mostActive());
+        check(
+                runs.mostActive() <= concurrency + (direct ? 2 : 0),
+                "so many handlers ran at once: " + runs.mostActive());
         require(() -> free(worker), "slots are not free: " + worker.status());
         lap("slots");
         block();
@@ -193,7 +200,8 @@ final class FaultRun {
                 "threads are not " + threadsAtStart + " as at the start");
         require(
                 () -> faulty.borrowers().stream()
-                                .filter("worker-listen"::equals)
+                                .filter(borrower ->
+                                        borrower.equals("worker-listen") || borrower.startsWith("worker-direct-"))
                                 .count()
                         == faulty.borrowers().size(),
                 "connections have not been given back");
@@ -269,7 +277,7 @@ final class FaultRun {
                     allBlocked.countDown();
                     release.await();
                 });
-        new FaultyCallbacks(plan, runs, schema, faulty).give(builder);
+        new FaultyCallbacks(plan, runs, schema, faulty).give(builder, direct);
         return builder.build();
     }
 

@@ -71,14 +71,15 @@ final class FaultyCallbacks {
         jdbc.setExceptionTranslator(new org.springframework.jdbc.support.SQLStateSQLExceptionTranslator());
     }
 
-    void give(Worker.Builder builder) {
+    void give(Worker.Builder builder, boolean direct) {
+        TaskOptions usual = TaskOptions.DEFAULT.withDirect(direct);
         builder.codec(codec())
                 .tasks(List.of(
-                        registration(PLAIN, (work, context) -> {}, TaskOptions.DEFAULT),
+                        registration(PLAIN, (work, context) -> {}, usual),
                         registration(TRANSACTIONAL, this::leaveTrace, TaskOptions.DEFAULT.withTransactional(true)),
                         registration(ADDING, this::addAnother, TaskOptions.DEFAULT.withTransactional(true)),
-                        registration(TIMED, this::wait, TaskOptions.DEFAULT.withTimeout(TIMEOUT)),
-                        TaskRegistration.ofBatch(BATCH, this::handleItems).with(zeroDelay(TaskOptions.DEFAULT))))
+                        registration(TIMED, this::wait, usual.withTimeout(TIMEOUT)),
+                        TaskRegistration.ofBatch(BATCH, this::handleItems).with(zeroDelay(usual))))
                 .forbiddenFlags(this::forbidden)
                 .jobInterceptor(this::intercept)
                 .listener(event -> listen("listener", event))

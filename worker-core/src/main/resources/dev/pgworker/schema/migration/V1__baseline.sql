@@ -240,6 +240,22 @@ create table if not exists "${schema}".pgworker_retirements (
 comment on table "${schema}".pgworker_retirements is
   'Jobs that were superseded by a newer job with their key, or removed by it, while they ran; jobs may be gone.';
 
+-- A direct batch runs while its transaction is open, which leaves nothing if its worker dies: this row is committed before it runs and
+-- emptied by its transaction. So the ids in the row of a transaction that is over are those of a batch that broke. Rows grow in their place.
+create table if not exists "${schema}".pgworker_batches (
+  worker_id text,
+  chain int,
+  started_at timestamptz not null,
+  backend_pid int not null,
+  xid bigint not null,
+  job_ids bigint[] not null,
+  constraint pgworker_batches_pkey primary key (worker_id, chain)
+) with (fillfactor = 20);
+-- To compress the ids takes longer than everything else that is done with a row.
+alter table "${schema}".pgworker_batches alter column job_ids set storage external;
+comment on table "${schema}".pgworker_batches is
+  'The jobs that each chain of a worker runs in one transaction, which has the given id and locks them; jobs may be gone.';
+
 -- Whoever could change jobs before an adoption can do so afterwards.
 do $grants$
 declare
@@ -250,7 +266,7 @@ begin
     from pg_class c, aclexplode(c.relacl) a
     where c.oid = '"${schema}"._private_jobs'::regclass and a.privilege_type = 'UPDATE' and a.grantee <> c.relowner
   loop
-    execute format('grant select, insert, update, delete on "${schema}".pgworker_recoveries, "${schema}".pgworker_retirements to %s', grantee);
+    execute format('grant select, insert, update, delete on "${schema}".pgworker_recoveries, "${schema}".pgworker_retirements, "${schema}".pgworker_batches to %s', grantee);
   end loop;
 end
 $grants$;
@@ -1901,6 +1917,44 @@ comment on function "${schema}".pgworker_dead_workers(interval, interval, int, t
   'With the jobs that each holds, and the queues that it holds without a job of them. Workers that were found dead before but kept '
   'jobs (known) are looked for only if asked for again.';
 
+-- Jobs that are gone, and those that somebody has locked since, were not lost. Another role's session cannot be ended: it goes on until
+-- its connection breaks.
+create or replace function "${schema}".pgworker_bury_batches(worker_ids text[]) returns void
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp as $$
+#variable_conflict use_column
+declare
+  lost bigint[];
+begin
+  begin
+    perform pg_terminate_backend(a.pid)
+      from "${schema}".pgworker_batches b
+      join pg_stat_activity a on a.pid = b.backend_pid and a.backend_xid::text::bigint = b.xid % 4294967296
+      where b.worker_id = any(worker_ids);
+  exception when insufficient_privilege then
+    null;
+  end;
+  with gone as (
+    delete from "${schema}".pgworker_batches b
+    where (b.worker_id, b.chain) in (
+      select o.worker_id, o.chain from "${schema}".pgworker_batches o where o.worker_id = any(worker_ids) for update skip locked)
+    returning b.job_ids)
+  select array_agg(distinct i.id) into lost from gone g cross join lateral unnest(g.job_ids) i(id);
+  insert into "${schema}".pgworker_recoveries as r (job_id, revision, recoveries)
+    select j.id, j.revision, 1
+    from unnest(lost) l(id)
+    cross join lateral (
+      select h.id, h.revision from "${schema}"._private_jobs h where h.id = l.id and h.locked_at is null offset 0) j
+    order by j.id
+    on conflict on constraint pgworker_recoveries_pkey do update set
+      recoveries = case when r.revision = excluded.revision then least(r.recoveries, 1000000) + 1 else 1 end,
+      revision = excluded.revision;
+end
+$$;
+comment on function "${schema}".pgworker_bury_batches(text[]) is
+  'Forgets the direct batches of dead workers, counts a recovery for each of their jobs that is still there, and ends the sessions that '
+  'still run them.';
+
 -- A worker of which a job was passed over stays registered, so that the next sweep finds the job, but is told that it is dead.
 create or replace function "${schema}".pgworker_bury(worker_ids text[], job_ids bigint[]) returns void
 language plpgsql volatile
@@ -1914,6 +1968,9 @@ begin
     from unnest(job_ids) g(id)
     cross join lateral (
       select h.locked_by from "${schema}"._private_jobs h where h.id = g.id and h.locked_by = any(worker_ids) offset 0) j);
+  if exists (select from "${schema}".pgworker_batches b where b.worker_id = any(worker_ids)) then
+    perform "${schema}".pgworker_bury_batches(worker_ids);
+  end if;
   delete from "${schema}"._private_workers w where w.id = any(worker_ids) and w.id <> all(keeping);
   update "${schema}"._private_workers w set
       metadata = case when jsonb_typeof(w.metadata) = 'object' then w.metadata else '{}' end || jsonb_build_object('foundDeadAt', now())
@@ -1921,7 +1978,8 @@ begin
 end
 $$;
 comment on function "${schema}".pgworker_bury(text[], bigint[]) is
-  'Forgets workers that a sweep has found dead, but for those that hold one of the given jobs still, which it marks as dead.';
+  'Forgets workers that a sweep has found dead, but for those that hold one of the given jobs still, which it marks as dead, and the '
+  'direct batches of all of them.';
 
 -- A lock without a holder, which somebody wrote by hand, is nobody's.
 create or replace function "${schema}".pgworker_old_locks(
@@ -1962,6 +2020,7 @@ set search_path = pg_catalog, pg_temp as $$
 declare
   gone record;
   unlocked record;
+  silent text[];
 begin
   select * into gone from "${schema}".pgworker_old_locks();
   if to_regclass('"${schema}".jobs_main_index') is null then
@@ -1974,6 +2033,12 @@ begin
       where h.id = g.id and h.locked_at < now() - interval '4 hours' and coalesce(h.locked_by, '') = any(gone.worker_ids)
       for update skip locked) j));
   released := unlocked.released;
+  silent := array(
+    select distinct b.worker_id from "${schema}".pgworker_batches b
+    where b.started_at < now() - interval '4 hours' and not "${schema}".pgworker_lives(b.worker_id));
+  if silent <> '{}' then
+    perform "${schema}".pgworker_bury_batches(silent);
+  end if;
   perform "${schema}".pgworker_wake(
     unlocked.ready + "${schema}".pgworker_free_queues_of(unlocked.queue_ids, gone.idle_queues, gone.job_ids, gone.worker_ids));
 end
@@ -2215,7 +2280,8 @@ comment on function "${schema}".pgworker_fitting(tid[], bigint, bigint) is
 create or replace function "${schema}".pgworker_claim(
   worker_id text, task_ids int[], wanted int, forbidden text[] default null, runs int[] default null,
   levels int[] default null, floor_run_ats timestamptz[] default null, floor_ids bigint[] default null, strays bigint[] default null,
-  wide boolean default false, most_bytes bigint default null, parity int default null
+  wide boolean default false, most_bytes bigint default null, parity int default null,
+  unqueued_task_ids int[] default null
 ) returns table (
   id bigint, queue_name text, task_id int, payload json, priority smallint, run_at timestamptz, attempts smallint,
   max_attempts smallint, last_error text, created_at timestamptz, updated_at timestamptz, key text, revision int, flags jsonb,
@@ -2252,6 +2318,12 @@ declare
   claimed_jobs bigint;
 begin
   if wanted is null or wanted < 1 or coalesce(cardinality(task_ids), 0) = 0 then return; end if;
+  unqueued_task_ids := coalesce(unqueued_task_ids, task_ids);
+  if cardinality(unqueued_task_ids) = 0 then
+    levels := '{}';
+    floor_run_ats := '{}';
+    floor_ids := '{}';
+  end if;
   if wanted > 100000 then
     raise exception 'wanted must be at most 100000, but is %', wanted using errcode = '22023';
   end if;
@@ -2301,7 +2373,7 @@ begin
         from level l
         cross join lateral (
           select j.priority, j.run_at, j.id from "${schema}"._private_jobs j
-          where j.is_available and j.job_queue_id is null and j.priority = l.p and j.run_at <= now() and j.task_id = any(task_ids)
+          where j.is_available and j.job_queue_id is null and j.priority = l.p and j.run_at <= now() and j.task_id = any(unqueued_task_ids)
             and (j.run_at, j.id) >= (l.run_at, l.id) and (parity is null or j.id & 1 = parity)
             and (forbidden is null or j.flags is null or not j.flags ?| forbidden)
           order by j.run_at, j.id limit wanted) f
@@ -2397,7 +2469,7 @@ begin
         from level l
         cross join lateral (
           select j.ctid as tid, pg_column_size(j.payload) as size from "${schema}"._private_jobs j
-          where j.is_available and j.job_queue_id is null and j.priority = l.p and j.run_at <= now() and j.task_id = any(task_ids)
+          where j.is_available and j.job_queue_id is null and j.priority = l.p and j.run_at <= now() and j.task_id = any(unqueued_task_ids)
             and (j.run_at, j.id) >= (l.run_at, l.id) and (strays is null or j.id <> all(strays)) and (parity is null or j.id & 1 = parity)
             and (forbidden is null or j.flags is null or not j.flags ?| forbidden)
           order by j.run_at, j.id limit wanted for update skip locked) f
@@ -2451,14 +2523,16 @@ begin
 end
 $$;
 comment on function
-  "${schema}".pgworker_claim(text, int[], int, text[], int[], int[], timestamptz[], bigint[], bigint[], boolean, bigint, int) is
+  "${schema}".pgworker_claim(text, int[], int, text[], int[], int[], timestamptz[], bigint[], bigint[], boolean, bigint, int, int[]) is
   'Locks at most wanted due jobs of these tasks for the worker, counts the attempt and returns them in the order priority, run_at, '
   'id. Of a queue it takes the first job, or as many of the first as runs says at the place of that job''s task, and only while no '
   'worker has it locked; where that means few jobs of each queue, wide finds enough of them sooner. Jobs with a forbidden flag are '
   'passed over. Of jobs without a queue, if levels is given, only these priorities are looked at, in their order and from their floors '
   'on, and the jobs with the ids in strays: a caller that knows that there is nothing else need not read past what finished jobs left '
   'in the index. Two claims at the same time need not get in each other''s way: with parity only jobs without a queue whose own ids, '
-  'and jobs of queues whose ids, are even (0) or odd (1) are looked at, except for the strays. Payloads take most_bytes at most, uncompressed, unless the first alone takes more; if that leaves jobs behind, a '
+  'and jobs of queues whose ids, are even (0) or odd (1) are looked at, except for the strays. Of tasks that are not among '
+  'unqueued_task_ids, if these are given, only jobs of queues and strays are taken. '
+  'Payloads take most_bytes at most, uncompressed, unless the first alone takes more; if that leaves jobs behind, a '
   'last row of nulls says so. If it then finds none, the only row has nothing but the time; and if somebody held the row of a queue '
   'with due jobs, so that it was passed over, and there was room for them, a last row has the time and the name of one such queue. '
   'The claim is known by its jobs'' ids and locked_at, which is the same for all of them. '
@@ -3238,6 +3312,163 @@ $$;
 comment on function "${schema}".pgworker_look_below(int[], text[], int[], timestamptz[], bigint[], int, int) is
   'The priorities of jobs without a queue that have attempts left, due or not, and ids of due ones of these tasks that lie below the '
   'floors that a caller passes to pgworker_claim; at most so many of each.';
+
+-- The rows stay as they are, but locked until the transaction ends. Their payloads all go to memory at once, so large ones are left out.
+-- The time limits of a role are meant for what it forgets, which a batch is not; they are off for the transaction.
+create or replace function "${schema}".pgworker_take(
+  task_ids int[], wanted int, forbidden text[] default null, part int default 0, parts int default 1, floor_priority int default null,
+  floor_run_at timestamptz default null, floor_id bigint default null, chosen bigint[] default null
+) returns table (
+  id bigint, task_id int, payload json, priority smallint, run_at timestamptz, attempts smallint, max_attempts smallint, last_error text,
+  created_at timestamptz, updated_at timestamptz, key text, revision int, flags jsonb, address tid, locked_at timestamptz, xid bigint
+)
+language plpgsql volatile rows 100
+set plan_cache_mode = force_generic_plan set enable_seqscan = off set enable_bitmapscan = off set enable_sort = off
+set enable_hashjoin = off set enable_mergejoin = off set jit = off
+set search_path = pg_catalog, pg_temp as $$
+#variable_conflict use_column
+declare
+  largest constant int := 2000;
+  taken_at constant timestamptz := clock_timestamp();
+  setting text;
+begin
+  if wanted is null or wanted not between 1 and 10000 then
+    raise exception 'wanted must be between 1 and 10000, but is %', wanted using errcode = '22023';
+  end if;
+  if cardinality(forbidden) = 0 then forbidden := null; end if;
+  foreach setting in array array['idle_in_transaction_session_timeout', 'statement_timeout', 'transaction_timeout'] loop
+    if coalesce(current_setting(setting, true), '0') <> '0' then
+      perform set_config(setting, '0', true);
+    end if;
+  end loop;
+  if chosen is not null then
+    return query
+      select j.id, j.task_id, case when pg_column_size(j.payload) <= largest then j.payload end, j.priority, j.run_at,
+        (j.attempts + 1)::smallint, j.max_attempts, j.last_error, j.created_at, j.updated_at, j.key, j.revision, j.flags, j.ctid,
+        taken_at, txid_current()
+      from "${schema}"._private_jobs j
+      where j.id = any(chosen) and j.is_available and j.job_queue_id is null and j.run_at <= now() and j.task_id = any(task_ids)
+        and j.key is null and (forbidden is null or j.flags is null or not j.flags ?| forbidden)
+      for update skip locked;
+    return;
+  end if;
+  return query
+    with recursive level(p) as (
+      (select coalesce(floor_priority, (
+        select j.priority from "${schema}"._private_jobs j
+        where j.is_available and j.job_queue_id is null
+        order by j.priority, j.run_at, j.id limit 1)))
+      union all
+      select (
+        select j.priority from "${schema}"._private_jobs j
+        where j.is_available and j.job_queue_id is null and j.priority > l.p
+        order by j.priority, j.run_at, j.id limit 1)
+      from level l where l.p is not null)
+    select f.*, taken_at, txid_current()
+    from level l
+    cross join lateral (
+      select j.id, j.task_id, case when pg_column_size(j.payload) <= largest then j.payload end, j.priority, j.run_at,
+        (j.attempts + 1)::smallint, j.max_attempts, j.last_error, j.created_at, j.updated_at, j.key, j.revision, j.flags, j.ctid
+      from "${schema}"._private_jobs j
+      where j.is_available and j.job_queue_id is null and j.priority = l.p and j.run_at <= now() and j.task_id = any(task_ids)
+        and (j.run_at, j.id) >= (case when l.p = floor_priority then floor_run_at else '-infinity' end, coalesce(floor_id, 0))
+        and j.id % parts = part
+        and (forbidden is null or j.flags is null or not j.flags ?| forbidden)
+      order by j.run_at, j.id limit wanted for update skip locked) f
+    limit wanted;
+end
+$$;
+comment on function "${schema}".pgworker_take(int[], int, text[], int, int, int, timestamptz, bigint, bigint[]) is
+  'Locks at most wanted due jobs of these tasks that are in no queue, without claiming them: they are free again when the transaction '
+  'ends. Returns them with the attempt that this is, and no payload if that takes more than two kilobytes. Looks at jobs whose ids leave '
+  'the rest part when divided by parts, and not before the floor, if there is one, in the order priority, run_at, id; or at the chosen '
+  'ones without a key, in any order. '
+  'Waits for no lock.';
+
+-- Called by another session than the one that has locked the jobs, as it has to be committed while they are locked. The row need not
+-- survive the server, with which the other session ends.
+create or replace function "${schema}".pgworker_note_batch(
+  worker_id text, chain int, backend_pid int, xid bigint, job_ids bigint[], look boolean
+) returns bigint[]
+language plpgsql volatile
+set plan_cache_mode = force_generic_plan set enable_seqscan = off set enable_bitmapscan = off set enable_hashjoin = off
+set enable_mergejoin = off set jit = off
+set search_path = pg_catalog, pg_temp as $$
+#variable_conflict use_column
+declare
+  mine constant bigint := txid_current();
+  left_alone bigint[];
+begin
+  if look then
+    -- An id that is not below this one is of another server, whose tables have been copied.
+    left_alone := array(
+      select g.id from unnest(job_ids) g(id)
+      where g.id in (
+        select unnest(b.job_ids) from "${schema}".pgworker_batches b
+        where (b.worker_id, b.chain) <> (pgworker_note_batch.worker_id, pgworker_note_batch.chain) and b.job_ids <> '{}'
+          and case when b.xid < mine then txid_status(b.xid) is distinct from 'in progress' else true end));
+    if exists (select from "${schema}".pgworker_recoveries) then
+      left_alone := left_alone || array(
+        select r.job_id from unnest(job_ids) g(id) join "${schema}".pgworker_recoveries r on r.job_id = g.id);
+    end if;
+    if left_alone <> '{}' then
+      job_ids := array(select g.id from unnest(job_ids) g(id) where g.id <> all(left_alone));
+    end if;
+  end if;
+  perform set_config('synchronous_commit', 'off', true);
+  insert into "${schema}".pgworker_batches as b (worker_id, chain, started_at, backend_pid, xid, job_ids)
+    values (pgworker_note_batch.worker_id, pgworker_note_batch.chain, clock_timestamp(), pgworker_note_batch.backend_pid,
+      pgworker_note_batch.xid, pgworker_note_batch.job_ids)
+    on conflict on constraint pgworker_batches_pkey do update set
+      started_at = excluded.started_at, backend_pid = excluded.backend_pid, xid = excluded.xid, job_ids = excluded.job_ids;
+  return left_alone;
+end
+$$;
+comment on function "${schema}".pgworker_note_batch(text, int, int, bigint, bigint[], boolean) is
+  'Notes that a chain of the worker is about to run these jobs, which its transaction has locked. If told to look, it returns and leaves '
+  'out those that lost a worker before, or were in a batch that broke.';
+
+-- Of a job that cannot be deleted, because of a trigger of somebody's for instance, the others of its batch know nothing: then all are
+-- claimed, and their outcomes are written as those of other jobs are.
+create or replace function "${schema}".pgworker_end_batch(
+  worker_id text, chain int, done tid[], claimed tid[], claimed_at timestamptz
+) returns boolean
+language plpgsql volatile
+set plan_cache_mode = force_generic_plan set enable_seqscan = off set enable_bitmapscan = off set enable_sort = off
+set enable_hashjoin = off set enable_mergejoin = off set jit = off
+set search_path = pg_catalog, pg_temp as $$
+#variable_conflict use_column
+declare
+  deleted boolean := true;
+  changed bigint;
+begin
+  begin
+    delete from "${schema}"._private_jobs j where j.ctid = any(done);
+    get diagnostics changed = row_count;
+    if changed < cardinality(done) then
+      raise exception 'a trigger keeps a job from being deleted' using errcode = '27000';
+    end if;
+    set constraints all immediate;
+  exception when others or assert_failure then
+    deleted := false;
+    claimed := claimed || done;
+  end;
+  if claimed <> '{}' then
+    update "${schema}"._private_jobs j set attempts = j.attempts + 1, locked_at = claimed_at, locked_by = pgworker_end_batch.worker_id
+      where j.ctid = any(claimed);
+    get diagnostics changed = row_count;
+    if changed < cardinality(claimed) then
+      raise exception 'a trigger keeps a job from being claimed' using errcode = '27000';
+    end if;
+  end if;
+  update "${schema}".pgworker_batches b set job_ids = '{}'
+    where b.worker_id = pgworker_end_batch.worker_id and b.chain = pgworker_end_batch.chain;
+  return deleted;
+end
+$$;
+comment on function "${schema}".pgworker_end_batch(text, int, tid[], tid[], timestamptz) is
+  'Deletes the jobs at these addresses that have succeeded and claims the others for the worker, as of the given time, all of which the '
+  'calling transaction has locked; forgets the batch. Returns false if some could not be deleted: then all are claimed instead.';
 
 
 -- Steps from priority to priority through each index and counts entries, so that what it reads is bounded by most, not by the table.

@@ -1,0 +1,491 @@
+package dev.pgworker.engine;
+
+import java.sql.SQLException;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.Collection;
+import java.util.List;
+import java.util.Set;
+import java.util.concurrent.atomic.AtomicBoolean;
+import java.util.function.Supplier;
+
+import org.jspecify.annotations.Nullable;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+import dev.pgworker.event.WorkerEvent;
+import dev.pgworker.event.WorkerEvents;
+import dev.pgworker.job.Job;
+import dev.pgworker.lifecycle.BackgroundService;
+import dev.pgworker.lifecycle.DatabaseFailure;
+import dev.pgworker.lifecycle.Outage;
+import dev.pgworker.store.DirectStore;
+import dev.pgworker.store.DirectStore.Floor;
+import dev.pgworker.store.DirectStore.Request;
+import dev.pgworker.store.DirectStore.Taken;
+import dev.pgworker.store.JobStore;
+
+/**
+ * Locks jobs of direct tasks, runs them on its own thread and deletes them, all in one transaction, again and again: one of the
+ * chains {@code worker-direct-1} and so on.
+ *
+ * <p>A batch lasts about {@link #BATCH_NANOS}, or as long as the handler that is running then; what has not run by then is free
+ * again without having been written. Jobs that do not succeed are claimed when the batch ends, and what is to become of them is
+ * written as the outcomes of other jobs are.
+ */
+final class DirectLoop extends BackgroundService {
+
+    private static final Logger log = LoggerFactory.getLogger(DirectLoop.class);
+
+    /** A transaction that is open for longer leaves the others what finished jobs have left. */
+    private static final long BATCH_NANOS = Duration.ofMillis(50).toNanos();
+
+    private static final int LARGEST_BATCH = 1_000;
+    private static final int FIRST_BATCH = 16;
+    private static final int GROWTH = 4;
+
+    private static final Duration FLAGS_RETRY = Duration.ofSeconds(1);
+
+    /** How long to wait while all jobs that are due wait to be claimed in the ordinary way. */
+    private static final long STALLED_NANOS = Duration.ofMillis(10).toNanos();
+
+    /** A look that takes longer reads what finished jobs have left, and is made less often. */
+    private static final long SLOW_NANOS = Duration.ofMillis(10).toNanos();
+
+    /** Such looks take at most this part of the time. */
+    private static final int SLOW_SHARE = 10;
+
+    /** So many in a row are no coincidence. */
+    private static final int MANY_SLOW_LOOKS = 10;
+
+    /** After so many failures in a row that may have been anything, the ordinary way is tried. */
+    private static final int MOST_FAILURES = 5;
+
+    private final String workerId;
+    private final int number;
+    private final DirectChains chains;
+    private final DirectTasks direct;
+    private final DirectRest rest;
+    private final Fetcher fetcher;
+    private final JobStore store;
+    private final DirectStore directStore;
+    private final LocalQueue localQueue;
+    private final ClaimAudit audit;
+    private final JobExecutor executor;
+    private final JobCompleter completer;
+    private final Ownership ownership;
+    private final CurrentFlags flags;
+    private final long pollNanos;
+    private final WorkerEvents events;
+
+    private final AtomicBoolean notified = new AtomicBoolean();
+    private volatile boolean idle;
+    private volatile boolean running;
+
+    /** Used by the thread, and broken by a stop that does not wait any longer. */
+    private volatile DirectStore.@Nullable Session session;
+
+    // Owned by the thread.
+    private JobStore.Tasks tasks = JobStore.Tasks.NONE;
+    private boolean mayHaveDue;
+    private long pollAt = System.nanoTime();
+    private long dueAt = Long.MAX_VALUE;
+    private int size = FIRST_BATCH;
+    private boolean lastFull;
+    private @Nullable Floor floor;
+    private long fullLookAt = pollAt;
+    private long noteLookAt = pollAt;
+    private long dueLookAt = pollAt;
+    private int slowLooks;
+    private int failures;
+
+    DirectLoop(
+            String workerId,
+            int number,
+            DirectChains chains,
+            DirectTasks direct,
+            DirectRest rest,
+            Fetcher fetcher,
+            JobStore store,
+            DirectStore directStore,
+            LocalQueue localQueue,
+            ClaimAudit audit,
+            JobExecutor executor,
+            JobCompleter completer,
+            Ownership ownership,
+            CurrentFlags flags,
+            Duration pollInterval,
+            WorkerEvents events,
+            Outage outage) {
+        super("worker-direct-" + (number + 1), true, outage);
+        this.workerId = workerId;
+        this.number = number;
+        this.chains = chains;
+        this.direct = direct;
+        this.rest = rest;
+        this.fetcher = fetcher;
+        this.store = store;
+        this.directStore = directStore;
+        this.localQueue = localQueue;
+        this.audit = audit;
+        this.executor = executor;
+        this.completer = completer;
+        this.ownership = ownership;
+        this.flags = flags;
+        pollNanos = pollInterval.toNanos();
+        this.events = events;
+    }
+
+    /** Says that there may be a job to run. May be called from any thread. */
+    void jobsMayBeDue() {
+        notified.set(true);
+        wake();
+    }
+
+    /** Says that there is room for jobs that are claimed, or that jobs may be run from here on. May be called from any thread. */
+    void capacityFreed() {
+        if (idle && rest.size() > 0) {
+            wake();
+        }
+    }
+
+    /** Returns true while the chain waits for something to do. */
+    boolean isIdle() {
+        return idle;
+    }
+
+    /** Returns true while a handler runs. */
+    boolean isRunning() {
+        return running;
+    }
+
+    /** Breaks a batch whose handler does not end. May be called from any thread. */
+    void abort() {
+        DirectStore.Session current = session;
+        if (current != null) {
+            current.abort();
+        }
+    }
+
+    @Override
+    protected void step() throws SQLException, InterruptedException {
+        try {
+            tryStep();
+            failures = 0;
+        } catch (ForbiddenFlagsException e) {
+            mayHaveDue = true;
+            rest(FLAGS_RETRY.toNanos());
+        } catch (SQLException | RuntimeException | Error e) {
+            mayHaveDue = true;
+            closeSession();
+            DatabaseFailure kind = DatabaseFailure.of(e);
+            boolean refused = kind == DatabaseFailure.REFUSED || kind == DatabaseFailure.INTERNAL;
+            boolean outage = kind == DatabaseFailure.OUTAGE && !DatabaseFailure.isAnswer(e);
+            if (!isStopping() && (refused || (!outage && ++failures >= MOST_FAILURES))) {
+                failures = 0;
+                direct.suspend(e);
+            }
+            throw e;
+        }
+    }
+
+    private void tryStep() throws SQLException, InterruptedException {
+        long time = System.nanoTime();
+        if (time - pollAt >= 0) {
+            pollAt = time + pollNanos;
+            if (number == 0 || !chains.isFirstIdle()) {
+                tasks = store.tasks(direct.identifiers());
+                mayHaveDue = true;
+            }
+        }
+        if (notified.getAndSet(false) || (dueAt != Long.MAX_VALUE && time - dueAt >= 0)) {
+            mayHaveDue = true;
+        }
+        if (direct.isSuspended() || !ownership.mayClaim()) {
+            rest(Math.min(pollNanos, FLAGS_RETRY.toNanos()));
+            return;
+        }
+        if (tasks.identifiers().isEmpty()) {
+            tasks = store.tasks(direct.identifiers());
+        }
+        if (rest.size() > 0) {
+            rest.claim(fetcher.tasks(), flags.get());
+        }
+        if (mayHaveDue) {
+            batch();
+        } else {
+            long wakeAt = dueAt == Long.MAX_VALUE || pollAt - dueAt < 0 ? pollAt : dueAt;
+            rest(Math.max(0, wakeAt - time));
+        }
+    }
+
+    private void rest(long nanos) throws InterruptedException {
+        idle = true;
+        try {
+            if (!notified.get()) {
+                pause(nanos);
+            }
+        } finally {
+            idle = false;
+        }
+    }
+
+    private void batch() throws SQLException, InterruptedException {
+        long begin = System.nanoTime();
+        Collection<String> forbidden = flags.get();
+        shield(true);
+        Batch batch;
+        try {
+            batch = new Batch(openSession());
+            batch.run(forbidden);
+        } finally {
+            shield(false);
+        }
+        if (batch.stalled) {
+            rest(STALLED_NANOS);
+        } else if (!batch.mayHaveMore) {
+            lookAhead(begin);
+        }
+    }
+
+    /** What falls due next is not asked often while the answer takes long. */
+    private void lookAhead(long since) throws SQLException {
+        long begin = System.nanoTime();
+        mayHaveDue = false;
+        if (begin - dueLookAt < 0) {
+            dueAt = dueLookAt;
+            return;
+        }
+        Duration untilDue;
+        try {
+            untilDue = store.nextDue(tasks, Duration.ofNanos(begin - since), null);
+        } catch (SQLException e) {
+            mayHaveDue = true;
+            throw e;
+        }
+        long end = System.nanoTime();
+        dueLookAt = end - begin < SLOW_NANOS ? end : end + SLOW_SHARE * (end - begin);
+        dueAt = untilDue == null || untilDue.toNanos() > pollNanos ? Long.MAX_VALUE : end + untilDue.toNanos();
+        if (floor != null && (dueAt == Long.MAX_VALUE || fullLookAt - dueAt < 0)) {
+            dueAt = fullLookAt;
+        }
+    }
+
+    private DirectStore.Session openSession() throws SQLException {
+        DirectStore.Session current = session;
+        if (current == null) {
+            current = directStore.open(number);
+            session = current;
+        }
+        return current;
+    }
+
+    private void closeSession() {
+        DirectStore.Session current = session;
+        session = null;
+        if (current != null) {
+            current.close();
+        }
+    }
+
+    @Override
+    protected void afterLastStep() {
+        closeSession();
+    }
+
+    /** One transaction. */
+    private final class Batch {
+
+        private final DirectStore.Session session;
+        private final Thread thread = Thread.currentThread();
+        private final List<Taken> done = new ArrayList<>();
+        private final List<Taken> others = new ArrayList<>();
+        private final List<Ended> ended = new ArrayList<>();
+
+        /** Whether there may be more to do at once. */
+        private boolean mayHaveMore;
+
+        /** Whether all there is waits to be claimed. */
+        private boolean stalled;
+
+        Batch(DirectStore.Session session) {
+            this.session = session;
+        }
+
+        void run(Collection<String> forbidden) throws SQLException, InterruptedException {
+            List<Taken> taken = take(forbidden);
+            List<Taken> mine = withoutClaimed(taken, forbidden);
+            if (!mine.isEmpty()) {
+                mine = withoutSuspects(mine);
+            }
+            if (mine.isEmpty()) {
+                session.rollBack();
+                stalled = !taken.isEmpty();
+                return;
+            }
+            try {
+                List<Taken> toRun = mine;
+                boolean cut = idle(() -> runJobs(toRun));
+                end();
+                mayHaveMore |= cut;
+            } catch (SQLException | RuntimeException | Error e) {
+                leaveToOthers();
+                throw e;
+            }
+        }
+
+        private List<Taken> take(Collection<String> forbidden) throws SQLException {
+            int wanted = Math.min(10 * LARGEST_BATCH, size + rest.size());
+            int parts = lastFull ? chains.count() : 1;
+            publish(() -> new WorkerEvent.FetchStarted(workerId, wanted));
+            long begin = System.nanoTime();
+            Floor from = floor != null && begin - fullLookAt < 0 ? floor : null;
+            List<Taken> taken = session.take(tasks, new Request(wanted, forbidden, number % parts, parts, from));
+            long took = System.nanoTime() - begin;
+            boolean full = taken.size() >= wanted;
+            if (from == null) {
+                floor = null;
+                fullLookAt = begin + took + SLOW_SHARE * took;
+            }
+            if ((from != null || took > SLOW_NANOS) && !taken.isEmpty()) {
+                floor = Floor.at(taken.get(taken.size() - 1).job());
+            }
+            mayHaveMore = full || parts > 1;
+            lastFull = full;
+            if (full) {
+                chains.helpWanted();
+            }
+            publish(() -> taken.isEmpty()
+                    ? new WorkerEvent.FetchEmpty(workerId)
+                    : new WorkerEvent.JobsFetched(workerId, taken.size()));
+            return taken;
+        }
+
+        /** Nobody who adds a job under a key is to wait for the batch, least of all one of its handlers. */
+        private List<Taken> withoutClaimed(List<Taken> taken, Collection<String> forbidden) throws SQLException {
+            List<Taken> mine = new ArrayList<>(taken.size());
+            List<Long> claimed = new ArrayList<>();
+            boolean anyKeyed = false;
+            boolean anyLeft = rest.size() > 0;
+            for (Taken one : taken) {
+                if (one.job().key() != null || !one.hasPayload()) {
+                    claimed.add(one.job().id());
+                    anyKeyed |= one.job().key() != null;
+                } else if (!anyLeft || !rest.isLeft(one.job().id())) {
+                    mine.add(one);
+                }
+            }
+            rest.add(claimed);
+            if (!anyKeyed) {
+                return mine;
+            }
+            session.rollBack();
+            return mine.isEmpty()
+                    ? mine
+                    : session.take(
+                            tasks,
+                            forbidden,
+                            mine.stream().map(one -> one.job().id()).toList());
+        }
+
+        private List<Taken> withoutSuspects(List<Taken> taken) throws SQLException {
+            long begin = System.nanoTime();
+            boolean look = begin - noteLookAt >= 0;
+            Set<Long> suspects = session.note(taken, look);
+            long took = System.nanoTime() - begin;
+            if (look) {
+                slowLooks = took > SLOW_NANOS ? slowLooks + 1 : 0;
+                noteLookAt = slowLooks < MANY_SLOW_LOOKS ? begin : begin + took + SLOW_SHARE * took;
+            }
+            if (suspects.isEmpty()) {
+                return taken;
+            }
+            rest.addSuspects(suspects);
+            return taken.stream()
+                    .filter(one -> !suspects.contains(one.job().id()))
+                    .toList();
+        }
+
+        /** Returns whether jobs are left that have not run. */
+        private boolean runJobs(List<Taken> taken) {
+            long begin = System.nanoTime();
+            long nanos = 0;
+            running = true;
+            try {
+                for (Taken one : taken) {
+                    if (nanos >= BATCH_NANOS || isStopping() || !ownership.mayStart() || !session.isOpen()) {
+                        break;
+                    }
+                    Ended end = executor.runDirect(one.job(), this::isOwned);
+                    ended.add(end);
+                    (end.outcome() instanceof JobOutcome.Success ? done : others).add(one);
+                    nanos = System.nanoTime() - begin;
+                }
+            } finally {
+                running = false;
+            }
+            boolean cut = ended.size() < taken.size();
+            if (cut && floor != null) {
+                floor = Floor.at(taken.get(ended.size()).job());
+            }
+            if (!ended.isEmpty()) {
+                long most = BATCH_NANOS / Math.max(1, nanos / ended.size());
+                size = (int) Math.max(1, Math.min(Math.min(most, LARGEST_BATCH), (long) GROWTH * size));
+            }
+            return cut;
+        }
+
+        private boolean isOwned() {
+            return Thread.currentThread().equals(thread) ? session.holds() : session.isOpen();
+        }
+
+        private void end() throws SQLException {
+            if (ended.isEmpty()) {
+                session.rollBack();
+                return;
+            }
+            boolean deleted = audit.during(() -> {
+                boolean answer = session.end(done, others);
+                List<Ended> toWrite = answer
+                        ? ended.stream()
+                                .filter(end -> !(end.outcome() instanceof JobOutcome.Success))
+                                .toList()
+                        : ended;
+                if (!toWrite.isEmpty()) {
+                    localQueue.addEnded(toWrite.stream().map(Ended::job).toList());
+                    toWrite.forEach(completer::submit);
+                }
+                return answer;
+            });
+            if (!deleted) {
+                direct.suspend(new SQLException("A job that has succeeded could not be deleted"));
+                return;
+            }
+            localQueue.settledElsewhere(done.size());
+            for (Taken one : done) {
+                log.debug("{} succeeded", one.job());
+                publish(() -> new WorkerEvent.JobCompleted(workerId, one.job()));
+            }
+        }
+
+        /** Whether the batch has been committed may be unknown. If not, its jobs are free, and count an attempt the next time. */
+        private void leaveToOthers() {
+            if (ended.isEmpty()) {
+                return;
+            }
+            List<Job> started = ended.stream().map(Ended::job).toList();
+            log.warn(
+                    "A direct batch of {} jobs broke; those that have not been deleted run again, the first of them {}",
+                    started.size(),
+                    started.get(0));
+            rest.addSuspects(started.stream().map(Job::id).toList());
+            started.forEach(job -> publish(() -> new WorkerEvent.JobLost(workerId, job)));
+        }
+    }
+
+    private void publish(Supplier<WorkerEvent> event) {
+        if (events.isWatched()) {
+            events.publish(event.get());
+        }
+    }
+}

@@ -1,0 +1,61 @@
+package dev.pgworker.engine;
+
+import java.time.Duration;
+import java.util.Set;
+
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+import dev.pgworker.lifecycle.ErrorText;
+import dev.pgworker.store.JobStore;
+
+/**
+ * The tasks whose jobs run in direct batches. What cannot be done so, because a row cannot be read or deleted for instance, is
+ * done in the ordinary way for a while, which isolates the job that is to blame. Safe for use by many threads.
+ */
+public final class DirectTasks {
+
+    private static final Logger log = LoggerFactory.getLogger(DirectTasks.class);
+
+    private static final Duration SUSPENSION = Duration.ofMinutes(1);
+
+    private final Set<String> identifiers;
+
+    private volatile boolean suspended;
+
+    /** By {@link System#nanoTime}. */
+    private volatile long suspendedUntil;
+
+    /** Creates the set of the tasks with these identifiers. */
+    public DirectTasks(Set<String> identifiers) {
+        this.identifiers = identifiers;
+    }
+
+    Set<String> identifiers() {
+        return identifiers;
+    }
+
+    /** Has the jobs of these tasks claimed in the ordinary way for a while. */
+    void suspend(Throwable reason) {
+        suspendedUntil = System.nanoTime() + SUSPENSION.toNanos();
+        suspended = true;
+        log.warn(
+                "A direct batch failed; for {} s the jobs of {} are run as those of other tasks",
+                SUSPENSION.toSeconds(),
+                identifiers,
+                ErrorText.loggable(reason));
+    }
+
+    /** Returns whether the jobs are claimed in the ordinary way at the moment. */
+    boolean isSuspended() {
+        if (suspended && System.nanoTime() - suspendedUntil >= 0) {
+            suspended = false;
+        }
+        return suspended;
+    }
+
+    /** Returns what ordinary claims look for: of direct tasks only what is in queues, which may hold jobs of other tasks, too. */
+    JobStore.Tasks ordinary(JobStore.Tasks served) {
+        return isSuspended() ? served : new JobStore.Tasks(served.identifiers(), identifiers);
+    }
+}

@@ -1,0 +1,378 @@
+package dev.pgworker.store;
+
+import java.sql.Array;
+import java.sql.Connection;
+import java.sql.PreparedStatement;
+import java.sql.ResultSet;
+import java.sql.SQLException;
+import java.sql.Statement;
+import java.time.Duration;
+import java.time.Instant;
+import java.util.ArrayList;
+import java.util.Collection;
+import java.util.Comparator;
+import java.util.HashSet;
+import java.util.List;
+import java.util.Objects;
+import java.util.Set;
+import javax.sql.DataSource;
+
+import org.jspecify.annotations.Nullable;
+import org.postgresql.PGConnection;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+import dev.pgworker.job.Job;
+import dev.pgworker.lifecycle.DatabaseContact;
+import dev.pgworker.schema.WorkerSchema;
+
+/** The statements of direct batches: jobs are locked, run and deleted in one transaction. Safe for use by many threads. */
+public final class DirectStore {
+
+    private static final Logger log = LoggerFactory.getLogger(DirectStore.class);
+
+    /** How long any statement of a session may take. */
+    private static final Duration ANSWER_LIMIT = Duration.ofSeconds(10);
+
+    private static final Comparator<Taken> START_ORDER = Comparator.<Taken>comparingInt(taken -> taken.job.priority())
+            .thenComparing(taken -> taken.job.runAt())
+            .thenComparingLong(taken -> taken.job.id());
+
+    private final DataSource source;
+    private final WorkerSchema schema;
+    private final String workerId;
+
+    /**
+     * Creates the store of the worker with this id.
+     *
+     * @param privateSource opens connections beside the pool; null to keep two of the pool for each session
+     */
+    public DirectStore(@Nullable DataSource privateSource, DataSource pool, WorkerSchema schema, String workerId) {
+        this.source = privateSource == null ? pool : PrivateConnections.of(privateSource, pool);
+        this.schema = schema;
+        this.workerId = workerId;
+    }
+
+    /**
+     * A job that a session has locked.
+     *
+     * @param job as if it were claimed at that moment
+     * @param address of its row, which stays the same while the row is locked
+     * @param hasPayload false if the payload is too large to be taken
+     */
+    public record Taken(Job job, String address, boolean hasPayload) {}
+
+    /**
+     * Which jobs to lock.
+     *
+     * @param wanted how many at most
+     * @param forbidden flags whose jobs are passed over
+     * @param part which of the parts into which jobs are divided by their ids
+     * @param parts how many parts there are
+     * @param floor where to begin; null to look at all jobs
+     */
+    public record Request(
+            int wanted,
+            Collection<String> forbidden,
+            int part,
+            int parts,
+            @Nullable Floor floor) {}
+
+    /** A place in the order of jobs without a queue: no earlier one is looked at. */
+    public record Floor(int priority, Instant runAt, long jobId) {
+
+        /** Returns the place of a job. */
+        public static Floor at(Job job) {
+            return new Floor(job.priority(), job.runAt(), job.id());
+        }
+    }
+
+    /** Opens a session for one chain of batches. */
+    public Session open(int chain) throws SQLException {
+        Connection batches = connect();
+        try {
+            return new Session(chain, batches, connect());
+        } catch (SQLException | RuntimeException | Error e) {
+            closeQuietly(batches);
+            throw e;
+        }
+    }
+
+    /** A server learns by these within half a minute that nobody is there any more, and frees the jobs; not on local sockets. */
+    private static final String KEEP_ALIVE = """
+            set tcp_keepalives_idle = 10; set tcp_keepalives_interval = 5; set tcp_keepalives_count = 3
+            """;
+
+    private Connection connect() throws SQLException {
+        Connection connection = source.getConnection();
+        try {
+            connection.setNetworkTimeout(Runnable::run, (int) ANSWER_LIMIT.toMillis());
+            connection.setAutoCommit(true);
+            connection.setTransactionIsolation(Connection.TRANSACTION_READ_COMMITTED);
+            try (Statement statement = connection.createStatement()) {
+                statement.execute(KEEP_ALIVE);
+            }
+            return connection;
+        } catch (SQLException | RuntimeException | Error e) {
+            closeQuietly(connection);
+            throw e;
+        }
+    }
+
+    /** A connection that has been set up like these goes to nobody else. */
+    private static void closeQuietly(Connection connection) {
+        try {
+            connection.abort(Runnable::run);
+            connection.close();
+        } catch (SQLException e) {
+            log.debug("The connection was broken already", e);
+        }
+    }
+
+    /**
+     * The two connections of one chain: one whose transaction is the batch, and one for what has to be committed meanwhile.
+     * Belongs to one thread, but for {@link #isOpen} and {@link #abort}.
+     */
+    public final class Session {
+
+        private final int chain;
+        private final Connection batches;
+        private final Connection notes;
+
+        /** The transaction, once it has locked a job. */
+        private long xid;
+
+        private volatile boolean inBatch;
+        private volatile boolean broken;
+
+        private Session(int chain, Connection batches, Connection notes) throws SQLException {
+            this.chain = chain;
+            this.batches = batches;
+            this.notes = notes;
+            try {
+                batches.setAutoCommit(false);
+            } catch (SQLException e) {
+                abort();
+                throw e;
+            }
+        }
+
+        private static final String TAKE =
+                "select id, task_id, payload, priority, run_at, attempts, max_attempts, last_error,"
+                        + " created_at, updated_at, key, revision, flags, address, locked_at, xid from {schema}.pgworker_take("
+                        + "task_ids => ?, wanted => ?, forbidden => ?, part => ?, parts => ?, floor_priority => ?, floor_run_at => ?,"
+                        + " floor_id => ?, chosen => ?)";
+
+        /** Begins a batch: locks due jobs, which are returned in the order in which they are to start. */
+        public List<Taken> take(JobStore.Tasks tasks, Request request) throws SQLException {
+            return take(tasks, request, null);
+        }
+
+        /** Begins a batch with those of the given jobs that are still there, without a key and free. */
+        public List<Taken> take(JobStore.Tasks tasks, Collection<String> forbidden, List<Long> ids)
+                throws SQLException {
+            List<Taken> taken = take(tasks, new Request(ids.size(), forbidden, 0, 1, null), ids);
+            taken.sort(START_ORDER);
+            return taken;
+        }
+
+        private List<Taken> take(JobStore.Tasks tasks, Request request, @Nullable List<Long> ids) throws SQLException {
+            Floor floor = request.floor;
+            try (PreparedStatement statement = batches.prepareStatement(schema.in(TAKE))) {
+                statement.setArray(1, batches.createArrayOf("int4", tasks.ids()));
+                statement.setInt(2, request.wanted);
+                statement.setArray(
+                        3,
+                        request.forbidden.isEmpty()
+                                ? null
+                                : batches.createArrayOf("text", request.forbidden.toArray()));
+                statement.setInt(4, request.part);
+                statement.setInt(5, request.parts);
+                statement.setObject(6, floor == null ? null : floor.priority, java.sql.Types.INTEGER);
+                statement.setObject(7, floor == null ? null : JobRows.offset(floor.runAt));
+                statement.setObject(8, floor == null ? null : floor.jobId, java.sql.Types.BIGINT);
+                statement.setArray(9, ids == null ? null : batches.createArrayOf("int8", ids.toArray()));
+                inBatch = true;
+                try (ResultSet rows = statement.executeQuery()) {
+                    List<Taken> taken = new ArrayList<>();
+                    Instant takenAt = null;
+                    while (rows.next()) {
+                        if (takenAt == null) {
+                            takenAt = JobRows.instant(rows, 15);
+                            xid = rows.getLong(16);
+                        }
+                        taken.add(taken(rows, tasks, takenAt));
+                    }
+                    DatabaseContact.made();
+                    return taken;
+                }
+            } catch (SQLException | RuntimeException | Error e) {
+                broken = true;
+                throw e;
+            }
+        }
+
+        private Taken taken(ResultSet row, JobStore.Tasks tasks, Instant takenAt) throws SQLException {
+            String payload = row.getString(3);
+            Job job = new Job(
+                    row.getLong(1),
+                    Objects.requireNonNull(tasks.identifiers().get(row.getInt(2))),
+                    payload == null ? "null" : payload,
+                    null,
+                    row.getInt(4),
+                    JobRows.instant(row, 5),
+                    row.getInt(6),
+                    row.getInt(7),
+                    row.getString(8),
+                    JobRows.instant(row, 9),
+                    JobRows.instant(row, 10),
+                    row.getString(11),
+                    takenAt,
+                    workerId,
+                    row.getInt(12),
+                    JobRows.flags(row, 13));
+            return new Taken(job, row.getString(14), payload != null);
+        }
+
+        private static final String NOTE = """
+                select {schema}.pgworker_note_batch(worker_id => ?, chain => ?, backend_pid => ?, xid => ?, job_ids => ?, look => ?)
+                """;
+
+        /**
+         * Has it outlive this process that these jobs are about to run.
+         *
+         * @param look whether to find out which of them are not to run here
+         * @return the ids of these: they have lost a worker before, or were in a batch that broke
+         */
+        public Set<Long> note(List<Taken> taken, boolean look) throws SQLException {
+            try (PreparedStatement statement = notes.prepareStatement(schema.in(NOTE))) {
+                statement.setString(1, workerId);
+                statement.setInt(2, chain);
+                statement.setInt(3, batches.unwrap(PGConnection.class).getBackendPID());
+                statement.setLong(4, xid);
+                statement.setArray(
+                        5,
+                        notes.createArrayOf(
+                                "int8", taken.stream().map(one -> one.job.id()).toArray(Long[]::new)));
+                statement.setBoolean(6, look);
+                try (ResultSet row = statement.executeQuery()) {
+                    row.next();
+                    Array ids = row.getArray(1);
+                    return ids == null ? Set.of() : new HashSet<>(List.of((Long[]) ids.getArray()));
+                }
+            } catch (SQLException | RuntimeException | Error e) {
+                broken = true;
+                throw e;
+            }
+        }
+
+        private static final String END = """
+                select {schema}.pgworker_end_batch(worker_id => ?, chain => ?, done => ?::pg_catalog.tid[], claimed => ?::pg_catalog.tid[],
+                  claimed_at => ?)
+                """;
+
+        /**
+         * Deletes jobs that have succeeded, claims the others, as of the time when they were locked, and ends the batch. Those
+         * that are in neither list are free again.
+         *
+         * @return false if some job could not be deleted, and all of them have been claimed instead
+         */
+        public boolean end(List<Taken> done, List<Taken> others) throws SQLException {
+            try (PreparedStatement statement = batches.prepareStatement(schema.in(END))) {
+                Taken any = done.isEmpty() ? others.get(0) : done.get(0);
+                statement.setString(1, workerId);
+                statement.setInt(2, chain);
+                statement.setString(3, addresses(done));
+                statement.setString(4, addresses(others));
+                statement.setObject(5, JobRows.offset(any.job.lockedAt()));
+                boolean deleted;
+                try (ResultSet row = statement.executeQuery()) {
+                    row.next();
+                    deleted = row.getBoolean(1);
+                }
+                batches.commit();
+                inBatch = false;
+                DatabaseContact.made();
+                return deleted;
+            } catch (SQLException | RuntimeException | Error e) {
+                broken = true;
+                throw e;
+            }
+        }
+
+        private static String addresses(List<Taken> taken) {
+            StringBuilder text = new StringBuilder(12 * taken.size() + 2).append('{');
+            for (Taken one : taken) {
+                text.append(text.length() == 1 ? "\"" : ",\"")
+                        .append(one.address)
+                        .append('"');
+            }
+            return text.append('}').toString();
+        }
+
+        /** Ends a batch of which nothing has run. */
+        public void rollBack() throws SQLException {
+            try {
+                batches.rollback();
+                inBatch = false;
+            } catch (SQLException | RuntimeException | Error e) {
+                broken = true;
+                throw e;
+            }
+        }
+
+        private static final String ASK = "select 1";
+
+        /** Asks the database whether the batch still holds its jobs; no answer is a no. For the session's thread. */
+        public boolean holds() {
+            if (!isOpen()) {
+                return false;
+            }
+            try (Statement statement = batches.createStatement()) {
+                statement.executeQuery(ASK).close();
+                return true;
+            } catch (SQLException e) {
+                broken = true;
+                log.warn("The transaction of a direct batch has broken; its jobs run again", e);
+                return false;
+            }
+        }
+
+        /** Returns whether a batch is under way and nothing is known to have gone wrong with it. */
+        public boolean isOpen() {
+            return inBatch && !broken;
+        }
+
+        /** Returns true if the session cannot be used any more: close it. */
+        public boolean isBroken() {
+            return broken;
+        }
+
+        private static final String FORGET = """
+                delete from {schema}.pgworker_batches where worker_id operator(pg_catalog.=) ?
+                  and chain operator(pg_catalog.=) ?
+                """;
+
+        /** Ends the session, and a batch that is under way, whose jobs are free then. */
+        public void close() {
+            try (PreparedStatement statement = notes.prepareStatement(schema.in(FORGET))) {
+                if (!inBatch) {
+                    statement.setString(1, workerId);
+                    statement.setInt(2, chain);
+                    statement.execute();
+                }
+            } catch (SQLException e) {
+                log.debug("A batch could not be forgotten", e);
+            } finally {
+                abort();
+            }
+        }
+
+        /** Breaks the connections, so that the jobs of a batch are free. May be called from any thread; does not wait. */
+        public void abort() {
+            broken = true;
+            closeQuietly(batches);
+            closeQuietly(notes);
+        }
+    }
+}
