@@ -329,6 +329,12 @@ public final class ClaimFloor {
         }
         boolean announcedBelow = noted(main, start, claimed, full, took);
         boolean otherLevels = odd == null && resting.claimed(full);
+        if (full && start != null && hasManyLevels()) {
+            Job last = lastWithoutQueue(start, claimed);
+            if (last != null) {
+                resting.doze(start.floors().headMap(last.priority()).keySet());
+            }
+        }
         return announcedBelow || otherLevels;
     }
 
@@ -349,25 +355,30 @@ public final class ClaimFloor {
 
     @GuardedBy("this") private void raise(Side side, Start start, Claimed claimed, boolean full, Duration took) {
         Place edge = new Place(Objects.requireNonNull(claimed.at()).minus(took).minus(LAG), Long.MIN_VALUE);
-        Set<Long> sought = new HashSet<>(start.strays());
         if (!full) {
             start.floors().keySet().forEach(priority -> side.raise(priority, edge));
-            strays.removeAll(sought);
+            strays.removeAll(start.strays());
             return;
         }
-        Job last = null;
-        for (Job job : claimed.jobs()) {
-            if (sought.remove(job.id())) {
-                strays.remove(job.id());
-            } else if (job.queueName() == null) {
-                last = job;
-            }
-        }
+        claimed.jobs().forEach(job -> strays.remove(job.id()));
+        Job last = lastWithoutQueue(start, claimed);
         if (last != null) {
             start.floors().headMap(last.priority()).keySet().forEach(priority -> side.raise(priority, edge));
             Place place = new Place(last.runAt(), last.id());
             side.raise(last.priority(), place.compareTo(edge) < 0 ? place : edge);
         }
+    }
+
+    /** Returns the last job that was found from a floor on; null if there is none. */
+    private static @Nullable Job lastWithoutQueue(Start start, Claimed claimed) {
+        Set<Long> sought = new HashSet<>(start.strays());
+        Job last = null;
+        for (Job job : claimed.jobs()) {
+            if (job.queueName() == null && !sought.contains(job.id())) {
+                last = job;
+            }
+        }
+        return last;
     }
 
     /**

@@ -96,6 +96,10 @@ final class DirectLoop extends BackgroundService {
     private long fullLookAt = pollAt;
     private long noteLookAt = pollAt;
     private long dueLookAt = pollAt;
+
+    /** Before this {@link System#nanoTime} nothing is taken: a look in vain has read much, other tasks' jobs for instance. */
+    private long takeAt = pollAt;
+
     private int slowLooks;
     private int failures;
 
@@ -211,7 +215,10 @@ final class DirectLoop extends BackgroundService {
         if (rest.size() > 0) {
             rest.claim(fetcher.tasks(), flags.get());
         }
-        if (mayHaveDue) {
+        if (mayHaveDue && time - takeAt < 0) {
+            notified.set(false);
+            rest(takeAt - time);
+        } else if (mayHaveDue) {
             batch();
         } else {
             long wakeAt = dueAt == Long.MAX_VALUE || pollAt - dueAt < 0 ? pollAt : dueAt;
@@ -346,6 +353,9 @@ final class DirectLoop extends BackgroundService {
             if (from == null) {
                 floor = null;
                 fullLookAt = begin + took + SLOW_SHARE * took;
+            }
+            if (taken.isEmpty() && took > SLOW_NANOS) {
+                takeAt = begin + took + SLOW_SHARE * took;
             }
             if ((from != null || took > SLOW_NANOS) && !taken.isEmpty()) {
                 floor = Floor.at(taken.get(taken.size() - 1).job());

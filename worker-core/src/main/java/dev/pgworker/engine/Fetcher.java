@@ -2,6 +2,7 @@ package dev.pgworker.engine;
 
 import java.sql.SQLException;
 import java.time.Duration;
+import java.time.Instant;
 import java.util.ArrayList;
 import java.util.Collection;
 import java.util.List;
@@ -343,8 +344,9 @@ public final class Fetcher {
         boolean elsewhere = false;
         if (claimed.unreadable().isEmpty()) {
             elsewhere = floor.claimed(start, claimed, full, took);
-            if (start != null && !full && floor.hasManyLevels()) {
-                floor.rest(start, store.dueTimes(tasks, took, start.floors().keySet()));
+            if (start != null && claimed.at() != null && !full && floor.hasManyLevels()) {
+                Instant since = claimed.at().minus(took);
+                floor.rest(start, store.dueTimes(tasks, since, start.floors().keySet()));
             }
         } else {
             floor.forget();

@@ -27,6 +27,9 @@ final class RestingLevels {
 
     private static final Duration LONGEST_REST = Duration.ofSeconds(10);
 
+    /** How long priorities rest of which it is only known that nothing was due. */
+    private static final Duration DOZE = Duration.ofMillis(100);
+
     /** Until when priorities rest, by {@link System#nanoTime}. */
     private final Map<Integer, Long> until = new HashMap<>();
 
@@ -111,6 +114,15 @@ final class RestingLevels {
      * @param due when the next job of each is due; none for those that have none
      */
     void rest(Collection<Integer> levels, Map<Integer, Duration> due) {
+        rest(levels, due, LONGEST_REST);
+    }
+
+    /** Lets priorities rest for a moment, after which a claim has found enough that is due. */
+    void doze(Collection<Integer> levels) {
+        rest(levels, Map.of(), DOZE);
+    }
+
+    private void rest(Collection<Integer> levels, Map<Integer, Duration> due, Duration most) {
         long time = System.nanoTime();
         if (until.isEmpty()) {
             firstEnd = time + LONGEST_REST.toNanos();
@@ -119,7 +131,7 @@ final class RestingLevels {
             roundEnd = time + LONGEST_REST.toNanos();
         }
         for (int level : levels) {
-            Duration wait = due.getOrDefault(level, LONGEST_REST);
+            Duration wait = due.getOrDefault(level, most);
             if (!allWoken && !woken.contains(level) && !wait.isNegative()) {
                 long end = Math.min(wait.toNanos(), roundEnd - time) + time;
                 until.put(level, end);

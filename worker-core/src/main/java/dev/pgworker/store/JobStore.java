@@ -840,19 +840,19 @@ public final class JobStore {
     }
 
     private static final String DUE_TIMES = """
-            select level, seconds from {schema}.pgworker_due_times(task_ids => ?, elapsed => ?, levels => ?)
+            select level, seconds from {schema}.pgworker_due_times(task_ids => ?, since => ?::pg_catalog.timestamptz, levels => ?)
             """;
 
     /**
      * As {@link #nextDue}, for each of these priorities, and for jobs without a queue alone.
      *
+     * @param since the moment in the past
      * @return the priorities at which a job is to become due
      */
-    public Map<Integer, Duration> dueTimes(Tasks tasks, Duration elapsed, Collection<Integer> levels)
-            throws SQLException {
+    public Map<Integer, Duration> dueTimes(Tasks tasks, Instant since, Collection<Integer> levels) throws SQLException {
         return call(DUE_TIMES, (connection, statement) -> {
             statement.setArray(1, connection.createArrayOf("int4", tasks.ids()));
-            statement.setDouble(2, elapsed.toNanos() / 1e9);
+            statement.setString(2, Timestamps.text(since));
             statement.setArray(3, connection.createArrayOf("int4", levels.toArray(Integer[]::new)));
             Map<Integer, Duration> due = new HashMap<>();
             try (ResultSet rows = statement.executeQuery()) {

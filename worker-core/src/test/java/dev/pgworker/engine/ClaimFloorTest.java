@@ -436,8 +436,10 @@ class ClaimFloorTest {
         floor.rest(start, Map.of(5, Duration.ZERO, 6, Duration.ofHours(1), 7, Duration.ofNanos(-1)));
 
         assertThat(current().floors().keySet()).as("then the others").startsWith(256);
-        floor.claimed(current(), claimed(job(1, 256, -5, null)), true, TOOK);
-        assertThat(current().floors().keySet()).startsWith(5, 7, 256);
+        floor.claimed(current(), claimed(job(1, 257, -5, null)), true, TOOK);
+        assertThat(current().floors().keySet()).as("nothing was due at 256").startsWith(5, 7, 257);
+        floor.announced(NOW, List.of(256));
+        assertThat(current().floors().keySet()).startsWith(5, 7, 256, 257);
     }
 
     private Start currentOfMain() {

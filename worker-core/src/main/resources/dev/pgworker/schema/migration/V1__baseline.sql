@@ -2093,7 +2093,7 @@ comment on function "${schema}".pgworker_task_ids(text[]) is
   'Ids of the given task identifiers; missing ones are created, in name order, and nothing is written when all exist. One that an open '
   'transaction is creating is left out: no other transaction can have a job of it.';
 
-create or replace function "${schema}".pgworker_busy_queues(after int, amount int, parity int default null) returns int[]
+create or replace function "${schema}".pgworker_busy_queues(after int, amount int) returns int[]
 language plpgsql stable as $$
 begin
   if amount operator(pg_catalog.>) 1000000 then
@@ -2101,7 +2101,7 @@ begin
   end if;
   return (
     with recursive step(queue, n) as (
-      (select j.job_queue_id, 0 from "${schema}"._private_jobs j
+      (select j.job_queue_id, 1 from "${schema}"._private_jobs j
         where j.is_available and j.job_queue_id is not null and j.job_queue_id operator(pg_catalog.>) after
         order by j.job_queue_id, j.priority, j.run_at, j.id limit 1)
       union all
@@ -2109,18 +2109,13 @@ begin
           select j.job_queue_id from "${schema}"._private_jobs j
           where j.is_available and j.job_queue_id is not null and j.job_queue_id operator(pg_catalog.>) s.queue
           order by j.job_queue_id, j.priority, j.run_at, j.id limit 1),
-        s.n operator(pg_catalog.+) case when (s.queue operator(pg_catalog.&) 1) operator(pg_catalog.=) parity or parity is null then 1 else 0 end
+        s.n operator(pg_catalog.+) 1
       from step s where s.queue is not null and s.n operator(pg_catalog.<) amount)
-    select pg_catalog.array_agg(found.queue)
-      from (
-        select s.queue from step s
-        where s.queue is not null and ((s.queue operator(pg_catalog.&) 1) operator(pg_catalog.=) parity or parity is null)
-        limit amount) found);
+    select pg_catalog.array_agg(s.queue) from step s where s.queue is not null);
 end
 $$;
-comment on function "${schema}".pgworker_busy_queues(int, int, int) is
-  'The next queues in id order, after the given one, that have jobs with attempts left, due or not; at most so many. With parity '
-  'only those whose ids are even (0) or odd (1).';
+comment on function "${schema}".pgworker_busy_queues(int, int) is
+  'The next queues in id order, after the given one, that have jobs with attempts left, due or not; at most so many.';
 
 -- The first entry of a queue nearly always decides. Otherwise priorities are stepped over, because jobs of a better priority may
 -- lie in the future in any number.
@@ -2187,9 +2182,12 @@ begin
   elsif depth is null or depth not between 0 and 1000000 then
     raise exception 'depth must be between 0 and 1000000, but is %', depth using errcode = '22023';
   end if;
-  queues := "${schema}".pgworker_busy_queues(0, few, parity);
+  queues := "${schema}".pgworker_busy_queues(0, few);
   complete := queues is null or cardinality(queues) < few;
-  if complete then return; end if;
+  if complete then
+    if parity is not null then queues := array(select m.id from unnest(queues) m(id) where m.id & 1 = parity); end if;
+    return;
+  end if;
   with recursive level(p) as (
     (select j.priority from "${schema}"._private_jobs j
       where j.is_available and j.job_queue_id is not null and j.priority >= -32768
@@ -2205,10 +2203,10 @@ begin
     from level l
     cross join lateral (
       select j.job_queue_id,
-        j.task_id = any(task_ids) and (forbidden is null or j.flags is null or not j.flags ?| forbidden) as mine
+        j.task_id = any(task_ids) and (parity is null or j.job_queue_id & 1 = parity)
+          and (forbidden is null or j.flags is null or not j.flags ?| forbidden) as mine
       from "${schema}"._private_jobs j
       where j.is_available and j.job_queue_id is not null and j.priority >= -32768 and j.priority = l.p and j.run_at <= now()
-        and (parity is null or j.job_queue_id & 1 = parity)
       order by j.run_at, j.id limit depth) w
     limit depth)
   select (select count(*) from walk), array_agg(f.job_queue_id) into walked, queues
@@ -2222,16 +2220,17 @@ begin
   select j.job_queue_id into last_queue from "${schema}"._private_jobs j
     where j.is_available and j.job_queue_id is not null
     order by j.job_queue_id desc, j.priority desc, j.run_at desc, j.id desc limit 1;
-  more := "${schema}".pgworker_busy_queues((random() * last_queue)::int, breadth, parity);
+  more := "${schema}".pgworker_busy_queues((random() * last_queue)::int, breadth);
   if coalesce(cardinality(more), 0) < breadth then
-    more := more || "${schema}".pgworker_busy_queues(0, breadth - coalesce(cardinality(more), 0), parity);
+    more := more || "${schema}".pgworker_busy_queues(0, breadth - coalesce(cardinality(more), 0));
   end if;
-  queues := queues || array(select m.id from unnest(more) m(id) where queues is null or m.id <> all(queues));
+  queues := queues || array(
+    select m.id from unnest(more) m(id) where (queues is null or m.id <> all(queues)) and (parity is null or m.id & 1 = parity));
 end
 $$;
 comment on function "${schema}".pgworker_lanes(int[], int, text[], int, int) is
   'So many queues in which a claim should look for jobs, found by reading due jobs to the given depth, a few more at most; and '
-  'whether these are all. With parity as in pgworker_busy_queues.';
+  'whether these are all. With parity only those with even (0) or odd (1) ids, where it reads no further for that.';
 
 -- Stored sizes are after compression, which makes texts smaller by a factor of 255 at most: only a claim that might be too large is
 -- looked at more closely. Small rows are measured together; large ones one by one, so that none is decompressed in vain.
@@ -3183,7 +3182,7 @@ comment on function "${schema}".pgworker_waits(int[], text[], interval) is
 
 -- Reads a bounded number of entries for each priority: if the first future jobs are all of other tasks, it answers with the time of
 -- the last of these, which is early but never late.
-create or replace function "${schema}".pgworker_due_times(task_ids int[], elapsed float8, levels int[])
+create or replace function "${schema}".pgworker_due_times(task_ids int[], since timestamptz, levels int[])
 returns table (level int, seconds float8)
 language plpgsql volatile rows 10
 set plan_cache_mode = force_generic_plan set enable_seqscan = off set enable_bitmapscan = off set enable_sort = off
@@ -3191,7 +3190,6 @@ set enable_hashjoin = off set enable_mergejoin = off set jit = off
 set search_path = pg_catalog, pg_temp as $$
 declare
   depth constant int := 100;
-  since constant timestamptz := clock_timestamp() - elapsed * interval '1 second';
 begin
   return query
     select n.p, extract(epoch from n.run_at - clock_timestamp())::float8 from (
@@ -3208,9 +3206,9 @@ begin
     where isfinite(n.run_at);
 end
 $$;
-comment on function "${schema}".pgworker_due_times(int[], float8, int[]) is
-  'Of each of these priorities the seconds until the next job of these tasks without a queue falls due that was not due so many seconds '
-  'ago; no row for a priority without such a job.';
+comment on function "${schema}".pgworker_due_times(int[], timestamptz, int[]) is
+  'Of each of these priorities the seconds until the next job of these tasks without a queue falls due that was not due at that time; '
+  'no row for a priority without such a job.';
 
 create or replace function "${schema}".pgworker_next_due(task_ids int[], elapsed float8, levels int[] default null) returns float8
 language plpgsql volatile
@@ -3237,10 +3235,7 @@ begin
         from found f where f.p is not null)
       select f.p from found f where f.p is not null);
   end if;
-  -- To find the priorities may have taken long.
-  plain := (
-    select min(t.seconds)
-    from "${schema}".pgworker_due_times(task_ids, extract(epoch from clock_timestamp() - since)::float8, levels) t);
+  plain := (select min(t.seconds) from "${schema}".pgworker_due_times(task_ids, since, levels) t);
   with recursive queued(p) as (
     (select j.priority from "${schema}"._private_jobs j
       where j.is_available and j.job_queue_id is not null and j.priority >= -32768
@@ -3343,7 +3338,7 @@ begin
   end loop;
   if chosen is not null then
     return query
-      select j.id, j.task_id, case when pg_column_size(j.payload) <= largest then j.payload end, j.priority, j.run_at,
+      select j.id, j.task_id, case when pg_column_size(j.payload) <= largest and octet_length(j.payload::text) <= 4 * largest then j.payload end, j.priority, j.run_at,
         (j.attempts + 1)::smallint, j.max_attempts, j.last_error, j.created_at, j.updated_at, j.key, j.revision, j.flags, j.ctid,
         taken_at, txid_current()
       from "${schema}"._private_jobs j
@@ -3367,7 +3362,7 @@ begin
     select f.*, taken_at, txid_current()
     from level l
     cross join lateral (
-      select j.id, j.task_id, case when pg_column_size(j.payload) <= largest then j.payload end, j.priority, j.run_at,
+      select j.id, j.task_id, case when pg_column_size(j.payload) <= largest and octet_length(j.payload::text) <= 4 * largest then j.payload end, j.priority, j.run_at,
         (j.attempts + 1)::smallint, j.max_attempts, j.last_error, j.created_at, j.updated_at, j.key, j.revision, j.flags, j.ctid
       from "${schema}"._private_jobs j
       where j.is_available and j.job_queue_id is null and j.priority = l.p and j.run_at <= now() and j.task_id = any(task_ids)
