@@ -98,9 +98,12 @@ public final class DirectStore {
         }
     }
 
-    /** A server learns by these within half a minute that nobody is there any more, and frees the jobs; not on local sockets. */
-    private static final String KEEP_ALIVE = """
-            set tcp_keepalives_idle = 10; set tcp_keepalives_interval = 5; set tcp_keepalives_count = 3
+    /**
+     * A server learns by these within half a minute that nobody is there any more, and frees the jobs; not on local sockets. What
+     * waits for a lock ends before this side gives up and opens another connection.
+     */
+    private static final String SETTINGS = """
+            set tcp_keepalives_idle = 10; set tcp_keepalives_interval = 5; set tcp_keepalives_count = 3; set lock_timeout = '5s'
             """;
 
     private Connection connect() throws SQLException {
@@ -110,7 +113,7 @@ public final class DirectStore {
             connection.setAutoCommit(true);
             connection.setTransactionIsolation(Connection.TRANSACTION_READ_COMMITTED);
             try (Statement statement = connection.createStatement()) {
-                statement.execute(KEEP_ALIVE);
+                statement.execute(SETTINGS);
             }
             return connection;
         } catch (SQLException | RuntimeException | Error e) {

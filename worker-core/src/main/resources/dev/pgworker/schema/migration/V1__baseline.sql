@@ -3386,8 +3386,7 @@ create or replace function "${schema}".pgworker_note_batch(
   worker_id text, chain int, backend_pid int, xid bigint, job_ids bigint[], look boolean
 ) returns bigint[]
 language plpgsql volatile
-set plan_cache_mode = force_generic_plan set enable_seqscan = off set enable_bitmapscan = off set enable_hashjoin = off
-set enable_mergejoin = off set jit = off
+set plan_cache_mode = force_generic_plan set enable_seqscan = off set enable_bitmapscan = off set enable_mergejoin = off set jit = off
 set search_path = pg_catalog, pg_temp as $$
 #variable_conflict use_column
 declare
@@ -3401,7 +3400,7 @@ begin
       where g.id in (
         select unnest(b.job_ids) from "${schema}".pgworker_batches b
         where (b.worker_id, b.chain) <> (pgworker_note_batch.worker_id, pgworker_note_batch.chain) and b.job_ids <> '{}'
-          and case when b.xid < mine then txid_status(b.xid) is distinct from 'in progress' else true end));
+          and case when b.xid between 3 and mine - 1 then txid_status(b.xid) is distinct from 'in progress' else true end));
     if exists (select from "${schema}".pgworker_recoveries) then
       left_alone := left_alone || array(
         select r.job_id from unnest(job_ids) g(id) join "${schema}".pgworker_recoveries r on r.job_id = g.id);
