@@ -203,7 +203,7 @@ final class RunningWorker {
                 events);
         fetchLoop = new FetchLoop(id, fetcher, localQueue, ownership, settings.pollInterval(), events, outage);
         secondFetchLoop = new SecondFetchLoop(fetcher, localQueue, ownership, fetchLoop::jobsMayBeDue, outage);
-        fetchLoop.connect(secondFetchLoop::begin);
+        fetchLoop.connect(secondFetchLoop);
         direct = new DirectChains(
                 id,
                 directTasks,
@@ -217,6 +217,7 @@ final class RunningWorker {
                 ownership,
                 flags,
                 settings.pollInterval(),
+                fetchLoop::tasksMayHaveChanged,
                 events,
                 outage);
         lookBelow = new LookBelow(floor, fetcher, fetchLoop::jobsMayBeDue, outage);

@@ -27,6 +27,7 @@ public final class DirectChains {
      * Creates the chains, not started.
      *
      * @param identifiers of the direct tasks
+     * @param onSuspension called when their jobs are to be claimed as those of other tasks
      */
     public DirectChains(
             String workerId,
@@ -41,12 +42,13 @@ public final class DirectChains {
             Ownership ownership,
             CurrentFlags flags,
             Duration pollInterval,
+            Runnable onSuspension,
             WorkerEvents events,
             Outage outage) {
         if (identifiers.isEmpty()) {
             return;
         }
-        DirectTasks direct = new DirectTasks(identifiers);
+        DirectTasks direct = new DirectTasks(identifiers, onSuspension);
         fetcher.leave(direct);
         DirectRest rest = new DirectRest(store, localQueue, audit, executor);
         for (int number = 0; number < COUNT; number++) {

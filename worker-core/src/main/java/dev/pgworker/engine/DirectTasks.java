@@ -26,9 +26,13 @@ public final class DirectTasks {
     /** By {@link System#nanoTime}. */
     private volatile long suspendedUntil;
 
+    /** Called when others are to run the jobs, holding no lock. */
+    private final Runnable onSuspension;
+
     /** Creates the set of the tasks with these identifiers. */
-    public DirectTasks(Set<String> identifiers) {
+    DirectTasks(Set<String> identifiers, Runnable onSuspension) {
         this.identifiers = identifiers;
+        this.onSuspension = onSuspension;
     }
 
     Set<String> identifiers() {
@@ -44,6 +48,7 @@ public final class DirectTasks {
                 SUSPENSION.toSeconds(),
                 identifiers,
                 ErrorText.loggable(reason));
+        onSuspension.run();
     }
 
     /** Returns whether the jobs are claimed in the ordinary way at the moment. */

@@ -38,8 +38,10 @@ public final class FetchLoop extends BackgroundService {
     private final long pollNanos;
     private final WorkerEvents events;
 
-    /** Called when there is work for a second chain of claims. */
-    private volatile Runnable secondWanted = () -> {};
+    private volatile @Nullable SecondFetchLoop second;
+
+    /** Set by any thread when the tasks that are to be claimed may have changed. */
+    private final AtomicBoolean tasksChanged = new AtomicBoolean();
 
     /** Set by any thread when the database may hold a due job that the last claim did not see. */
     private final AtomicBoolean notified = new AtomicBoolean();
@@ -83,9 +85,15 @@ public final class FetchLoop extends BackgroundService {
         this.events = events;
     }
 
-    /** Says whom to wake when the jobs have been split between two chains of claims. Call before the start. */
-    public void connect(Runnable onSplit) {
-        secondWanted = onSplit;
+    /** Says who helps when there is much to claim. Call before the start. */
+    public void connect(SecondFetchLoop helper) {
+        second = helper;
+    }
+
+    /** Says that the tasks whose jobs are to be claimed may be others. May be called from any thread. */
+    public void tasksMayHaveChanged() {
+        tasksChanged.set(true);
+        wake();
     }
 
     /** Says that there may be a job to claim. May be called from any thread. */
@@ -123,13 +131,14 @@ public final class FetchLoop extends BackgroundService {
 
     private void tryStep() throws SQLException, InterruptedException {
         long time = System.nanoTime();
-        if (!knowsTasks || time - pollAt >= 0) {
-            if (pollsSinceTasks++ >= POLLS_PER_TASKS - 1 || !knowsTasks) {
+        boolean changed = tasksChanged.getAndSet(false);
+        if (!knowsTasks || changed || time - pollAt >= 0) {
+            if (pollsSinceTasks++ >= POLLS_PER_TASKS - 1 || !knowsTasks || changed) {
                 learnTasks();
                 pollsSinceTasks = 0;
             }
             pollAt = System.nanoTime() + pollNanos;
-            noNews = !mayHaveDue;
+            noNews = !mayHaveDue && !changed;
             mayHaveDue = true;
         }
         if (againAt != null && time - againAt >= 0) {
@@ -175,8 +184,9 @@ public final class FetchLoop extends BackgroundService {
         } finally {
             localQueue.unreserve(room);
         }
-        if (fetched.wantsSecond() && fetcher.split()) {
-            secondWanted.run();
+        SecondFetchLoop helper = second;
+        if (fetched.wantsSecond() && helper != null && helper.isWaiting() && fetcher.split()) {
+            helper.begin();
         }
         noNews &= fetched.count() == 0 && !fetched.mayHaveMore();
         if (!fetched.mayHaveMore()) {

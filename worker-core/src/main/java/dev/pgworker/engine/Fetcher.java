@@ -49,6 +49,9 @@ public final class Fetcher {
 
     private static final int MOST_CAREFUL_CLAIMS = 4096;
 
+    /** A second chain that takes longer, to get a connection for instance, keeps its jobs waiting no longer. */
+    private static final long PATIENCE_WITH_ODD = Duration.ofMillis(200).toNanos();
+
     /** With so many jobs in a claim, a second chain of claims is worth its while. */
     private static final int MANY = 100;
 
@@ -76,7 +79,7 @@ public final class Fetcher {
     /** Written by the owner, read by any thread. */
     private volatile JobStore.Tasks tasks = JobStore.Tasks.NONE;
 
-    private DirectTasks direct = new DirectTasks(Set.of());
+    private DirectTasks direct = new DirectTasks(Set.of(), () -> {});
 
     private final Refusals refusals = new Refusals();
 
@@ -93,6 +96,9 @@ public final class Fetcher {
 
     /** Whether the next claim looks at all jobs although they are split. */
     private boolean wholeNext;
+
+    /** When the second chain was last answered, or the jobs were split, by {@link System#nanoTime}. */
+    private volatile long oddAnsweredAt;
 
     /** Why the payload of the next job is not to be read; null if it is. */
     private @Nullable Throwable unreadable;
@@ -171,6 +177,7 @@ public final class Fetcher {
 
     /** Splits the jobs between two chains of claims; returns false if that cannot be, or is so already. */
     boolean split() {
+        oddAnsweredAt = System.nanoTime();
         return floor.split();
     }
 
@@ -252,6 +259,9 @@ public final class Fetcher {
     }
 
     private Fetched fetchMany(int wanted, Collection<String> forbidden) throws SQLException {
+        if (floor.isSplit() && System.nanoTime() - oddAnsweredAt > PATIENCE_WITH_ODD) {
+            floor.join();
+        }
         Chain chain = wholeNext || !floor.isSplit() ? Chain.WHOLE : Chain.EVEN;
         wholeNext = false;
         Start start = floor.current(forbidden, chain == Chain.WHOLE);
@@ -292,6 +302,7 @@ public final class Fetcher {
             publish(() -> new WorkerEvent.FetchFailed(workerId, asException(e)));
             throw e;
         }
+        oddAnsweredAt = System.nanoTime();
         publish(answer.size());
         breadthOfOdd.claimed(answer.jobs(), room);
         if (!answer.unreadable().isEmpty()) {

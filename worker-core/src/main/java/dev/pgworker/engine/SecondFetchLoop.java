@@ -26,6 +26,9 @@ public final class SecondFetchLoop extends BackgroundService {
     private final Ownership ownership;
     private final Runnable onJoin;
 
+    /** Whether it has nothing to do and can begin at once. */
+    private volatile boolean waiting;
+
     /**
      * Creates the loop.
      *
@@ -47,10 +50,20 @@ public final class SecondFetchLoop extends BackgroundService {
         }
     }
 
+    /** Returns whether it can begin at once. May be called from any thread. */
+    boolean isWaiting() {
+        return waiting;
+    }
+
     @Override
     protected void step() throws SQLException, InterruptedException {
         if (!fetcher.isSplit()) {
-            pause(Long.MAX_VALUE);
+            waiting = true;
+            try {
+                pause(Long.MAX_VALUE);
+            } finally {
+                waiting = false;
+            }
             return;
         }
         try {

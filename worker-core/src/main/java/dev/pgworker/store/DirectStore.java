@@ -100,10 +100,11 @@ public final class DirectStore {
 
     /**
      * A server learns by these within half a minute that nobody is there any more, and frees the jobs; not on local sockets. What
-     * waits for a lock ends before this side gives up and opens another connection.
+     * waits for a lock, or takes too long, ends before this side gives up and opens another connection.
      */
     private static final String SETTINGS = """
-            set tcp_keepalives_idle = 10; set tcp_keepalives_interval = 5; set tcp_keepalives_count = 3; set lock_timeout = '5s'
+            set tcp_keepalives_idle = 10; set tcp_keepalives_interval = 5; set tcp_keepalives_count = 3;
+            set lock_timeout = '5s'; set statement_timeout = '9s'
             """;
 
     private Connection connect() throws SQLException {

@@ -1568,9 +1568,13 @@ begin
     raise exception 'worker_id must not be null' using errcode = '22004';
   end if;
   delete from "${schema}"._private_workers w where w.id = worker_deregister.worker_id;
+  if exists (select from "${schema}".pgworker_batches b where b.worker_id = worker_deregister.worker_id) then
+    perform "${schema}".pgworker_bury_batches(array[worker_deregister.worker_id]);
+  end if;
 end
 $$;
-comment on function "${schema}".worker_deregister(text) is 'Forgets a worker that has stopped properly.';
+comment on function "${schema}".worker_deregister(text) is
+  'Forgets a worker that has stopped properly, and a direct batch that did not end until then.';
 
 create or replace function "${schema}".list_stale_workers(stale_threshold interval) returns table (worker_id text)
 language sql volatile
@@ -2224,8 +2228,9 @@ begin
   if coalesce(cardinality(more), 0) < breadth then
     more := more || "${schema}".pgworker_busy_queues(0, breadth - coalesce(cardinality(more), 0));
   end if;
+  -- The window ends where it began if there are fewer queues than that.
   queues := queues || array(
-    select m.id from unnest(more) m(id) where (queues is null or m.id <> all(queues)) and (parity is null or m.id & 1 = parity));
+    select distinct m.id from unnest(more) m(id) where (queues is null or m.id <> all(queues)) and (parity is null or m.id & 1 = parity));
 end
 $$;
 comment on function "${schema}".pgworker_lanes(int[], int, text[], int, int) is
