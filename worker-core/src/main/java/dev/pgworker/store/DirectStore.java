@@ -123,7 +123,21 @@ public final class DirectStore {
         }
     }
 
-    /** A connection that has been set up like these goes to nobody else. */
+    private static final String RESET = """
+            reset tcp_keepalives_idle; reset tcp_keepalives_interval; reset tcp_keepalives_count; reset lock_timeout;
+            reset statement_timeout
+            """;
+
+    /** It may come from a pool. */
+    private static void giveBack(Connection connection) throws SQLException {
+        connection.setAutoCommit(true);
+        try (Statement statement = connection.createStatement()) {
+            statement.execute(RESET);
+        }
+        connection.close();
+    }
+
+    /** A connection that has been set up like these, and not been reset, goes to nobody else. */
     private static void closeQuietly(Connection connection) {
         try {
             connection.abort(Runnable::run);
@@ -359,15 +373,19 @@ public final class DirectStore {
 
         /** Ends the session, and a batch that is under way, whose jobs are free then. */
         public void close() {
+            if (broken || inBatch) {
+                abort();
+                return;
+            }
             try (PreparedStatement statement = notes.prepareStatement(schema.in(FORGET))) {
-                if (!inBatch) {
-                    statement.setString(1, workerId);
-                    statement.setInt(2, chain);
-                    statement.execute();
-                }
+                statement.setString(1, workerId);
+                statement.setInt(2, chain);
+                statement.execute();
+                broken = true;
+                giveBack(batches);
+                giveBack(notes);
             } catch (SQLException e) {
-                log.debug("A batch could not be forgotten", e);
-            } finally {
+                log.debug("A batch could not be forgotten, or its connections not given back", e);
                 abort();
             }
         }

@@ -175,6 +175,24 @@ class DocumentedSnippets {
         }
     }
 
+    record Document(int id) {}
+
+    static class Index {
+
+        private final JdbcClient jdbc;
+
+        Index(JdbcClient jdbc) {
+            this.jdbc = jdbc;
+        }
+
+        @JobHandler(value = "index", direct = true)
+        void index(Document document) {
+            jdbc.sql("update document set indexed = true where id = ?")
+                    .param(document.id())
+                    .update();
+        }
+    }
+
     static class Flags {
 
         private final AtomicBoolean partnerDown = new AtomicBoolean();
