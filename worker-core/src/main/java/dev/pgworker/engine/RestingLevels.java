@@ -117,7 +117,7 @@ final class RestingLevels {
         rest(levels, due, LONGEST_REST);
     }
 
-    /** Lets priorities rest for a moment, after which a claim has found enough that is due. */
+    /** Lets priorities rest for a moment which a claim has read past, because enough was due at later ones. */
     void doze(Collection<Integer> levels) {
         rest(levels, Map.of(), DOZE);
     }
