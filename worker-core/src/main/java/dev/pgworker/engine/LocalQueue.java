@@ -192,8 +192,10 @@ public final class LocalQueue implements JobStore.Locks {
         if (closed || (ahead > 0 && ready.size() > ahead / 2)) {
             return 0;
         }
-        int mayStart = concurrency + ahead - running - ready.size() - reserved;
-        int mayBeUnwritten = 2 * (concurrency + ahead) - (unsettled.size() - behind) - reserved;
+        // A claim that hangs, with room from a time when more was allowed, must not keep the other chain from claiming.
+        int others = Math.min(reserved, (concurrency + ahead) / 2);
+        int mayStart = concurrency + ahead - running - ready.size() - others;
+        int mayBeUnwritten = 2 * (concurrency + ahead) - (unsettled.size() - behind) - others;
         return Math.max(0, Math.min(mayStart, mayBeUnwritten));
     }
 

@@ -286,6 +286,15 @@ class LocalQueueTest {
 
     /** An executor that is always late by more than it is given would otherwise never run a job. */
     @Test
+    void aClaimThatHangsLeavesHalfOfTheRoom() {
+        LocalQueue queue = new LocalQueue(10, 0, Duration.ofMinutes(1), 1);
+        assertThat(queue.reserve(1)).isEqualTo(10);
+        assertThat(queue.free()).isEqualTo(5);
+        queue.unreserve(10);
+        assertThat(queue.free()).isEqualTo(10);
+    }
+
+    @Test
     void aRunnerThatWasTakenForLostBeginsInPlaceOfAnotherOne() {
         LocalQueue single = new LocalQueue(1, 100, LONG, 10);
         Job job = job(1, null, 0);
