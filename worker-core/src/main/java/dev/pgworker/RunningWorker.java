@@ -48,6 +48,7 @@ import dev.pgworker.engine.LocalQueue;
 import dev.pgworker.engine.LookBelow;
 import dev.pgworker.engine.NotificationListener;
 import dev.pgworker.engine.Ownership;
+import dev.pgworker.engine.QueueFloors;
 import dev.pgworker.engine.SecondFetchLoop;
 import dev.pgworker.engine.SnapshotWatch;
 import dev.pgworker.engine.Vacuum;
@@ -171,7 +172,8 @@ final class RunningWorker {
                 settings.concurrency(), settings.localQueueSize(), settings.localQueueTtl(), settings.queueRunLimit());
         audit = new ClaimAudit(id, store, localQueue, parts.auditInterval(), parts.stallAfter(), events, outage);
         Ownership ownership = new Ownership(lease, store, localQueue);
-        continuations = new Continuations(ownership, localQueue, flags);
+        QueueFloors queueFloors = new QueueFloors();
+        continuations = new Continuations(ownership, localQueue, flags, queueFloors);
         completer =
                 new JobCompleter(id, store, localQueue, audit, continuations, events, parts.auditInterval(), outage);
         ownExecutor = parts.handlerExecutor() == null ? handlerThreads() : null;
@@ -200,6 +202,7 @@ final class RunningWorker {
                 continuations,
                 flags,
                 floor,
+                queueFloors,
                 events);
         fetchLoop = new FetchLoop(id, fetcher, localQueue, ownership, settings.pollInterval(), events, outage);
         secondFetchLoop = new SecondFetchLoop(fetcher, localQueue, ownership, fetchLoop::jobsMayBeDue, outage);
@@ -220,7 +223,7 @@ final class RunningWorker {
                 fetchLoop::tasksMayHaveChanged,
                 events,
                 outage);
-        lookBelow = new LookBelow(floor, fetcher, fetchLoop::jobsMayBeDue, outage);
+        lookBelow = new LookBelow(floor, queueFloors, fetcher, fetchLoop::jobsMayBeDue, outage);
         continuations.connect(executor::submit);
         executor.audited(audit, this::whyNothingStarts);
         completer.connect(this::capacityFreed, this::jobsMayBeDue);
@@ -236,7 +239,7 @@ final class RunningWorker {
                 id,
                 parts.listenDataSource(),
                 this::jobsMayBeDue,
-                new JobAnnouncements(floor),
+                new JobAnnouncements(floor, queueFloors),
                 ledgerWatch::migrationAnnounced,
                 events,
                 outage);

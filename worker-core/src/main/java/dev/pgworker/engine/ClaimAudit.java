@@ -533,7 +533,7 @@ public final class ClaimAudit extends BackgroundService {
     private Map<Long, Written> releaseUndisturbed(List<Release> releases, List<Long> goingOn) throws SQLException {
         for (int attempt = 1; ; attempt++) {
             try {
-                return store.release(releases, goingOn, JobStore.Locks.UNCHANGED);
+                return store.release(releases, goingOn, JobStore.Locks.UNCHANGED, null);
             } catch (SQLException e) {
                 DatabaseFailure kind = DatabaseFailure.of(e);
                 boolean disturbed = kind == DatabaseFailure.CONFLICT || kind == DatabaseFailure.CANCELLED;

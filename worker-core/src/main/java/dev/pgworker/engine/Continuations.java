@@ -1,12 +1,19 @@
 package dev.pgworker.engine;
 
+import java.sql.SQLException;
+import java.time.Instant;
 import java.util.Collection;
+import java.util.HashMap;
+import java.util.HashSet;
 import java.util.List;
+import java.util.Map;
 import java.util.Objects;
+import java.util.Set;
 import java.util.function.Consumer;
 
 import org.jspecify.annotations.Nullable;
 
+import dev.pgworker.job.Job;
 import dev.pgworker.store.JobStore;
 
 /**
@@ -18,16 +25,18 @@ public final class Continuations {
     private final Ownership ownership;
     private final LocalQueue localQueue;
     private final CurrentFlags flags;
+    private final QueueFloors floors;
 
     private volatile JobStore.Tasks tasks = JobStore.Tasks.NONE;
     private volatile @Nullable Consumer<JobStore.Claimed> taker;
     private volatile boolean stopped;
 
     /** Creates continuations that are allowed only while the worker may claim jobs. */
-    public Continuations(Ownership ownership, LocalQueue localQueue, CurrentFlags flags) {
+    public Continuations(Ownership ownership, LocalQueue localQueue, CurrentFlags flags, QueueFloors floors) {
         this.ownership = ownership;
         this.localQueue = localQueue;
         this.flags = flags;
+        this.floors = floors;
     }
 
     /** Says who takes the jobs. Call once, before any job runs. */
@@ -45,21 +54,55 @@ public final class Continuations {
         stopped = true;
     }
 
-    /** Returns what of these lanes is allowed. */
-    JobStore.Continuation allowed(JobStore.Lanes lanes) {
+    /** Returns what of these lanes, which are those of jobs that are done, is allowed. */
+    JobStore.Continuation allowed(JobStore.Lanes lanes, Collection<Job> done) {
+        JobStore.QueueStart start = start(done);
         if (!lanes.claims() || stopped || !ownership.mayStart()) {
-            return new JobStore.Continuation(tasks, lanes.withoutClaims(), 1, List.of());
+            return new JobStore.Continuation(tasks, lanes.withoutClaims(), 1, List.of(), start);
         }
         try {
             // What has ended is not to wait for what may begin: the next claim takes the queue's next job otherwise.
             Collection<String> forbidden = flags.getSoon();
-            return new JobStore.Continuation(tasks, lanes, localQueue.freeBytes(), forbidden);
+            return new JobStore.Continuation(tasks, lanes, localQueue.freeBytes(), forbidden, start);
         } catch (ForbiddenFlagsException e) {
-            return new JobStore.Continuation(tasks, lanes.withoutClaims(), 1, List.of());
+            return new JobStore.Continuation(tasks, lanes.withoutClaims(), 1, List.of(), start);
         }
     }
 
+    /** Returns where to look for the next jobs of the queues of these jobs; null for everywhere. */
+    JobStore.@Nullable QueueStart start(Collection<Job> jobs) {
+        Set<String> queues = new HashSet<>();
+        for (Job job : jobs) {
+            if (job.queueName() != null) {
+                queues.add(job.queueName());
+            }
+        }
+        return queues.isEmpty() ? null : floors.of(queues);
+    }
+
+    /** Makes a write that gives these jobs up. */
+    <T> T givingBack(Collection<Job> jobs, Collection<JobStore.Release> releases, QueueFloors.Write<T> write)
+            throws SQLException {
+        Map<Long, Instant> times = new HashMap<>();
+        for (JobStore.Release release : releases) {
+            Instant at = release.when() == null ? null : release.when().at();
+            if (release.action() == JobStore.ReleaseAction.BACK || at != null) {
+                times.put(release.claim().jobId(), at == null ? Instant.MAX : at);
+            }
+        }
+        Map<Integer, Instant> places = new HashMap<>();
+        for (Job job : jobs) {
+            Instant at = times.get(job.id());
+            if (job.queueName() != null && at != null) {
+                Instant runAt = at.isBefore(job.runAt()) ? at : job.runAt();
+                places.merge(job.priority(), runAt, (a, b) -> a.isBefore(b) ? a : b);
+            }
+        }
+        return floors.givingBack(places, write);
+    }
+
     void accept(JobStore.Claimed claimed) {
+        floors.claimed(claimed);
         if (claimed.size() > 0) {
             Objects.requireNonNull(taker).accept(claimed);
         }

@@ -70,6 +70,7 @@ public final class Fetcher {
     private final Continuations continuations;
     private final CurrentFlags flags;
     private final ClaimFloor floor;
+    private final QueueFloors queueFloors;
     private final WorkerEvents events;
     private final ClaimBreadth breadth = new ClaimBreadth();
 
@@ -114,6 +115,7 @@ public final class Fetcher {
             Continuations continuations,
             CurrentFlags flags,
             ClaimFloor floor,
+            QueueFloors queueFloors,
             WorkerEvents events) {
         this.workerId = workerId;
         this.store = store;
@@ -124,6 +126,7 @@ public final class Fetcher {
         this.continuations = continuations;
         this.flags = flags;
         this.floor = floor;
+        this.queueFloors = queueFloors;
         this.events = events;
     }
 
@@ -155,7 +158,7 @@ public final class Fetcher {
      */
     @Nullable Duration untilDue(Duration elapsed) throws SQLException {
         long otherLevel = floor.nanosUntilOtherLevel();
-        Duration due = store.nextDue(tasks, elapsed, floor.levels());
+        Duration due = store.nextDue(tasks, elapsed, floor.levels(), queueFloors.levels());
         return otherLevel == Long.MAX_VALUE || (due != null && due.toNanos() < otherLevel)
                 ? due
                 : Duration.ofNanos(otherLevel);
@@ -194,6 +197,12 @@ public final class Fetcher {
     public boolean lookBelow() throws SQLException {
         return floor.lookBelow(start ->
                 store.lookBelow(tasks, forbiddenIfKnown(), start, ClaimFloor.MOST_LEVELS, ClaimFloor.MOST_STRAYS));
+    }
+
+    /** Looks for where the jobs of queues are; returns whether claims have passed any over. May be called from any thread. */
+    public boolean lookAtQueues() throws SQLException {
+        return queueFloors.look(start ->
+                store.lookAtQueues(tasks, forbiddenIfKnown(), QueueFloors.MOST_LEVELS, QueueFloors.MOST_LANES, start));
     }
 
     /** Returns one of the jobs that cannot be claimed, and why; null if none is known. May be called from any thread. */
@@ -304,6 +313,7 @@ public final class Fetcher {
         }
         oddAnsweredAt = System.nanoTime();
         publish(answer.size());
+        queueFloors.claimed(answer);
         breadthOfOdd.claimed(answer.jobs(), room);
         if (!answer.unreadable().isEmpty()) {
             floor.forget();
@@ -342,13 +352,22 @@ public final class Fetcher {
 
     private ClaimRequest request(int wanted, Collection<String> forbidden, @Nullable Start start, Chain chain) {
         boolean wide = (chain == Chain.ODD ? breadthOfOdd : breadth).isWide();
-        return new ClaimRequest(wanted, localQueue.freeBytes(), forbidden, localQueue::runOf, wide, start, chain);
+        return new ClaimRequest(
+                wanted,
+                localQueue.freeBytes(),
+                forbidden,
+                localQueue::runOf,
+                wide,
+                start,
+                chain,
+                queueFloors.ofClaim());
     }
 
     private Fetched noted(Claimed claimed, int wanted, @Nullable Start start, Duration took, Chain chain)
             throws SQLException {
         int count = claimed.size();
         publish(count);
+        queueFloors.claimed(claimed);
         breadth.claimed(claimed.jobs(), wanted);
         boolean full = count >= wanted || claimed.cut();
         // Rows that could not be read have no place.

@@ -21,15 +21,18 @@ public final class JobAnnouncements {
     private static final int MOST_PRIORITIES = 32;
 
     private final ClaimFloor floor;
+    private final QueueFloors queueFloors;
 
-    /** Creates announcements that lower this floor. */
-    public JobAnnouncements(ClaimFloor floor) {
+    /** Creates announcements that lower these floors. */
+    public JobAnnouncements(ClaimFloor floor, QueueFloors queueFloors) {
         this.floor = floor;
+        this.queueFloors = queueFloors;
     }
 
     /** Says that announcements may have been missed. May be called from any thread, as the other method. */
     public void missed() {
         floor.forget();
+        queueFloors.forget();
     }
 
     /** Takes note of a notification; returns whether the next claim looks elsewhere because of it. */
@@ -38,14 +41,22 @@ public final class JobAnnouncements {
         try {
             said = json.readTree(text);
         } catch (JacksonException e) {
+            queueFloors.announced(null, null);
             return floor.announced(null, null);
+        }
+        if (said.path("p").isNull()) {
+            // Jobs are back where they were before, wherever that is.
+            queueFloors.forget();
         }
         JsonNode at = said.path("at");
         // The server has rounded to the millisecond.
         Instant earliest = at.isIntegralNumber() && at.canConvertToLong()
                 ? Instant.ofEpochMilli(at.longValue()).minusMillis(1)
                 : null;
-        return floor.announced(earliest, priorities(said.path("p")));
+        List<Integer> priorities = priorities(said.path("p"));
+        queueFloors.announced(earliest, priorities);
+        return floor.announced(
+                earliest, said.path("q").asBoolean(false) && priorities != null ? List.of() : priorities);
     }
 
     private static @Nullable List<Integer> priorities(JsonNode said) {

@@ -543,7 +543,7 @@ public final class JobCompleter extends BackgroundService {
             // A job that cannot be claimed must not keep the one before from being completed.
             boolean alone = endings.stream().anyMatch(ending -> ending.alone);
             Lanes lanes = localQueue.plan(done);
-            Continuation next = continuations.allowed(alone ? lanes.withoutClaims() : lanes);
+            Continuation next = continuations.allowed(alone ? lanes.withoutClaims() : lanes, done);
             Completion answer = store.complete(done, next, localQueue);
             continuations.accept(answer.claimed());
             return answer;
@@ -558,7 +558,13 @@ public final class JobCompleter extends BackgroundService {
             releases.add(Objects.requireNonNull(ending.ended.release()));
             jobs.add(ending.job());
         }
-        settle(endings, store.release(releases, localQueue.plan(jobs).goingOn(), localQueue));
+        settle(
+                endings,
+                continuations.givingBack(
+                        jobs,
+                        releases,
+                        () -> store.release(
+                                releases, localQueue.plan(jobs).goingOn(), localQueue, continuations.start(jobs))));
         jobsReleased.run();
     }
 

@@ -202,10 +202,12 @@ public final class JobStore {
             "id, queue_name, task_id, payload, priority, run_at, attempts, max_attempts, last_error, created_at,"
                     + " updated_at, key, revision, flags, address, locked_at";
 
+    private static final String QUEUE_START = "lane_queues => ?, lane_levels => ?, lane_run_ats => ?, lane_ids => ?";
+
     private static final String CLAIM = "select " + JOB_COLUMNS
             + " from {schema}.pgworker_claim(worker_id => ?, task_ids => ?, wanted => ?, forbidden => ?, runs => ?,"
             + " levels => ?, floor_run_ats => ?, floor_ids => ?, strays => ?, wide => ?, most_bytes => ?, parity => ?,"
-            + " unqueued_task_ids => ?)";
+            + " unqueued_task_ids => ?, " + QUEUE_START + ")";
 
     private static final String CLAIM_CAREFULLY = "select " + JOB_COLUMNS + ", refusal, refusal_state, queue_id"
             + " from {schema}.pgworker_claim_carefully(worker_id => ?, task_ids => ?, wanted => ?, forbidden => ?,"
@@ -224,6 +226,13 @@ public final class JobStore {
 
         /** The place before all jobs. */
         public static final Place FIRST = new Place(Instant.MIN, Long.MIN_VALUE);
+
+        private static Array runAts(Connection connection, Stream<Place> places) throws SQLException {
+            return connection.createArrayOf(
+                    "timestamptz",
+                    places.map(place -> Timestamps.storable(place.runAt) ? Timestamps.text(place.runAt) : "-infinity")
+                            .toArray(String[]::new));
+        }
 
         @Override
         public int compareTo(Place other) {
@@ -245,15 +254,60 @@ public final class JobStore {
         }
 
         private Array runAts(Connection connection) throws SQLException {
-            return connection.createArrayOf(
-                    "timestamptz",
-                    floors.values().stream()
-                            .map(place -> Timestamps.storable(place.runAt) ? Timestamps.text(place.runAt) : "-infinity")
-                            .toArray(String[]::new));
+            return Place.runAts(connection, floors.values().stream());
         }
 
         private Array ids(Connection connection) throws SQLException {
             return JobStore.ids(connection, floors.values().stream().map(Place::jobId));
+        }
+    }
+
+    /**
+     * Where a claim or a completion looks for jobs of queues; earlier jobs are passed over, and so are other priorities.
+     *
+     * @param floors for each priority one for all queues, and one for each queue to which that does not apply
+     */
+    public record QueueStart(List<Floor> floors) {
+
+        /**
+         * A place below which nothing is looked at.
+         *
+         * @param queueId 0 for all queues that have no floors of their own
+         * @param queueName null for these
+         */
+        public record Floor(int queueId, @Nullable String queueName, int priority, Place place) {
+
+            /** Returns this floor at another place. */
+            public Floor at(Place other) {
+                return new Floor(queueId, queueName, priority, other);
+            }
+        }
+
+        /** Returns those of these floors that apply to the queues with these names. */
+        public QueueStart of(Collection<String> queueNames) {
+            return new QueueStart(floors.stream()
+                    .filter(floor -> floor.queueName == null || queueNames.contains(floor.queueName))
+                    .toList());
+        }
+
+        private Array ints(Connection connection, ToIntFunction<Floor> of) throws SQLException {
+            return connection.createArrayOf(
+                    "int4", floors.stream().map(of::applyAsInt).toArray(Integer[]::new));
+        }
+
+        private static void set(PreparedStatement statement, int first, @Nullable QueueStart start)
+                throws SQLException {
+            Connection connection = statement.getConnection();
+            statement.setArray(first, start == null ? null : start.ints(connection, Floor::queueId));
+            statement.setArray(first + 1, start == null ? null : start.ints(connection, Floor::priority));
+            statement.setArray(
+                    first + 2,
+                    start == null
+                            ? null
+                            : Place.runAts(connection, start.floors.stream().map(Floor::place)));
+            statement.setArray(
+                    first + 3,
+                    start == null ? null : ids(connection, start.floors.stream().map(floor -> floor.place.jobId)));
         }
     }
 
@@ -283,6 +337,7 @@ public final class JobStore {
      * @param wide whether to look in many queues at once, because each has few jobs
      * @param start where to look for jobs without a queue; null to look at all
      * @param chain which jobs to look at
+     * @param queueStart where to look for jobs of queues; null to look at all
      */
     public record ClaimRequest(
             int wanted,
@@ -291,7 +346,20 @@ public final class JobStore {
             ToIntFunction<String> runs,
             boolean wide,
             @Nullable Start start,
-            Chain chain) {
+            Chain chain,
+            @Nullable QueueStart queueStart) {
+
+        /** Asks for jobs of queues wherever they are. */
+        public ClaimRequest(
+                int wanted,
+                long mostBytes,
+                Collection<String> forbidden,
+                ToIntFunction<String> runs,
+                boolean wide,
+                @Nullable Start start,
+                Chain chain) {
+            this(wanted, mostBytes, forbidden, runs, wide, start, chain, null);
+        }
 
         /** Asks for so many jobs of any size, one of a queue. */
         public static ClaimRequest of(int wanted) {
@@ -435,6 +503,7 @@ public final class JobStore {
             statement.setObject(12, request.chain.parity, Types.INTEGER);
             statement.setArray(
                     13, tasks.onlyQueued.isEmpty() ? null : connection.createArrayOf("int4", tasks.unqueuedIds()));
+            QueueStart.set(statement, 14, request.queueStart);
             return claimed(statement, tasks, rows -> false);
         });
     }
@@ -497,7 +566,8 @@ public final class JobStore {
 
     private static final String COMPLETE = "select outcome, " + JOB_COLUMNS
             + " from {schema}.pgworker_complete(worker_id => ?, job_ids => ?, claims => ?, claim_numbers => ?,"
-            + " task_ids => ?, wanted => ?, forbidden => ?, aheads => ?, going_on => ?, addresses => ?::pg_catalog.tid[], renewals => ?, most_bytes => ?)";
+            + " task_ids => ?, wanted => ?, forbidden => ?, aheads => ?, going_on => ?, addresses => ?::pg_catalog.tid[], renewals => ?, most_bytes => ?, "
+            + QUEUE_START + ")";
 
     /**
      * What a completion does beside deleting the jobs: it claims the next jobs of their queues as the lanes say, and frees the
@@ -505,8 +575,20 @@ public final class JobStore {
      *
      * @param mostBytes as in {@link ClaimRequest}
      * @param forbidden as in {@link ClaimRequest}
+     * @param queueStart as in {@link ClaimRequest}
      */
-    public record Continuation(Tasks tasks, Lanes lanes, long mostBytes, Collection<String> forbidden) {}
+    public record Continuation(
+            Tasks tasks,
+            Lanes lanes,
+            long mostBytes,
+            Collection<String> forbidden,
+            @Nullable QueueStart queueStart) {
+
+        /** Looks at all jobs. */
+        public Continuation(Tasks tasks, Lanes lanes, long mostBytes, Collection<String> forbidden) {
+            this(tasks, lanes, mostBytes, forbidden, null);
+        }
+    }
 
     /**
      * Deletes the jobs that these claims still hold, and goes on as the continuation says.
@@ -582,6 +664,7 @@ public final class JobStore {
         statement.setString(10, addresses(done));
         statement.setArray(11, times(connection, done, job -> locks.pending(Claim.of(job))));
         statement.setLong(12, next.mostBytes);
+        QueueStart.set(statement, 13, next.queueStart);
         Completion completion = new Completion(new Claimed(), new HashMap<>());
         try (ResultSet rows = statement.executeQuery()) {
             Rows reader = new Rows(next.tasks, 2);
@@ -616,7 +699,8 @@ public final class JobStore {
 
     private static final String RELEASE = """
             select id, outcome from {schema}.pgworker_release(worker_id => ?, job_ids => ?, claims => ?, actions => ?, delays => ?,
-              run_ats => ?, errors => ?, keys => ?, attempts => ?, payloads => ?, going_on => ?, renewals => ?)
+              run_ats => ?, errors => ?, keys => ?, attempts => ?, payloads => ?, going_on => ?, renewals => ?,
+              lane_queues => ?, lane_levels => ?, lane_run_ats => ?, lane_ids => ?)
             """;
 
     /**
@@ -624,9 +708,12 @@ public final class JobStore {
      * do not go on.
      *
      * @param releases no job twice
+     * @param queueStart as in {@link ClaimRequest}
      * @return what has become of each, by its id
      */
-    public Map<Long, Written> release(List<Release> releases, List<Long> goingOn, Locks locks) throws SQLException {
+    public Map<Long, Written> release(
+            List<Release> releases, List<Long> goingOn, Locks locks, @Nullable QueueStart queueStart)
+            throws SQLException {
         return call(RELEASE, (connection, statement) -> {
             statement.setString(1, workerId);
             statement.setArray(2, ids(connection, releases.stream().map(r -> r.claim.jobId)));
@@ -640,6 +727,7 @@ public final class JobStore {
             statement.setArray(10, array(connection, "text", releases, Release::payload));
             statement.setArray(11, goingOn.isEmpty() ? null : ids(connection, goingOn.stream()));
             statement.setArray(12, times(connection, releases, r -> locks.pending(r.claim)));
+            QueueStart.set(statement, 13, queueStart);
             Map<Long, Written> outcomes = new HashMap<>();
             try (ResultSet rows = statement.executeQuery()) {
                 while (rows.next()) {
@@ -659,7 +747,7 @@ public final class JobStore {
     /** Does to no job what writes of outcomes do; where that succeeds, it is the rows of jobs that keep these from it. */
     public void writeNothing() throws SQLException {
         complete(List.of(), new Continuation(Tasks.NONE, Lanes.NONE, 1, List.of()), Locks.UNCHANGED);
-        release(List.of(), List.of(), Locks.UNCHANGED);
+        release(List.of(), List.of(), Locks.UNCHANGED, null);
         call(WRITE_NOTHING, (connection, statement) -> statement.execute());
     }
 
@@ -814,7 +902,7 @@ public final class JobStore {
     }
 
     private static final String NEXT_DUE = """
-            select {schema}.pgworker_next_due(task_ids => ?, elapsed => ?, levels => ?)
+            select {schema}.pgworker_next_due(task_ids => ?, elapsed => ?, levels => ?, lane_levels => ?)
             """;
 
     /**
@@ -826,11 +914,28 @@ public final class JobStore {
      */
     public @Nullable Duration nextDue(Tasks tasks, Duration elapsed, @Nullable Collection<Integer> levels)
             throws SQLException {
+        return nextDue(tasks, elapsed, levels, null);
+    }
+
+    /**
+     * As {@link #nextDue(Tasks, Duration, Collection)}.
+     *
+     * @param queueLevels the priorities of jobs of queues to look at; null to look at all
+     */
+    public @Nullable Duration nextDue(
+            Tasks tasks,
+            Duration elapsed,
+            @Nullable Collection<Integer> levels,
+            @Nullable Collection<Integer> queueLevels)
+            throws SQLException {
         return this.<@Nullable Duration>call(NEXT_DUE, (connection, statement) -> {
             statement.setArray(1, connection.createArrayOf("int4", tasks.ids()));
             statement.setDouble(2, elapsed.toNanos() / 1e9);
             statement.setArray(
                     3, levels == null ? null : connection.createArrayOf("int4", levels.toArray(Integer[]::new)));
+            statement.setArray(
+                    4,
+                    queueLevels == null ? null : connection.createArrayOf("int4", queueLevels.toArray(Integer[]::new)));
             try (ResultSet row = statement.executeQuery()) {
                 row.next();
                 double seconds = row.getDouble(1);
@@ -897,6 +1002,46 @@ public final class JobStore {
                 return new Below(List.of((Integer[]) row.getArray(1).getArray()), List.of((Long[])
                         row.getArray(2).getArray()));
             }
+        });
+    }
+
+    private static final String LOOK_AT_QUEUES =
+            "select queue_id, queue_name, level, run_at, id from {schema}.pgworker_look_at_queues("
+                    + "task_ids => ?, forbidden => ?, most_levels => ?, most_lanes => ?, " + QUEUE_START + ")";
+
+    /**
+     * Looks for where the jobs of queues are. Without floors to begin from it takes long where much is left of finished jobs.
+     *
+     * @param forbidden flags whose jobs are passed over by claims
+     * @param mostLanes how many queues may have floors of their own
+     * @param from where to begin; null for the first entry
+     * @return floors below which there are no jobs, or none that are not below those to begin from; null if there are too many priorities
+     */
+    public @Nullable QueueStart lookAtQueues(
+            Tasks tasks, Collection<String> forbidden, int mostLevels, int mostLanes, @Nullable QueueStart from)
+            throws SQLException {
+        return this.<@Nullable QueueStart>call(LOOK_AT_QUEUES, (connection, statement) -> {
+            statement.setArray(1, connection.createArrayOf("int4", tasks.ids()));
+            statement.setArray(2, texts(connection, forbidden));
+            statement.setInt(3, mostLevels);
+            statement.setInt(4, mostLanes);
+            QueueStart.set(statement, 5, from);
+            List<QueueStart.Floor> floors = new ArrayList<>();
+            try (ResultSet rows = statement.executeQuery()) {
+                while (rows.next()) {
+                    if (rows.getInt(1) < 0) {
+                        return null;
+                    }
+                    Instant runAt = JobRows.instant(rows, 4);
+                    long id = rows.getLong(5);
+                    floors.add(new QueueStart.Floor(
+                            rows.getInt(1),
+                            rows.getString(2),
+                            rows.getInt(3),
+                            new Place(runAt, rows.wasNull() ? Long.MIN_VALUE : id)));
+                }
+            }
+            return new QueueStart(floors);
         });
     }
 

@@ -276,7 +276,7 @@ class ClaimFloorTest {
     void announcementsAreWhatTheFunctionsOfTheSchemaSend() throws SQLException {
         look(List.of(0, 3));
         claim(false);
-        JobAnnouncements announcements = new JobAnnouncements(floor);
+        JobAnnouncements announcements = new JobAnnouncements(floor, new QueueFloors());
         AtomicInteger looks = new AtomicInteger();
         floor.whenLookWanted(looks::incrementAndGet);
 
@@ -292,7 +292,7 @@ class ClaimFloorTest {
 
     @Test
     void whatElseAnybodySendsIsReasonForALookAtMost() throws SQLException {
-        JobAnnouncements announcements = new JobAnnouncements(floor);
+        JobAnnouncements announcements = new JobAnnouncements(floor, new QueueFloors());
         for (String text : List.of(
                 "",
                 "x",

@@ -53,7 +53,8 @@ class OwnershipTest {
         Outage outage = new Outage();
         ClaimAudit audit = new ClaimAudit(
                 "me", store, localQueue, Duration.ofMinutes(1), Duration.ofSeconds(30), published, outage);
-        Continuations continuations = new Continuations(ownership, localQueue, new CurrentFlags(null));
+        Continuations continuations =
+                new Continuations(ownership, localQueue, new CurrentFlags(null), new QueueFloors());
         JobCompleter completer = new JobCompleter(
                 "me", store, localQueue, audit, continuations, published, Duration.ofMinutes(1), outage);
         TaskRegistry registry = TaskRegistry.of(List.of(TaskRegistration.of(WORK, (n, context) -> ran.add(n))));

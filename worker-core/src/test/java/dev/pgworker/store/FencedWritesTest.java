@@ -84,7 +84,8 @@ class FencedWritesTest {
                             .map(job -> Release.of(job, action, null, "error", null))
                             .toList(),
                     List.of(),
-                    Locks.UNCHANGED);
+                    Locks.UNCHANGED,
+                    null);
 
             assertThat(outcomes.values()).hasSize(2).containsOnly(Written.LOST);
             assertThat(rows()).isEqualTo(before);

@@ -377,8 +377,9 @@ $$;
 comment on function "${schema}".pgworker_backoff(int) is
   'How long a job waits after so many failed attempts: e to their power in seconds, six hours or so at most.';
 
-create or replace function "${schema}".pgworker_wake(job_count bigint, earliest timestamptz default null, priorities text default null)
-returns void
+create or replace function "${schema}".pgworker_wake(
+  job_count bigint, earliest timestamptz default null, priorities text default null, queued boolean default false
+) returns void
 language plpgsql volatile as $$
 begin
   if job_count operator(pg_catalog.>) 0 then
@@ -386,14 +387,15 @@ begin
       ',"at":'::pg_catalog.text operator(pg_catalog.||)
         case when pg_catalog.isfinite(earliest) then (pg_catalog.date_part('epoch', earliest) operator(pg_catalog.*) 1000)::bigint end
           ::pg_catalog.text,
-      ',"p":['::pg_catalog.text operator(pg_catalog.||) priorities operator(pg_catalog.||) ']'::pg_catalog.text, '}'));
+      coalesce(',"p":['::pg_catalog.text operator(pg_catalog.||) priorities operator(pg_catalog.||) ']'::pg_catalog.text, ',"p":null'),
+      case when queued then ',"q":true' end, '}'));
   end if;
 end
 $$;
-comment on function "${schema}".pgworker_wake(bigint, timestamptz, text) is
+comment on function "${schema}".pgworker_wake(bigint, timestamptz, text, boolean) is
   'Tells all workers that so many jobs may have become due; says nothing when there are none. Where the caller knows it, also when the '
-  'first of those without a queue is due and, separated by commas, which priorities they have, an empty text if all are in queues: '
-  'workers that do not begin to look at the first job of all look there.';
+  'first of them is due, separated by commas which priorities they have, and whether all are in queues: workers that do not begin to '
+  'look at the first job of all look there. An empty text says that none has come to a place where none was before.';
 
 create or replace function "${schema}".pgworker_announce(job_count bigint, queue_names text[], run_ats timestamptz[], priorities int[])
 returns void
@@ -403,10 +405,6 @@ declare
   earliest timestamptz := now();
   levels text := '0';
 begin
-  if queue_names is not null and cardinality(queue_names) >= job_count and array_position(queue_names, null) is null then
-    perform "${schema}".pgworker_wake(job_count, null, '');
-    return;
-  end if;
   if run_ats is not null then
     select min(coalesce(r.run_at, now())) into earliest from unnest(run_ats) r(run_at);
   end if;
@@ -414,7 +412,9 @@ begin
     select case when count(distinct l.level) <= 16 then string_agg(distinct l.level, ',') end into levels
       from (select coalesce(p.priority, 0)::text as level from unnest(priorities) p(priority)) l;
   end if;
-  perform "${schema}".pgworker_wake(job_count, earliest, levels);
+  perform "${schema}".pgworker_wake(
+    job_count, earliest, levels,
+    queue_names is not null and cardinality(queue_names) >= job_count and array_position(queue_names, null) is null);
 end
 $$;
 comment on function "${schema}".pgworker_announce(bigint, text[], timestamptz[], int[]) is
@@ -663,12 +663,28 @@ comment on function "${schema}".pgworker_locked(timestamptz, text) is 'Whether s
 
 -- Of any task: another worker may know those that this one does not. The first job of a queue usually decides.
 -- Not with EXISTS, for which the planner may read all queues' jobs at once.
-create or replace function "${schema}".pgworker_due_queues(queue_ids int[]) returns bigint
+create or replace function "${schema}".pgworker_due_queues(
+  queue_ids int[], lane_queues int[] default null, lane_levels int[] default null, lane_run_ats timestamptz[] default null,
+  lane_ids bigint[] default null
+) returns bigint
 language plpgsql stable
 set plan_cache_mode = force_generic_plan set enable_seqscan = off set enable_bitmapscan = off set enable_sort = off
 set enable_hashjoin = off set enable_mergejoin = off set jit = off
 set search_path = pg_catalog, pg_temp as $$
 begin
+  if lane_levels is not null then
+    return (
+      select count(*) from unnest(queue_ids) queue(id)
+      cross join lateral (
+        select from unnest(lane_queues, lane_levels, lane_run_ats, lane_ids) f(queue, level, run_at, id)
+        cross join lateral (
+          select from "${schema}"._private_jobs j
+          where j.is_available and j.job_queue_id is not null and j.job_queue_id = queue.id and j.priority = f.level
+            and j.run_at <= now() and (j.run_at, j.id) >= (f.run_at, f.id)
+          order by j.run_at, j.id limit 1) due
+        where f.queue = queue.id or f.queue = 0 and queue.id <> all(lane_queues)
+        limit 1) due);
+  end if;
   return (
     select count(*) from unnest(queue_ids) queue(id)
     where (
@@ -686,7 +702,8 @@ begin
       select bool_or(l.due) from level l));
 end
 $$;
-comment on function "${schema}".pgworker_due_queues(int[]) is 'How many of the given queues have a due job.';
+comment on function "${schema}".pgworker_due_queues(int[], int[], int[], timestamptz[], bigint[]) is
+  'How many of the given queues have a due job. With floors, as pgworker_look_at_queues tells them, jobs below these do not count.';
 
 -- What a trigger of somebody's raises would be raised again for the same row, so that row is passed over. A conflict, a deadlock or a
 -- cancellation of the server's own is not about a row, and ends the statement. The context tells the two apart: only what RAISE has
@@ -699,20 +716,31 @@ $$;
 comment on function "${schema}".pgworker_about_row(text, text) is
   'Whether an error with this SQLSTATE and context is about the row that was to be changed.';
 
-create or replace function "${schema}".pgworker_free_queues(queue_ids int[], worker_ids text[]) returns bigint
+create or replace function "${schema}".pgworker_free_queues(
+  queue_ids int[], worker_ids text[], lane_queues int[] default null, lane_levels int[] default null,
+  lane_run_ats timestamptz[] default null, lane_ids bigint[] default null
+) returns bigint
 language plpgsql volatile
 set search_path = pg_catalog, pg_temp as $$
 declare
   lane int;
+  held boolean;
   freed int[];
   context text;
 begin
   for lane in select distinct given.id from unnest(queue_ids) given(id) order by given.id loop
     begin
-      update "${schema}"._private_job_queues q set locked_at = null, locked_by = null
-        where q.id = lane and q.locked_by = any(worker_ids);
-      if found then
-        freed := freed || lane;
+      select q.locked_by = any(worker_ids) into held from "${schema}"._private_job_queues q
+        where q.id >= lane and q.id <= lane order by q.id desc limit 1;
+      if held then
+        perform from "${schema}"._private_job_queues q where q.id >= lane and q.id <= lane order by q.id desc limit 1 for update;
+        update "${schema}"._private_job_queues q set locked_at = null, locked_by = null
+          where q.ctid = (
+              select h.ctid from "${schema}"._private_job_queues h where h.id >= lane and h.id <= lane order by h.id desc limit 1)
+            and q.locked_by = any(worker_ids);
+        if found then
+          freed := freed || lane;
+        end if;
       end if;
     exception when others or assert_failure or query_canceled then
       get stacked diagnostics context = pg_exception_context;
@@ -720,11 +748,12 @@ begin
       raise warning 'Queue % stays locked: %', lane, sqlerrm;
     end;
   end loop;
-  return "${schema}".pgworker_due_queues(freed);
+  return "${schema}".pgworker_due_queues(freed, lane_queues, lane_levels, lane_run_ats, lane_ids);
 end
 $$;
-comment on function "${schema}".pgworker_free_queues(int[], text[]) is
-  'Unlocks those of the given queues that the given workers hold; returns how many of them have a due job.';
+comment on function "${schema}".pgworker_free_queues(int[], text[], int[], int[], timestamptz[], bigint[]) is
+  'Unlocks those of the given queues that the given workers hold; returns how many of them have a due job. Floors are as in '
+  'pgworker_due_queues.';
 
 
 create or replace function "${schema}".pgworker_estimate(condition text) returns bigint
@@ -1007,7 +1036,7 @@ begin
   if add_job.job_key_mode operator(pg_catalog.=) 'unsafe_dedupe' and job.revision operator(pg_catalog.>) 0 then
     return job;
   end if;
-  perform "${schema}".pgworker_wake(1, job.run_at, case when job.job_queue_id is null then job.priority::pg_catalog.text else '' end);
+  perform "${schema}".pgworker_wake(1, job.run_at, job.priority::pg_catalog.text, job.job_queue_id is not null);
   return job;
 end
 $$;
@@ -1331,6 +1360,8 @@ declare
   queues int[];
   owners text[];
   ready int := 0;
+  earliest timestamptz;
+  levels smallint[];
 begin
   if reschedule_jobs.attempts not between 0 and 32767 then
     raise exception 'Job attempts must be between 0 and 32767.' using errcode = '22003';
@@ -1361,11 +1392,16 @@ begin
     end if;
     if job.is_available then
       ready := ready + 1;
+      earliest := least(earliest, job.run_at);
+      levels := levels || job.priority;
       perform "${schema}".pgworker_revive(job.id);
     end if;
     return next job;
   end loop;
-  perform "${schema}".pgworker_wake(ready + "${schema}".pgworker_free_queues(queues, owners));
+  perform "${schema}".pgworker_wake(
+    ready + "${schema}".pgworker_free_queues(queues, owners), earliest, (
+      select case when count(distinct l.level) <= 16 then coalesce(string_agg(distinct l.level::text, ','), '') end
+      from unnest(levels) l(level)));
 end
 $$;
 comment on function "${schema}".reschedule_jobs(bigint[], timestamptz, int, int, int) is
@@ -2167,10 +2203,54 @@ comment on function "${schema}".pgworker_heads(int[], int[], int[], text[], int[
   'The first due jobs of each given queue that a worker with these tasks and forbidden flags may run: as many as the amount of the '
   'queue says, else as runs says at the place of its first job''s task, else one; at most so many in all. Locks nothing.';
 
+-- As pgworker_heads, for a caller that knows where to begin: what finished jobs left in the index is not read. Floors have a queue each,
+-- 0 for those that hold for all queues without any of their own.
+create or replace function "${schema}".pgworker_heads_from(
+  queue_ids int[], amounts int[], task_ids int[], forbidden text[], runs int[], most int,
+  lane_queues int[], lane_levels int[], lane_run_ats timestamptz[], lane_ids bigint[]
+) returns table (queue_id int, place bigint, tid tid, priority smallint, run_at timestamptz, id bigint)
+language plpgsql stable rows 100
+set search_path = pg_catalog, pg_temp as $$
+#variable_conflict use_column
+declare
+  own constant int[] := array(select distinct f.queue from unnest(lane_queues) f(queue) where f.queue <> 0);
+  longest constant int := coalesce((select max(r.amount) from unnest(runs) r(amount)), 1);
+begin
+  return query
+    select queue.id, head.place, head.tid, head.priority, head.run_at, head.id
+    from unnest(queue_ids, amounts) queue(id, amount)
+    cross join lateral (
+      select h.place, h.tid, h.priority, h.run_at, h.id,
+        coalesce(queue.amount, runs[array_position(task_ids, first_value(h.task_id) over (order by h.place))], 1) as amount
+      from (
+        select row_number() over () as place, f.tid, f.priority, f.run_at, f.id, f.task_id
+        from (
+          (select f.level, f.run_at, f.id from unnest(lane_queues, lane_levels, lane_run_ats, lane_ids) f(queue, level, run_at, id)
+            where f.queue = queue.id and queue.id = any(own) offset 0)
+          union all
+          (select f.level, f.run_at, f.id from unnest(lane_queues, lane_levels, lane_run_ats, lane_ids) f(queue, level, run_at, id)
+            where f.queue = 0 and queue.id <> all(own) offset 0)) l
+        cross join lateral (
+          select j.ctid as tid, j.priority, j.run_at, j.id, j.task_id from "${schema}"._private_jobs j
+          where j.is_available and j.job_queue_id is not null and j.job_queue_id = queue.id and j.priority = l.level
+            and j.run_at <= now() and (j.run_at, j.id) >= (l.run_at, l.id) and j.task_id = any(task_ids)
+            and (forbidden is null or j.flags is null or not j.flags ?| forbidden)
+          order by j.run_at, j.id limit coalesce(queue.amount, longest)) f
+        limit coalesce(queue.amount, longest)) h) head
+    where head.place <= head.amount
+    limit most;
+end
+$$;
+comment on function "${schema}".pgworker_heads_from(
+    int[], int[], int[], text[], int[], int, int[], int[], timestamptz[], bigint[]) is
+  'As pgworker_heads; jobs below the floors, which pgworker_look_at_queues tells, are passed over, and so are other priorities.';
+
 -- Finds queues worth looking at. Few of them: all. Many: those of the first due jobs, in their order; if running queues fill the
 -- front of that list, then also a window of queues that begins at a random place, so that no queue can be passed over for ever.
 create or replace function "${schema}".pgworker_lanes(
-  task_ids int[], wanted int, forbidden text[], depth int, parity int default null, out queues int[], out complete boolean
+  task_ids int[], wanted int, forbidden text[], depth int, parity int default null,
+  lane_queues int[] default null, lane_levels int[] default null, lane_run_ats timestamptz[] default null, lane_ids bigint[] default null,
+  out queues int[], out complete boolean
 ) language plpgsql volatile
 set search_path = pg_catalog, pg_temp as $$
 declare
@@ -2180,11 +2260,54 @@ declare
   walked bigint;
   last_queue int;
   more int[];
+  own int[];
 begin
   if wanted is null or wanted not between 0 and 100000 then
     raise exception 'wanted must be between 0 and 100000, but is %', wanted using errcode = '22023';
   elsif depth is null or depth not between 0 and 1000000 then
     raise exception 'depth must be between 0 and 1000000, but is %', depth using errcode = '22023';
+  end if;
+  if lane_levels is not null then
+    own := array(
+      select distinct f.queue from unnest(lane_queues) f(queue) where f.queue <> 0 and (parity is null or f.queue & 1 = parity));
+    with walk as materialized (
+      select w.job_queue_id, w.mine, row_number() over () as place
+      from unnest(lane_queues, lane_levels, lane_run_ats, lane_ids) f(queue, level, run_at, id)
+      cross join lateral (
+        select j.job_queue_id,
+          j.task_id = any(task_ids) and (parity is null or j.job_queue_id & 1 = parity)
+            and (forbidden is null or j.flags is null or not j.flags ?| forbidden) as mine
+        from "${schema}"._private_jobs j
+        where j.is_available and j.job_queue_id is not null and j.priority >= -32768 and j.priority = f.level and j.run_at <= now()
+          and (j.run_at, j.id) >= (f.run_at, f.id)
+        order by j.run_at, j.id limit depth) w
+      where f.queue = 0
+      limit depth)
+    select (select count(*) from walk), nullif(own || array_agg(l.job_queue_id), '{}') into walked, queues
+      from (
+        select w.job_queue_id from (
+          select w.job_queue_id, min(w.place) as place from walk w
+          where w.mine and w.job_queue_id <> all(own) group by w.job_queue_id) w
+        where (
+          select q.locked_at is null from "${schema}"._private_job_queues q
+          where q.id >= w.job_queue_id and q.id <= w.job_queue_id order by q.id desc limit 1)
+        order by w.place limit most) l;
+    complete := walked < depth and coalesce(cardinality(queues), 0) < most;
+    if walked < depth or cardinality(queues) >= wanted then return; end if;
+    select q.id into last_queue from "${schema}"._private_job_queues q order by q.id desc limit 1;
+    if last_queue is null then return; end if;
+    with recursive step(queue, n) as (
+      select (random() * last_queue)::int + 1, 0
+      union all
+      select coalesce(
+          (select q.id from "${schema}"._private_job_queues q where q.id < s.queue order by q.id desc limit 1),
+          (select q.id from "${schema}"._private_job_queues q order by q.id desc limit 1)),
+        s.n + 1
+      from step s where s.n < breadth)
+    select queues || array_agg(distinct s.queue) filter (where s.queue <> all(coalesce(queues, '{}')) and (parity is null or s.queue & 1 = parity))
+      into queues
+      from step s where s.n > 0;
+    return;
   end if;
   queues := "${schema}".pgworker_busy_queues(0, few);
   complete := queues is null or cardinality(queues) < few;
@@ -2217,7 +2340,9 @@ begin
     from (
       select w.job_queue_id from (
         select w.job_queue_id, min(w.place) as place from walk w where w.mine group by w.job_queue_id) w
-      where exists (select from "${schema}"._private_job_queues q where q.id = w.job_queue_id and q.locked_at is null offset 0)
+      where (
+        select q.locked_at is null from "${schema}"._private_job_queues q
+        where q.id >= w.job_queue_id and q.id <= w.job_queue_id order by q.id desc limit 1)
       order by w.place limit most) f;
   complete := walked < depth and coalesce(cardinality(queues), 0) < most;
   if walked < depth or cardinality(queues) >= wanted then return; end if;
@@ -2233,9 +2358,10 @@ begin
     select distinct m.id from unnest(more) m(id) where (queues is null or m.id <> all(queues)) and (parity is null or m.id & 1 = parity));
 end
 $$;
-comment on function "${schema}".pgworker_lanes(int[], int, text[], int, int) is
+comment on function "${schema}".pgworker_lanes(int[], int, text[], int, int, int[], int[], timestamptz[], bigint[]) is
   'So many queues in which a claim should look for jobs, found by reading due jobs to the given depth, a few more at most; and '
-  'whether these are all. With parity only those with even (0) or odd (1) ids, where it reads no further for that.';
+  'whether these are all. With parity only those with even (0) or odd (1) ids, where it reads no further for that. With floors, as '
+  'pgworker_look_at_queues tells them, it begins there, and takes the queues that have floors of their own in any case.';
 
 -- Stored sizes are after compression, which makes texts smaller by a factor of 255 at most: only a claim that might be too large is
 -- looked at more closely. Small rows are measured together; large ones one by one, so that none is decompressed in vain.
@@ -2285,7 +2411,8 @@ create or replace function "${schema}".pgworker_claim(
   worker_id text, task_ids int[], wanted int, forbidden text[] default null, runs int[] default null,
   levels int[] default null, floor_run_ats timestamptz[] default null, floor_ids bigint[] default null, strays bigint[] default null,
   wide boolean default false, most_bytes bigint default null, parity int default null,
-  unqueued_task_ids int[] default null
+  unqueued_task_ids int[] default null,
+  lane_queues int[] default null, lane_levels int[] default null, lane_run_ats timestamptz[] default null, lane_ids bigint[] default null
 ) returns table (
   id bigint, queue_name text, task_id int, payload json, priority smallint, run_at timestamptz, attempts smallint,
   max_attempts smallint, last_error text, created_at timestamptz, updated_at timestamptz, key text, revision int, flags jsonb,
@@ -2317,6 +2444,7 @@ declare
   fitting tid[];
   cut boolean := false;
   lanes int[];
+  lane_tids tid[];
   passed int;
   claimed_at timestamptz;
   claimed_jobs bigint;
@@ -2341,20 +2469,36 @@ begin
     share := 0;
     select l.queues, l.complete into queues, complete from "${schema}".pgworker_lanes(
       task_ids, case when shallow then 8 + wanted / 16 else wanted end, forbidden,
-      case when shallow then few + wanted / 4 else 100 + 2 * wanted end, parity) l;
+      case when shallow then few + wanted / 4 else 100 + 2 * wanted end, parity, lane_queues, lane_levels, lane_run_ats, lane_ids) l;
     if queues is not null then
-      if long and cardinality(queues) <= few then
-        queues := array(
-          select h.queue_id from "${schema}".pgworker_heads(queues, null, task_ids, forbidden) h order by h.priority, h.run_at, h.id);
+      queues := array(
+        select u.id from unnest(queues) u(id)
+        where (
+          select q.locked_at is null from "${schema}"._private_job_queues q
+          where q.id >= u.id and q.id <= u.id order by q.id desc limit 1));
+      if long and cardinality(queues) <= 2 * few then
+        queues := case when lane_levels is null then
+            array(
+              select h.queue_id from "${schema}".pgworker_heads(queues, null, task_ids, forbidden) h
+              order by h.priority, h.run_at, h.id)
+          else
+            array(
+              select h.queue_id from "${schema}".pgworker_heads_from(
+                queues, null, task_ids, forbidden, null, null, lane_queues, lane_levels, lane_run_ats, lane_ids) h
+              order by h.priority, h.run_at, h.id)
+          end;
       end if;
       with recursive run as materialized (
         select h.queue_id, h.place, h.tid, h.priority, h.run_at, h.id
-        from "${schema}".pgworker_heads(
-          array(
-            select q.id from unnest(queues) with ordinality u(id, place)
-            join "${schema}"._private_job_queues q on q.id = u.id and q.locked_at is null
-            order by u.place),
-          null, task_ids, forbidden, case when long then runs end, case when long then spare end) h
+        from (
+          select * from "${schema}".pgworker_heads(
+              queues, null, task_ids, forbidden, case when long then runs end, case when long then spare end)
+            where lane_levels is null
+          union all
+          select * from "${schema}".pgworker_heads_from(
+              queues, null, task_ids, forbidden, case when long then runs end, case when long then spare end,
+              lane_queues, lane_levels, lane_run_ats, lane_ids)
+            where lane_levels is not null) h
         order by h.priority, h.run_at, h.id limit spare),
       found(p) as (
         select (
@@ -2405,15 +2549,19 @@ begin
         from unnest(run_queues, run_places) with ordinality r(queue_id, place, number)
         where r.place = 1),
       held as materialized (
-        select f.queue_id
-        from first f
-        join "${schema}"._private_job_queues q on q.id = f.queue_id and q.locked_at is null
+        select f.queue_id, q.ctid as tid
+        from (
+          select f.queue_id, f.number, (
+            select q.ctid from "${schema}"._private_job_queues q
+            where q.id >= f.queue_id and q.id <= f.queue_id order by q.id desc limit 1) as tid
+          from first f offset 0) f
+        join "${schema}"._private_job_queues q on q.ctid = f.tid and q.id = f.queue_id and q.locked_at is null
         order by f.number limit (select count(*) from first f where f.number <= share)
         for update of q skip locked)
-      select array_agg(h.queue_id), (
+      select array_agg(h.queue_id), array_agg(h.tid), (
           select f.queue_id from first f
           where f.number <= share and f.queue_id not in (select h.queue_id from held h) limit 1)
-        into lanes, passed
+        into lanes, lane_tids, passed
         from held h;
       with mine as materialized (
         select j.ctid as tid, r.queue_id, r.place, pg_column_size(j.payload) as size
@@ -2496,7 +2644,7 @@ begin
   claimed_at := clock_timestamp();
   if taken_queues is not null then
     update "${schema}"._private_job_queues q set locked_at = claimed_at, locked_by = worker_id
-      where q.id = any(array(select distinct t.id from unnest(taken_queues) t(id) where t.id is not null));
+      where q.ctid = any(array(select l.tid from unnest(lanes, lane_tids) l(id, tid) where l.id = any(taken_queues)));
   end if;
   return query
     with claimed as (
@@ -2527,7 +2675,9 @@ begin
 end
 $$;
 comment on function
-  "${schema}".pgworker_claim(text, int[], int, text[], int[], int[], timestamptz[], bigint[], bigint[], boolean, bigint, int, int[]) is
+  "${schema}".pgworker_claim(
+    text, int[], int, text[], int[], int[], timestamptz[], bigint[], bigint[], boolean, bigint, int, int[], int[], int[], timestamptz[],
+    bigint[]) is
   'Locks at most wanted due jobs of these tasks for the worker, counts the attempt and returns them in the order priority, run_at, '
   'id. Of a queue it takes the first job, or as many of the first as runs says at the place of that job''s task, and only while no '
   'worker has it locked; where that means few jobs of each queue, wide finds enough of them sooner. Jobs with a forbidden flag are '
@@ -2535,7 +2685,8 @@ comment on function
   'on, and the jobs with the ids in strays: a caller that knows that there is nothing else need not read past what finished jobs left '
   'in the index. Two claims at the same time need not get in each other''s way: with parity only jobs without a queue whose own ids, '
   'and jobs of queues whose ids, are even (0) or odd (1) are looked at, except for the strays. Of tasks that are not among '
-  'unqueued_task_ids, if these are given, only jobs of queues and strays are taken. '
+  'unqueued_task_ids, if these are given, only jobs of queues and strays are taken. If lane_levels is given, jobs of queues are looked '
+  'for from the floors that pgworker_look_at_queues has told. '
   'Payloads take most_bytes at most, uncompressed, unless the first alone takes more; if that leaves jobs behind, a '
   'last row of nulls says so. If it then finds none, the only row has nothing but the time; and if somebody held the row of a queue '
   'with due jobs, so that it was passed over, and there was room for them, a last row has the time and the name of one such queue. '
@@ -2742,7 +2893,8 @@ comment on function "${schema}".pgworker_delete_at(text, bigint[], timestamptz[]
 create or replace function "${schema}".pgworker_complete(
   worker_id text, job_ids bigint[], claims timestamptz[], claim_numbers int[], task_ids int[], wanted int, forbidden text[] default null,
   aheads int[] default null, going_on bigint[] default null, addresses tid[] default null, renewals timestamptz[] default null,
-  most_bytes bigint default null
+  most_bytes bigint default null,
+  lane_queues int[] default null, lane_levels int[] default null, lane_run_ats timestamptz[] default null, lane_ids bigint[] default null
 ) returns table (
   outcome text, id bigint, queue_name text, task_id int, payload json, priority smallint, run_at timestamptz, attempts smallint,
   max_attempts smallint, last_error text, created_at timestamptz, updated_at timestamptz, key text, revision int, flags jsonb,
@@ -2760,6 +2912,7 @@ declare
   amounts int[];
   held_jobs bigint;
   held_lanes int[];
+  lane_tids tid[];
   kept int[];
   lane int;
   aging boolean;
@@ -2799,11 +2952,14 @@ begin
     end if;
     if job_ids[1] = any(going_on) then kept := array[lane]; end if;
     if lane is not null and (kept is null or wanted > 0 and aheads[1] is distinct from 0) then
-      select q.queue_name, q.locked_at < now() - interval '10 minutes' into queue_name, aging
+      select q.queue_name, q.locked_at < now() - interval '10 minutes', q.locked_by = worker_id, array[q.ctid]
+        into queue_name, aging, mine, lane_tids
         from "${schema}"._private_job_queues q
-        where q.id = lane and q.locked_by = worker_id
+        where q.id >= lane and q.id <= lane
+        order by q.id desc limit 1
         for update;
-      if found then
+      if mine then
+        mine := null;
         lanes := array[lane];
         amounts := array[coalesce(aheads[1], 1)];
       end if;
@@ -2847,15 +3003,23 @@ begin
       end if;
     end if;
     if lanes is not null then
-      -- A queue of which a job could not be deleted waits for that job.
-      select array_agg(q.id), bool_or(q.locked_at < now() - interval '10 minutes') into held_lanes, aging
-        from (
-          select q.id, q.locked_at from "${schema}"._private_job_queues q
-          where q.id = any(lanes) and q.locked_by = worker_id
-            and (cardinality(gone) = cardinality(job_ids) or q.id <> all(array(
-              select h.job_queue_id from "${schema}"._private_jobs h
-              where h.id = any(job_ids) and h.locked_by = worker_id and h.job_queue_id is not null)))
-          order by q.id for update of q) q;
+      -- A queue of which a job could not be deleted waits for that job. A row that was changed while it was waited for is looked up again.
+      for attempt in 1..3 loop
+        select array_agg(q.id), bool_or(q.locked_at < now() - interval '10 minutes'), array_agg(q.tid) into held_lanes, aging, lane_tids
+          from (
+            select q.id, q.locked_at, q.ctid as tid
+            from (
+              select l.id, (
+                select q.ctid from "${schema}"._private_job_queues q where q.id >= l.id and q.id <= l.id order by q.id desc limit 1) as tid
+              from unnest(lanes) l(id) offset 0) l
+            join "${schema}"._private_job_queues q on q.ctid = l.tid and q.id = l.id
+            where q.locked_by = worker_id
+              and (cardinality(gone) = cardinality(job_ids) or q.id <> all(array(
+                select h.job_queue_id from "${schema}"._private_jobs h
+                where h.id = any(job_ids) and h.locked_by = worker_id and h.job_queue_id is not null)))
+            order by q.id for update of q) q;
+        exit when cardinality(held_lanes) = cardinality(lanes);
+      end loop;
       if held_lanes is null or cardinality(held_lanes) < cardinality(lanes) then
         amounts := array(select l.amount from unnest(lanes, amounts) l(id, amount) where l.id = any(held_lanes) order by l.id);
       end if;
@@ -2865,12 +3029,18 @@ begin
   if lanes is not null then
     if wanted > 0 and cardinality(job_ids) = 1 and amounts[1] = 1 then
       -- The first entry of the queue nearly always decides.
-      select j.ctid, j.run_at <= now() and j.task_id = any(task_ids)
-          and (forbidden is null or j.flags is null or not j.flags ?| forbidden)
-        into head, mine
-        from "${schema}"._private_jobs j
-        where j.is_available and j.job_queue_id is not null and j.job_queue_id = lanes[1]
-        order by j.priority, j.run_at, j.id limit 1;
+      if lane_levels is null then
+        select j.ctid, j.run_at <= now() and j.task_id = any(task_ids)
+            and (forbidden is null or j.flags is null or not j.flags ?| forbidden)
+          into head, mine
+          from "${schema}"._private_jobs j
+          where j.is_available and j.job_queue_id is not null and j.job_queue_id = lanes[1]
+          order by j.priority, j.run_at, j.id limit 1;
+      else
+        select h.tid, true into head, mine
+          from "${schema}".pgworker_heads_from(
+            lanes, amounts, task_ids, forbidden, null, null, lane_queues, lane_levels, lane_run_ats, lane_ids) h;
+      end if;
       if mine then
         update "${schema}"._private_jobs j set attempts = j.attempts + 1, locked_at = claimed_at, locked_by = worker_id
           where j.ctid = (
@@ -2894,7 +3064,12 @@ begin
           revision, flags, address in
         with head as materialized (
           select f.tid, f.queue_id, f.place
-          from "${schema}".pgworker_heads(lanes, amounts, task_ids, forbidden) f
+          from (
+            select * from "${schema}".pgworker_heads(lanes, amounts, task_ids, forbidden) where lane_levels is null
+            union all
+            select * from "${schema}".pgworker_heads_from(
+                lanes, amounts, task_ids, forbidden, null, null, lane_queues, lane_levels, lane_run_ats, lane_ids)
+              where lane_levels is not null) f
           order by f.priority, f.run_at, f.id limit wanted),
         locked as materialized (
           select h.ctid as tid, f.queue_id, f.place, pg_column_size(h.payload) as size
@@ -2926,11 +3101,12 @@ begin
       update "${schema}"._private_job_queues q set
           locked_at = case when q.id = any(going) then claimed_at end,
           locked_by = case when q.id = any(going) then worker_id end
-        where q.id = any(lanes)
+        where q.ctid = any(lane_tids)
           and (going is null or q.id <> all(going) or q.locked_at < now() - interval '10 minutes');
       freed := array(select l.id from unnest(lanes) l(id) where going is null or l.id <> all(going));
       if freed <> '{}' then
-        perform "${schema}".pgworker_wake("${schema}".pgworker_due_queues(freed), null, '');
+        perform "${schema}".pgworker_wake(
+          "${schema}".pgworker_due_queues(freed, lane_queues, lane_levels, lane_run_ats, lane_ids), null, '');
       end if;
     end if;
   end if;
@@ -2953,20 +3129,22 @@ begin
 end
 $$;
 comment on function "${schema}".pgworker_complete(
-    text, bigint[], timestamptz[], int[], int[], int, text[], int[], bigint[], tid[], timestamptz[], bigint) is
+    text, bigint[], timestamptz[], int[], int[], int, text[], int[], bigint[], tid[], timestamptz[], bigint, int[], int[], timestamptz[],
+    bigint[]) is
   'Deletes the given jobs as far as the worker still holds them by their claims, or by their renewals. Claims are the times of '
   'locked_at, each once, and claim_numbers says for each job which of them is its own: the first unless given. '
   'For a queue whose job has ended it claims the next due jobs (outcome '
   '"claimed"): as many as aheads says at the place of that job, one unless given, and at most wanted in all. It frees queues that do '
   'not go on, waking workers for what is due there; those of the jobs in going_on do, because the worker has more of their jobs. The '
-  'addresses of the claims make it faster, if the ids ascend. A job it could not delete is returned as "busy" (somebody '
+  'addresses of the claims make it faster, if the ids ascend. Floors are as in pgworker_claim. A job it could not delete is returned as "busy" (somebody '
   'holds the row for a moment: call again), "lost" (no longer this claim''s) or "gone" (there is no such job).';
 
 -- A job whose key is gone was superseded or removed while it ran: whatever the action says, it must not run again. The exception
 -- is a superseded batch of which some items failed: they are in no other job, so it goes on without its key.
 create or replace function "${schema}".pgworker_release(
   worker_id text, job_ids bigint[], claims timestamptz[], actions text[], delays float8[], run_ats timestamptz[], errors text[],
-  keys text[], attempts int[], payloads text[], going_on bigint[] default null, renewals timestamptz[] default null
+  keys text[], attempts int[], payloads text[], going_on bigint[] default null, renewals timestamptz[] default null,
+  lane_queues int[] default null, lane_levels int[] default null, lane_run_ats timestamptz[] default null, lane_ids bigint[] default null
 ) returns table (id bigint, outcome text)
 language plpgsql volatile rows 10
 set plan_cache_mode = force_generic_plan set enable_seqscan = off set enable_bitmapscan = off set enable_sort = off
@@ -2980,6 +3158,8 @@ declare
   lanes int[];
   kept int[];
   ready bigint;
+  earliest timestamptz;
+  levels text;
   held_jobs bigint;
   revived bigint[];
 begin
@@ -3037,11 +3217,14 @@ begin
         when m.action = 'back' then 'back'
         else 'retried'
       end as outcome,
-      m.told is not null and not m.ended as revived)
+      m.told is not null and not m.ended as revived, j.is_available as available, j.priority, j.run_at)
   select array_agg(p.id), array_agg(p.outcome), array_agg(distinct p.job_queue_id) filter (where p.job_queue_id is not null),
       array_agg(p.job_queue_id) filter (where p.id = any(going_on)), count(*) filter (where p.due and p.job_queue_id is null),
-      (select count(*) from mine), array_agg(p.id) filter (where p.revived)
-    into written, outcomes, lanes, kept, ready, held_jobs, revived
+      (select count(*) from mine), array_agg(p.id) filter (where p.revived), min(p.run_at) filter (where p.available),
+      case when count(distinct p.priority) filter (where p.available) <= 16 then
+        coalesce(string_agg(distinct p.priority::text, ',') filter (where p.available), '')
+      end
+    into written, outcomes, lanes, kept, ready, held_jobs, revived, earliest, levels
     from put p;
   if coalesce(cardinality(written), 0) < held_jobs then
     raise exception 'A trigger keeps jobs from being changed' using errcode = '27000';
@@ -3057,7 +3240,8 @@ begin
   if kept is not null then
     lanes := array(select l.id from unnest(lanes) l(id) where l.id <> all(kept));
   end if;
-  perform "${schema}".pgworker_wake(ready + "${schema}".pgworker_free_queues(lanes, array[worker_id]));
+  perform "${schema}".pgworker_wake(
+    ready + "${schema}".pgworker_free_queues(lanes, array[worker_id], lane_queues, lane_levels, lane_run_ats, lane_ids), earliest, levels);
 
   return query select w.id, w.outcome from unnest(written, outcomes) w(id, outcome);
   if coalesce(cardinality(written), 0) < cardinality(job_ids) then
@@ -3075,7 +3259,8 @@ begin
 end
 $$;
 comment on function "${schema}".pgworker_release(
-    text, bigint[], timestamptz[], text[], float8[], timestamptz[], text[], text[], int[], text[], bigint[], timestamptz[]) is
+    text, bigint[], timestamptz[], text[], float8[], timestamptz[], text[], text[], int[], text[], bigint[], timestamptz[], int[], int[],
+    timestamptz[], bigint[]) is
   'Unlocks jobs that did not succeed, as far as the worker still holds them by the claims given, each a locked_at, or by their '
   'renewals, with their queues but for those of the jobs in going_on, and wakes workers for what is due then. Actions: "retry" at the '
   'given time, after the delay in seconds or after the usual back-off, "fail" for good, with the attempts made as their limit, "back" '
@@ -3215,7 +3400,9 @@ comment on function "${schema}".pgworker_due_times(int[], timestamptz, int[]) is
   'Of each of these priorities the seconds until the next job of these tasks without a queue falls due that was not due at that time; '
   'no row for a priority without such a job.';
 
-create or replace function "${schema}".pgworker_next_due(task_ids int[], elapsed float8, levels int[] default null) returns float8
+create or replace function "${schema}".pgworker_next_due(
+  task_ids int[], elapsed float8, levels int[] default null, lane_levels int[] default null
+) returns float8
 language plpgsql volatile
 set plan_cache_mode = force_generic_plan set enable_seqscan = off set enable_bitmapscan = off set enable_sort = off
 set enable_hashjoin = off set enable_mergejoin = off set jit = off
@@ -3242,15 +3429,17 @@ begin
   end if;
   plain := (select min(t.seconds) from "${schema}".pgworker_due_times(task_ids, since, levels) t);
   with recursive queued(p) as (
+    select l.p from unnest(lane_levels) l(p)
+    union all
     (select j.priority from "${schema}"._private_jobs j
-      where j.is_available and j.job_queue_id is not null and j.priority >= -32768
+      where j.is_available and j.job_queue_id is not null and j.priority >= -32768 and lane_levels is null
       order by j.priority, j.run_at, j.id limit 1)
     union all
     select (
       select j.priority from "${schema}"._private_jobs j
       where j.is_available and j.job_queue_id is not null and j.priority >= -32768 and j.priority > l.p
       order by j.priority, j.run_at, j.id limit 1)
-    from queued l where l.p is not null)
+    from queued l where l.p is not null and lane_levels is null)
   select min(n.run_at) filter (where isfinite(n.run_at)) into due from (
     select coalesce(
         (select f.run_at from (
@@ -3265,10 +3454,10 @@ begin
   return least(plain, extract(epoch from due - clock_timestamp())::float8);
 end
 $$;
-comment on function "${schema}".pgworker_next_due(int[], float8, int[]) is
+comment on function "${schema}".pgworker_next_due(int[], float8, int[], int[]) is
   'Seconds until the next job of these tasks falls due that was not due so many seconds ago; negative if it fell due since, null if '
   'there is none. Pass the time since just before the last claim, so that nothing falls due unseen between the two. Levels are as in '
-  'pgworker_claim.';
+  'pgworker_claim, and lane_levels, if given, those of jobs of queues.';
 
 -- Reads past everything that finished jobs left in the index, which takes long while somebody holds a snapshot: not for every claim.
 create or replace function "${schema}".pgworker_look_below(
@@ -3312,6 +3501,143 @@ $$;
 comment on function "${schema}".pgworker_look_below(int[], text[], int[], timestamptz[], bigint[], int, int) is
   'The priorities of jobs without a queue that have attempts left, due or not, and ids of due ones of these tasks that lie below the '
   'floors that a caller passes to pgworker_claim; at most so many of each.';
+
+-- Without floors to begin from it reads past everything that finished jobs left in the index. With them it reads what has come after, and
+-- tells nothing about jobs below. A job is due when the transaction that adds it begins, and seen when that ends: floors stay behind the
+-- present by what such a transaction usually takes. A queue that this worker cannot take jobs of at the moment would hold the floors of all
+-- the others back; it gets floors of its own.
+create or replace function "${schema}".pgworker_look_at_queues(
+  task_ids int[], forbidden text[], most_levels int, most_lanes int,
+  lane_queues int[] default null, lane_levels int[] default null, lane_run_ats timestamptz[] default null, lane_ids bigint[] default null
+) returns table (queue_id int, queue_name text, level int, run_at timestamptz, id bigint)
+language plpgsql volatile
+set plan_cache_mode = force_generic_plan set enable_seqscan = off set enable_bitmapscan = off set enable_sort = off
+set enable_hashjoin = off set enable_mergejoin = off set jit = off
+set search_path = pg_catalog, pg_temp as $$
+#variable_conflict use_column
+declare
+  depth constant int := 2000;
+  edge constant timestamptz := now() - interval '200 ms';
+  found_levels int[];
+  queues int[];
+  levels int[];
+  run_ats timestamptz[];
+  ids bigint[];
+  known int[];
+  general record;
+  walk record;
+begin
+  if most_levels is null or most_levels not between 1 and 1000 or most_lanes is null or most_lanes not between 0 and 1000 then
+    raise exception 'most_levels and most_lanes must be between 0 and 1000, but are % and %', most_levels, most_lanes using errcode = '22023';
+  end if;
+  if cardinality(forbidden) = 0 then forbidden := null; end if;
+  if lane_levels is null then
+    with recursive found(p, n) as (
+      select (select j.priority from "${schema}"._private_jobs j
+          where j.is_available and j.job_queue_id is not null and j.priority >= -32768
+          order by j.priority, j.run_at, j.id limit 1), 1
+      union all
+      select (
+          select j.priority from "${schema}"._private_jobs j
+          where j.is_available and j.job_queue_id is not null and j.priority >= -32768 and j.priority > f.p
+          order by j.priority, j.run_at, j.id limit 1), f.n + 1
+        from found f where f.p is not null and f.n <= most_levels)
+    select coalesce(array_agg(f.p), '{}') into found_levels from found f where f.p is not null;
+    if cardinality(found_levels) > most_levels then
+      queue_id := -1;
+      return next;
+      return;
+    end if;
+    with recursive lane(queue, p, run_at, id, n) as (
+      (select j.job_queue_id, j.priority, j.run_at, j.id, 1 from "${schema}"._private_jobs j
+        where j.is_available and j.job_queue_id is not null
+        order by j.job_queue_id, j.priority, j.run_at, j.id limit 1)
+      union all
+      (select j.job_queue_id, j.priority, j.run_at, j.id, l.n + 1
+        from lane l
+        cross join lateral (
+          select j.job_queue_id, j.priority, j.run_at, j.id from "${schema}"._private_jobs j
+          where j.is_available and j.job_queue_id is not null and (j.job_queue_id, j.priority) > (l.queue, l.p)
+          order by j.job_queue_id, j.priority, j.run_at, j.id limit 1) j
+        where l.n <= most_lanes))
+    select array_agg(l.queue), array_agg(l.p), array_agg(l.run_at), array_agg(l.id) into queues, levels, run_ats, ids from lane l;
+    if coalesce(cardinality(queues), 0) <= most_lanes then
+      return query select 0, null::text, l.p, edge, null::bigint from unnest(found_levels) l(p);
+      found_levels := '{}';
+    else
+      queues := null; levels := null; run_ats := null; ids := null;
+    end if;
+  else
+    select array_agg(f.queue), array_agg(f.level), array_agg(j.run_at), array_agg(j.id) into queues, levels, run_ats, ids
+      from unnest(lane_queues, lane_levels, lane_run_ats, lane_ids) f(queue, level, run_at, id)
+      cross join lateral (
+        select j.run_at, j.id from "${schema}"._private_jobs j
+        where j.is_available and j.job_queue_id is not null and j.job_queue_id = f.queue and j.priority = f.level
+          and (j.run_at, j.id) >= (f.run_at, f.id)
+        order by j.run_at, j.id limit 1) j
+      where f.queue <> 0;
+  end if;
+  for general in
+    select l.p, '-infinity'::timestamptz as run_at, 0::bigint as id from unnest(found_levels) l(p)
+    union all
+    select f.level, f.run_at, f.id from unnest(lane_queues, lane_levels, lane_run_ats, lane_ids) f(queue, level, run_at, id) where f.queue = 0
+  loop
+    known := array(select l.queue from unnest(queues, levels) l(queue, p) where l.p = general.p);
+    with entry as materialized (
+      select j.*, row_number() over () as place
+      from (
+        select j.job_queue_id as queue, j.run_at, j.id,
+          j.task_id = any(task_ids) and (forbidden is null or j.flags is null or not j.flags ?| forbidden) as mine
+        from "${schema}"._private_jobs j
+        where j.is_available and j.job_queue_id is not null and j.priority >= -32768 and j.priority = general.p and j.run_at <= edge
+          and (j.run_at, j.id) >= (general.run_at, general.id)
+        order by j.run_at, j.id limit depth) j),
+    lane as materialized (
+      select e.queue, min(e.place) as place, min(e.place) filter (where e.mine) as mine
+      from entry e where e.queue <> all(known) group by e.queue),
+    blocked as materialized (
+      select l.queue, l.place, row_number() over (order by l.place) as number,
+        l.mine is null or not coalesce((
+          select q.locked_at is null from "${schema}"._private_job_queues q
+          where q.id >= l.queue and q.id <= l.queue order by q.id desc limit 1), false) as blocked
+      from (select l.* from lane l order by l.place limit most_lanes + 1) l),
+    stop as (
+      select min(b.place) as place from blocked b
+      where not b.blocked or b.number + coalesce(cardinality(queues), 0) > most_lanes),
+    apart as (
+      select b.queue, e.run_at, e.id from blocked b join entry e on e.place = b.place
+      where b.place < coalesce((select s.place from stop s), depth + 1))
+    select e.run_at, e.id,
+        (select array_agg(a.queue) from apart a) as queues,
+        (select array_agg(a.run_at) from apart a) as run_ats,
+        (select array_agg(a.id) from apart a) as ids
+      into walk
+      from (select) one
+      left join entry e on e.place = coalesce((select s.place from stop s), depth);
+    queue_id := 0;
+    queue_name := null;
+    level := general.p;
+    run_at := coalesce(walk.run_at, edge);
+    id := walk.id;
+    return next;
+    queues := queues || walk.queues;
+    levels := levels || array_fill(general.p, array[coalesce(cardinality(walk.queues), 0)]);
+    run_ats := run_ats || walk.run_ats;
+    ids := ids || walk.ids;
+  end loop;
+  return query
+    select l.queue, (
+        select q.queue_name from "${schema}"._private_job_queues q where q.id >= l.queue and q.id <= l.queue order by q.id desc limit 1),
+      l.p, l.run_at, l.id
+    from unnest(queues, levels, run_ats, ids) l(queue, p, run_at, id)
+    where l.run_at <= edge;
+end
+$$;
+comment on function "${schema}".pgworker_look_at_queues(int[], text[], int, int, int[], int[], timestamptz[], bigint[]) is
+  'Floors, for pgworker_claim and others, below which no job of a queue lies that has attempts left: for each priority one for all queues, '
+  'with 0 as their id, and those of some queues that have earlier jobs, in which case they count for these instead. The id is null where '
+  'the time alone decides. Begins at floors that it has told before; without any, which takes longer, it finds all there is. If there are '
+  'more than so many priorities, the only row has -1 as the id of the queue.';
 
 -- The rows stay as they are, but locked until the transaction ends. Their payloads all go to memory at once, so large ones are left out.
 -- The time limits of a role are meant for what it forgets, which a batch is not; they are off for the transaction.
