@@ -330,13 +330,20 @@ public final class Fetcher {
         Throwable notToBeRead = unreadable;
         CarefullyClaimed answer = audit.during(() -> {
             CarefullyClaimed claimed = store.claimCarefully(
-                    tasks, wanted, localQueue.freeBytes(), forbidden, refusals.passedOver(), notToBeRead == null);
+                    tasks,
+                    wanted,
+                    localQueue.freeBytes(),
+                    forbidden,
+                    refusals.passedOver(),
+                    notToBeRead == null,
+                    queueFloors.ofClaim());
             executor.submit(notToBeRead == null ? claimed.claimed() : allUnreadable(claimed.claimed(), notToBeRead));
             return claimed;
         });
         boolean mayGoOn =
                 refusals.note(tasks.identifiers().values(), answer.claimed().jobs(), answer.refused());
         int count = answer.claimed().size();
+        queueFloors.claimed(answer.claimed());
         Optional<Refused> lack =
                 answer.refused().stream().filter(Refused::isLack).findAny();
         if (count == 0 && lack.isPresent()) {

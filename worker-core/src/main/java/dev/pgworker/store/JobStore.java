@@ -211,7 +211,7 @@ public final class JobStore {
 
     private static final String CLAIM_CAREFULLY = "select " + JOB_COLUMNS + ", refusal, refusal_state, queue_id"
             + " from {schema}.pgworker_claim_carefully(worker_id => ?, task_ids => ?, wanted => ?, forbidden => ?,"
-            + " passed_jobs => ?, passed_queues => ?, most_bytes => ?, passed_tasks => ?)";
+            + " passed_jobs => ?, passed_queues => ?, most_bytes => ?, passed_tasks => ?, " + QUEUE_START + ")";
 
     /** For a job whose payload cannot be read. */
     private static final String CLAIM_WITHOUT_PAYLOAD = CLAIM_CAREFULLY.replace(" payload,", " null as payload,");
@@ -447,6 +447,7 @@ public final class JobStore {
      * @param wanted how many jobs at most
      * @param mostBytes how many bytes their payloads may have together; a single job may have more
      * @param withPayload whether to read the payload; without it the job has the payload {@code null}
+     * @param queueStart as in {@link ClaimRequest}
      */
     public CarefullyClaimed claimCarefully(
             Tasks tasks,
@@ -454,7 +455,8 @@ public final class JobStore {
             long mostBytes,
             Collection<String> forbidden,
             PassedOver passedOver,
-            boolean withPayload)
+            boolean withPayload,
+            @Nullable QueueStart queueStart)
             throws SQLException {
         return call(withPayload ? CLAIM_CAREFULLY : CLAIM_WITHOUT_PAYLOAD, (connection, statement) -> {
             statement.setString(1, workerId);
@@ -465,6 +467,7 @@ public final class JobStore {
             statement.setArray(6, connection.createArrayOf("int4", passedOver.queueIds.toArray()));
             statement.setLong(7, mostBytes);
             statement.setArray(8, connection.createArrayOf("int4", tasks.ids(passedOver.tasks)));
+            QueueStart.set(statement, 9, queueStart);
             List<Refused> refused = new ArrayList<>();
             Claimed claimed = claimed(statement, tasks, rows -> {
                 String reason = rows.getString(17);

@@ -421,6 +421,8 @@ comment on function "${schema}".pgworker_announce(bigint, text[], timestamptz[],
   'Tells all workers of so many jobs that have been added with these queues, times and priorities; an array that is null stands for nulls.';
 
 -- Looks before it inserts: the usual call writes nothing and burns no id.
+-- The row of a queue is changed all the time, and while somebody holds a snapshot its former versions stay. The newest one has the last
+-- index entry: an equality read forwards would meet all the others first, so single rows of queues are looked up in ranges read backwards.
 create or replace function "${schema}".pgworker_task_id(name text) returns int
 language plpgsql volatile
 set search_path = pg_catalog, pg_temp as $$
@@ -449,7 +451,8 @@ declare
   found_id int;
 begin
   loop
-    select q.id into found_id from "${schema}"._private_job_queues q where q.queue_name = name;
+    select q.id into found_id from "${schema}"._private_job_queues q
+      where q.queue_name >= name and q.queue_name <= name order by q.queue_name desc limit 1;
     if found then return found_id; end if;
     if not "${schema}".pgworker_fits('', name, null, null, null) then
       perform "${schema}".pgworker_refuse('', name, null, null, null);
@@ -863,7 +866,9 @@ begin
     task := "${schema}".pgworker_task_id(pgworker_put.identifier);
   end if;
   if pgworker_put.queue_name is not null then
-    select q.id into queue from "${schema}"._private_job_queues q where q.queue_name operator(pg_catalog.=) pgworker_put.queue_name;
+    select q.id into queue from "${schema}"._private_job_queues q
+      where q.queue_name operator(pg_catalog.>=) pgworker_put.queue_name and q.queue_name operator(pg_catalog.<=) pgworker_put.queue_name
+      order by q.queue_name desc limit 1;
     if not found then
       queue := "${schema}".pgworker_queue_id(pgworker_put.queue_name);
     end if;
@@ -2555,7 +2560,7 @@ begin
             select q.ctid from "${schema}"._private_job_queues q
             where q.id >= f.queue_id and q.id <= f.queue_id order by q.id desc limit 1) as tid
           from first f offset 0) f
-        join "${schema}"._private_job_queues q on q.ctid = f.tid and q.id = f.queue_id and q.locked_at is null
+        join "${schema}"._private_job_queues q on q.ctid = f.tid and q.locked_at is null
         order by f.number limit (select count(*) from first f where f.number <= share)
         for update of q skip locked)
       select array_agg(h.queue_id), array_agg(h.tid), (
@@ -2654,7 +2659,8 @@ begin
         j.last_error, j.created_at, j.updated_at, j.key, j.revision, j.flags, j.ctid as address, j.locked_at, j.locked_by)
     select c.id,
         case when c.job_queue_id is not null then
-          (select q.queue_name from "${schema}"._private_job_queues q where q.id = c.job_queue_id)
+          (select q.queue_name from "${schema}"._private_job_queues q
+            where q.id >= c.job_queue_id and q.id <= c.job_queue_id order by q.id desc limit 1)
         end,
         c.task_id, c.payload, c.priority, c.run_at, c.attempts, c.max_attempts, c.last_error, c.created_at, c.updated_at, c.key,
         c.revision, c.flags, c.address, claimed_at
@@ -2701,7 +2707,8 @@ comment on function
 -- be 255 times as large.
 create or replace function "${schema}".pgworker_claim_carefully(
   worker_id text, task_ids int[], wanted int, forbidden text[] default null, passed_jobs bigint[] default null,
-  passed_queues int[] default null, most_bytes bigint default null, passed_tasks int[] default null
+  passed_queues int[] default null, most_bytes bigint default null, passed_tasks int[] default null,
+  lane_queues int[] default null, lane_levels int[] default null, lane_run_ats timestamptz[] default null, lane_ids bigint[] default null
 ) returns table (
   id bigint, queue_name text, task_id int, payload json, priority smallint, run_at timestamptz, attempts smallint,
   max_attempts smallint, last_error text, created_at timestamptz, updated_at timestamptz, key text, revision int, flags jsonb,
@@ -2732,6 +2739,7 @@ declare
   suspect int := 0;
   successes int := 0;
   lanes int[];
+  lane_tids tid[];
   group_ids bigint[];
   group_queues int[];
   locked_jobs bigint;
@@ -2768,14 +2776,21 @@ begin
     limit depth),
   queued as (
     select h.tid, h.queue_id, h.priority, h.run_at, h.id, f.size
-    from "${schema}".pgworker_heads(
-      array(
-        select q.id
-        from "${schema}".pgworker_lanes(
-          looked_for, most + 100 + passed, forbidden, 3 * (most + 100) + walk) l
-        join "${schema}"._private_job_queues q on q.id = any(l.queues) and q.locked_at is null
-        where q.id not in (select p.id from unnest(passed_queues) p(id))),
-      null, task_ids, forbidden) h
+    from (
+      select array_agg(q.id) as ids
+      from "${schema}".pgworker_lanes(
+        looked_for, most + 100 + passed, forbidden, 3 * (most + 100) + walk, null, lane_queues, lane_levels, lane_run_ats, lane_ids) l
+      cross join lateral unnest(l.queues) q(id)
+      where q.id not in (select p.id from unnest(passed_queues) p(id))
+        and (
+          select n.locked_at is null from "${schema}"._private_job_queues n where n.id >= q.id and n.id <= q.id order by n.id desc limit 1)
+    ) free
+    cross join lateral (
+      select * from "${schema}".pgworker_heads(free.ids, null, task_ids, forbidden) where lane_levels is null
+      union all
+      select * from "${schema}".pgworker_heads_from(
+          free.ids, null, task_ids, forbidden, null, null, lane_queues, lane_levels, lane_run_ats, lane_ids)
+        where lane_levels is not null) h
     cross join lateral (
       select pg_column_size(j.payload) as size, j.task_id from "${schema}"._private_jobs j where j.ctid = h.tid) f
     where f.task_id = any(looked_for))
@@ -2793,10 +2808,15 @@ begin
     end loop;
     exit when claimed <> '{}' and stored[last_place] > most_bytes / 255;
     begin
-      lanes := array(
-        select q.id from "${schema}"._private_job_queues q
-        where q.id = any(queue_ids[place:last_place]) and q.locked_at is null
-        for update skip locked);
+      select array_agg(q.id), array_agg(q.tid) into lanes, lane_tids
+        from (
+          select q.id, q.ctid as tid
+          from (
+            select (
+              select q.ctid from "${schema}"._private_job_queues q where q.id >= l.id and q.id <= l.id order by q.id desc limit 1) as tid
+            from unnest(queue_ids[place:last_place]) l(id) offset 0) l
+          join "${schema}"._private_job_queues q on q.ctid = l.tid and q.locked_at is null
+          for update of q skip locked) q;
       with mine as materialized (
         select j.ctid as tid from "${schema}"._private_jobs j
         where j.ctid = any(tids[place:last_place]) and j.id = any(ids[place:last_place]) and j.is_available
@@ -2812,7 +2832,8 @@ begin
       if cardinality(group_ids) < locked_jobs then
         raise exception 'a trigger keeps the job from being claimed' using errcode = '27000';
       end if;
-      update "${schema}"._private_job_queues q set locked_at = claimed_at, locked_by = worker_id where q.id = any(group_queues);
+      update "${schema}"._private_job_queues q set locked_at = claimed_at, locked_by = worker_id
+        where q.ctid = any(array(select l.tid from unnest(lanes, lane_tids) l(id, tid) where l.id = any(group_queues)));
       set constraints all immediate;
       claimed := claimed || group_ids;
       successes := successes + 1;
@@ -2837,7 +2858,8 @@ begin
   return query
     select j.id,
         case when j.job_queue_id is not null then
-          (select q.queue_name from "${schema}"._private_job_queues q where q.id = j.job_queue_id)
+          (select q.queue_name from "${schema}"._private_job_queues q
+            where q.id >= j.job_queue_id and q.id <= j.job_queue_id order by q.id desc limit 1)
         end,
         j.task_id, j.payload, j.priority, j.run_at, j.attempts, j.max_attempts, j.last_error, j.created_at, j.updated_at, j.key,
         j.revision, j.flags, j.ctid, claimed_at, null::text, null::text, null::int
@@ -2852,10 +2874,11 @@ begin
       join "${schema}"._private_jobs j on j.ctid = tids[r.place] and j.id = ids[r.place];
 end
 $$;
-comment on function "${schema}".pgworker_claim_carefully(text, int[], int, text[], bigint[], int[], bigint, int[]) is
+comment on function "${schema}".pgworker_claim_carefully(
+    text, int[], int, text[], bigint[], int[], bigint, int[], int[], int[], timestamptz[], bigint[]) is
   'Claims due jobs as pgworker_claim does, one of a queue, and passes over those that cannot be claimed, for which rows with the reason '
   'and its SQLSTATE follow. The caller passes the ids of such jobs and of their queues to the next call, which leaves them alone, or of '
-  'tasks that have too many of them; a queue whose next job is of such a task is left alone as well. Ends '
+  'tasks that have too many of them; a queue whose next job is of such a task is left alone as well. Floors of queues are as there. Ends '
   'after a second at most, and then may leave jobs behind.';
 
 -- Half of the work of deleting jobs by their ids is to find and to lock them first, so that nobody who holds one is waited for.
@@ -3012,12 +3035,12 @@ begin
               select l.id, (
                 select q.ctid from "${schema}"._private_job_queues q where q.id >= l.id and q.id <= l.id order by q.id desc limit 1) as tid
               from unnest(lanes) l(id) offset 0) l
-            join "${schema}"._private_job_queues q on q.ctid = l.tid and q.id = l.id
+            join "${schema}"._private_job_queues q on q.ctid = l.tid
             where q.locked_by = worker_id
               and (cardinality(gone) = cardinality(job_ids) or q.id <> all(array(
                 select h.job_queue_id from "${schema}"._private_jobs h
                 where h.id = any(job_ids) and h.locked_by = worker_id and h.job_queue_id is not null)))
-            order by q.id for update of q) q;
+            for update of q) q;
         exit when cardinality(held_lanes) = cardinality(lanes);
       end loop;
       if held_lanes is null or cardinality(held_lanes) < cardinality(lanes) then
@@ -3086,7 +3109,8 @@ begin
             select "${schema}".pgworker_fitting(array_agg(g.tid), sum(g.size), most_bytes) from gapless g)::tid[])
           returning j.id, j.job_queue_id, j.task_id, j.payload, j.priority, j.run_at, j.attempts, j.max_attempts,
             j.last_error, j.created_at, j.updated_at, j.key, j.revision, j.flags, j.ctid as address)
-        select c.job_queue_id, c.id, (select q.queue_name from "${schema}"._private_job_queues q where q.id = c.job_queue_id),
+        select c.job_queue_id, c.id, (select q.queue_name from "${schema}"._private_job_queues q
+            where q.id >= c.job_queue_id and q.id <= c.job_queue_id order by q.id desc limit 1),
             c.task_id, c.payload, c.priority, c.run_at, c.attempts, c.max_attempts, c.last_error, c.created_at, c.updated_at, c.key,
             c.revision, c.flags, c.address
           from claimed c
