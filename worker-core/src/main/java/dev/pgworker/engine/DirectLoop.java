@@ -40,7 +40,7 @@ final class DirectLoop extends BackgroundService {
     /** A transaction that is open for longer leaves the others what finished jobs have left. */
     private static final long BATCH_NANOS = Duration.ofMillis(50).toNanos();
 
-    private static final int LARGEST_BATCH = 1_000;
+    private static final int LARGEST_BATCH = 2_000;
     private static final int FIRST_BATCH = 16;
     private static final int GROWTH = 4;
 
@@ -357,7 +357,7 @@ final class DirectLoop extends BackgroundService {
             if (taken.isEmpty() && took > SLOW_NANOS) {
                 takeAt = begin + took + SLOW_SHARE * took;
             }
-            if ((from != null || took > SLOW_NANOS) && !taken.isEmpty()) {
+            if ((full || from != null || took > SLOW_NANOS) && !taken.isEmpty()) {
                 floor = Floor.at(taken.get(taken.size() - 1).job());
             }
             mayHaveMore = full || parts > 1;
