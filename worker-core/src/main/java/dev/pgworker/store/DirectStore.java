@@ -157,10 +157,9 @@ public final class DirectStore {
 
     /** A connection that has been set up like these, and not been reset, goes to nobody else. */
     private static void closeQuietly(Connection connection) {
-        try {
+        try (connection) {
             connection.abort(Runnable::run);
-            connection.close();
-        } catch (SQLException e) {
+        } catch (SQLException | RuntimeException | Error e) {
             log.debug("The connection was broken already", e);
         }
     }
@@ -461,7 +460,7 @@ public final class DirectStore {
                 broken = true;
                 batchesSetUp.giveBack();
                 notesSetUp.giveBack();
-            } catch (SQLException e) {
+            } catch (SQLException | RuntimeException | Error e) {
                 log.debug("A batch could not be forgotten, or its connections not given back", e);
                 abort();
             }
