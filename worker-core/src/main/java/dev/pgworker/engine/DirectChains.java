@@ -28,7 +28,7 @@ public final class DirectChains {
      * Creates the chains, not started.
      *
      * @param identifiers of the direct tasks
-     * @param onSuspension called when their jobs are to be claimed as those of other tasks
+     * @param onSuspension called when their jobs are to be claimed as those of other tasks, or no longer are
      */
     public DirectChains(
             String workerId,

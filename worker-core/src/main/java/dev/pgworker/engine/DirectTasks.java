@@ -33,7 +33,7 @@ public final class DirectTasks {
     /** Chains that wait for a handler that takes long. */
     private final AtomicInteger heldUp = new AtomicInteger();
 
-    /** Called when others are to run the jobs. */
+    /** Called when others are to run the jobs, or no longer are. */
     private final Runnable onSuspension;
 
     /** Creates the set of the tasks with these identifiers, whose jobs so many chains run. */
@@ -68,7 +68,9 @@ public final class DirectTasks {
 
     /** Says that the handler has ended for which a chain has waited. */
     void goesOn() {
-        heldUp.decrementAndGet();
+        if (heldUp.getAndDecrement() == chains) {
+            onSuspension.run();
+        }
     }
 
     /** Returns whether the jobs are claimed in the ordinary way at the moment. */
