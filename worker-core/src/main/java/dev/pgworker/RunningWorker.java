@@ -282,7 +282,7 @@ final class RunningWorker {
         PlatformTransactionManager manager = parts.transactionManager();
         return manager == null
                 ? null
-                : new HandlerTransactions(manager, parts.dataSource(), store, localQueue, ownership);
+                : new HandlerTransactions(manager, parts.dataSource(), store, localQueue, continuations, ownership);
     }
 
     /** Called on {@code worker-audit} when no job has started for a while although a handler is free. */

@@ -30,6 +30,7 @@ public final class HandlerTransactions {
     private final DataSource dataSource;
     private final JobStore store;
     private final LocalQueue localQueue;
+    private final Continuations continuations;
     private final Ownership ownership;
 
     /**
@@ -42,11 +43,13 @@ public final class HandlerTransactions {
             DataSource dataSource,
             JobStore store,
             LocalQueue localQueue,
+            Continuations continuations,
             Ownership ownership) {
         this.transactionManager = transactionManager;
         this.dataSource = dataSource;
         this.store = store;
         this.localQueue = localQueue;
+        this.continuations = continuations;
         this.ownership = ownership;
     }
 
@@ -140,7 +143,7 @@ public final class HandlerTransactions {
      */
     private Continuation continuation(Job job) {
         Lanes lanes = localQueue.plan(List.of(job)).withoutClaims();
-        return new Continuation(JobStore.Tasks.NONE, lanes, 1, List.of());
+        return new Continuation(JobStore.Tasks.NONE, lanes, 1, List.of(), continuations.start(List.of(job)));
     }
 
     private void rollback(TransactionStatus status, Throwable cause) {

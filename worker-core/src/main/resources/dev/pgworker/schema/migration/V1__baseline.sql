@@ -3028,7 +3028,8 @@ begin
     if lanes is not null then
       -- A queue of which a job could not be deleted waits for that job. A row that was changed while it was waited for is looked up again.
       for attempt in 1..3 loop
-        select array_agg(q.id), bool_or(q.locked_at < now() - interval '10 minutes'), array_agg(q.tid) into held_lanes, aging, lane_tids
+        select array_agg(q.id order by q.id), bool_or(q.locked_at < now() - interval '10 minutes'), array_agg(q.tid)
+          into held_lanes, aging, lane_tids
           from (
             select q.id, q.locked_at, q.ctid as tid
             from (
