@@ -8,7 +8,9 @@ import java.sql.ResultSet;
 import java.sql.SQLException;
 import java.sql.Statement;
 import java.util.ArrayList;
+import java.util.HashMap;
 import java.util.List;
+import java.util.Map;
 import java.util.OptionalLong;
 
 /** One contender in a fresh database, with its processes. */
@@ -86,11 +88,17 @@ final class Trial implements AutoCloseable {
 
     /** Takes the waits of stamped jobs, in milliseconds. */
     double[] takeWaits() throws InterruptedException {
-        List<Double> waits = new ArrayList<>();
+        return waits().values().stream().mapToDouble(Double::doubleValue).toArray();
+    }
+
+    /** Takes the waits of stamped jobs, in milliseconds, by their stamps. */
+    Map<Long, Double> waits() throws InterruptedException {
+        Map<Long, Double> waits = new HashMap<>();
         for (ContenderProcess worker : workers) {
-            worker.ask("waits").forEach(wait -> waits.add(wait.asDouble() / 1000));
+            worker.ask("waits")
+                    .forEach(wait -> waits.put(wait.get(0).asLong(), wait.get(1).asDouble() / 1000));
         }
-        return waits.stream().mapToDouble(Double::doubleValue).toArray();
+        return waits;
     }
 
     long heapBytes() throws InterruptedException {
