@@ -227,6 +227,42 @@ final class Trial implements AutoCloseable {
         return drained;
     }
 
+    /**
+     * Adds jobs with one SQL statement while the workers run, and waits until they are done.
+     *
+     * @return the seconds since the jobs could be seen
+     * @throws IllegalStateException if the handlers did not run exactly as often as there were jobs
+     */
+    double drainRunning(int jobs) throws SQLException, InterruptedException {
+        execute("vacuum");
+        settle();
+        long mark = mark();
+        long ranBefore = ran();
+        connection.setAutoCommit(false);
+        GraphileTables.ready(connection, jobs);
+        execute("notify \"jobs:insert\"");
+        long start = System.nanoTime();
+        connection.commit();
+        connection.setAutoCommit(true);
+        long deadline = start + options.timeoutSeconds() * 1_000_000_000L;
+        while (ran() - ranBefore < jobs || unfinished(mark)) {
+            if (System.nanoTime() > deadline) {
+                throw new IllegalStateException("only " + (ran() - ranBefore) + " of " + jobs + " jobs ran in time");
+            }
+            Thread.sleep(2);
+        }
+        double seconds = (System.nanoTime() - start) / 1e9;
+        if (ran() - ranBefore != jobs) {
+            throw new IllegalStateException(
+                    contender.name() + " ran " + (ran() - ranBefore) + " times for " + jobs + " jobs");
+        }
+        return seconds;
+    }
+
+    int processes() {
+        return workers.size();
+    }
+
     private double walBytes() throws SQLException {
         try (Statement statement = connection.createStatement();
                 ResultSet row = statement.executeQuery("select pg_wal_lsn_diff(pg_current_wal_lsn(), '0/0')")) {
