@@ -596,6 +596,7 @@ final class RunningWorker {
         if (!direct.awaitEnd(grace)) {
             executor.interruptAll();
             if (!direct.awaitEnd(AFTER_INTERRUPT)) {
+                executor.abandonRunning();
                 direct.abort();
             }
         }

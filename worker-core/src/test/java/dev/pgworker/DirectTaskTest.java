@@ -427,11 +427,10 @@ class DirectTaskTest {
                         .build()));
         Job job = add(1);
         await(started);
-        assertThat(isFree(job)).isFalse();
 
         worker.stop();
 
-        Awaitility.await().atMost(LIMIT).until(() -> isFree(job));
+        Awaitility.await().atMost(LIMIT).until(() -> isFree(job) && row(job).get("locked_by") == null);
         end.countDown();
     }
 
@@ -475,6 +474,70 @@ class DirectTaskTest {
 
         events.await(JobCompleted.class, 12);
         assertThat(ran).hasSize(12).doesNotHaveDuplicates();
+    }
+
+    @Test
+    void aHandlerThatTakesLongGoesOnWithoutItsBatchAsAnyOther() throws Exception {
+        CountDownLatch end = new CountDownLatch(1);
+        List<String> seen = new CopyOnWriteArrayList<>();
+        List<Job> jobs = db.scheduler()
+                .addJobs(IntStream.range(0, 100)
+                        .mapToObj(i -> JobRequest.of(DIRECT, i))
+                        .toList());
+        start(worker((payload, context) -> {
+            if (payload == 3 || payload == 4) {
+                await(end);
+                seen.add(payload + " " + context.isOwned() + " "
+                        + row(context.job()).get("attempts"));
+                if (payload == 4) {
+                    throw new IllegalStateException("four");
+                }
+            }
+        }));
+
+        events.await(JobCompleted.class, 98);
+        assertThat(row(jobs.get(3)).get("locked_by")).asString().startsWith("pgworker-");
+        assertThat(isFree(jobs.get(3))).isTrue();
+        end.countDown();
+
+        events.await(JobCompleted.class, 99);
+        events.await(JobFailed.class);
+        assertThat(seen).containsExactlyInAnyOrder("3 true 1", "4 true 1");
+        assertThat(row(jobs.get(4)))
+                .containsEntry("attempts", 1)
+                .containsEntry("locked_by", null)
+                .extractingByKey("last_error")
+                .asString()
+                .contains("four");
+        assertThat(db.jobs()).isEqualTo(1);
+        add(1_000);
+        events.await(JobCompleted.class, 100);
+        assertThat(events.all(JobLost.class)).isEmpty();
+    }
+
+    @Test
+    void aHandlerThatTakesLongAndIgnoresItsInterruptionIsNotWaitedFor() throws Exception {
+        CountDownLatch end = new CountDownLatch(1);
+        start(worker(
+                (payload, context) -> {
+                    while (payload == 1 && end.getCount() > 0) {
+                        try {
+                            end.await();
+                        } catch (InterruptedException e) {
+                            // what this test is about
+                        }
+                    }
+                },
+                TaskOptions.DEFAULT.withTimeout(Duration.ofMillis(300))));
+
+        db.scheduler().addJobs(List.of(JobRequest.of(DIRECT, 1), JobRequest.of(DIRECT, 2)));
+
+        events.await(JobFailed.class);
+        events.await(JobCompleted.class);
+        end.countDown();
+        add(3);
+        events.await(JobCompleted.class, 2);
+        assertThat(db.jobs()).isEqualTo(1);
     }
 
     @Test

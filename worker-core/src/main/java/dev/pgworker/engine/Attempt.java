@@ -34,6 +34,7 @@ final class Attempt implements JobContext {
 
     private final long begun = System.nanoTime();
 
+    private volatile boolean claimed;
     private volatile boolean stopping;
     private volatile boolean timedOut;
 
@@ -54,6 +55,7 @@ final class Attempt implements JobContext {
         this.owned = owned;
         this.direct = direct;
         this.runner = runner;
+        claimed = runner != null;
         this.job = job;
         this.shown = job;
         this.workerId = workerId;
@@ -77,6 +79,16 @@ final class Attempt implements JobContext {
     /** Returns the runner whose thread runs the handler; null in a direct batch. */
     LocalQueue.@Nullable Runner runner() {
         return runner;
+    }
+
+    /** Returns false while the job is only locked by the transaction of a direct batch. */
+    boolean isClaimed() {
+        return claimed;
+    }
+
+    /** Says that the job is claimed as others are, although a direct batch has begun it. */
+    void setClaimed() {
+        claimed = true;
     }
 
     /** Changes the payload that the handler sees. */

@@ -33,7 +33,7 @@ import dev.pgworker.store.JobStore.Start;
  * usually takes; a full one to the last job that it brought. What comes to lie below a floor after that was announced by
  * whoever put it there, with its time and priority, and lowers the floor for one claim; or it is a stray that a look finds,
  * which reads everything and therefore is made seldom, beside the claims, and for a small share of the time. Until a look has
- * said which priorities there are, claims look at all jobs.
+ * said which priorities there are, claims look at all jobs; where the last of these has ended, the floors begin.
  *
  * <p>For a while the jobs may be split between two chains of claims, by whether their ids are even or odd: each chain then has
  * floors of its own, and the lower ones hold when they are joined.
@@ -79,6 +79,11 @@ public final class ClaimFloor {
 
     /** Called when a look may be due sooner than {@link #nanosUntilLook} has said. */
     private volatile Runnable lookWantedSooner = () -> {};
+
+    /** The last claim of those that have looked everywhere because the priorities are not known. */
+    private record BeforeLook(Claimed claimed, boolean full, Duration took) {}
+
+    @GuardedBy("this") private @Nullable BeforeLook beforeLook;
 
     /** Whether the floors are in use. */
     @GuardedBy("this") private boolean inUse;
@@ -221,6 +226,7 @@ public final class ClaimFloor {
         }
         if (!inUse) {
             main.sinceClaim.clear();
+            main.claimGeneration = generation;
             return null;
         }
         begin(main);
@@ -346,11 +352,22 @@ public final class ClaimFloor {
     }
 
     @GuardedBy("this") private boolean noted(Side side, @Nullable Start start, Claimed claimed, boolean full, Duration took) {
-        if (start == null || !inUse || side.claimGeneration != generation || claimed.at() == null) {
+        if (side.claimGeneration != generation || claimed.at() == null) {
             return false;
         }
-        raise(side, start, claimed, full, took);
+        if (start == null) {
+            lookNanos = Math.max(lookNanos, took.toNanos());
+        }
+        if (!inUse) {
+            beforeLook = new BeforeLook(claimed, full, took);
+            return false;
+        }
+        raise(side, start == null ? everywhere(side) : start, claimed, full, took);
         return keepAnnouncedBelow(side);
+    }
+
+    private static Start everywhere(Side side) {
+        return new Start(new TreeMap<>(side.floors), List.of());
     }
 
     @GuardedBy("this") private void raise(Side side, Start start, Claimed claimed, boolean full, Duration took) {
@@ -434,6 +451,7 @@ public final class ClaimFloor {
     synchronized void forget() {
         generation++;
         inUse = false;
+        beforeLook = null;
         main.clear();
         resting.wakeAll();
         odd = null;
@@ -511,6 +529,10 @@ public final class ClaimFloor {
         resting.retain(present);
         int known = main.floors.size();
         sides().forEach(side -> below.levels().forEach(level -> side.floors.putIfAbsent(level, Place.FIRST)));
+        if (beforeLook != null) {
+            raise(main, everywhere(main), beforeLook.claimed, beforeLook.full, beforeLook.took);
+            beforeLook = null;
+        }
         if (below.strays().size() < MOST_STRAYS) {
             strays.addAll(below.strays());
         } else {

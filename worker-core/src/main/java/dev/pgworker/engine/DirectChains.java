@@ -22,12 +22,13 @@ public final class DirectChains {
     private static final int COUNT = 2;
 
     private final List<DirectLoop> loops = new ArrayList<>();
+    private final SlowDirectHandlers slowHandlers;
 
     /**
      * Creates the chains, not started.
      *
      * @param identifiers of the direct tasks
-     * @param onSuspension called when their jobs are to be claimed as those of other tasks
+     * @param onSuspension called when their jobs are to be claimed as those of other tasks, or no longer are
      */
     public DirectChains(
             String workerId,
@@ -45,10 +46,11 @@ public final class DirectChains {
             Runnable onSuspension,
             WorkerEvents events,
             Outage outage) {
+        slowHandlers = new SlowDirectHandlers(loops, outage);
         if (identifiers.isEmpty()) {
             return;
         }
-        DirectTasks direct = new DirectTasks(identifiers, onSuspension);
+        DirectTasks direct = new DirectTasks(identifiers, COUNT, onSuspension);
         fetcher.leave(direct);
         DirectRest rest = new DirectRest(store, localQueue, audit, executor);
         for (int number = 0; number < COUNT; number++) {
@@ -86,6 +88,11 @@ public final class DirectChains {
         loops.stream().filter(DirectLoop::isIdle).findFirst().ifPresent(DirectLoop::jobsMayBeDue);
     }
 
+    /** Says that handlers run: one that takes long is not to keep its batch. */
+    void watch() {
+        slowHandlers.watch();
+    }
+
     /** Says that there may be a job to run. */
     public void jobsMayBeDue() {
         for (DirectLoop loop : loops) {
@@ -109,12 +116,12 @@ public final class DirectChains {
 
     /** Returns the chains as services. */
     public Stream<BackgroundService> services() {
-        return loops.stream().map(BackgroundService.class::cast);
+        return loops.isEmpty() ? Stream.of() : Stream.concat(loops.stream(), Stream.of(slowHandlers));
     }
 
     /** Starts the chains. */
     public void start() {
-        loops.forEach(DirectLoop::start);
+        services().forEach(BackgroundService::start);
     }
 
     /** Has every chain end when the handler at hand has, and its batch is written. Returns at once. */
@@ -129,11 +136,15 @@ public final class DirectChains {
         for (DirectLoop loop : loops) {
             ended &= loop.stop(Duration.ofNanos(Math.max(0, end - System.nanoTime())));
         }
+        if (ended) {
+            slowHandlers.beginStop();
+        }
         return ended;
     }
 
     /** Breaks the batches of the chains that have not ended: their jobs are free. */
     public void abort() {
+        slowHandlers.beginStop();
         loops.forEach(DirectLoop::abort);
     }
 }

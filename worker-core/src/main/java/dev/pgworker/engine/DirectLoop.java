@@ -9,6 +9,7 @@ import java.util.Set;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.function.Supplier;
 
+import com.google.errorprone.annotations.concurrent.GuardedBy;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
@@ -29,9 +30,9 @@ import dev.pgworker.store.JobStore;
  * Locks jobs of direct tasks, runs them on its own thread and deletes them, all in one transaction, again and again: one of the
  * chains {@code worker-direct-1} and so on.
  *
- * <p>A batch lasts about {@link #BATCH_NANOS}, or as long as the handler that is running then; what has not run by then is free
- * again without having been written. Jobs that do not succeed are claimed when the batch ends, and what is to become of them is
- * written as the outcomes of other jobs are.
+ * <p>A batch lasts about {@link #BATCH_NANOS}; what has not run by then is free again without having been written. Jobs that do
+ * not succeed are claimed when the batch ends, and what is to become of them is written as the outcomes of other jobs are. So is
+ * one whose handler takes long: the batch ends without it.
  */
 final class DirectLoop extends BackgroundService {
 
@@ -40,7 +41,10 @@ final class DirectLoop extends BackgroundService {
     /** A transaction that is open for longer leaves the others what finished jobs have left. */
     private static final long BATCH_NANOS = Duration.ofMillis(50).toNanos();
 
-    private static final int LARGEST_BATCH = 1_000;
+    /** A handler that takes longer goes on without its batch. */
+    private static final long SLOW_HANDLER_NANOS = Duration.ofMillis(100).toNanos();
+
+    private static final int LARGEST_BATCH = 2_000;
     private static final int FIRST_BATCH = 16;
     private static final int GROWTH = 4;
 
@@ -80,7 +84,9 @@ final class DirectLoop extends BackgroundService {
 
     private final AtomicBoolean notified = new AtomicBoolean();
     private volatile boolean idle;
-    private volatile boolean running;
+
+    /** The batch whose handlers run. */
+    private volatile @Nullable Batch current;
 
     /** Used by the thread, and broken by a stop that does not wait any longer. */
     private volatile DirectStore.@Nullable Session session;
@@ -160,7 +166,18 @@ final class DirectLoop extends BackgroundService {
 
     /** Returns true while a handler runs. */
     boolean isRunning() {
-        return running;
+        return current != null;
+    }
+
+    /**
+     * Ends the batch without the handler that is running if that takes long, so that the other jobs are free. Asks the database;
+     * not for the chain's own thread.
+     */
+    void releaseSlow() {
+        Batch batch = current;
+        if (batch != null) {
+            batch.releaseSlow();
+        }
     }
 
     /** Breaks a batch whose handler does not end. May be called from any thread. */
@@ -305,9 +322,24 @@ final class DirectLoop extends BackgroundService {
 
         private final DirectStore.Session session;
         private final Thread thread = Thread.currentThread();
-        private final List<Taken> done = new ArrayList<>();
-        private final List<Taken> others = new ArrayList<>();
-        private final List<Ended> ended = new ArrayList<>();
+
+        // While handlers run the batch may be ended by another thread.
+        @GuardedBy("this") private final List<Taken> done = new ArrayList<>();
+
+        @GuardedBy("this") private final List<Taken> others = new ArrayList<>();
+
+        @GuardedBy("this") private final List<Ended> ended = new ArrayList<>();
+
+        /** Whose handler runs. */
+        @GuardedBy("this") private @Nullable Taken running;
+
+        @GuardedBy("this") private long begunAt;
+
+        /** Whether the batch has ended without the job that runs, which is claimed since. */
+        private volatile boolean released;
+
+        /** What went wrong when it was to end so. */
+        @GuardedBy("this") private @Nullable Throwable failure;
 
         /** Whether there may be more to do at once. */
         private boolean mayHaveMore;
@@ -357,7 +389,7 @@ final class DirectLoop extends BackgroundService {
             if (taken.isEmpty() && took > SLOW_NANOS) {
                 takeAt = begin + took + SLOW_SHARE * took;
             }
-            if ((from != null || took > SLOW_NANOS) && !taken.isEmpty()) {
+            if ((full || from != null || took > SLOW_NANOS) && !taken.isEmpty()) {
                 floor = Floor.at(taken.get(taken.size() - 1).job());
             }
             mayHaveMore = full || parts > 1;
@@ -420,53 +452,97 @@ final class DirectLoop extends BackgroundService {
         private boolean runJobs(List<Taken> taken) {
             long begin = System.nanoTime();
             long nanos = 0;
-            running = true;
+            int started = 0;
+            current = this;
+            chains.watch();
             try {
                 for (Taken one : taken) {
                     if (nanos >= BATCH_NANOS || isStopping() || !ownership.mayStart() || !session.isOpen()) {
                         break;
                     }
-                    Ended end = executor.runDirect(one.job(), this::isOwned);
-                    ended.add(end);
-                    (end.outcome() instanceof JobOutcome.Success ? done : others).add(one);
+                    started++;
+                    begin(one);
+                    executor.runDirect(one.job(), () -> isOwned(one), end -> ended(one, end));
                     nanos = System.nanoTime() - begin;
+                    if (released) {
+                        break;
+                    }
                 }
             } finally {
-                running = false;
+                current = null;
+                if (released) {
+                    direct.goesOn();
+                }
             }
-            boolean cut = ended.size() < taken.size();
+            boolean cut = started < taken.size();
             if (cut && floor != null) {
-                floor = Floor.at(taken.get(ended.size()).job());
+                floor = Floor.at(taken.get(started).job());
             }
-            if (!ended.isEmpty()) {
-                long most = BATCH_NANOS / Math.max(1, nanos / ended.size());
+            if (started > 0) {
+                long most = BATCH_NANOS / Math.max(1, nanos / started);
                 size = (int) Math.max(1, Math.min(Math.min(most, LARGEST_BATCH), (long) GROWTH * size));
             }
             return cut;
         }
 
-        private boolean isOwned() {
-            return Thread.currentThread().equals(thread) ? session.holds() : session.isOpen();
+        private synchronized void begin(Taken one) {
+            running = one;
+            begunAt = System.nanoTime();
         }
 
-        private void end() throws SQLException {
-            if (ended.isEmpty()) {
-                session.rollBack();
+        private synchronized void ended(Taken one, Ended end) {
+            running = null;
+            if (released && failure == null) {
+                completer.submit(end);
                 return;
             }
-            boolean deleted = audit.during(() -> {
-                boolean answer = session.end(done, others);
-                List<Ended> toWrite = answer
-                        ? ended.stream()
-                                .filter(end -> !(end.outcome() instanceof JobOutcome.Success))
-                                .toList()
-                        : ended;
-                if (!toWrite.isEmpty()) {
-                    localQueue.addEnded(toWrite.stream().map(Ended::job).toList());
-                    toWrite.forEach(completer::submit);
+            ended.add(end);
+            (end.outcome() instanceof JobOutcome.Success ? done : others).add(one);
+        }
+
+        private boolean isOwned(Taken one) {
+            if (!Thread.currentThread().equals(thread)) {
+                return released ? ownership.holds(one.job()) : session.isOpen();
+            }
+            synchronized (this) {
+                if (!released) {
+                    return session.holds();
                 }
-                return answer;
-            });
+                return failure == null && ownership.holds(one.job());
+            }
+        }
+
+        /** Holds up a handler that ends meanwhile. */
+        synchronized void releaseSlow() {
+            Taken slow = running;
+            if (slow == null || released || !session.isOpen() || System.nanoTime() - begunAt < SLOW_HANDLER_NANOS) {
+                return;
+            }
+            released = true;
+            log.debug("{} takes long; its batch ends without it", slow.job());
+            try {
+                write(slow);
+            } catch (SQLException | RuntimeException | Error e) {
+                failure = e;
+            }
+            direct.isHeldUp();
+        }
+
+        private synchronized void end() throws SQLException {
+            if (released) {
+                if (failure != null) {
+                    throw new SQLException("A direct batch could not end before a handler did", failure);
+                }
+            } else if (ended.isEmpty()) {
+                session.rollBack();
+            } else {
+                write(null);
+            }
+        }
+
+        /** Ends the batch; a job that still runs is claimed. */
+        private synchronized void write(@Nullable Taken slow) throws SQLException {
+            boolean deleted = audit.during(() -> commit(slow));
             if (!deleted) {
                 direct.suspend(new SQLException("A job that has succeeded could not be deleted"));
                 return;
@@ -478,8 +554,30 @@ final class DirectLoop extends BackgroundService {
             }
         }
 
+        /** Returns whether those that have succeeded are deleted. */
+        private synchronized boolean commit(@Nullable Taken slow) throws SQLException {
+            List<Taken> claimed = new ArrayList<>(others);
+            if (slow != null) {
+                claimed.add(slow);
+            }
+            boolean deleted = session.end(done, claimed);
+            List<Ended> toWrite = new ArrayList<>(ended);
+            if (deleted) {
+                toWrite.removeIf(end -> end.outcome() instanceof JobOutcome.Success);
+            }
+            List<Job> held = new ArrayList<>();
+            toWrite.forEach(end -> held.add(end.job()));
+            if (slow != null) {
+                held.add(slow.job());
+                executor.claimed(slow.job());
+            }
+            localQueue.addEnded(held);
+            toWrite.forEach(completer::submit);
+            return deleted;
+        }
+
         /** Whether the batch has been committed may be unknown. If not, its jobs are free, and count an attempt the next time. */
-        private void leaveToOthers() {
+        private synchronized void leaveToOthers() {
             if (ended.isEmpty()) {
                 return;
             }

@@ -2,6 +2,7 @@ package dev.pgworker.engine;
 
 import java.time.Duration;
 import java.util.Set;
+import java.util.concurrent.atomic.AtomicInteger;
 
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
@@ -26,11 +27,18 @@ public final class DirectTasks {
     /** By {@link System#nanoTime}. */
     private volatile long suspendedUntil;
 
-    /** Called when others are to run the jobs, holding no lock. */
+    /** How many chains there are. */
+    private final int chains;
+
+    /** Chains that wait for a handler that takes long. */
+    private final AtomicInteger heldUp = new AtomicInteger();
+
+    /** Called when others are to run the jobs, or no longer are. */
     private final Runnable onSuspension;
 
-    /** Creates the set of the tasks with these identifiers. */
-    DirectTasks(Set<String> identifiers, Runnable onSuspension) {
+    /** Creates the set of the tasks with these identifiers, whose jobs so many chains run. */
+    DirectTasks(Set<String> identifiers, int chains, Runnable onSuspension) {
+        this.chains = chains;
         this.identifiers = identifiers;
         this.onSuspension = onSuspension;
     }
@@ -51,8 +59,25 @@ public final class DirectTasks {
         onSuspension.run();
     }
 
+    /** Says that another chain waits for a handler that takes long. While all do, jobs are claimed in the ordinary way. */
+    void isHeldUp() {
+        if (heldUp.incrementAndGet() == chains) {
+            onSuspension.run();
+        }
+    }
+
+    /** Says that the handler has ended for which a chain has waited. */
+    void goesOn() {
+        if (heldUp.getAndDecrement() == chains) {
+            onSuspension.run();
+        }
+    }
+
     /** Returns whether the jobs are claimed in the ordinary way at the moment. */
     boolean isSuspended() {
+        if (heldUp.get() >= chains) {
+            return true;
+        }
         if (suspended && System.nanoTime() - suspendedUntil >= 0) {
             suspended = false;
         }

@@ -79,7 +79,7 @@ public final class Fetcher {
     /** Written by the owner, read by any thread. */
     private volatile JobStore.Tasks tasks = JobStore.Tasks.NONE;
 
-    private DirectTasks direct = new DirectTasks(Set.of(), () -> {});
+    private DirectTasks direct = new DirectTasks(Set.of(), 1, () -> {});
 
     private final Refusals refusals = new Refusals();
 

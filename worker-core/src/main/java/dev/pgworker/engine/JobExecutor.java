@@ -5,7 +5,6 @@ import java.util.Collection;
 import java.util.Collections;
 import java.util.List;
 import java.util.Map;
-import java.util.Objects;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.Executor;
 import java.util.concurrent.ExecutorService;
@@ -17,6 +16,7 @@ import java.util.concurrent.ThreadPoolExecutor;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicLong;
 import java.util.function.BooleanSupplier;
+import java.util.function.Consumer;
 
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
@@ -266,26 +266,43 @@ public final class JobExecutor {
         if (ended != null) {
             end(attempt, ended);
         } else {
-            log.info("The handler of {} has ended {} s after it began", attempt, attempt.nanos() / 1_000_000_000);
+            tellOfEnd(attempt);
         }
         return mine;
     }
 
     /**
-     * Runs a job of a direct batch on the calling thread, to which the outcome is returned. A handler that ignores its
-     * interruption is waited for.
+     * Runs a job of a direct batch on the calling thread. A handler that ignores its interruption is waited for, but its job is
+     * not once it is {@link #claimed}.
      *
-     * @param owned whether the batch still holds its jobs
+     * @param owned whether the job is still this worker's
+     * @param end gets the outcome, if that is still the handler's to decide
      */
-    Ended runDirect(Job job, BooleanSupplier owned) {
+    void runDirect(Job job, BooleanSupplier owned, Consumer<Ended> end) {
         Attempt attempt = new Attempt(job, workerId, jobScheduler, any -> owned.getAsBoolean(), true, null);
         try {
-            Ended ended = Objects.requireNonNull(attempt(attempt));
-            runner.report(attempt, ended.outcome());
-            return ended;
+            Ended ended = attempt(attempt);
+            if (ended != null) {
+                runner.report(attempt, ended.outcome());
+                end.accept(ended);
+            } else {
+                tellOfEnd(attempt);
+            }
         } finally {
             running.remove(attempt.claim());
         }
+    }
+
+    /** Says that a job of a direct batch, whose handler runs, has been claimed as others are. */
+    void claimed(Job job) {
+        Attempt attempt = running.get(Claim.of(job));
+        if (attempt != null) {
+            attempt.setClaimed();
+        }
+    }
+
+    private static void tellOfEnd(Attempt attempt) {
+        log.info("The handler of {} has ended {} s after it began", attempt, attempt.nanos() / 1_000_000_000);
     }
 
     /** Runs a handler; returns null if the attempt was abandoned meanwhile. */
@@ -370,7 +387,7 @@ public final class JobExecutor {
     /** Decides the outcome of an attempt whose handler does not react, and lets another runner take its place. */
     private void abandon(Attempt attempt, JobOutcome outcome) {
         Runner stuck = attempt.runner();
-        if (stuck == null) {
+        if (!attempt.isClaimed()) {
             log.warn("{} ignores its interruption, and with it the direct batch goes on that it is part of", attempt);
         } else if (attempt.end()) {
             log.warn(
@@ -378,7 +395,7 @@ public final class JobExecutor {
             try {
                 end(attempt, encoder.encode(attempt.claimed(), outcome));
             } finally {
-                Runner replacement = localQueue.replace(stuck, attempt.nanos());
+                Runner replacement = stuck == null ? null : localQueue.replace(stuck, attempt.nanos());
                 if (replacement != null) {
                     start(replacement);
                 }
@@ -430,6 +447,11 @@ public final class JobExecutor {
         if (localQueue.awaitNoRunners(afterInterrupt)) {
             return;
         }
+        abandonRunning();
+    }
+
+    /** Gives the jobs back whose handlers do not react to their interruption. */
+    public void abandonRunning() {
         running.values().forEach(attempt -> abandon(attempt, new JobOutcome.Returned(true, null)));
     }
 

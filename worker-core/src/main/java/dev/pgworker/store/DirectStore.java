@@ -6,6 +6,7 @@ import java.sql.PreparedStatement;
 import java.sql.ResultSet;
 import java.sql.SQLException;
 import java.sql.Statement;
+import java.sql.Types;
 import java.time.Duration;
 import java.time.Instant;
 import java.util.ArrayList;
@@ -13,6 +14,7 @@ import java.util.Collection;
 import java.util.Comparator;
 import java.util.HashSet;
 import java.util.List;
+import java.util.Map;
 import java.util.Objects;
 import java.util.Set;
 import javax.sql.DataSource;
@@ -87,62 +89,77 @@ public final class DirectStore {
         }
     }
 
+    /** Sets the parameters of a statement. */
+    @FunctionalInterface
+    private interface Parameters {
+        void set(PreparedStatement statement) throws SQLException;
+    }
+
     /** Opens a session for one chain of batches. */
     public Session open(int chain) throws SQLException {
-        Connection batches = connect();
+        SetUp batches = connect();
         try {
             return new Session(chain, batches, connect());
         } catch (SQLException | RuntimeException | Error e) {
-            closeQuietly(batches);
+            closeQuietly(batches.connection);
             throw e;
         }
     }
 
     /**
-     * A server learns by these within half a minute that nobody is there any more, and frees the jobs; not on local sockets. What
-     * waits for a lock, or takes too long, ends before this side gives up and opens another connection.
+     * A server learns by the first within half a minute that nobody is there any more, and frees the jobs; not on local sockets.
+     * What waits for a lock, or takes too long, ends before this side gives up and opens another connection. The limits of a role
+     * for transactions are meant for what it forgets, which a batch is not. The plan is the same whatever the statistics say.
      */
-    private static final String SETTINGS = """
-            set tcp_keepalives_idle = 10; set tcp_keepalives_interval = 5; set tcp_keepalives_count = 3;
-            set lock_timeout = '5s'; set statement_timeout = '9s'
-            """;
+    private static final Map<String, String> SETTINGS = Map.ofEntries(
+            Map.entry("tcp_keepalives_idle", "10"),
+            Map.entry("tcp_keepalives_interval", "5"),
+            Map.entry("tcp_keepalives_count", "3"),
+            Map.entry("lock_timeout", "5s"),
+            Map.entry("statement_timeout", "9s"),
+            Map.entry("idle_in_transaction_session_timeout", "0"),
+            Map.entry("transaction_timeout", "0"),
+            Map.entry("search_path", "pg_catalog, pg_temp"),
+            Map.entry("plan_cache_mode", "force_generic_plan"),
+            Map.entry("enable_seqscan", "off"),
+            Map.entry("enable_bitmapscan", "off"),
+            Map.entry("enable_sort", "off"),
+            Map.entry("enable_hashjoin", "off"),
+            Map.entry("enable_mergejoin", "off"),
+            Map.entry("jit", "off"));
 
-    private Connection connect() throws SQLException {
+    private SetUp connect() throws SQLException {
         Connection connection = source.getConnection();
         try {
             connection.setNetworkTimeout(Runnable::run, (int) ANSWER_LIMIT.toMillis());
             connection.setAutoCommit(true);
             connection.setTransactionIsolation(Connection.TRANSACTION_READ_COMMITTED);
-            try (Statement statement = connection.createStatement()) {
-                statement.execute(SETTINGS);
-            }
-            return connection;
+            return new SetUp(connection, SessionSettings.set(connection, SETTINGS));
         } catch (SQLException | RuntimeException | Error e) {
             closeQuietly(connection);
             throw e;
         }
     }
 
-    private static final String RESET = """
-            reset tcp_keepalives_idle; reset tcp_keepalives_interval; reset tcp_keepalives_count; reset lock_timeout;
-            reset statement_timeout
-            """;
+    /**
+     * A connection that may come from a pool.
+     *
+     * @param before its settings as they were
+     */
+    private record SetUp(Connection connection, SessionSettings before) {
 
-    /** It may come from a pool. */
-    private static void giveBack(Connection connection) throws SQLException {
-        connection.setAutoCommit(true);
-        try (Statement statement = connection.createStatement()) {
-            statement.execute(RESET);
+        void giveBack() throws SQLException {
+            connection.setAutoCommit(true);
+            before.restore(connection);
+            connection.close();
         }
-        connection.close();
     }
 
     /** A connection that has been set up like these, and not been reset, goes to nobody else. */
     private static void closeQuietly(Connection connection) {
-        try {
+        try (connection) {
             connection.abort(Runnable::run);
-            connection.close();
-        } catch (SQLException e) {
+        } catch (SQLException | RuntimeException | Error e) {
             log.debug("The connection was broken already", e);
         }
     }
@@ -154,6 +171,8 @@ public final class DirectStore {
     public final class Session {
 
         private final int chain;
+        private final SetUp batchesSetUp;
+        private final SetUp notesSetUp;
         private final Connection batches;
         private final Connection notes;
 
@@ -163,53 +182,104 @@ public final class DirectStore {
         private volatile boolean inBatch;
         private volatile boolean broken;
 
-        private Session(int chain, Connection batches, Connection notes) throws SQLException {
+        private Session(int chain, SetUp batches, SetUp notes) throws SQLException {
             this.chain = chain;
-            this.batches = batches;
-            this.notes = notes;
+            batchesSetUp = batches;
+            notesSetUp = notes;
+            this.batches = batches.connection;
+            this.notes = notes.connection;
             try {
-                batches.setAutoCommit(false);
+                this.batches.setAutoCommit(false);
             } catch (SQLException e) {
                 abort();
                 throw e;
             }
         }
 
-        private static final String TAKE =
-                "select id, task_id, payload, priority, run_at, attempts, max_attempts, last_error,"
-                        + " created_at, updated_at, key, revision, flags, address, locked_at, xid from {schema}.pgworker_take("
-                        + "task_ids => ?, wanted => ?, forbidden => ?, part => ?, parts => ?, floor_priority => ?, floor_run_at => ?,"
-                        + " floor_id => ?, chosen => ?)";
+        /**
+         * A function would have to store the rows before it could return them, a sixth of the cost of a job. Times that are those
+         * before are left out for the same reason. All payloads go to memory at once, so large ones are left out, too.
+         */
+        private static final String COLUMNS = """
+                j.id, j.task_id,
+                case when pg_column_size(j.payload) <= 2000 and octet_length(j.payload::text) <= 8000 then j.payload end,
+                j.priority, j.run_at, j.attempts, j.max_attempts, j.last_error, nullif(j.created_at, j.run_at),
+                nullif(j.updated_at, j.created_at), j.key, j.revision, j.flags, j.ctid, clock_timestamp(), txid_current()
+                """;
 
-        /** Begins a batch: locks due jobs, which are returned in the order in which they are to start. */
+        private static final String TAKE = """
+                with recursive level(p) as (
+                  (select coalesce(?::int, (
+                    select j.priority from {schema}._private_jobs j
+                    where j.is_available and j.job_queue_id is null
+                    order by j.priority, j.run_at, j.id limit 1)))
+                  union all
+                  select (
+                    select j.priority from {schema}._private_jobs j
+                    where j.is_available and j.job_queue_id is null and j.priority > l.p
+                    order by j.priority, j.run_at, j.id limit 1)
+                  from level l where l.p is not null)
+                select j.*
+                from level l
+                cross join lateral (
+                  select\s""" + COLUMNS + """
+                  from {schema}._private_jobs j
+                  where j.is_available and j.job_queue_id is null and j.priority = l.p and j.run_at <= now() and j.task_id = any(?)
+                    and (j.run_at, j.id) >= (case when l.p = ? then ?::timestamptz else '-infinity' end, ?::bigint)
+                    and j.id % ? = ?
+                    and (?::text[] is null or j.flags is null or not j.flags ??| ?)
+                  order by j.run_at, j.id limit ? for update skip locked) j
+                limit ?
+                """;
+
+        private static final String TAKE_CHOSEN = "select " + COLUMNS + """
+                from {schema}._private_jobs j
+                where j.id = any(?) and j.is_available and j.job_queue_id is null and j.run_at <= now() and j.task_id = any(?)
+                  and j.key is null and (?::text[] is null or j.flags is null or not j.flags ??| ?)
+                for update skip locked
+                """;
+
+        /** Begins a batch: locks due jobs, which are returned in the order in which they are to start. Waits for no lock. */
         public List<Taken> take(JobStore.Tasks tasks, Request request) throws SQLException {
-            return take(tasks, request, null);
+            Floor floor = request.floor;
+            return take(TAKE, tasks, statement -> {
+                statement.setObject(1, floor == null ? null : floor.priority, Types.INTEGER);
+                statement.setArray(2, batches.createArrayOf("int4", tasks.ids()));
+                statement.setObject(3, floor == null ? null : floor.priority, Types.INTEGER);
+                statement.setObject(
+                        4, floor == null ? null : JobRows.offset(floor.runAt), Types.TIMESTAMP_WITH_TIMEZONE);
+                statement.setLong(5, floor == null ? 0 : floor.jobId);
+                statement.setInt(6, request.parts);
+                statement.setInt(7, request.part);
+                Array forbidden = array(request.forbidden);
+                statement.setArray(8, forbidden);
+                statement.setArray(9, forbidden);
+                statement.setInt(10, request.wanted);
+                statement.setInt(11, request.wanted);
+            });
         }
 
         /** Begins a batch with those of the given jobs that are still there, without a key and free. */
         public List<Taken> take(JobStore.Tasks tasks, Collection<String> forbidden, List<Long> ids)
                 throws SQLException {
-            List<Taken> taken = take(tasks, new Request(ids.size(), forbidden, 0, 1, null), ids);
+            List<Taken> taken = take(TAKE_CHOSEN, tasks, statement -> {
+                statement.setArray(1, batches.createArrayOf("int8", ids.toArray()));
+                statement.setArray(2, batches.createArrayOf("int4", tasks.ids()));
+                Array flags = array(forbidden);
+                statement.setArray(3, flags);
+                statement.setArray(4, flags);
+            });
             taken.sort(START_ORDER);
             return taken;
         }
 
-        private List<Taken> take(JobStore.Tasks tasks, Request request, @Nullable List<Long> ids) throws SQLException {
-            Floor floor = request.floor;
-            try (PreparedStatement statement = batches.prepareStatement(schema.in(TAKE))) {
-                statement.setArray(1, batches.createArrayOf("int4", tasks.ids()));
-                statement.setInt(2, request.wanted);
-                statement.setArray(
-                        3,
-                        request.forbidden.isEmpty()
-                                ? null
-                                : batches.createArrayOf("text", request.forbidden.toArray()));
-                statement.setInt(4, request.part);
-                statement.setInt(5, request.parts);
-                statement.setObject(6, floor == null ? null : floor.priority, java.sql.Types.INTEGER);
-                statement.setObject(7, floor == null ? null : JobRows.offset(floor.runAt));
-                statement.setObject(8, floor == null ? null : floor.jobId, java.sql.Types.BIGINT);
-                statement.setArray(9, ids == null ? null : batches.createArrayOf("int8", ids.toArray()));
+        private @Nullable Array array(Collection<String> forbidden) throws SQLException {
+            return forbidden.isEmpty() ? null : batches.createArrayOf("text", forbidden.toArray());
+        }
+
+        private List<Taken> take(String sql, JobStore.Tasks tasks, Parameters parameters) throws SQLException {
+            try (PreparedStatement statement = batches.prepareStatement(schema.in(sql))) {
+                parameters.set(statement);
                 inBatch = true;
                 try (ResultSet rows = statement.executeQuery()) {
                     List<Taken> taken = new ArrayList<>();
@@ -232,18 +302,24 @@ public final class DirectStore {
 
         private Taken taken(ResultSet row, JobStore.Tasks tasks, Instant takenAt) throws SQLException {
             String payload = row.getString(3);
+            Instant runAt = JobRows.instant(row, 5);
+            Instant createdAt = JobRows.nullableInstant(row, 9);
+            if (createdAt == null) {
+                createdAt = runAt;
+            }
+            Instant updatedAt = JobRows.nullableInstant(row, 10);
             Job job = new Job(
                     row.getLong(1),
                     Objects.requireNonNull(tasks.identifiers().get(row.getInt(2))),
                     payload == null ? "null" : payload,
                     null,
                     row.getInt(4),
-                    JobRows.instant(row, 5),
-                    row.getInt(6),
+                    runAt,
+                    row.getInt(6) + 1,
                     row.getInt(7),
                     row.getString(8),
-                    JobRows.instant(row, 9),
-                    JobRows.instant(row, 10),
+                    createdAt,
+                    updatedAt == null ? createdAt : updatedAt,
                     row.getString(11),
                     takenAt,
                     workerId,
@@ -382,9 +458,9 @@ public final class DirectStore {
                 statement.setInt(2, chain);
                 statement.execute();
                 broken = true;
-                giveBack(batches);
-                giveBack(notes);
-            } catch (SQLException e) {
+                batchesSetUp.giveBack();
+                notesSetUp.giveBack();
+            } catch (SQLException | RuntimeException | Error e) {
                 log.debug("A batch could not be forgotten, or its connections not given back", e);
                 abort();
             }

@@ -101,6 +101,7 @@ final class Adder {
         Task<ChaosJob> task = switch (job.kind()) {
             case TRANSACTIONAL -> ChaosWorker.TRANSACTIONAL;
             case LONG -> ChaosWorker.LONG;
+            case DIRECT -> ChaosWorker.DIRECT;
             default -> ChaosWorker.WORK;
         };
         Job added = scheduler.addJob(task, job, spec);
@@ -109,13 +110,15 @@ final class Adder {
 
     private ChaosJob job(int n) {
         int percent = random.nextInt(100);
-        ChaosJob.Kind kind = percent < 30
+        ChaosJob.Kind kind = percent < 15
                 ? ChaosJob.Kind.PLAIN
-                : percent < 65
-                        ? ChaosJob.Kind.QUEUED
-                        : percent < 80
-                                ? ChaosJob.Kind.TRANSACTIONAL
-                                : percent < 90 ? ChaosJob.Kind.FAILS_ONCE : ChaosJob.Kind.KEYED;
+                : percent < 30
+                        ? ChaosJob.Kind.DIRECT
+                        : percent < 65
+                                ? ChaosJob.Kind.QUEUED
+                                : percent < 80
+                                        ? ChaosJob.Kind.TRANSACTIONAL
+                                        : percent < 90 ? ChaosJob.Kind.FAILS_ONCE : ChaosJob.Kind.KEYED;
         // A queue that is held up by a fault has to be able to catch up.
         boolean slow = random.nextInt(kind == ChaosJob.Kind.QUEUED ? 80 : 20) == 0;
         return new ChaosJob(n, kind, slow ? 1_000 + random.nextInt(2_000) : random.nextInt(30));

@@ -49,6 +49,9 @@ final class Audit {
             Faults.Kind.DELAY,
             Faults.Kind.EXHAUST_POOL);
 
+    /** Whose jobs run again if their transaction breaks although the handler has ended. */
+    private static final Set<ChaosJob.Kind> ROLLED_BACK = EnumSet.of(ChaosJob.Kind.TRANSACTIONAL, ChaosJob.Kind.DIRECT);
+
     private final List<Added> added;
     private final List<Run> runs;
     private final List<Left> left;
@@ -273,7 +276,7 @@ final class Audit {
             case "snoozed" -> touched(run, next) ? "ledger away" : null;
             case "interrupted" -> lost(run, next) ? "interrupted" : null;
             default -> {
-                if (addedByNumber.get(run.n()).kind() == ChaosJob.Kind.TRANSACTIONAL && touched(run, next)) {
+                if (ROLLED_BACK.contains(addedByNumber.get(run.n()).kind()) && touched(run, next)) {
                     yield "rolled back";
                 }
                 yield lost(run, next) ? "done by a worker taken for dead" : null;

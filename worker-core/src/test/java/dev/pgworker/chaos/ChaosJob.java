@@ -18,6 +18,8 @@ public record ChaosJob(int n, Kind kind, int millis) {
         FAILS_ONCE,
         KEYED,
         /** Runs for so long that its worker may be taken for dead and come back while another runs it. */
-        LONG
+        LONG,
+        /** Of a direct task: runs again with its batch if that breaks. */
+        DIRECT
     }
 }

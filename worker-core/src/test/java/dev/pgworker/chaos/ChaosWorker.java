@@ -40,16 +40,17 @@ import dev.pgworker.testing.TestSchema;
 final class ChaosWorker {
 
     static final Task<ChaosJob> WORK = Task.of("work", ChaosJob.class);
-    /** Not served by Node.js, as little as the transactional ones. */
+    /** Not served by Node.js, as little as the direct and transactional ones. */
     static final Task<ChaosJob> LONG = Task.of("long", ChaosJob.class);
 
+    static final Task<ChaosJob> DIRECT = Task.of("direct", ChaosJob.class);
     static final Task<ChaosJob> TRANSACTIONAL = Task.of("transactional", ChaosJob.class);
     static final Duration THRESHOLD = Duration.ofSeconds(4);
     static final Duration SWEEP_INTERVAL = Duration.ofSeconds(1);
     static final int MAX_RECOVERIES = 3;
     static final int CONCURRENCY = 4;
 
-    private static final int POOL = 6;
+    private static final int POOL = 10;
     private static final Duration RETRY = Duration.ofMillis(200);
 
     private final HikariDataSource pool;
@@ -105,6 +106,7 @@ final class ChaosWorker {
                 .tasks(List.of(
                         TaskRegistration.of(WORK, this::handle).with(options),
                         TaskRegistration.of(LONG, this::handle).with(options),
+                        TaskRegistration.of(DIRECT, this::handle).with(options.withDirect(true)),
                         TaskRegistration.of(TRANSACTIONAL, this::handle).with(options.withTransactional(true))))
                 .listener(event -> {
                     if (event instanceof WorkerLost lost) {

@@ -37,7 +37,6 @@ class ClaimFloorTest {
 
     @Test
     void isNotInUseBeforeALookHasToldThePriorities() throws SQLException {
-        claim(false, job(1, 0, 5, null));
         assertThat(floor.current(List.of(), true)).isNull();
         assertThat(floor.levels()).isNull();
 
@@ -46,6 +45,50 @@ class ClaimFloorTest {
         Start start = current();
         assertThat(start.floors()).hasSize(2).containsEntry(0, Place.FIRST).containsEntry(3, Place.FIRST);
         assertThat(floor.levels()).containsExactly(0, 3);
+    }
+
+    @Test
+    void beginsWhereTheClaimBeforeTheFirstLookHasEnded() throws SQLException {
+        claim(true, job(1, 0, -500, null), job(2, 3, -400, null));
+
+        look(List.of(0, 3, 7));
+
+        assertThat(current().floors())
+                .containsEntry(0, at(EDGE))
+                .containsEntry(3, new Place(NOW.minusSeconds(400), 2))
+                .containsEntry(7, Place.FIRST);
+    }
+
+    @Test
+    void beginsWhereAClaimHasEndedThatWasUnderWayDuringTheFirstLook() throws SQLException {
+        assertThat(floor.current(List.of(), true)).isNull();
+        look(List.of(0, 3));
+        boolean unused = floor.announced(EDGE.minusMillis(5), List.of(3));
+
+        assertThat(floor.claimed(null, claimed(job(1, 0, -1, null)), false, TOOK))
+                .isTrue();
+
+        assertThat(current().floors()).containsEntry(0, at(EDGE)).containsEntry(3, at(EDGE.minusMillis(5)));
+    }
+
+    @Test
+    void whatIsAnnouncedBetweenTheFirstClaimAndTheFirstLookIsLookedFor() throws SQLException {
+        claim(false, job(1, 0, -1, null));
+        boolean unused = floor.announced(EDGE.minusMillis(5), List.of(3));
+
+        look(List.of(0, 3));
+
+        assertThat(current().floors().get(3).runAt()).isBeforeOrEqualTo(EDGE.minusMillis(5));
+    }
+
+    @Test
+    void aClaimFromBeforeEverythingWasForgottenSetsNoFloor() throws SQLException {
+        claim(false, job(1, 0, -1, null));
+        floor.forget();
+
+        look(List.of(0));
+
+        assertThat(current().floors()).containsEntry(0, Place.FIRST);
     }
 
     @Test

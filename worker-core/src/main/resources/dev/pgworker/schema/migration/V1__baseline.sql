@@ -3317,78 +3317,6 @@ comment on function "${schema}".pgworker_look_below(int[], text[], int[], timest
   'The priorities of jobs without a queue that have attempts left, due or not, and ids of due ones of these tasks that lie below the '
   'floors that a caller passes to pgworker_claim; at most so many of each.';
 
--- The rows stay as they are, but locked until the transaction ends. Their payloads all go to memory at once, so large ones are left out.
--- The time limits of a role are meant for what it forgets, which a batch is not; they are off for the transaction.
-create or replace function "${schema}".pgworker_take(
-  task_ids int[], wanted int, forbidden text[] default null, part int default 0, parts int default 1, floor_priority int default null,
-  floor_run_at timestamptz default null, floor_id bigint default null, chosen bigint[] default null
-) returns table (
-  id bigint, task_id int, payload json, priority smallint, run_at timestamptz, attempts smallint, max_attempts smallint, last_error text,
-  created_at timestamptz, updated_at timestamptz, key text, revision int, flags jsonb, address tid, locked_at timestamptz, xid bigint
-)
-language plpgsql volatile rows 100
-set plan_cache_mode = force_generic_plan set enable_seqscan = off set enable_bitmapscan = off set enable_sort = off
-set enable_hashjoin = off set enable_mergejoin = off set jit = off
-set search_path = pg_catalog, pg_temp as $$
-#variable_conflict use_column
-declare
-  largest constant int := 2000;
-  taken_at constant timestamptz := clock_timestamp();
-  setting text;
-begin
-  if wanted is null or wanted not between 1 and 10000 then
-    raise exception 'wanted must be between 1 and 10000, but is %', wanted using errcode = '22023';
-  end if;
-  if cardinality(forbidden) = 0 then forbidden := null; end if;
-  foreach setting in array array['idle_in_transaction_session_timeout', 'statement_timeout', 'transaction_timeout'] loop
-    if coalesce(current_setting(setting, true), '0') <> '0' then
-      perform set_config(setting, '0', true);
-    end if;
-  end loop;
-  if chosen is not null then
-    return query
-      select j.id, j.task_id, case when pg_column_size(j.payload) <= largest and octet_length(j.payload::text) <= 4 * largest then j.payload end, j.priority, j.run_at,
-        (j.attempts + 1)::smallint, j.max_attempts, j.last_error, j.created_at, j.updated_at, j.key, j.revision, j.flags, j.ctid,
-        taken_at, txid_current()
-      from "${schema}"._private_jobs j
-      where j.id = any(chosen) and j.is_available and j.job_queue_id is null and j.run_at <= now() and j.task_id = any(task_ids)
-        and j.key is null and (forbidden is null or j.flags is null or not j.flags ?| forbidden)
-      for update skip locked;
-    return;
-  end if;
-  return query
-    with recursive level(p) as (
-      (select coalesce(floor_priority, (
-        select j.priority from "${schema}"._private_jobs j
-        where j.is_available and j.job_queue_id is null
-        order by j.priority, j.run_at, j.id limit 1)))
-      union all
-      select (
-        select j.priority from "${schema}"._private_jobs j
-        where j.is_available and j.job_queue_id is null and j.priority > l.p
-        order by j.priority, j.run_at, j.id limit 1)
-      from level l where l.p is not null)
-    select f.*, taken_at, txid_current()
-    from level l
-    cross join lateral (
-      select j.id, j.task_id, case when pg_column_size(j.payload) <= largest and octet_length(j.payload::text) <= 4 * largest then j.payload end, j.priority, j.run_at,
-        (j.attempts + 1)::smallint, j.max_attempts, j.last_error, j.created_at, j.updated_at, j.key, j.revision, j.flags, j.ctid
-      from "${schema}"._private_jobs j
-      where j.is_available and j.job_queue_id is null and j.priority = l.p and j.run_at <= now() and j.task_id = any(task_ids)
-        and (j.run_at, j.id) >= (case when l.p = floor_priority then floor_run_at else '-infinity' end, coalesce(floor_id, 0))
-        and j.id % parts = part
-        and (forbidden is null or j.flags is null or not j.flags ?| forbidden)
-      order by j.run_at, j.id limit wanted for update skip locked) f
-    limit wanted;
-end
-$$;
-comment on function "${schema}".pgworker_take(int[], int, text[], int, int, int, timestamptz, bigint, bigint[]) is
-  'Locks at most wanted due jobs of these tasks that are in no queue, without claiming them: they are free again when the transaction '
-  'ends. Returns them with the attempt that this is, and no payload if that takes more than two kilobytes. Looks at jobs whose ids leave '
-  'the rest part when divided by parts, and not before the floor, if there is one, in the order priority, run_at, id; or at the chosen '
-  'ones without a key, in any order. '
-  'Waits for no lock.';
-
 -- Called by another session than the one that has locked the jobs, as it has to be committed while they are locked. The row need not
 -- survive the server, with which the other session ends.
 create or replace function "${schema}".pgworker_note_batch(
@@ -3400,16 +3328,18 @@ set search_path = pg_catalog, pg_temp as $$
 #variable_conflict use_column
 declare
   mine constant bigint := txid_current();
-  left_alone bigint[];
+  broken bigint[];
+  left_alone bigint[] := '{}';
 begin
   if look then
     -- An id that is not below this one is of another server, whose tables have been copied.
-    left_alone := array(
-      select g.id from unnest(job_ids) g(id)
-      where g.id in (
-        select unnest(b.job_ids) from "${schema}".pgworker_batches b
-        where (b.worker_id, b.chain) <> (pgworker_note_batch.worker_id, pgworker_note_batch.chain) and b.job_ids <> '{}'
-          and case when b.xid between 3 and mine - 1 then txid_status(b.xid) is distinct from 'in progress' else true end));
+    broken := array(
+      select unnest(b.job_ids) from "${schema}".pgworker_batches b
+      where (b.worker_id, b.chain) <> (pgworker_note_batch.worker_id, pgworker_note_batch.chain) and b.job_ids <> '{}'
+        and case when b.xid between 3 and mine - 1 then txid_status(b.xid) is distinct from 'in progress' else true end);
+    if broken <> '{}' then
+      left_alone := array(select g.id from unnest(job_ids) g(id) where g.id in (select unnest(broken)));
+    end if;
     if exists (select from "${schema}".pgworker_recoveries) then
       left_alone := left_alone || array(
         select r.job_id from unnest(job_ids) g(id) join "${schema}".pgworker_recoveries r on r.job_id = g.id);
@@ -3432,7 +3362,8 @@ comment on function "${schema}".pgworker_note_batch(text, int, int, bigint, bigi
   'out those that lost a worker before, or were in a batch that broke.';
 
 -- Of a job that cannot be deleted, because of a trigger of somebody's for instance, the others of its batch know nothing: then all are
--- claimed, and their outcomes are written as those of other jobs are.
+-- claimed, and their outcomes are written as those of other jobs are. Without triggers there is no subtransaction, whose deletions of
+-- rows that the transaction has locked would be written to pg_multixact one by one.
 create or replace function "${schema}".pgworker_end_batch(
   worker_id text, chain int, done tid[], claimed tid[], claimed_at timestamptz
 ) returns boolean
@@ -3445,17 +3376,28 @@ declare
   deleted boolean := true;
   changed bigint;
 begin
-  begin
+  if exists (
+    select from pg_trigger t
+    where t.tgrelid = to_regclass('"${schema}"._private_jobs') and t.tgtype & 8 <> 0 and t.tgenabled <> 'D')
+  then
+    begin
+      delete from "${schema}"._private_jobs j where j.ctid = any(done);
+      get diagnostics changed = row_count;
+      if changed < cardinality(done) then
+        raise exception 'a trigger keeps a job from being deleted' using errcode = '27000';
+      end if;
+      set constraints all immediate;
+    exception when others or assert_failure then
+      deleted := false;
+      claimed := claimed || done;
+    end;
+  else
     delete from "${schema}"._private_jobs j where j.ctid = any(done);
     get diagnostics changed = row_count;
     if changed < cardinality(done) then
-      raise exception 'a trigger keeps a job from being deleted' using errcode = '27000';
+      raise exception 'a job could not be deleted' using errcode = '27000';
     end if;
-    set constraints all immediate;
-  exception when others or assert_failure then
-    deleted := false;
-    claimed := claimed || done;
-  end;
+  end if;
   if claimed <> '{}' then
     update "${schema}"._private_jobs j set attempts = j.attempts + 1, locked_at = claimed_at, locked_by = pgworker_end_batch.worker_id
       where j.ctid = any(claimed);
