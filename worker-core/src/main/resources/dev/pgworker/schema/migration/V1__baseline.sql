@@ -2339,9 +2339,13 @@ begin
     run_queues := null;
     passed := null;
     share := 0;
-    select l.queues, l.complete into queues, complete from "${schema}".pgworker_lanes(
-      task_ids, case when shallow then 8 + wanted / 16 else wanted end, forbidden,
-      case when shallow then few + wanted / 4 else 100 + 2 * wanted end, parity) l;
+    queues := null;
+    complete := true;
+    if exists (select from "${schema}"._private_jobs j where j.is_available and j.job_queue_id is not null) then
+      select l.queues, l.complete into queues, complete from "${schema}".pgworker_lanes(
+        task_ids, case when shallow then 8 + wanted / 16 else wanted end, forbidden,
+        case when shallow then few + wanted / 4 else 100 + 2 * wanted end, parity) l;
+    end if;
     if queues is not null then
       if long and cardinality(queues) <= few then
         queues := array(
