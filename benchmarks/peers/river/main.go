@@ -34,14 +34,14 @@ type probe struct {
 	river.WorkerDefaults[payload]
 	ran   atomic.Int64
 	lock  sync.Mutex
-	waits []int64
+	waits [][2]int64
 }
 
 func (p *probe) Work(_ context.Context, job *river.Job[payload]) error {
 	if job.Args.Stamp > 0 {
 		wait := time.Now().UnixMicro() - job.Args.Stamp
 		p.lock.Lock()
-		p.waits = append(p.waits, wait)
+		p.waits = append(p.waits, [2]int64{job.Args.Stamp, wait})
 		p.lock.Unlock()
 	}
 	if job.Args.Millis > 0 {
@@ -51,12 +51,12 @@ func (p *probe) Work(_ context.Context, job *river.Job[payload]) error {
 	return nil
 }
 
-func (p *probe) takeWaits() []int64 {
+func (p *probe) takeWaits() [][2]int64 {
 	p.lock.Lock()
 	defer p.lock.Unlock()
 	taken := p.waits
 	p.waits = nil
-	return append([]int64{}, taken...)
+	return append([][2]int64{}, taken...)
 }
 
 type load struct {

@@ -17,7 +17,7 @@ use tokio::task::JoinHandle;
 type Failure = Box<dyn std::error::Error + Send + Sync>;
 
 static RAN: AtomicU64 = AtomicU64::new(0);
-static WAITS: Mutex<Vec<i64>> = Mutex::new(Vec::new());
+static WAITS: Mutex<Vec<(i64, i64)>> = Mutex::new(Vec::new());
 
 #[derive(Clone, Default, Deserialize, Serialize)]
 struct Payload {
@@ -30,7 +30,7 @@ impl TaskHandler for Payload {
 
     async fn run(self, _context: WorkerContext) -> impl IntoTaskHandlerResult {
         if self.stamp > 0 {
-            WAITS.lock().unwrap().push(now_micros() - self.stamp);
+            WAITS.lock().unwrap().push((self.stamp, now_micros() - self.stamp));
         }
         if self.millis > 0 {
             tokio::time::sleep(Duration::from_millis(self.millis)).await;

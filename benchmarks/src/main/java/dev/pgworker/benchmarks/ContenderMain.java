@@ -6,8 +6,10 @@ import java.io.PrintStream;
 import java.lang.management.ManagementFactory;
 import java.lang.management.MemoryUsage;
 import java.nio.charset.StandardCharsets;
+import java.util.ArrayList;
 import java.util.Collections;
 import java.util.Comparator;
+import java.util.List;
 import java.util.Objects;
 import java.util.concurrent.ThreadLocalRandom;
 import java.util.concurrent.TimeUnit;
@@ -106,18 +108,17 @@ final class ContenderMain {
     }
 
     /** Adds stamped jobs with random pauses around the gap; with a lead they are due that much later. */
-    private int ping(int count, int gapMillis, int leadMillis) throws Exception {
+    private Object ping(int count, int gapMillis, int leadMillis) throws Exception {
+        List<Probe.Wait> commits = new ArrayList<>();
         for (int i = 0; i < count; i++) {
             Thread.sleep(ThreadLocalRandom.current().nextLong(gapMillis / 2, gapMillis + gapMillis / 2 + 1));
-            long now = Probe.nowMicros();
-            if (leadMillis == 0) {
-                queue.add(new Payload(now, 0), null);
-            } else {
-                long due = now + leadMillis * 1_000L;
-                queue.add(new Payload(due, 0), due);
+            long stamp = Probe.nowMicros() + leadMillis * 1_000L;
+            long commit = queue.addAndCommit(new Payload(stamp, 0), leadMillis == 0 ? null : stamp);
+            if (commit != 0) {
+                commits.add(new Probe.Wait(stamp, commit - stamp));
             }
         }
-        return count;
+        return commits.isEmpty() ? count : commits;
     }
 
     /** Memory in use after the last collection: what it found to be garbage does not count. */

@@ -22,10 +22,11 @@ import tools.jackson.databind.json.JsonMapper;
  * <tr><td>start, stop</td><td>begin and end to run jobs</td></tr>
  * <tr><td>add N</td><td>add N jobs one by one; answers the seconds</td></tr>
  * <tr><td>bulk N M</td><td>add N jobs, M in a call; answers the seconds</td></tr>
- * <tr><td>ping N GAP LEAD</td><td>add N stamped jobs, one about every GAP ms, each due LEAD ms later; answers N</td></tr>
+ * <tr><td>ping N GAP LEAD</td><td>add N stamped jobs, one about every GAP ms, each due LEAD ms later; answers for each
+ * its stamp and the microseconds from there until its transaction was told to commit, or N if that is unknown</td></tr>
  * <tr><td>load RATE, added, unload</td><td>begin to add so many jobs a second; how many so far; end and how many</td></tr>
  * <tr><td>ran</td><td>how many jobs this process has run</td></tr>
- * <tr><td>waits</td><td>how many microseconds stamped jobs have waited, those since the last question</td></tr>
+ * <tr><td>waits</td><td>the stamps of jobs that have begun since the last question, each with the microseconds that it waited</td></tr>
  * <tr><td>heap</td><td>bytes in use</td></tr>
  * </table>
  */

@@ -40,6 +40,16 @@ interface JvmQueue {
     /** Adds one job as an application would, in a transaction of its own. */
     void add(Payload payload, @Nullable Long runAtMicros) throws Exception;
 
+    /**
+     * Adds one job as a service with a transaction does.
+     *
+     * @return when the transaction was told to commit, in microseconds since the epoch; 0 if that is unknown
+     */
+    default long addAndCommit(Payload payload, @Nullable Long runAtMicros) throws Exception {
+        add(payload, runAtMicros);
+        return 0;
+    }
+
     /** Adds jobs in one call. */
     void addAll(List<Payload> payloads) throws Exception;
 }

@@ -44,7 +44,7 @@ record Options(
         int timeoutSeconds) {
 
     private static final Map<String, String> DEFAULTS = Map.of(
-            "jobs", "100000", "runs", "3", "pings", "200", "rate", "30000", "minutes", "10", "warm-up", "10", "idle",
+            "jobs", "100000", "runs", "3", "pings", "500", "rate", "30000", "minutes", "10", "warm-up", "10", "idle",
             "60", "heap", "512", "timeout", "120");
     private static final List<String> WITHOUT_DEFAULT =
             List.of("contenders", "jdbc-url", "node-dir", "rust-dir", "river-dir", "json");

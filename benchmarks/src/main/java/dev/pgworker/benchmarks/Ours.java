@@ -9,6 +9,9 @@ import javax.sql.DataSource;
 import com.zaxxer.hikari.HikariDataSource;
 import org.jspecify.annotations.Nullable;
 import org.postgresql.ds.PGSimpleDataSource;
+import org.springframework.jdbc.datasource.DataSourceTransactionManager;
+import org.springframework.transaction.PlatformTransactionManager;
+import org.springframework.transaction.TransactionStatus;
 import tools.jackson.databind.json.JsonMapper;
 
 import dev.pgworker.Worker;
@@ -80,9 +83,11 @@ record Ours(String name, WorkerSettings settings, boolean direct) implements Con
         private final DataSource dataSource;
         private final Worker worker;
         private final JobScheduler scheduler;
+        private final PlatformTransactionManager transactions;
 
         Queue(WorkerSettings settings, boolean direct, DataSource dataSource, Probe probe) {
             this.dataSource = dataSource;
+            transactions = new DataSourceTransactionManager(dataSource);
             worker = Worker.builder(dataSource)
                     .privateDataSource(own(dataSource))
                     .settings(settings)
@@ -124,6 +129,15 @@ record Ours(String name, WorkerSettings settings, boolean direct) implements Con
                             : JobSpec.builder()
                                     .runAt(Instant.EPOCH.plus(runAtMicros, ChronoUnit.MICROS))
                                     .build());
+        }
+
+        @Override
+        public long addAndCommit(Payload payload, @Nullable Long runAtMicros) {
+            TransactionStatus transaction = transactions.getTransaction(null);
+            add(payload, runAtMicros);
+            long commit = Probe.nowMicros();
+            transactions.commit(transaction);
+            return commit;
         }
 
         @Override

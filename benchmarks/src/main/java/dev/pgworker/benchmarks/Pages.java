@@ -152,7 +152,7 @@ final class Pages {
 
     private static List<Plot.Row> waits(Report report) {
         List<Plot.Row> rows = new ArrayList<>();
-        for (String load : List.of("idle", "half busy")) {
+        for (String load : List.of("idle", "half busy", "3000/s")) {
             for (String contender : report.contenders()) {
                 double p50 = Report.median(report.values(contender, load + " p50"));
                 double p99 = Report.median(report.values(contender, load + " p99"));

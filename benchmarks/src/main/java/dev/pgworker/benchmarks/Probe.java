@@ -12,7 +12,7 @@ import java.util.concurrent.atomic.LongAdder;
 final class Probe {
 
     private final LongAdder ran = new LongAdder();
-    private final Queue<Long> waits = new ConcurrentLinkedQueue<>();
+    private final Queue<Wait> waits = new ConcurrentLinkedQueue<>();
 
     static long nowMicros() {
         return ChronoUnit.MICROS.between(Instant.EPOCH, Instant.now());
@@ -20,7 +20,7 @@ final class Probe {
 
     void run(Payload payload) throws InterruptedException {
         if (payload.stamp() > 0) {
-            waits.add(nowMicros() - payload.stamp());
+            waits.add(new Wait(payload.stamp(), nowMicros() - payload.stamp()));
         }
         if (payload.millis() > 0) {
             Thread.sleep(payload.millis());
@@ -37,12 +37,20 @@ final class Probe {
         return ran.sum();
     }
 
-    /** Returns the waits since the last call, in microseconds. */
-    List<Long> takeWaits() {
-        List<Long> taken = new ArrayList<>();
-        for (Long wait = waits.poll(); wait != null; wait = waits.poll()) {
+    /** Returns the waits since the last call, in microseconds after the stamps. */
+    List<Wait> takeWaits() {
+        List<Wait> taken = new ArrayList<>();
+        for (Wait wait = waits.poll(); wait != null; wait = waits.poll()) {
             taken.add(wait);
         }
         return taken;
+    }
+
+    /** Microseconds from a stamp on, written as a pair in JSON. */
+    record Wait(long stamp, long micros) {
+        @Override
+        public String toString() {
+            return "[" + stamp + "," + micros + "]";
+        }
     }
 }

@@ -14,6 +14,7 @@ final class Soak implements Scenario {
 
     static final int LINE_SECONDS = 10;
     private static final int GAP_MILLIS = 20;
+    private static final int PINGS = LINE_SECONDS * 1_000 / GAP_MILLIS;
     private static final int LINES_A_MINUTE = 60 / LINE_SECONDS;
 
     private final boolean snapshotHeld;
@@ -51,8 +52,8 @@ final class Soak implements Scenario {
                 if (snapshotHeld) {
                     hold(holder, phase.equals("held "));
                 }
-                pinged += pinger.ask("ping " + LINE_SECONDS * 1_000 / GAP_MILLIS + " " + GAP_MILLIS + " 0")
-                        .asLong();
+                pinger.ask("ping " + PINGS + " " + GAP_MILLIS + " 0");
+                pinged += PINGS;
                 long added = loader.ask("added").asLong() + pinged;
                 long ran = trial.ran();
                 long now = System.nanoTime();

@@ -8,7 +8,9 @@ import java.sql.ResultSet;
 import java.sql.SQLException;
 import java.sql.Statement;
 import java.util.ArrayList;
+import java.util.HashMap;
 import java.util.List;
+import java.util.Map;
 import java.util.OptionalLong;
 
 /** One contender in a fresh database, with its processes. */
@@ -86,11 +88,17 @@ final class Trial implements AutoCloseable {
 
     /** Takes the waits of stamped jobs, in milliseconds. */
     double[] takeWaits() throws InterruptedException {
-        List<Double> waits = new ArrayList<>();
+        return waits().values().stream().mapToDouble(Double::doubleValue).toArray();
+    }
+
+    /** Takes the waits of stamped jobs, in milliseconds, by their stamps. */
+    Map<Long, Double> waits() throws InterruptedException {
+        Map<Long, Double> waits = new HashMap<>();
         for (ContenderProcess worker : workers) {
-            worker.ask("waits").forEach(wait -> waits.add(wait.asDouble() / 1000));
+            worker.ask("waits")
+                    .forEach(wait -> waits.put(wait.get(0).asLong(), wait.get(1).asDouble() / 1000));
         }
-        return waits.stream().mapToDouble(Double::doubleValue).toArray();
+        return waits;
     }
 
     long heapBytes() throws InterruptedException {
@@ -217,6 +225,42 @@ final class Trial implements AutoCloseable {
                     contender.name() + " ran " + (ran() - ranBefore) + " times for " + jobs + " jobs");
         }
         return drained;
+    }
+
+    /**
+     * Adds jobs with one SQL statement while the workers run, and waits until they are done.
+     *
+     * @return the seconds since the jobs could be seen
+     * @throws IllegalStateException if the handlers did not run exactly as often as there were jobs
+     */
+    double drainRunning(int jobs) throws SQLException, InterruptedException {
+        execute("vacuum");
+        settle();
+        long mark = mark();
+        long ranBefore = ran();
+        connection.setAutoCommit(false);
+        GraphileTables.ready(connection, jobs);
+        execute("notify \"jobs:insert\"");
+        long start = System.nanoTime();
+        connection.commit();
+        connection.setAutoCommit(true);
+        long deadline = start + options.timeoutSeconds() * 1_000_000_000L;
+        while (ran() - ranBefore < jobs || unfinished(mark)) {
+            if (System.nanoTime() > deadline) {
+                throw new IllegalStateException("only " + (ran() - ranBefore) + " of " + jobs + " jobs ran in time");
+            }
+            Thread.sleep(2);
+        }
+        double seconds = (System.nanoTime() - start) / 1e9;
+        if (ran() - ranBefore != jobs) {
+            throw new IllegalStateException(
+                    contender.name() + " ran " + (ran() - ranBefore) + " times for " + jobs + " jobs");
+        }
+        return seconds;
+    }
+
+    int processes() {
+        return workers.size();
     }
 
     private double walBytes() throws SQLException {

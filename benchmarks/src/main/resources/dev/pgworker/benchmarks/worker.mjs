@@ -35,7 +35,7 @@ let runner = null;
 let loading = null;
 
 async function noop(payload) {
-  if (payload.stamp > 0) waits.push(nowMicros() - payload.stamp);
+  if (payload.stamp > 0) waits.push([payload.stamp, nowMicros() - payload.stamp]);
   if (payload.millis > 0) await sleep(payload.millis);
   ran++;
 }
@@ -90,13 +90,25 @@ const commands = {
       for (let left = count; left > 0; left -= atOnce) await addAll(Math.min(left, atOnce));
     }),
   ping: async (count, gap, lead) => {
+    const client = await pgPool.connect();
+    const commits = [];
     for (let i = 0; i < count; i++) {
       await sleep(gap / 2 + Math.random() * gap);
       // Dates know milliseconds only.
       const stamp = lead ? (Math.ceil(nowMicros() / 1000) + lead) * 1000 : nowMicros();
-      await utils.addJob("noop", { stamp, millis: 0 }, lead ? { runAt: new Date(stamp / 1000) } : {});
+      // The library's own call knows no transaction of its caller.
+      await client.query("begin");
+      await client.query({
+        name: "ping",
+        text: "select * from graphile_worker.add_job($1, payload := $2, run_at := $3)",
+        values: ["noop", { stamp, millis: 0 }, lead ? new Date(stamp / 1000) : null],
+      });
+      const commit = nowMicros();
+      await client.query("commit");
+      commits.push([stamp, commit - stamp]);
     }
-    return count;
+    client.release();
+    return commits;
   },
   load: (rate) => {
     loading = startLoad(rate);

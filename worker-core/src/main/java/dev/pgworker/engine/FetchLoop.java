@@ -190,7 +190,9 @@ public final class FetchLoop extends BackgroundService {
         }
         noNews &= fetched.count() == 0 && !fetched.mayHaveMore();
         if (!fetched.mayHaveMore()) {
-            if (!noNews) {
+            // Where jobs were announced meanwhile, the next claim follows at once and is not to wait for another
+            // answer.
+            if (!noNews && !notified.get()) {
                 Duration untilDue = fetcher.untilDue(Duration.ofNanos(System.nanoTime() - before));
                 dueAt = untilDue == null ? Long.MAX_VALUE : System.nanoTime() + untilDue.toNanos();
             }

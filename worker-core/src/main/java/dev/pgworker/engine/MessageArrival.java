@@ -27,8 +27,8 @@ public final class MessageArrival extends SocketFactory {
 
     private static final Logger log = LoggerFactory.getLogger(MessageArrival.class);
 
-    /** What the thread that waits has told when the first byte arrives. */
-    private static final ThreadLocal<@Nullable Runnable> waiting = new ThreadLocal<>();
+    /** What the thread is waiting by. */
+    private static final ThreadLocal<@Nullable Reception> waiting = new ThreadLocal<>();
 
     /** Creates a factory of sockets that are not connected; called by the driver. */
     public MessageArrival() {}
@@ -56,28 +56,78 @@ public final class MessageArrival extends SocketFactory {
         }
     }
 
-    /**
-     * Waits for notifications as the driver does.
-     *
-     * @param millis how long at most
-     * @param onArrival called once, on this thread, when the server begins to send something, whatever that is
-     * @return none, or null, after that time
-     */
-    static PGNotification @Nullable [] await(PGConnection connection, int millis, Runnable onArrival)
-            throws SQLException {
-        waiting.set(onArrival);
-        try {
-            return connection.getNotifications(millis);
-        } finally {
-            waiting.remove();
-        }
-    }
+    /** Waits for notifications, one after the other, on one connection. */
+    static final class Reception {
 
-    private static void tell() {
-        Runnable onArrival = waiting.get();
-        if (onArrival != null) {
-            waiting.remove();
-            onArrival.run();
+        private final Runnable onArrival;
+
+        /** Whether what arrives is still to be told. Owned by the thread that waits. */
+        private boolean untold;
+
+        /** Where the thread that waits has read; null while that is not known, and where arrivals are not told. */
+        private volatile @Nullable Socket socket;
+
+        private volatile boolean ended;
+
+        /**
+         * Creates one.
+         *
+         * @param onArrival called once in each call, on its thread, when the server begins to send something, whatever that is
+         */
+        Reception(Runnable onArrival) {
+            this.onArrival = onArrival;
+        }
+
+        /**
+         * Waits as the driver does.
+         *
+         * @param millis how long at most
+         * @return none, or null, after that time
+         */
+        PGNotification @Nullable [] await(PGConnection connection, int millis) throws SQLException {
+            untold = true;
+            waiting.set(this);
+            try {
+                return connection.getNotifications(millis);
+            } finally {
+                waiting.remove();
+            }
+        }
+
+        /** Returns whether {@link #end} works. */
+        boolean canBeEnded() {
+            return socket != null;
+        }
+
+        /** Breaks the connection, so that the wait ends with an exception. May be called from any thread. */
+        void end() {
+            ended = true;
+            endRead();
+        }
+
+        private void beginRead(Socket from) {
+            socket = from;
+            if (ended) {
+                endRead();
+            }
+        }
+
+        private void endRead() {
+            Socket read = socket;
+            try {
+                if (read != null) {
+                    read.shutdownInput();
+                }
+            } catch (IOException e) {
+                log.debug("The listening connection was broken already", e);
+            }
+        }
+
+        private void tell() {
+            if (untold) {
+                untold = false;
+                onArrival.run();
+            }
         }
     }
 
@@ -115,32 +165,45 @@ public final class MessageArrival extends SocketFactory {
 
         @Override
         public InputStream getInputStream() throws IOException {
-            return new TellingStream(super.getInputStream());
+            return new TellingStream(this, super.getInputStream());
         }
     }
 
     private static final class TellingStream extends FilterInputStream {
 
-        TellingStream(InputStream in) {
+        private final Socket socket;
+
+        TellingStream(Socket socket, InputStream in) {
             super(in);
+            this.socket = socket;
         }
 
         @Override
         public int read() throws IOException {
+            Reception reception = begin();
             int read = super.read();
-            if (read >= 0) {
-                tell();
+            if (reception != null && read >= 0) {
+                reception.tell();
             }
             return read;
         }
 
         @Override
         public int read(byte[] bytes, int offset, int length) throws IOException {
+            Reception reception = begin();
             int read = super.read(bytes, offset, length);
-            if (read > 0) {
-                tell();
+            if (reception != null && read > 0) {
+                reception.tell();
             }
             return read;
+        }
+
+        private @Nullable Reception begin() {
+            Reception reception = waiting.get();
+            if (reception != null) {
+                reception.beginRead(socket);
+            }
+            return reception;
         }
     }
 }

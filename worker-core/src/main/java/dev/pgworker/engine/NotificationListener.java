@@ -4,7 +4,6 @@ import java.sql.Connection;
 import java.sql.SQLException;
 import java.sql.Statement;
 import java.util.concurrent.TimeUnit;
-import java.util.concurrent.atomic.AtomicBoolean;
 import javax.sql.DataSource;
 
 import org.jspecify.annotations.Nullable;
@@ -13,6 +12,7 @@ import org.postgresql.PGNotification;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
+import dev.pgworker.engine.MessageArrival.Reception;
 import dev.pgworker.event.WorkerEvent;
 import dev.pgworker.event.WorkerEvents;
 import dev.pgworker.lifecycle.BackgroundService;
@@ -30,8 +30,11 @@ public final class NotificationListener extends BackgroundService {
     private static final String JOBS_INSERT = "jobs:insert";
     private static final String WORKER_MIGRATE = "worker:migrate";
 
-    /** How long one wait takes at most, and so how long a stop may go unnoticed. */
+    /** How long one wait takes at most, and so how long a stop may go unnoticed where it cannot end the wait. */
     private static final int WAIT_MILLIS = 200;
+
+    /** The same where it can. */
+    private static final int LONG_WAIT_MILLIS = 1_000;
 
     /** A connection that brings nothing for this long is checked, so that one cut silently is noticed. */
     private static final long CHECK_NANOS = TimeUnit.SECONDS.toNanos(5);
@@ -53,8 +56,12 @@ public final class NotificationListener extends BackgroundService {
     /** Written by the thread. */
     private volatile boolean listening;
 
+    /** Set by the thread, one for each connection. */
+    private volatile @Nullable Reception reception;
+
     // Owned by the thread.
     private @Nullable Connection connection;
+    private boolean told;
     private long checkAt;
     private boolean disconnectedReported;
     private boolean connectedBefore;
@@ -131,15 +138,24 @@ public final class NotificationListener extends BackgroundService {
         connectedBefore = true;
     }
 
-    private void receive(Connection current) throws SQLException {
-        AtomicBoolean told = new AtomicBoolean();
-        // All but some messages are notifications of jobs, and looking for jobs in vain costs little.
-        PGNotification[] notifications = MessageArrival.await(current.unwrap(PGConnection.class), WAIT_MILLIS, () -> {
-            told.set(true);
-            tellJobs();
-        });
+    private void receive(Connection used) throws SQLException {
+        Reception current = reception;
+        if (current == null) {
+            // All but some messages are notifications of jobs, and looking for jobs in vain costs little.
+            current = new Reception(() -> {
+                told = true;
+                tellJobs();
+            });
+            reception = current;
+        }
+        if (isStopping()) {
+            return;
+        }
+        told = false;
+        PGNotification[] notifications =
+                current.await(used.unwrap(PGConnection.class), current.canBeEnded() ? LONG_WAIT_MILLIS : WAIT_MILLIS);
         if (notifications == null || notifications.length == 0) {
-            check(current);
+            check(used);
             return;
         }
         checkAt = System.nanoTime() + CHECK_NANOS;
@@ -158,7 +174,7 @@ public final class NotificationListener extends BackgroundService {
             tellMigration();
         }
         // The others may have come after the first was told.
-        if (elsewhere || (jobs && !(told.get() && notifications.length == 1))) {
+        if (elsewhere || (jobs && !(told && notifications.length == 1))) {
             tellJobs();
         }
     }
@@ -195,6 +211,14 @@ public final class NotificationListener extends BackgroundService {
     }
 
     @Override
+    protected void endWait() {
+        Reception current = reception;
+        if (current != null) {
+            current.end();
+        }
+    }
+
+    @Override
     protected void afterLastStep() {
         disconnect();
     }
@@ -208,6 +232,7 @@ public final class NotificationListener extends BackgroundService {
         Connection current = connection;
         listening = false;
         connection = null;
+        reception = null;
         return current;
     }
 

@@ -84,6 +84,12 @@ public abstract class BackgroundService {
     /** Runs on the service's thread before it ends, uninterrupted; {@link #stop} waits for it within its limit. */
     protected void afterLastStep() {}
 
+    /**
+     * Ends a wait of the step that no interruption ends. Called on the thread that stops the service, each time that is asked for;
+     * must return at once.
+     */
+    protected void endWait() {}
+
     /** Returns the thread that is to run the task, not started. */
     Thread newThread(Runnable task) {
         return new Thread(task, name);
@@ -133,6 +139,7 @@ public abstract class BackgroundService {
     }
 
     private @Nullable Thread interruptWaiting() {
+        Thread running;
         lock.lock();
         try {
             stopping = true;
@@ -140,10 +147,12 @@ public abstract class BackgroundService {
             if (thread != null && !pastLastStep && !shielded && thread != Thread.currentThread()) {
                 thread.interrupt();
             }
-            return thread;
+            running = thread;
         } finally {
             lock.unlock();
         }
+        endWait();
+        return running;
     }
 
     /** Returns the time since a step last succeeded, or since the service was started if none has. */

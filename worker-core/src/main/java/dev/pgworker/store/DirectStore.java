@@ -303,11 +303,7 @@ public final class DirectStore {
         private Taken taken(ResultSet row, JobStore.Tasks tasks, Instant takenAt) throws SQLException {
             String payload = row.getString(3);
             Instant runAt = JobRows.instant(row, 5);
-            Instant createdAt = JobRows.nullableInstant(row, 9);
-            if (createdAt == null) {
-                createdAt = runAt;
-            }
-            Instant updatedAt = JobRows.nullableInstant(row, 10);
+            Instant createdAt = JobRows.instant(row, 9, runAt);
             Job job = new Job(
                     row.getLong(1),
                     Objects.requireNonNull(tasks.identifiers().get(row.getInt(2))),
@@ -319,7 +315,7 @@ public final class DirectStore {
                     row.getInt(7),
                     row.getString(8),
                     createdAt,
-                    updatedAt == null ? createdAt : updatedAt,
+                    JobRows.instant(row, 10, createdAt),
                     row.getString(11),
                     takenAt,
                     workerId,

@@ -80,6 +80,12 @@ final class JobRows {
         return row.getObject(column, OffsetDateTime.class).toInstant();
     }
 
+    /** Reads an instant that is null if it is the other one. */
+    static Instant instant(ResultSet row, int column, Instant other) throws SQLException {
+        OffsetDateTime value = row.getObject(column, OffsetDateTime.class);
+        return value == null ? other : value.toInstant();
+    }
+
     static @Nullable OffsetDateTime offset(@Nullable Instant instant) {
         return instant == null ? null : instant.atOffset(ZoneOffset.UTC);
     }

@@ -4,6 +4,8 @@ import java.sql.Connection;
 import java.sql.SQLException;
 import java.sql.Statement;
 import java.util.concurrent.atomic.AtomicInteger;
+import java.util.concurrent.atomic.AtomicReference;
+import java.util.stream.Stream;
 
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
@@ -18,6 +20,8 @@ import dev.pgworker.testsupport.TestPostgres;
 
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
+import static org.assertj.core.api.Assertions.catchThrowable;
+import static org.awaitility.Awaitility.await;
 
 /** Also says whether the driver in use makes its sockets so. */
 class MessageArrivalTest {
@@ -29,6 +33,7 @@ class MessageArrivalTest {
 
     private final PGSimpleDataSource plain = new PGSimpleDataSource();
     private final AtomicInteger told = new AtomicInteger();
+    private final MessageArrival.Reception reception = new MessageArrival.Reception(told::incrementAndGet);
     private Connection connection;
 
     @BeforeEach
@@ -47,7 +52,7 @@ class MessageArrivalTest {
     void aNotificationIsToldOnceAndLeftToTheDriver() throws SQLException {
         db.sql("notify arrival_test, 'one'").update();
 
-        PGNotification[] notifications = MessageArrival.await(driver(), LONG, told::incrementAndGet);
+        PGNotification[] notifications = reception.await(driver(), LONG);
 
         assertThat(told).hasValue(1);
         assertThat(notifications)
@@ -60,12 +65,12 @@ class MessageArrivalTest {
     void theWaitEndsWithItsTimeAndTellsNothing() throws SQLException {
         connection.setNetworkTimeout(Runnable::run, 12_345);
 
-        assertThat(MessageArrival.await(driver(), 20, told::incrementAndGet)).isNullOrEmpty();
+        assertThat(reception.await(driver(), 20)).isNullOrEmpty();
 
         assertThat(told).hasValue(0);
         assertThat(connection.getNetworkTimeout()).isEqualTo(12_345);
         execute("select 1");
-        assertThat(told).as("an answer outside of a wait").hasValue(0);
+        assertThat(told).as("an answer outside of a reception").hasValue(0);
     }
 
     @Test
@@ -75,8 +80,41 @@ class MessageArrivalTest {
                 .query(Boolean.class)
                 .single();
 
-        assertThatThrownBy(() -> MessageArrival.await(driver(), LONG, told::incrementAndGet))
-                .isInstanceOf(SQLException.class);
+        assertThatThrownBy(() -> reception.await(driver(), LONG)).isInstanceOf(SQLException.class);
+    }
+
+    @Test
+    void aWaitCanBeEndedOnceItsSocketIsKnown() throws Exception {
+        assertThat(reception.canBeEnded()).isFalse();
+        assertThat(reception.await(driver(), 20)).isNullOrEmpty();
+        assertThat(reception.canBeEnded()).isTrue();
+        AtomicReference<Throwable> end = new AtomicReference<>();
+        Thread waiting = new Thread(() -> end.set(catchThrowable(() -> reception.await(driver(), LONG))));
+        waiting.start();
+        await().until(() -> Stream.of(waiting.getStackTrace())
+                .anyMatch(frame -> frame.getClassName().equals(MessageArrival.Reception.class.getName())));
+
+        reception.end();
+
+        waiting.join(LONG / 2);
+        assertThat(end.get()).isInstanceOf(SQLException.class);
+    }
+
+    @Test
+    void aWaitThatBeginsAfterItsEndDoesNotLast() {
+        reception.end();
+
+        assertThatThrownBy(() -> reception.await(driver(), LONG)).isInstanceOf(SQLException.class);
+        assertThat(reception.canBeEnded()).isTrue();
+    }
+
+    @Test
+    void onOtherConnectionsAWaitCannotBeEnded() throws SQLException {
+        try (Connection other = plain.getConnection()) {
+            assertThat(reception.await(other.unwrap(PGConnection.class), 20)).isNullOrEmpty();
+        }
+
+        assertThat(reception.canBeEnded()).isFalse();
     }
 
     @Test

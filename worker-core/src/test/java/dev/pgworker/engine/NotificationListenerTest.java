@@ -70,5 +70,10 @@ class NotificationListenerTest {
         assertThat(events.all(ListenerConnected.class)).hasSize(1);
         assertThat(events.all(ListenerDisconnected.class)).isEmpty();
         assertThat(listener.isListening()).isTrue();
+
+        assertThat(listener.stop(Duration.ofSeconds(10))).isTrue();
+        assertThat(events.all(ListenerDisconnected.class))
+                .as("a stop that ends the wait")
+                .isEmpty();
     }
 }

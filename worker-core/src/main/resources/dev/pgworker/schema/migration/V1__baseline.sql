@@ -2472,9 +2472,14 @@ begin
     run_queues := null;
     passed := null;
     share := 0;
-    select l.queues, l.complete into queues, complete from "${schema}".pgworker_lanes(
-      task_ids, case when shallow then 8 + wanted / 16 else wanted end, forbidden,
-      case when shallow then few + wanted / 4 else 100 + 2 * wanted end, parity, lane_queues, lane_levels, lane_run_ats, lane_ids) l;
+    queues := null;
+    complete := true;
+    if cardinality(lane_levels) > 0
+        or lane_levels is null and exists (select from "${schema}"._private_jobs j where j.is_available and j.job_queue_id is not null) then
+      select l.queues, l.complete into queues, complete from "${schema}".pgworker_lanes(
+        task_ids, case when shallow then 8 + wanted / 16 else wanted end, forbidden,
+        case when shallow then few + wanted / 4 else 100 + 2 * wanted end, parity, lane_queues, lane_levels, lane_run_ats, lane_ids) l;
+    end if;
     if queues is not null then
       queues := array(
         select u.id from unnest(queues) u(id)
