@@ -9,7 +9,7 @@ import dev.pgworker.recovery.RecoverySettings;
  *
  * @param concurrency how many jobs run at the same time, 1 to 10,000; the number of processors, but at least 2, unless
  *     set
- * @param localQueueSize how many jobs may be claimed ahead of free handlers, 0 to 10,000; 500 unless set. So many are only
+ * @param localQueueSize how many jobs may be claimed ahead of free handlers, 0 to 10,000; 1,000 unless set. So many are only
  *     as handlers are measured to start within 50 ms; 0 claims a job when a handler is free for it
  * @param localQueueTtl how long a claimed job may wait for a handler before it is given back; positive, 1 s unless set
  * @param queueRunLimit how many jobs of one named queue may be claimed at a time, 1 to 1,000; 100 unless set. So many are
@@ -92,7 +92,7 @@ public record WorkerSettings(
     public static final class Builder {
 
         private int concurrency = Math.max(2, Runtime.getRuntime().availableProcessors());
-        private int localQueueSize = 500;
+        private int localQueueSize = 1_000;
         private Duration localQueueTtl = Duration.ofSeconds(1);
         private int queueRunLimit = 100;
         private Duration pollInterval = Duration.ofSeconds(2);

@@ -64,7 +64,7 @@ public record WorkerProperties(
      * @param ttl How long a claimed job may wait for a handler before it is given back.
      */
     public record LocalQueue(
-            @DefaultValue("500") int size,
+            @DefaultValue("1000") int size,
             @DefaultValue("1s") Duration ttl) {}
 
     /**

@@ -53,7 +53,7 @@ class WorkerPropertiesTest {
                         Map.entry("worker.listen.password", "unset"),
                         Map.entry("worker.listen.url", "unset"),
                         Map.entry("worker.listen.user", "unset"),
-                        Map.entry("worker.local-queue.size", "500"),
+                        Map.entry("worker.local-queue.size", "1000"),
                         Map.entry("worker.local-queue.ttl", "1s"),
                         Map.entry("worker.metrics.enabled", "true"),
                         Map.entry("worker.metrics.interval", "30s"),
