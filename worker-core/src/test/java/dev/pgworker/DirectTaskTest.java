@@ -1,5 +1,7 @@
 package dev.pgworker;
 
+import java.sql.Connection;
+import java.sql.Statement;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.Collections;
@@ -538,6 +540,104 @@ class DirectTaskTest {
         add(3);
         events.await(JobCompleted.class, 2);
         assertThat(db.jobs()).isEqualTo(1);
+    }
+
+    @Test
+    void whatFollowsAHandlerThatTakesLongWaitsForNoOtherChain() throws Exception {
+        CountDownLatch end = new CountDownLatch(1);
+        CountDownLatch held = new CountDownLatch(1);
+        db.scheduler()
+                .addJobs(IntStream.range(0, 4_000)
+                        .mapToObj(i -> JobRequest.of(DIRECT, i))
+                        .toList());
+        List<Integer> order = Collections.synchronizedList(new ArrayList<>());
+        start(worker((payload, context) -> {
+            order.add(payload);
+            if (Thread.currentThread().getName().equals("worker-direct-2") && held.getCount() > 0) {
+                held.countDown();
+                await(end);
+            }
+            TimeUnit.MILLISECONDS.sleep(1);
+        }));
+        await(held);
+        List<Job> urgent = db.scheduler()
+                .addJobs(IntStream.range(10_000, 10_004)
+                        .mapToObj(i -> JobRequest.of(
+                                DIRECT, i, JobSpec.builder().priority(-10).build()))
+                        .toList());
+
+        for (Job job : urgent) {
+            events.await(JobCompleted.class, event -> event.job().id() == job.id());
+        }
+        assertThat(db.jobs()).as("less urgent ones left").isGreaterThan(500);
+        end.countDown();
+    }
+
+    @Test
+    void jobsOfABatchThatBrokeRunInTheOrdinaryWayWhateverElseThereIs() throws Exception {
+        int jobs = 3_000;
+        AtomicBoolean broken = new AtomicBoolean();
+        Map<Integer, List<String>> runs = new ConcurrentHashMap<>();
+        db.scheduler()
+                .addJobs(IntStream.range(0, jobs)
+                        .mapToObj(i -> JobRequest.of(DIRECT, i))
+                        .toList());
+        start(worker((payload, context) -> {
+            runs.computeIfAbsent(payload, any -> new CopyOnWriteArrayList<>())
+                    .add(Thread.currentThread().getName());
+            if (payload > 100 && !broken.getAndSet(true)) {
+                db.sql("""
+                                select pg_terminate_backend(backend_pid) from {schema}.pgworker_batches
+                                where ?::bigint = any(job_ids)""").param(context.job().id()).query().listOfRows();
+            }
+        }));
+
+        Awaitility.await().atMost(Duration.ofSeconds(60)).until(() -> db.jobs() == 0);
+
+        assertThat(runs).hasSize(jobs);
+        assertThat(runs.values()).allMatch(names -> names.size() <= 2);
+        assertThat(runs.values())
+                .filteredOn(names -> names.size() == 2)
+                .isNotEmpty()
+                .allSatisfy(names -> assertThat(names.get(1)).startsWith("worker-job-"));
+    }
+
+    @Test
+    void whoeverLocksTheTableIsWaitedForBeforeAnythingRuns() throws Exception {
+        start(worker((payload, context) -> {}));
+        try (Connection connection = db.dataSource().getConnection();
+                Statement statement = connection.createStatement()) {
+            connection.setAutoCommit(false);
+            statement.execute(db.schema().in("lock table {schema}._private_jobs in share mode"));
+            Thread adder = new Thread(() -> add(1));
+            adder.start();
+            Awaitility.await()
+                    .atMost(LIMIT)
+                    .until(() -> db.sql("select count(*) from pg_stat_activity where wait_event = 'relation'")
+                                    .query(Integer.class)
+                                    .single()
+                            > 0);
+            assertThat(events.all(JobStarted.class)).isEmpty();
+            connection.rollback();
+            adder.join();
+        }
+        events.await(JobCompleted.class);
+        assertThat(events.all(JobLost.class)).isEmpty();
+    }
+
+    @Test
+    void jobsThatHaveBeenDueForeverRun() {
+        db.scheduler()
+                .addJobs(IntStream.range(0, 300)
+                        .mapToObj(i -> JobRequest.of(DIRECT, i))
+                        .toList());
+        db.sql("update {schema}._private_jobs set run_at = '-infinity'").update();
+
+        start(worker((payload, context) -> {}));
+
+        events.await(JobCompleted.class, 300);
+        assertThat(events.all(JobStarted.class)).hasSize(300);
+        assertThat(db.jobs()).isZero();
     }
 
     @Test

@@ -98,6 +98,10 @@ final class DirectLoop extends BackgroundService {
     private long dueAt = Long.MAX_VALUE;
     private int size = FIRST_BATCH;
     private boolean lastFull;
+
+    /** A floor is that of the part for which it was found. */
+    private int lastParts = 1;
+
     private @Nullable Floor floor;
     private long fullLookAt = pollAt;
     private long noteLookAt = pollAt;
@@ -266,7 +270,7 @@ final class DirectLoop extends BackgroundService {
             shield(false);
         }
         if (batch.stalled) {
-            rest(STALLED_NANOS);
+            rest(localQueue.free() > 0 ? STALLED_NANOS : Math.max(0, pollAt - System.nanoTime()));
         } else if (!batch.mayHaveMore) {
             lookAhead(begin);
         }
@@ -375,7 +379,11 @@ final class DirectLoop extends BackgroundService {
 
         private List<Taken> take(Collection<String> forbidden) throws SQLException {
             int wanted = Math.min(10 * LARGEST_BATCH, size + rest.size());
-            int parts = lastFull ? chains.count() : 1;
+            int parts = lastFull && !direct.isAnyHeldUp() ? chains.count() : 1;
+            if (parts != lastParts) {
+                floor = null;
+                lastParts = parts;
+            }
             publish(() -> new WorkerEvent.FetchStarted(workerId, wanted));
             long begin = System.nanoTime();
             Floor from = floor != null && begin - fullLookAt < 0 ? floor : null;

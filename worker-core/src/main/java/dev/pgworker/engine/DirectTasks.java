@@ -66,6 +66,11 @@ public final class DirectTasks {
         }
     }
 
+    /** Returns whether some chain waits for a handler that takes long. */
+    boolean isAnyHeldUp() {
+        return heldUp.get() > 0;
+    }
+
     /** Says that the handler has ended for which a chain has waited. */
     void goesOn() {
         if (heldUp.getAndDecrement() == chains) {

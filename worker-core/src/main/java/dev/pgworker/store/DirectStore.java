@@ -131,10 +131,12 @@ public final class DirectStore {
     private SetUp connect() throws SQLException {
         Connection connection = source.getConnection();
         try {
+            int networkTimeout = connection.getNetworkTimeout();
             connection.setNetworkTimeout(Runnable::run, (int) ANSWER_LIMIT.toMillis());
             connection.setAutoCommit(true);
+            int isolation = connection.getTransactionIsolation();
             connection.setTransactionIsolation(Connection.TRANSACTION_READ_COMMITTED);
-            return new SetUp(connection, SessionSettings.set(connection, SETTINGS));
+            return new SetUp(connection, networkTimeout, isolation, SessionSettings.set(connection, SETTINGS));
         } catch (SQLException | RuntimeException | Error e) {
             closeQuietly(connection);
             throw e;
@@ -142,15 +144,18 @@ public final class DirectStore {
     }
 
     /**
-     * A connection that may come from a pool.
+     * A connection that may come from a pool, and how it was.
      *
-     * @param before its settings as they were
+     * @param networkTimeout in milliseconds
+     * @param isolation a constant of {@link Connection}
      */
-    private record SetUp(Connection connection, SessionSettings before) {
+    private record SetUp(Connection connection, int networkTimeout, int isolation, SessionSettings before) {
 
         void giveBack() throws SQLException {
             connection.setAutoCommit(true);
             before.restore(connection);
+            connection.setTransactionIsolation(isolation);
+            connection.setNetworkTimeout(Runnable::run, networkTimeout);
             connection.close();
         }
     }
@@ -225,7 +230,7 @@ public final class DirectStore {
                   select\s""" + COLUMNS + """
                   from {schema}._private_jobs j
                   where j.is_available and j.job_queue_id is null and j.priority = l.p and j.run_at <= now() and j.task_id = any(?)
-                    and (j.run_at, j.id) >= (case when l.p = ? then ?::timestamptz else '-infinity' end, ?::bigint)
+                    and (j.run_at, j.id) >= (case when l.p = ? then ?::timestamptz else '-infinity' end, case when l.p = ? then ?::bigint else 0 end)
                     and j.id % ? = ?
                     and (?::text[] is null or j.flags is null or not j.flags ??| ?)
                   order by j.run_at, j.id limit ? for update skip locked) j
@@ -248,14 +253,15 @@ public final class DirectStore {
                 statement.setObject(3, floor == null ? null : floor.priority, Types.INTEGER);
                 statement.setObject(
                         4, floor == null ? null : JobRows.offset(floor.runAt), Types.TIMESTAMP_WITH_TIMEZONE);
-                statement.setLong(5, floor == null ? 0 : floor.jobId);
-                statement.setInt(6, request.parts);
-                statement.setInt(7, request.part);
+                statement.setObject(5, floor == null ? null : floor.priority, Types.INTEGER);
+                statement.setLong(6, floor == null ? 0 : floor.jobId);
+                statement.setInt(7, request.parts);
+                statement.setInt(8, request.part);
                 Array forbidden = array(request.forbidden);
-                statement.setArray(8, forbidden);
                 statement.setArray(9, forbidden);
-                statement.setInt(10, request.wanted);
+                statement.setArray(10, forbidden);
                 statement.setInt(11, request.wanted);
+                statement.setInt(12, request.wanted);
             });
         }
 
@@ -281,6 +287,7 @@ public final class DirectStore {
             try (PreparedStatement statement = batches.prepareStatement(schema.in(sql))) {
                 parameters.set(statement);
                 inBatch = true;
+                lockTable();
                 try (ResultSet rows = statement.executeQuery()) {
                     List<Taken> taken = new ArrayList<>();
                     Instant takenAt = null;
@@ -297,6 +304,15 @@ public final class DirectStore {
             } catch (SQLException | RuntimeException | Error e) {
                 broken = true;
                 throw e;
+            }
+        }
+
+        private static final String LOCK = "lock table {schema}._private_jobs in row exclusive mode";
+
+        /** Whoever keeps rows from being deleted is waited for before anything runs, not afterwards. */
+        private void lockTable() throws SQLException {
+            try (PreparedStatement lock = batches.prepareStatement(schema.in(LOCK))) {
+                lock.execute();
             }
         }
 

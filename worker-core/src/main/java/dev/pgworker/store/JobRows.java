@@ -86,8 +86,15 @@ final class JobRows {
         return value == null ? other : value.toInstant();
     }
 
+    /** Returns what the driver writes as that time, infinite ones included. */
     static @Nullable OffsetDateTime offset(@Nullable Instant instant) {
-        return instant == null ? null : instant.atOffset(ZoneOffset.UTC);
+        if (instant == null) {
+            return null;
+        }
+        if (instant.equals(OffsetDateTime.MIN.toInstant())) {
+            return OffsetDateTime.MIN;
+        }
+        return instant.equals(OffsetDateTime.MAX.toInstant()) ? OffsetDateTime.MAX : instant.atOffset(ZoneOffset.UTC);
     }
 
     static @Nullable Instant nullableInstant(ResultSet row, int column) throws SQLException {

@@ -3714,7 +3714,7 @@ comment on function "${schema}".pgworker_note_batch(text, int, int, bigint, bigi
   'out those that lost a worker before, or were in a batch that broke.';
 
 -- Of a job that cannot be deleted, because of a trigger of somebody's for instance, the others of its batch know nothing: then all are
--- claimed, and their outcomes are written as those of other jobs are. Without triggers there is no subtransaction, whose deletions of
+-- claimed, and their outcomes are written as those of other jobs are. Without triggers and rules there is no subtransaction, whose deletions of
 -- rows that the transaction has locked would be written to pg_multixact one by one.
 create or replace function "${schema}".pgworker_end_batch(
   worker_id text, chain int, done tid[], claimed tid[], claimed_at timestamptz
@@ -3731,6 +3731,7 @@ begin
   if exists (
     select from pg_trigger t
     where t.tgrelid = to_regclass('"${schema}"._private_jobs') and t.tgtype & 8 <> 0 and t.tgenabled <> 'D')
+    or (select c.relhasrules from pg_class c where c.oid = to_regclass('"${schema}"._private_jobs'))
   then
     begin
       delete from "${schema}"._private_jobs j where j.ctid = any(done);
