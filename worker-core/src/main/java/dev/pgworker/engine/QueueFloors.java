@@ -30,7 +30,8 @@ import dev.pgworker.store.JobStore.QueueStart.Floor;
  * with its time and priority, and lowers the floor; or a look that begins at the first entry finds it, which is made seldom, for a
  * small share of the time. Until such a look has been made, everything is looked at.
  *
- * <p>What this worker gives back lowers the floors before and until it is written: the order within a queue depends on it.
+ * <p>What this worker gives back lowers the floors before and until it is written: the order within a queue depends on it. They are in
+ * use only while a look from the first entry takes long.
  *
  * <p>Safe for use by many threads.
  */
@@ -46,6 +47,13 @@ public final class QueueFloors {
     private static final int SHARE_FROM_FLOORS = 20;
 
     private static final int SHARE = 50;
+
+    /**
+     * While a look from the first entry takes less, so do claims, and the floors are not in use: what another worker gives back lies
+     * below them until that is announced, and a later job of its queue may start before it.
+     */
+    private static final Duration SLOW_LOOK = Duration.ofMillis(100);
+
     private static final int WANTED_SHARE = 10;
 
     private static final Duration INTERVAL_FROM_FLOORS = Duration.ofMillis(200);
@@ -111,6 +119,18 @@ public final class QueueFloors {
         private long dueAt(Duration interval, int share) {
             return endedAt + Math.max(interval.toNanos(), share * nanos);
         }
+    }
+
+    private final Duration slowLook;
+
+    /** Creates floors that are not in use. */
+    public QueueFloors() {
+        this(SLOW_LOOK);
+    }
+
+    /** Creates floors that are in use while a look from the first entry takes that long. */
+    QueueFloors(Duration slowLook) {
+        this.slowLook = slowLook;
     }
 
     /** Has this called when a look may be due sooner than {@link #nanosUntilLook} has said; it must return at once. */
@@ -328,7 +348,9 @@ public final class QueueFloors {
         }
         long begin = System.nanoTime();
         try {
-            return looked(look.from(from), from == null ? before : null, madeFor);
+            QueueStart found = look.from(from);
+            boolean quick = from == null && System.nanoTime() - begin < slowLook.toNanos();
+            return looked(quick ? null : found, from == null ? before : null, madeFor);
         } catch (SQLException | RuntimeException | Error e) {
             giveUp();
             throw e;
@@ -354,11 +376,26 @@ public final class QueueFloors {
         if (generation != madeFor) {
             return false;
         }
+        QueueStart was = current;
         current = found == null ? null : complete(found.floors());
         boolean passedOver = current != null && before != null && isBelow(current, before);
+        if (current != null && was != null) {
+            current = withLevelsOf(was, current);
+        }
         sinceLook.forEach(this::lower);
         returning.forEach(places -> places.forEach(this::lower));
         return passedOver;
+    }
+
+    /** A priority of which all jobs run at the moment has none that a look finds; they may fail, and are then due again without a word. */
+    private static QueueStart withLevelsOf(QueueStart before, QueueStart found) {
+        QueueStart all = found;
+        for (Floor floor : before.floors()) {
+            boolean known = all.floors().stream().anyMatch(other -> other.priority() == floor.priority());
+            QueueStart more = known || floor.queueId() != 0 ? null : lowered(all, floor.priority(), floor.place());
+            all = more == null ? all : more;
+        }
+        return all;
     }
 
     /** Returns whether there are jobs below floors. */

@@ -2266,6 +2266,7 @@ declare
   last_queue int;
   more int[];
   own int[];
+  found int;
 begin
   if wanted is null or wanted not between 0 and 100000 then
     raise exception 'wanted must be between 0 and 100000, but is %', wanted using errcode = '22023';
@@ -2297,8 +2298,9 @@ begin
           select q.locked_at is null from "${schema}"._private_job_queues q
           where q.id >= w.job_queue_id and q.id <= w.job_queue_id order by q.id desc limit 1)
         order by w.place limit most) l;
-    complete := walked < depth and coalesce(cardinality(queues), 0) < most;
-    if walked < depth or cardinality(queues) >= wanted then return; end if;
+    found := coalesce(cardinality(queues), 0) - cardinality(own);
+    complete := walked < depth and found < most;
+    if walked < depth or found >= wanted then return; end if;
     select q.id into last_queue from "${schema}"._private_job_queues q order by q.id desc limit 1;
     if last_queue is null then return; end if;
     with recursive step(queue, n) as (
