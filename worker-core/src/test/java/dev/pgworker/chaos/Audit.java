@@ -397,6 +397,8 @@ final class Audit {
             Instant ended = runs.stream()
                     .filter(r -> r.job() == lost.job() && r.worker().equals(lost.worker()) && r.endedAt() != null)
                     .map(Run::endedAt)
+                    // The same worker may have run a job of a direct task again.
+                    .filter(end -> !end.isAfter(lost.noticedAt()))
                     .max(Comparator.naturalOrder())
                     .orElse(lost.noticedAt().minus(OUTCOME_LIMIT));
             boolean explained = lostWorkers.contains(lost.worker())

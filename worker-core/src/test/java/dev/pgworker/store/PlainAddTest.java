@@ -212,9 +212,11 @@ class PlainAddTest {
             assertThat(notifications.getNotifications(10_000)[0].getParameter())
                     .endsWith(",\"count\":2,\"at\":7,\"p\":[0,3]}");
             db.scheduler().addJob("t", 1, queued);
-            assertThat(notifications.getNotifications(10_000)[0].getParameter()).endsWith(",\"p\":[]}");
+            assertThat(notifications.getNotifications(10_000)[0].getParameter()).endsWith(",\"p\":[0],\"q\":true}");
             db.scheduler().addJobs(List.of(JobRequest.of("t", 1, queued), JobRequest.of("u", 2, queued)));
-            assertThat(notifications.getNotifications(10_000)[0].getParameter()).endsWith(",\"count\":2,\"p\":[]}");
+            assertThat(notifications.getNotifications(10_000)[0].getParameter())
+                    .contains(",\"count\":2,\"at\":")
+                    .endsWith(",\"p\":[0],\"q\":true}");
             db.scheduler().addJobs(List.of(JobRequest.of("t", 1, keyed), JobRequest.of("u", 2, spec)));
             assertThat(notifications.getNotifications(10_000)[0].getParameter())
                     .endsWith(",\"count\":2,\"at\":7,\"p\":[-1,3]}");
