@@ -53,6 +53,9 @@ final class DirectLoop extends BackgroundService {
     /** How long to wait while all jobs that are due wait to be claimed in the ordinary way. */
     private static final long STALLED_NANOS = Duration.ofMillis(10).toNanos();
 
+    /** The same while there is no room for them; room that is made while the chain begins to rest does not end this. */
+    private static final long FULL_NANOS = Duration.ofMillis(250).toNanos();
+
     /** A look that takes longer reads what finished jobs have left, and is made less often. */
     private static final long SLOW_NANOS = Duration.ofMillis(10).toNanos();
 
@@ -270,7 +273,7 @@ final class DirectLoop extends BackgroundService {
             shield(false);
         }
         if (batch.stalled) {
-            rest(localQueue.free() > 0 ? STALLED_NANOS : Math.max(0, pollAt - System.nanoTime()));
+            rest(localQueue.free() > 0 ? STALLED_NANOS : FULL_NANOS);
         } else if (!batch.mayHaveMore) {
             lookAhead(begin);
         }
