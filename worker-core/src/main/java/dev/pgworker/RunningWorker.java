@@ -30,48 +30,48 @@ import org.springframework.jdbc.support.SQLStateSQLExceptionTranslator;
 import org.springframework.transaction.PlatformTransactionManager;
 import tools.jackson.databind.json.JsonMapper;
 
-import dev.pgworker.crontab.CronScheduler;
-import dev.pgworker.engine.ClaimAudit;
-import dev.pgworker.engine.ClaimFloor;
-import dev.pgworker.engine.Continuations;
-import dev.pgworker.engine.CurrentFlags;
-import dev.pgworker.engine.DirectChains;
-import dev.pgworker.engine.FetchLoop;
-import dev.pgworker.engine.Fetcher;
-import dev.pgworker.engine.HandlerTransactions;
-import dev.pgworker.engine.JobAnnouncements;
-import dev.pgworker.engine.JobCompleter;
-import dev.pgworker.engine.JobExecutor;
-import dev.pgworker.engine.JobRunner;
-import dev.pgworker.engine.LedgerWatch;
-import dev.pgworker.engine.LocalQueue;
-import dev.pgworker.engine.LookBelow;
-import dev.pgworker.engine.NotificationListener;
-import dev.pgworker.engine.Ownership;
-import dev.pgworker.engine.QueueFloors;
-import dev.pgworker.engine.SecondFetchLoop;
-import dev.pgworker.engine.SnapshotWatch;
-import dev.pgworker.engine.Vacuum;
 import dev.pgworker.event.WorkerEvent;
-import dev.pgworker.event.WorkerEvents;
-import dev.pgworker.lifecycle.Activity;
-import dev.pgworker.lifecycle.BackgroundService;
-import dev.pgworker.lifecycle.DatabaseFailure;
-import dev.pgworker.lifecycle.ErrorText;
-import dev.pgworker.lifecycle.Lease;
-import dev.pgworker.lifecycle.Outage;
-import dev.pgworker.recovery.Fence;
-import dev.pgworker.recovery.Heartbeat;
+import dev.pgworker.internal.crontab.CronScheduler;
+import dev.pgworker.internal.engine.ClaimFloor;
+import dev.pgworker.internal.engine.CurrentFlags;
+import dev.pgworker.internal.engine.DirectChains;
+import dev.pgworker.internal.engine.FetchLoop;
+import dev.pgworker.internal.engine.Fetcher;
+import dev.pgworker.internal.engine.FloorScanner;
+import dev.pgworker.internal.engine.FollowUpClaims;
+import dev.pgworker.internal.engine.HandlerTransactions;
+import dev.pgworker.internal.engine.JobAnnouncements;
+import dev.pgworker.internal.engine.JobCompleter;
+import dev.pgworker.internal.engine.JobExecutor;
+import dev.pgworker.internal.engine.JobRunner;
+import dev.pgworker.internal.engine.LocalQueue;
+import dev.pgworker.internal.engine.MigrationWatch;
+import dev.pgworker.internal.engine.NotificationListener;
+import dev.pgworker.internal.engine.Ownership;
+import dev.pgworker.internal.engine.QueueFloors;
+import dev.pgworker.internal.engine.Reconciler;
+import dev.pgworker.internal.engine.SecondFetchLoop;
+import dev.pgworker.internal.engine.SnapshotWatch;
+import dev.pgworker.internal.engine.Vacuum;
+import dev.pgworker.internal.event.WorkerEvents;
+import dev.pgworker.internal.failure.DatabaseFailure;
+import dev.pgworker.internal.failure.ErrorText;
+import dev.pgworker.internal.failure.Outage;
+import dev.pgworker.internal.jdbc.StaleConnections;
+import dev.pgworker.internal.lifecycle.Activity;
+import dev.pgworker.internal.lifecycle.BackgroundService;
+import dev.pgworker.internal.lifecycle.Lease;
+import dev.pgworker.internal.recovery.Heartbeat;
+import dev.pgworker.internal.recovery.LeaseWatchdog;
+import dev.pgworker.internal.recovery.Sweep;
+import dev.pgworker.internal.store.CrontabStore;
+import dev.pgworker.internal.store.DirectStore;
+import dev.pgworker.internal.store.JobStore;
+import dev.pgworker.internal.store.JobTableStore;
+import dev.pgworker.internal.store.MigrationStore;
+import dev.pgworker.internal.store.SweepStore;
+import dev.pgworker.internal.store.WorkerStore;
 import dev.pgworker.recovery.RecoverySettings;
-import dev.pgworker.recovery.Sweep;
-import dev.pgworker.store.CrontabStore;
-import dev.pgworker.store.DirectStore;
-import dev.pgworker.store.JobStore;
-import dev.pgworker.store.JobsTable;
-import dev.pgworker.store.LedgerStore;
-import dev.pgworker.store.StaleConnections;
-import dev.pgworker.store.SweepStore;
-import dev.pgworker.store.WorkerStore;
 
 /** One run of a worker, from start to stop, under one id: wires the services and stops them in order. */
 final class RunningWorker {
@@ -118,20 +118,20 @@ final class RunningWorker {
     private final JobStore store;
     private final LocalQueue localQueue;
     private final @Nullable ExecutorService ownExecutor;
-    private final Continuations continuations;
+    private final FollowUpClaims continuations;
     private final JobCompleter completer;
     private final JobExecutor executor;
     private final CurrentFlags flags;
-    private final ClaimAudit audit;
+    private final Reconciler audit;
     private final Fetcher fetcher;
     private final FetchLoop fetchLoop;
     private final DirectChains direct;
     private final SecondFetchLoop secondFetchLoop;
-    private final LookBelow lookBelow;
-    private final LedgerWatch ledgerWatch;
+    private final FloorScanner lookBelow;
+    private final MigrationWatch ledgerWatch;
     private final NotificationListener listener;
     private final Heartbeat heartbeat;
-    private final Fence fence;
+    private final LeaseWatchdog fence;
     private final Sweep sweep;
     private final SnapshotWatch snapshots;
     private final @Nullable Vacuum vacuum;
@@ -170,10 +170,10 @@ final class RunningWorker {
         flags = new CurrentFlags(parts.forbiddenFlags());
         localQueue = new LocalQueue(
                 settings.concurrency(), settings.localQueueSize(), settings.localQueueTtl(), settings.queueRunLimit());
-        audit = new ClaimAudit(id, store, localQueue, parts.auditInterval(), parts.stallAfter(), events, outage);
+        audit = new Reconciler(id, store, localQueue, parts.auditInterval(), parts.stallAfter(), events, outage);
         Ownership ownership = new Ownership(lease, store, localQueue);
         QueueFloors queueFloors = new QueueFloors();
-        continuations = new Continuations(ownership, localQueue, flags, queueFloors);
+        continuations = new FollowUpClaims(ownership, localQueue, flags, queueFloors);
         completer =
                 new JobCompleter(id, store, localQueue, audit, continuations, events, parts.auditInterval(), outage);
         ownExecutor = parts.handlerExecutor() == null ? handlerThreads() : null;
@@ -188,7 +188,7 @@ final class RunningWorker {
                 ownership,
                 settings.interruptedJobRetryDelay(),
                 completer);
-        JobsTable table = new JobsTable(parts.dataSource(), parts.schema());
+        JobTableStore table = new JobTableStore(parts.dataSource(), parts.schema());
         snapshots = new SnapshotWatch(table, localQueue::settledInTotal, LONGEST_SNAPSHOT, LEAST_FINISHED, outage);
         vacuum = settings.vacuum() ? new Vacuum(table, localQueue, snapshots, outage) : null;
         ClaimFloor floor = new ClaimFloor();
@@ -223,7 +223,7 @@ final class RunningWorker {
                 fetchLoop::tasksMayHaveChanged,
                 events,
                 outage);
-        lookBelow = new LookBelow(floor, queueFloors, fetcher, fetchLoop::jobsMayBeDue, outage);
+        lookBelow = new FloorScanner(floor, queueFloors, fetcher, fetchLoop::jobsMayBeDue, outage);
         continuations.connect(executor::submit);
         executor.audited(audit, this::whyNothingStarts);
         completer.connect(this::capacityFreed, this::jobsMayBeDue);
@@ -233,8 +233,8 @@ final class RunningWorker {
             direct.jobsMayBeDue();
         });
         lease.extendWhile(() -> executor.runsAnyFlagged(recovery.resilientJobFlags()));
-        ledgerWatch = new LedgerWatch(
-                id, new LedgerStore(parts.dataSource(), parts.schema()), onBreakingMigration, events, outage);
+        ledgerWatch = new MigrationWatch(
+                id, new MigrationStore(parts.dataSource(), parts.schema()), onBreakingMigration, events, outage);
         listener = new NotificationListener(
                 id,
                 parts.listenDataSource(),
@@ -246,7 +246,7 @@ final class RunningWorker {
         WorkerStore workers = new WorkerStore(parts.dataSource(), parts.schema());
         outage.whenTold(error -> StaleConnections.discardAfter(parts.dataSource(), error));
         heartbeat = new Heartbeat(parts.heartbeatStore(), id, metadata(), recovery.heartbeatInterval(), lease, outage);
-        fence = new Fence(lease, () -> onLost.accept(this), outage);
+        fence = new LeaseWatchdog(lease, () -> onLost.accept(this), outage);
         sweep = new Sweep(
                 id,
                 recovery,
@@ -285,7 +285,7 @@ final class RunningWorker {
                 : new HandlerTransactions(manager, parts.dataSource(), store, localQueue, continuations, ownership);
     }
 
-    /** Called on {@code worker-audit} when no job has started for a while although a handler is free. */
+    /** Called on {@code worker-reconcile} when no job has started for a while although a handler is free. */
     private @Nullable String whyNothingStarts() throws SQLException {
         // A job that is given back and claimed again waits on.
         Duration longEnough = audit.stall() == null ? parts.stallAfter() : Duration.ZERO;

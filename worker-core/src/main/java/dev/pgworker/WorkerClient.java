@@ -8,21 +8,21 @@ import javax.sql.DataSource;
 import tools.jackson.databind.json.JsonMapper;
 
 import dev.pgworker.crontab.CronAdmin;
-import dev.pgworker.crontab.CronPlan;
 import dev.pgworker.crontab.Crontab;
-import dev.pgworker.crontab.PlannedCronAdmin;
 import dev.pgworker.event.WorkerEventListener;
-import dev.pgworker.event.WorkerEvents;
+import dev.pgworker.internal.client.CrontabControl;
+import dev.pgworker.internal.client.JdbcJobAdmin;
+import dev.pgworker.internal.client.JdbcJobScheduler;
+import dev.pgworker.internal.crontab.CronPlan;
+import dev.pgworker.internal.crontab.PlannedCronAdmin;
+import dev.pgworker.internal.event.WorkerEvents;
+import dev.pgworker.internal.store.SweepStore;
 import dev.pgworker.job.DeadWorker;
 import dev.pgworker.job.JobAdmin;
 import dev.pgworker.job.JobScheduler;
 import dev.pgworker.job.ScheduleInterceptor;
 import dev.pgworker.recovery.RecoverySettings;
 import dev.pgworker.schema.WorkerSchema;
-import dev.pgworker.store.CrontabControl;
-import dev.pgworker.store.JdbcJobAdmin;
-import dev.pgworker.store.JdbcJobScheduler;
-import dev.pgworker.store.SweepStore;
 import dev.pgworker.task.JobRecoveryHandler;
 import dev.pgworker.task.PayloadCodec;
 
@@ -96,7 +96,7 @@ public final class WorkerClient {
                 dataSource,
                 schema,
                 new SweepStore(dataSource, schema, recoveryHandlers),
-                recovery.sweepRequest(),
+                SweepStore.Request.of(recovery),
                 new WorkerEvents(DeadWorker.BY_HAND, listeners, List.of()));
     }
 

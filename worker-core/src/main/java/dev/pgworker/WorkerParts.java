@@ -8,12 +8,12 @@ import javax.sql.DataSource;
 import org.jspecify.annotations.Nullable;
 import org.springframework.transaction.PlatformTransactionManager;
 
-import dev.pgworker.crontab.CronPlan;
 import dev.pgworker.event.WorkerEventListener;
+import dev.pgworker.internal.crontab.CronPlan;
+import dev.pgworker.internal.store.JobStore;
+import dev.pgworker.internal.store.WorkerStore;
 import dev.pgworker.job.JobScheduler;
 import dev.pgworker.schema.WorkerSchema;
-import dev.pgworker.store.JobStore;
-import dev.pgworker.store.WorkerStore;
 import dev.pgworker.task.ForbiddenFlags;
 import dev.pgworker.task.JobInterceptor;
 import dev.pgworker.task.JobRecoveryHandler;

@@ -375,7 +375,7 @@ class DirectTaskTest {
         Awaitility.await()
                 .atMost(LIMIT)
                 .until(() -> Thread.getAllStackTraces().keySet().stream()
-                        .noneMatch(thread -> thread.getName().equals("worker-audit")));
+                        .noneMatch(thread -> thread.getName().equals("worker-reconcile")));
         end.countDown();
         stop.join();
 

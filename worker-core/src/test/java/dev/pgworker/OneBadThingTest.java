@@ -32,14 +32,18 @@ import dev.pgworker.event.WorkerEvent.JobLost;
 import dev.pgworker.event.WorkerEvent.JobReturned;
 import dev.pgworker.event.WorkerEvent.JobsFetched;
 import dev.pgworker.event.WorkerEvent.WorkerStarted;
+import dev.pgworker.internal.store.Chain;
+import dev.pgworker.internal.store.ClaimRequest;
+import dev.pgworker.internal.store.Claimed;
+import dev.pgworker.internal.store.FollowUp;
+import dev.pgworker.internal.store.JobStore;
+import dev.pgworker.internal.store.Lanes;
+import dev.pgworker.internal.store.RenewedLocks;
+import dev.pgworker.internal.store.TaskIds;
 import dev.pgworker.job.Job;
 import dev.pgworker.job.JobRequest;
 import dev.pgworker.job.JobSpec;
 import dev.pgworker.job.Task;
-import dev.pgworker.store.JobStore;
-import dev.pgworker.store.JobStore.Chain;
-import dev.pgworker.store.JobStore.ClaimRequest;
-import dev.pgworker.store.JobStore.Claimed;
 import dev.pgworker.task.RetryPolicy;
 import dev.pgworker.task.TaskHandler;
 import dev.pgworker.task.TaskOptions;
@@ -376,7 +380,7 @@ class OneBadThingTest {
                 }
             }
         }
-        JobStore.Tasks tasks = store.tasks(List.of("large"));
+        TaskIds tasks = store.tasks(List.of("large"));
         List<List<Integer>> sizes = new ArrayList<>();
         while (db.jobs() > 0) {
             Claimed claimed = store.claim(
@@ -385,10 +389,7 @@ class OneBadThingTest {
                     .map(job -> job.payload().length() / 1_000_000)
                     .toList());
             List<Job> done = claimed.jobs();
-            store.complete(
-                    done,
-                    new JobStore.Continuation(tasks, JobStore.Lanes.NONE, 1, List.of()),
-                    JobStore.Locks.UNCHANGED);
+            store.complete(done, new FollowUp(tasks, Lanes.NONE, 1, List.of()), RenewedLocks.UNCHANGED);
         }
 
         assertThat(sizes)
@@ -406,7 +407,7 @@ class OneBadThingTest {
             requests.add(JobRequest.of(LARGE, "x".repeat(98), JobSpec.builder().build()));
         }
         db.scheduler().addJobs(requests);
-        JobStore.Tasks tasks = store.tasks(List.of("large"));
+        TaskIds tasks = store.tasks(List.of("large"));
 
         assertThat(store.claim(tasks, new ClaimRequest(200, 10_000, List.of(), task -> 1, false, null, Chain.WHOLE))
                         .size())

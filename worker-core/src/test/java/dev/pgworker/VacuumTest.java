@@ -19,9 +19,9 @@ import org.junit.jupiter.api.extension.RegisterExtension;
 import org.slf4j.LoggerFactory;
 import org.springframework.jdbc.datasource.DelegatingDataSource;
 
-import dev.pgworker.engine.Vacuum;
+import dev.pgworker.internal.engine.Vacuum;
+import dev.pgworker.internal.store.JobTableStore;
 import dev.pgworker.job.Task;
-import dev.pgworker.store.JobsTable;
 import dev.pgworker.testing.TestSchema;
 import dev.pgworker.testsupport.TestPostgres;
 
@@ -54,13 +54,13 @@ class VacuumTest {
 
     @Test
     void vacuumsWhatItIsToldAndLeavesTheConnectionAsItWas() throws Exception {
-        JobsTable table = new JobsTable(db.dataSource(), db.schema());
+        JobTableStore table = new JobTableStore(db.dataSource(), db.schema());
         assertThat(table.mayVacuum()).isTrue();
         assertThat(table.sinceVacuum()).isNull();
 
         try (Connection connection = db.dataSource().getConnection()) {
             connection.setAutoCommit(false);
-            JobsTable inTransactions = new JobsTable(new SingleConnection(connection), db.schema());
+            JobTableStore inTransactions = new JobTableStore(new SingleConnection(connection), db.schema());
             inTransactions.vacuum();
             assertThat(connection.getAutoCommit()).isFalse();
             connection.setAutoCommit(true);
@@ -79,7 +79,7 @@ class VacuumTest {
             statement.execute(db.schema().in("grant usage on schema {schema} to " + role));
             try {
                 statement.execute("set role " + role);
-                assertThat(new JobsTable(new SingleConnection(connection), db.schema()).mayVacuum())
+                assertThat(new JobTableStore(new SingleConnection(connection), db.schema()).mayVacuum())
                         .isFalse();
             } finally {
                 statement.execute("reset role");
@@ -171,10 +171,10 @@ class VacuumTest {
         HikariConfig config = slowly();
         config.setConnectionInitSql("set vacuum_cost_delay = 100; set vacuum_cost_limit = 1");
         try (HikariDataSource slow = new HikariDataSource(config)) {
-            assertThatThrownBy(new JobsTable(slow, db.schema(), Duration.ofSeconds(1))::vacuum)
+            assertThatThrownBy(new JobTableStore(slow, db.schema(), Duration.ofSeconds(1))::vacuum)
                     .satisfies(e -> assertThat(((SQLException) e).getSQLState()).isEqualTo("57014"));
 
-            JobsTable table = new JobsTable(slow, db.schema());
+            JobTableStore table = new JobTableStore(slow, db.schema());
             CompletableFuture<Object> ended = CompletableFuture.supplyAsync(() -> {
                 try {
                     table.vacuum();

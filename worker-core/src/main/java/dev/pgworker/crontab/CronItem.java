@@ -13,7 +13,7 @@ import java.time.zone.ZoneRules;
 
 import org.jspecify.annotations.Nullable;
 
-import dev.pgworker.job.Arguments;
+import dev.pgworker.internal.argument.Arguments;
 import dev.pgworker.job.JobSpec;
 import dev.pgworker.job.Task;
 
@@ -28,7 +28,7 @@ public final class CronItem {
 
     private static final Duration YEARS_TO_LOOK_AHEAD = Duration.ofDays(9 * 366);
 
-    private final Place place;
+    private final SourceLocation place;
     private final String identifier;
     private final String task;
     private final CronPattern pattern;
@@ -48,7 +48,7 @@ public final class CronItem {
      * @param payloadType as what the payload is written; null for its run-time type
      */
     CronItem(
-            Place place,
+            SourceLocation place,
             String identifier,
             String task,
             CronPattern pattern,
@@ -98,7 +98,7 @@ public final class CronItem {
         return zone;
     }
 
-    Place place() {
+    SourceLocation place() {
         return place;
     }
 
@@ -111,15 +111,15 @@ public final class CronItem {
         return pattern;
     }
 
-    JobSpec spec() {
+    public JobSpec spec() {
         return spec;
     }
 
-    @Nullable Object payload() {
+    public @Nullable Object payload() {
         return payload;
     }
 
-    @Nullable Type payloadType() {
+    public @Nullable Type payloadType() {
         return payloadType;
     }
 
@@ -129,7 +129,7 @@ public final class CronItem {
     }
 
     /** Returns this item with the given zone, unless it has one of its own. */
-    CronItem withDefaultZone(ZoneId other) {
+    public CronItem withDefaultZone(ZoneId other) {
         return zone == null
                 ? new CronItem(place, identifier, task, pattern, other, fill, spec, payload, payloadType)
                 : this;
@@ -142,7 +142,7 @@ public final class CronItem {
      * such times the pattern has, and of a local time that exists twice only the first counts. A pattern that is open
      * in its hours follows the elapsed time instead: it is due whenever the local time matches.
      */
-    boolean isDueAt(Instant tick) {
+    public boolean isDueAt(Instant tick) {
         ZoneRules rules = (zone == null ? ZoneOffset.UTC : zone).getRules();
         ZoneOffset offset = rules.getOffset(tick);
         LocalDateTime local = LocalDateTime.ofInstant(tick, offset);
@@ -161,7 +161,7 @@ public final class CronItem {
      * Returns the first minute after the given instant in which the item is due, or null if there is none in the next
      * nine years, which have a 29 February whatever the century.
      */
-    @Nullable Instant nextDue(Instant after) {
+    public @Nullable Instant nextDue(Instant after) {
         ZoneId local = zone == null ? ZoneOffset.UTC : zone;
         Instant hour = after.truncatedTo(ChronoUnit.HOURS);
         Instant end = hour.plus(YEARS_TO_LOOK_AHEAD);

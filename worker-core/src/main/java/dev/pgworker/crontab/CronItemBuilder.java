@@ -11,7 +11,7 @@ import java.util.function.Consumer;
 
 import org.jspecify.annotations.Nullable;
 
-import dev.pgworker.job.Arguments;
+import dev.pgworker.internal.argument.Arguments;
 import dev.pgworker.job.JobKeyMode;
 import dev.pgworker.job.JobSpec;
 
@@ -26,7 +26,7 @@ public final class CronItemBuilder<P> {
     private final String task;
     private final @Nullable Type payloadType;
     private final JobSpec.Builder spec = JobSpec.builder();
-    private Place place;
+    private SourceLocation place;
     private @Nullable String identifier;
     private @Nullable CronPattern pattern;
     private @Nullable ZoneId zone;
@@ -36,7 +36,7 @@ public final class CronItemBuilder<P> {
     CronItemBuilder(String task, @Nullable Type payloadType) {
         this.task = task;
         this.payloadType = payloadType;
-        this.place = new Place("a CronItem of task " + task, 0, 0);
+        this.place = new SourceLocation("a CronItem of task " + task, 0, 0);
     }
 
     /** Runs every minute. */
@@ -114,7 +114,7 @@ public final class CronItemBuilder<P> {
     }
 
     /** Sets what messages call the item. */
-    CronItemBuilder<P> place(Place place) {
+    CronItemBuilder<P> place(SourceLocation place) {
         this.place = place;
         return this;
     }

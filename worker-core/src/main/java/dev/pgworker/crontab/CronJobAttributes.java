@@ -7,7 +7,7 @@ import org.jspecify.annotations.Nullable;
 import tools.jackson.databind.JsonNode;
 import tools.jackson.databind.node.ObjectNode;
 
-import dev.pgworker.job.Arguments;
+import dev.pgworker.internal.argument.Arguments;
 import dev.pgworker.job.JobKeyMode;
 
 /** The attributes of one {@link CronJob}. Reading goes on after a mistake, so that all can be told at once. */
@@ -37,7 +37,7 @@ final class CronJobAttributes {
                 CronPattern.parse(schedule.value(), (column, text, message) -> add("pattern", text, message));
         // With a wrong task the item is dropped, but the other attributes are read all the same.
         CronItemBuilder<Object> item = CronItem.of(problems.size() > before ? "unknown" : task)
-                .place(new Place(source, 0, 0))
+                .place(new SourceLocation(source, 0, 0))
                 .pattern(pattern);
         setOptions(item);
         return problems.size() > before ? null : item.build();

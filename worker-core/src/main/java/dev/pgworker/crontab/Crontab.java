@@ -106,10 +106,10 @@ public final class Crontab {
         }
 
         private void addRepetitions(List<CrontabProblem> all) {
-            Map<String, Place> taken = new HashMap<>();
+            Map<String, SourceLocation> taken = new HashMap<>();
             for (CronItem item : items) {
-                Place place = item.place();
-                Place earlier = taken.putIfAbsent(item.identifier(), place);
+                SourceLocation place = item.place();
+                SourceLocation earlier = taken.putIfAbsent(item.identifier(), place);
                 if (earlier != null) {
                     all.add(new CrontabProblem(
                             place.source(),

@@ -50,7 +50,7 @@ final class CrontabParser {
             int before = problems.size();
             ProblemSink sink = (column, offending, message) ->
                     problems.add(new CrontabProblem(source, number, start + column + 1, offending, message));
-            CronItem item = parseLine(line, new Place(source, number, start + 1), sink);
+            CronItem item = parseLine(line, new SourceLocation(source, number, start + 1), sink);
             if (item != null && problems.size() == before) {
                 items.add(item);
             }
@@ -58,7 +58,7 @@ final class CrontabParser {
         return items;
     }
 
-    private @Nullable CronItem parseLine(String line, Place place, ProblemSink problems) {
+    private @Nullable CronItem parseLine(String line, SourceLocation place, ProblemSink problems) {
         Matcher matcher = LINE.matcher(line);
         if (!matcher.matches()) {
             problems.add(0, line, "must be minute, hour, day of month, month, day of week, then the task");
@@ -83,7 +83,7 @@ final class CrontabParser {
         return item(place, pattern, command, problems);
     }
 
-    private CronItem item(Place place, CronPattern pattern, Matcher command, ProblemSink problems) {
+    private CronItem item(SourceLocation place, CronPattern pattern, Matcher command, ProblemSink problems) {
         CrontabOptions options = new CrontabOptions(strict, problems);
         if (command.group("options") != null) {
             options.read(command.group("options"), command.start("options"));

@@ -164,7 +164,7 @@ public sealed interface WorkerEvent {
     /**
      * The database said that this worker held jobs, or had locked queues, that it did not know of, or it knew of jobs that
      * none of its threads was running: an answer was lost, for instance. They have been given back, the attempt not counted.
-     * Published on {@code worker-audit}.
+     * Published on {@code worker-reconcile}.
      *
      * @param jobs how many jobs
      * @param queues how many queues without a job

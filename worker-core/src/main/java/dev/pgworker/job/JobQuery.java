@@ -2,6 +2,8 @@ package dev.pgworker.job;
 
 import org.jspecify.annotations.Nullable;
 
+import dev.pgworker.internal.argument.Arguments;
+
 /**
  * Which jobs to list or count. A filter that is null lets all jobs pass; a job must pass all of them.
  *

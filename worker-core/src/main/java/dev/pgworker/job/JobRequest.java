@@ -4,6 +4,8 @@ import java.lang.reflect.Type;
 
 import org.jspecify.annotations.Nullable;
 
+import dev.pgworker.internal.argument.Arguments;
+
 /**
  * One job of a bulk add.
  *

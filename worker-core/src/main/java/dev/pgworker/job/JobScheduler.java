@@ -6,6 +6,8 @@ import java.util.stream.Stream;
 
 import org.jspecify.annotations.Nullable;
 
+import dev.pgworker.internal.argument.Arguments;
+
 /**
  * Adds jobs.
  *

@@ -6,6 +6,8 @@ import java.util.List;
 
 import org.jspecify.annotations.Nullable;
 
+import dev.pgworker.internal.argument.Arguments;
+
 /**
  * How a job is to be scheduled. What is null takes the database's default.
  *

@@ -5,6 +5,8 @@ import java.time.Instant;
 
 import org.jspecify.annotations.Nullable;
 
+import dev.pgworker.internal.argument.Arguments;
+
 /**
  * What {@link JobAdmin#reschedule} changes about jobs. What is null stays as it is; at least one value must be set.
  *

@@ -4,6 +4,8 @@ import java.lang.reflect.Type;
 
 import org.springframework.core.ParameterizedTypeReference;
 
+import dev.pgworker.internal.argument.Arguments;
+
 /**
  * A task identifier together with the type of its payload, so that the code that adds a job and the code that runs it
  * agree at compile time. Keep it in a constant:

@@ -3,8 +3,7 @@ package dev.pgworker.recovery;
 import java.time.Duration;
 import java.util.List;
 
-import dev.pgworker.job.Arguments;
-import dev.pgworker.store.SweepStore;
+import dev.pgworker.internal.argument.Arguments;
 
 /**
  * How dead workers are told from living ones, and what becomes of their jobs. A worker publishes its threshold, and is
@@ -78,20 +77,6 @@ public record RecoverySettings(
     /** Returns the threshold for workers that hold a resilient job. */
     public Duration resilientSweepThreshold() {
         return sweepThreshold.multipliedBy(resilientSweepThresholdMultiplier);
-    }
-
-    /** Returns what a sweep with these settings does that leaves nothing out. */
-    public SweepStore.Request sweepRequest() {
-        return new SweepStore.Request(
-                sweepThreshold,
-                peerThreshold,
-                resilientSweepThresholdMultiplier,
-                resilientJobFlags,
-                recoveryDelay,
-                maxRecoveries,
-                orphans,
-                true,
-                false);
     }
 
     /** Returns a builder that has the defaults. */

@@ -5,7 +5,7 @@ import java.time.Instant;
 
 import org.jspecify.annotations.Nullable;
 
-import dev.pgworker.job.Arguments;
+import dev.pgworker.internal.argument.Arguments;
 
 /**
  * Thrown by a handler to say what becomes of its job, where a plain exception would have it retried as usual:

@@ -25,7 +25,7 @@ import org.springframework.core.annotation.MergedAnnotations.SearchStrategy;
 import org.springframework.format.datetime.standard.DurationFormatterUtils;
 import org.springframework.util.ClassUtils;
 
-import dev.pgworker.job.Arguments;
+import dev.pgworker.internal.argument.Arguments;
 
 /**
  * Finds the methods of a bean that are annotated with {@link JobHandler}, directly, through a composed annotation, or

@@ -11,7 +11,7 @@ import tools.jackson.databind.ObjectWriter;
 import tools.jackson.databind.json.JsonMapper;
 import tools.jackson.databind.node.ArrayNode;
 
-import dev.pgworker.job.Arguments;
+import dev.pgworker.internal.argument.Arguments;
 import dev.pgworker.job.Job;
 import dev.pgworker.job.JobSpec;
 import dev.pgworker.job.Task;

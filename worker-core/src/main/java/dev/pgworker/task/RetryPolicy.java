@@ -2,7 +2,7 @@ package dev.pgworker.task;
 
 import java.time.Duration;
 
-import dev.pgworker.job.Arguments;
+import dev.pgworker.internal.argument.Arguments;
 import dev.pgworker.job.Job;
 
 /**

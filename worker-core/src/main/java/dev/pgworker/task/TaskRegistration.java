@@ -4,7 +4,7 @@ import java.util.List;
 
 import org.jspecify.annotations.Nullable;
 
-import dev.pgworker.job.Arguments;
+import dev.pgworker.internal.argument.Arguments;
 import dev.pgworker.job.Task;
 
 /**

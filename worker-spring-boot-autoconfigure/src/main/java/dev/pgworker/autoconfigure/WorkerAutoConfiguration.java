@@ -32,7 +32,7 @@ import dev.pgworker.WorkerSettings;
 import dev.pgworker.crontab.CronAdmin;
 import dev.pgworker.crontab.CronItem;
 import dev.pgworker.event.WorkerEventListener;
-import dev.pgworker.event.WorkerEvents;
+import dev.pgworker.internal.event.WorkerEvents;
 import dev.pgworker.job.JobAdmin;
 import dev.pgworker.job.JobScheduler;
 import dev.pgworker.job.ScheduleInterceptor;

@@ -1,0 +1,119 @@
+package dev.pgworker.internal.argument;
+
+import java.time.Duration;
+import java.time.Instant;
+import java.util.Collection;
+import java.util.HashSet;
+import java.util.LinkedHashSet;
+import java.util.Set;
+
+import org.jspecify.annotations.Nullable;
+
+/** The limits that the schema sets to a job's attributes, checked before any SQL with the argument named. */
+public final class Arguments {
+
+    private static final int MAX_IDENTIFIER = 128;
+    private static final int MAX_QUEUE_NAME = 128;
+    private static final int MAX_KEY = 512;
+    private static final Instant EARLIEST = Instant.parse("-4712-01-01T00:00:00Z");
+    private static final Instant LATEST = Instant.parse("+294276-12-31T23:59:59Z");
+
+    private static final Duration LONGEST_DELAY = Duration.ofDays(36_500);
+
+    private Arguments() {}
+
+    /** Returns the value unless it is null. */
+    public static <T> T requireNonNull(String name, @Nullable T value) {
+        if (value == null) {
+            throw new IllegalArgumentException(name + " must not be null");
+        }
+        return value;
+    }
+
+    /** Returns the task identifier if it has 1 to 128 characters. */
+    public static String requireIdentifier(@Nullable String identifier) {
+        return requireText("identifier", requireNonNull("identifier", identifier), MAX_IDENTIFIER);
+    }
+
+    public static void requireQueueName(@Nullable String queueName) {
+        if (queueName != null) {
+            requireText("queueName", queueName, MAX_QUEUE_NAME);
+        }
+    }
+
+    public static void requireJobKey(@Nullable String jobKey) {
+        if (jobKey != null) {
+            requireText("jobKey", jobKey, MAX_KEY);
+        }
+    }
+
+    /** Returns the job key if it has 1 to 512 characters. */
+    public static String requireGivenJobKey(@Nullable String jobKey) {
+        return requireText("jobKey", requireNonNull("jobKey", jobKey), MAX_KEY);
+    }
+
+    /** Returns the text if it is neither null nor empty and PostgreSQL can store it. */
+    public static String requireGivenText(String name, @Nullable String value) {
+        return requireText(name, requireNonNull(name, value), Integer.MAX_VALUE);
+    }
+
+    /** Returns a copy without repetitions, in the same order; neither the collection nor an element may be null. */
+    public static <T> Set<T> requireElements(String name, @Nullable Collection<? extends @Nullable T> values) {
+        Set<T> copy = new LinkedHashSet<>();
+        int index = 0;
+        for (T value : requireNonNull(name, values)) {
+            copy.add(requireNonNull(name + "[" + index++ + "]", value));
+        }
+        return copy;
+    }
+
+    /** Refuses a number out of its range; null is allowed. */
+    public static void requireRange(String name, @Nullable Integer value, int min, int max) {
+        if (value != null && (value < min || value > max)) {
+            throw new IllegalArgumentException(name + " must be between " + min + " and " + max + ", but is " + value);
+        }
+    }
+
+    /** Refuses an instant that PostgreSQL cannot store; null is allowed. */
+    public static void requireInstant(String name, @Nullable Instant value) {
+        if (value != null && (value.isBefore(EARLIEST) || value.isAfter(LATEST))) {
+            throw new IllegalArgumentException(name + " must lie between " + EARLIEST + " and " + LATEST
+                    + ", the range of timestamps in PostgreSQL, but is " + value);
+        }
+    }
+
+    /** Refuses a duration below zero or beyond what PostgreSQL can add to its clock. */
+    public static void requireNotNegative(String name, Duration value) {
+        requireNonNull(name, value);
+        if (value.isNegative() || value.compareTo(LONGEST_DELAY) > 0) {
+            throw new IllegalArgumentException(
+                    name + " must be between 0 and " + LONGEST_DELAY.toDays() + " days, but is " + value);
+        }
+    }
+
+    public static void requireFlags(Collection<? extends @Nullable String> flags) {
+        Set<String> seen = new HashSet<>();
+        int index = 0;
+        for (String flag : flags) {
+            String name = "flags[" + index++ + "]";
+            if (!seen.add(requireText(name, requireNonNull(name, flag), Integer.MAX_VALUE))) {
+                throw new IllegalArgumentException(name + " must not repeat an earlier flag, but is \"" + flag + "\"");
+            }
+        }
+    }
+
+    private static String requireText(String name, String value, int max) {
+        if (value.isEmpty()) {
+            throw new IllegalArgumentException(name + " must not be empty");
+        }
+        // PostgreSQL counts characters, not UTF-16 units.
+        int length = value.codePointCount(0, value.length());
+        if (length > max) {
+            throw new IllegalArgumentException(name + " must have at most " + max + " characters, but has " + length);
+        }
+        if (value.indexOf('\0') >= 0) {
+            throw new IllegalArgumentException(name + " must not contain the NUL character, which PostgreSQL rejects");
+        }
+        return value;
+    }
+}

@@ -1,0 +1,128 @@
+package dev.pgworker.internal.crontab;
+
+import java.sql.SQLException;
+import java.time.Instant;
+import java.util.ArrayList;
+import java.util.HashMap;
+import java.util.HashSet;
+import java.util.List;
+import java.util.Map;
+import java.util.Set;
+
+import org.jspecify.annotations.Nullable;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+import dev.pgworker.crontab.CronItem;
+import dev.pgworker.event.WorkerEvent;
+import dev.pgworker.internal.event.WorkerEvents;
+import dev.pgworker.internal.failure.ErrorText;
+import dev.pgworker.internal.store.CrontabStore;
+import dev.pgworker.internal.store.CrontabStore.Execution;
+
+/** Adds the jobs of due items, and tells what became of them. */
+final class CronJobs {
+
+    private static final Logger log = LoggerFactory.getLogger(CronJobs.class);
+
+    private final String workerId;
+    private final CronPlan plan;
+    private final CrontabStore store;
+    private final WorkerEvents events;
+
+    CronJobs(String workerId, CronPlan plan, CrontabStore store, WorkerEvents events) {
+        this.workerId = workerId;
+        this.plan = plan;
+        this.store = store;
+        this.events = events;
+    }
+
+    /** Items of which it was told that they have to wait. Owned by the thread. */
+    private final Set<String> toldHeld = new HashSet<>();
+
+    /** An item and a minute for which it is due. */
+    record Due(CronItem item, Instant tick) {}
+
+    /**
+     * The identifiers of items for which none of the jobs has been added.
+     *
+     * @param failed because the database refuses to
+     * @param held because an open transaction is in the way
+     */
+    record Missed(Set<String> failed, Set<String> held) {
+
+        static final Missed NONE = new Missed(Set.of(), Set.of());
+
+        boolean isEmpty() {
+            return failed.isEmpty() && held.isEmpty();
+        }
+
+        boolean contains(String identifier) {
+            return failed.contains(identifier) || held.contains(identifier);
+        }
+    }
+
+    /** Adds the jobs that no worker has added yet, and returns which items have to be tried again. */
+    Missed add(List<Due> due, boolean backfilled) throws SQLException {
+        if (due.isEmpty()) {
+            return Missed.NONE;
+        }
+        Map<String, Instant> latest = new HashMap<>();
+        List<Execution> executions = new ArrayList<>();
+        for (Due one : due) {
+            latest.put(one.item().identifier(), one.tick());
+            addIntercepted(plan.execution(one.item(), one.tick(), backfilled), executions);
+        }
+        CrontabStore.Result result = store.execute(executions);
+        result.failed().forEach((identifier, error) -> {
+            Instant tick = latest.getOrDefault(identifier, Instant.EPOCH);
+            log.error("Cron item {} could not be executed for {} and is tried again", identifier, tick, error);
+            events.publish(new WorkerEvent.CronJobFailed(workerId, identifier, tick, error));
+        });
+        for (Due one : due) {
+            tellHeld(one, result.held().get(one.item().identifier()));
+        }
+        if (events.isWatched()) {
+            result.added()
+                    .forEach((execution, id) -> events.publish(new WorkerEvent.CronJobAdded(
+                            workerId, execution.identifier(), execution.tick(), id, backfilled)));
+            result.paused()
+                    .forEach(execution -> events.publish(
+                            new WorkerEvent.CronJobSkipped(workerId, execution.identifier(), execution.tick())));
+        }
+        return new Missed(result.failed().keySet(), result.held().keySet());
+    }
+
+    private void tellHeld(Due due, @Nullable SQLException error) {
+        String identifier = due.item().identifier();
+        if (error == null) {
+            toldHeld.remove(identifier);
+        } else if (toldHeld.add(identifier)) {
+            String jobKey = due.item().spec().jobKey();
+            log.warn(
+                    "Cron item {} waits for {}: an open transaction holds {}; it is tried again every few seconds",
+                    identifier,
+                    due.tick(),
+                    jobKey == null
+                            ? "a lock that it needs"
+                            : "its job key \"" + jobKey + "\", or its row of the crontab");
+            events.publish(new WorkerEvent.CronJobFailed(workerId, identifier, due.tick(), error));
+        }
+    }
+
+    /** Adds what interceptors make of an execution; one that they refuse fails alone, and is not tried again. */
+    private void addIntercepted(Execution execution, List<Execution> executions) {
+        try {
+            Execution intercepted = plan.intercepted(execution);
+            if (intercepted != null) {
+                executions.add(intercepted);
+            }
+        } catch (Throwable e) {
+            // Interceptors are the application's: they may throw anything, and what they throw may not be readable.
+            Throwable loggable = ErrorText.loggable(e);
+            log.error("Cron item {} is refused for {}", execution.identifier(), execution.tick(), loggable);
+            Exception error = loggable instanceof Exception exception ? exception : new IllegalStateException(loggable);
+            events.publish(new WorkerEvent.CronJobFailed(workerId, execution.identifier(), execution.tick(), error));
+        }
+    }
+}

@@ -1,0 +1,222 @@
+package dev.pgworker.internal.crontab;
+
+import java.sql.SQLException;
+import java.time.Duration;
+import java.time.Instant;
+import java.time.temporal.ChronoUnit;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Map;
+import java.util.Set;
+import java.util.stream.Collectors;
+
+import org.jspecify.annotations.Nullable;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+import dev.pgworker.crontab.CronItem;
+import dev.pgworker.event.WorkerEvent;
+import dev.pgworker.internal.event.WorkerEvents;
+import dev.pgworker.internal.failure.Outage;
+import dev.pgworker.internal.lifecycle.BackgroundService;
+import dev.pgworker.internal.store.CrontabStore;
+import dev.pgworker.internal.store.CrontabStore.Known;
+
+/**
+ * Adds the jobs of a crontab on {@code worker-cron}, minute after minute.
+ *
+ * <p>The database's clock decides what time it is; this JVM's clock is never read, so workers whose clocks differ agree.
+ * The time is asked for again after every wait: a wait that ended early is repeated, and after one that ended late every
+ * minute since is executed, up to {@link #CATCH_UP}. Beyond that, the scheduler begins again as if it had just been
+ * started, and only items with a fill make up for what they missed. A clock set back executes nothing twice.
+ *
+ * <p>An item is in step with the others or in the {@link Backfill}, never in both.
+ */
+public final class CronScheduler extends BackgroundService {
+
+    private static final Logger log = LoggerFactory.getLogger(CronScheduler.class);
+
+    /** For how late a minute is still executed, whatever delayed it. */
+    static final Duration CATCH_UP = Duration.ofHours(1);
+
+    /** After which the time is asked for in any case, so that a jump of the clock is noticed. */
+    private static final Duration LONGEST_WAIT = Duration.ofMinutes(1);
+
+    /** How often to try an item that an open transaction is in the way of. */
+    static final Duration HELD_RETRY = Duration.ofSeconds(3);
+
+    /** Tells what time it is. */
+    @FunctionalInterface
+    interface DatabaseClock {
+        Instant now() throws SQLException;
+    }
+
+    private final String workerId;
+    private final List<CronItem> items;
+    private final CrontabStore store;
+    private final CronJobs jobs;
+    private final DatabaseClock clock;
+    private final WorkerEvents events;
+
+    // Owned by the thread.
+    private @Nullable Instant next;
+    private @Nullable Instant awaited;
+    private List<CronItem> current = List.of();
+    private final Backfill behind = new Backfill();
+    private boolean late;
+
+    /** Creates a scheduler for one worker. */
+    public CronScheduler(String workerId, CronPlan plan, CrontabStore store, WorkerEvents events, Outage outage) {
+        this(workerId, plan, store, store::now, events, outage);
+    }
+
+    CronScheduler(
+            String workerId,
+            CronPlan plan,
+            CrontabStore store,
+            DatabaseClock clock,
+            WorkerEvents events,
+            Outage outage) {
+        super("worker-cron", true, outage);
+        this.workerId = workerId;
+        this.items = plan.items();
+        this.store = store;
+        this.jobs = new CronJobs(workerId, plan, store, events);
+        this.clock = clock;
+        this.events = events;
+    }
+
+    @Override
+    protected void step() throws SQLException, InterruptedException {
+        Duration wait = work();
+        if (wait.compareTo(Duration.ZERO) > 0) {
+            pause((wait.compareTo(LONGEST_WAIT) > 0 ? LONGEST_WAIT : wait).toNanos());
+        }
+    }
+
+    /** Does one piece of work and returns how long there is none. */
+    Duration work() throws SQLException {
+        try {
+            return workInTime();
+        } catch (SQLException | RuntimeException e) {
+            late = true;
+            throw e;
+        }
+    }
+
+    private Duration workInTime() throws SQLException {
+        Instant now = clock.now();
+        Instant tick = next;
+        if (tick == null || Duration.between(tick, now).compareTo(CATCH_UP) > 0) {
+            begin(tick, now);
+            return Duration.ZERO;
+        }
+        if (!tick.isAfter(now)) {
+            execute(tick, now);
+            return Duration.ZERO;
+        }
+        if (behind.isWaiting(tick)) {
+            makeUp(tick);
+            return Duration.ZERO;
+        }
+        late = false;
+        Duration wait = untilTick(tick, Duration.between(now, tick));
+        if (!behind.hasHeld()) {
+            return wait;
+        }
+        behind.releaseHeld();
+        awaited = null;
+        return wait.compareTo(HELD_RETRY) > 0 ? HELD_RETRY : wait;
+    }
+
+    private Duration untilTick(Instant tick, Duration wait) {
+        if (tick.equals(awaited)) {
+            events.publish(new WorkerEvent.CronWokeEarly(workerId, tick, wait));
+        }
+        awaited = wait.compareTo(LONGEST_WAIT) > 0 ? null : tick;
+        return wait;
+    }
+
+    private void begin(@Nullable Instant tick, Instant now) throws SQLException {
+        if (tick != null) {
+            log.warn(
+                    "Recurring jobs were not scheduled from {} to {}: only items with a fill make up for it",
+                    tick,
+                    now);
+        }
+        Set<String> identifiers = items.stream().map(CronItem::identifier).collect(Collectors.toUnmodifiableSet());
+        Map<String, Known> known = store.register(identifiers, now);
+        warnOfFuture(known, now);
+        next = Backfill.ceil(now);
+        late = false;
+        events.publish(new WorkerEvent.CronStarted(workerId, identifiers));
+        divide(known, next);
+    }
+
+    /** Puts the items that missed something into the backlog, and the others in step. */
+    private void divide(Map<String, Known> known, Instant start) {
+        behind.clear();
+        List<CronItem> inStep = new ArrayList<>();
+        for (CronItem item : items) {
+            Instant missed = Backfill.firstMissed(item, known.get(item.identifier()), start);
+            if (missed == null) {
+                inStep.add(item);
+            } else {
+                behind.add(item, missed);
+                events.publish(new WorkerEvent.CronItemBehind(workerId, item.identifier(), missed));
+            }
+        }
+        current = inStep;
+    }
+
+    private static void warnOfFuture(Map<String, Known> known, Instant now) {
+        known.forEach((identifier, entry) -> {
+            Instant last = entry.lastExecution();
+            if (last != null && last.isAfter(now.plus(CATCH_UP))) {
+                log.warn(
+                        "Cron item {} has been executed for {}, which is in the future: nothing is added until then",
+                        identifier,
+                        last);
+            }
+        });
+    }
+
+    private void execute(Instant tick, Instant now) throws SQLException {
+        List<CronJobs.Due> due = current.stream()
+                .filter(item -> item.isDueAt(tick))
+                .map(item -> new CronJobs.Due(item, tick))
+                .toList();
+        CronJobs.Missed missed = jobs.add(due, late);
+        next = tick.plus(1, ChronoUnit.MINUTES);
+        if (!missed.isEmpty()) {
+            fallBehind(missed, tick);
+        }
+        events.publish(new WorkerEvent.CronTicked(workerId, tick, Duration.between(tick, now)));
+    }
+
+    private void fallBehind(CronJobs.Missed missed, Instant tick) {
+        List<CronItem> inStep = new ArrayList<>();
+        for (CronItem item : current) {
+            if (missed.contains(item.identifier())) {
+                behind.addFailed(item, tick, missed.held().contains(item.identifier()));
+                events.publish(new WorkerEvent.CronItemBehind(workerId, item.identifier(), tick));
+            } else {
+                inStep.add(item);
+            }
+        }
+        current = inStep;
+    }
+
+    /** Makes up for a number of executions; an item that has caught up goes on with the others. */
+    private void makeUp(Instant until) throws SQLException {
+        Backfill.Chunk chunk = behind.take(until);
+        CronJobs.Missed missed = jobs.add(chunk.due(), true);
+        List<CronItem> caughtUp = behind.settle(chunk, missed, until);
+        if (!caughtUp.isEmpty()) {
+            caughtUp.forEach(item -> events.publish(new WorkerEvent.CronItemCaughtUp(workerId, item.identifier())));
+            current = items.stream()
+                    .filter(item -> current.contains(item) || caughtUp.contains(item))
+                    .toList();
+        }
+    }
+}

@@ -1,0 +1,76 @@
+package dev.pgworker.internal.event;
+
+import java.time.Duration;
+import java.util.List;
+
+import org.jspecify.annotations.Nullable;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+import dev.pgworker.event.WorkerEvent;
+import dev.pgworker.event.WorkerEventListener;
+
+/** Hands a worker's events to the listeners, in order, and keeps their failures and slowness away from the worker. */
+public final class WorkerEvents {
+
+    private static final Logger log = LoggerFactory.getLogger(WorkerEvents.class);
+
+    private final List<ListenerCall> direct;
+    private final @Nullable EventQueue queue;
+
+    /**
+     * Creates the publisher of one worker.
+     *
+     * @param direct listeners that are called by whoever publishes
+     * @param listeners listeners that are called on a thread of their own
+     */
+    public WorkerEvents(String workerId, List<WorkerEventListener> direct, List<WorkerEventListener> listeners) {
+        this.direct = direct.stream().map(ListenerCall::new).toList();
+        this.queue = listeners.isEmpty()
+                ? null
+                : new EventQueue(
+                        workerId, listeners.stream().map(ListenerCall::new).toList());
+    }
+
+    /** Begins to deliver; events published before wait. Call once. */
+    public void start() {
+        if (queue != null) {
+            queue.start();
+        }
+    }
+
+    /** Delivers what waits, at most for the given time; nothing published later is delivered. */
+    public void close(Duration limit) {
+        if (queue != null) {
+            queue.close(limit);
+        }
+    }
+
+    /** Returns true if {@code worker-events} has ended although nobody closed it. */
+    public boolean isDead() {
+        return queue != null && queue.isDead();
+    }
+
+    /** Returns false if nobody listens, so that no event need be made. */
+    public boolean isWatched() {
+        return queue != null || !direct.isEmpty();
+    }
+
+    /**
+     * Calls the direct listeners on the calling thread and queues the event for the others; never waits for them, and never
+     * throws.
+     */
+    public void publish(WorkerEvent event) {
+        try {
+            for (ListenerCall listener : direct) {
+                listener.deliver(event);
+            }
+            if (queue != null) {
+                queue.add(event);
+            }
+        } catch (Throwable e) {
+            // Memory for instance that cannot be had: an event less is better than a job less.
+            log.debug("An event could not be published", e);
+        }
+    }
+}

@@ -1,0 +1,87 @@
+package dev.pgworker.internal.jdbc;
+
+import java.sql.Connection;
+import java.sql.SQLException;
+import javax.sql.DataSource;
+
+import org.postgresql.util.PSQLException;
+import org.springframework.dao.DataAccessException;
+import org.springframework.jdbc.UncategorizedSQLException;
+import org.springframework.jdbc.datasource.DataSourceUtils;
+import org.springframework.jdbc.support.SQLExceptionTranslator;
+import org.springframework.jdbc.support.SQLStateSQLExceptionTranslator;
+import org.springframework.transaction.support.TransactionSynchronization;
+import org.springframework.transaction.support.TransactionSynchronizationManager;
+
+/** Runs an application's calls on the connection of its Spring transaction, with Spring's exceptions. */
+public final class ClientConnections {
+
+    private final DataSource dataSource;
+    private final SQLExceptionTranslator translator = new SQLStateSQLExceptionTranslator();
+
+    public ClientConnections(DataSource dataSource) {
+        this.dataSource = dataSource;
+    }
+
+    /** What is done on the connection of the caller's transaction. */
+    @FunctionalInterface
+    public interface Work<T> {
+        T on(Connection connection) throws SQLException;
+    }
+
+    /**
+     * Joins the caller's transaction; without one the work is committed on return.
+     *
+     * @param task what is done, for the message of an exception
+     * @param manyStatements whether the work needs a transaction for itself, which costs a round trip
+     */
+    public <T> T call(String task, boolean manyStatements, Work<T> work) {
+        Connection connection = DataSourceUtils.getConnection(dataSource);
+        try {
+            boolean joins = DataSourceUtils.isConnectionTransactional(connection, dataSource);
+            return joins || (connection.getAutoCommit() && !manyStatements)
+                    ? work.on(connection)
+                    : Connections.inTransaction(connection, () -> work.on(connection));
+        } catch (SQLException e) {
+            throw translate(task, e);
+        } finally {
+            DataSourceUtils.releaseConnection(connection, dataSource);
+        }
+    }
+
+    /** Does something when what has been done is committed: at once, unless the caller is in a transaction. */
+    public static void afterCommit(Runnable action) {
+        if (!TransactionSynchronizationManager.isActualTransactionActive()
+                || !TransactionSynchronizationManager.isSynchronizationActive()) {
+            action.run();
+            return;
+        }
+        TransactionSynchronizationManager.registerSynchronization(new TransactionSynchronization() {
+            @Override
+            public void afterCommit() {
+                action.run();
+            }
+        });
+    }
+
+    public DataAccessException translate(String task, SQLException answer) {
+        SQLException e = withoutPayload(answer);
+        // For a missing schema or table, or a right not granted, Spring's text leaves out what the server says.
+        boolean named = e.getSQLState() != null && e.getSQLState().startsWith("42");
+        String message = named ? task + ": " + e.getMessage() : task;
+        DataAccessException translated = translator.translate(message, null, e);
+        return translated == null ? new UncategorizedSQLException(message, null, e) : translated;
+    }
+
+    /** The details of what a server says about a value or a row quote it. */
+    private static SQLException withoutPayload(SQLException e) {
+        String state = e.getSQLState();
+        boolean quotes = state != null && (state.startsWith("22") || state.equals("23502") || state.equals("23514"));
+        if (!quotes || !(e instanceof PSQLException answer) || answer.getServerErrorMessage() == null) {
+            return e;
+        }
+        SQLException bare = new SQLException(answer.getServerErrorMessage().getMessage(), state);
+        bare.setStackTrace(e.getStackTrace());
+        return bare;
+    }
+}

@@ -1,0 +1,122 @@
+package dev.pgworker.internal.jdbc;
+
+import java.sql.Connection;
+import java.sql.PreparedStatement;
+import java.sql.SQLException;
+import java.time.Duration;
+import javax.sql.DataSource;
+
+import org.jspecify.annotations.Nullable;
+
+import dev.pgworker.internal.failure.DatabaseContact;
+
+/**
+ * Runs statements in transactions of their own, whatever the pool's auto-commit default is. A connection on which one fails
+ * goes back as it was, or broken if that cannot be.
+ */
+public final class Connections {
+
+    /** Below this a cancellation leaves the server too little time to be worth it. */
+    private static final Duration SHORTEST_CANCELLED = Duration.ofSeconds(2);
+
+    private Connections() {}
+
+    /**
+     * Runs one statement on a connection from the pool and commits it. If the server answers that it is read-only, the
+     * connection is thrown away, with all others of the pool as far as possible, and the statement is run once more, on a
+     * connection that was opened since: the pool may have been filled before a failover.
+     */
+    public static <T extends @Nullable Object> T call(DataSource dataSource, String sql, StatementCall<T> call)
+            throws SQLException {
+        return StaleConnections.replacing(dataSource, connection -> {
+            try (PreparedStatement statement = connection.prepareStatement(sql)) {
+                T result = call.on(connection, statement);
+                if (!connection.getAutoCommit()) {
+                    connection.commit();
+                }
+                DatabaseContact.made();
+                return result;
+            } catch (Throwable e) {
+                restore(connection, e);
+                throw e;
+            }
+        });
+    }
+
+    /** Ends what a failure has left of a transaction; where that is impossible nobody may use the connection again. */
+    private static void restore(Connection connection, Throwable cause) {
+        try {
+            if (cause instanceof Error) {
+                // What the driver had read or sent by then is unknown.
+                connection.abort(Runnable::run);
+            } else if (!connection.isClosed() && !connection.getAutoCommit()) {
+                connection.rollback();
+            }
+        } catch (SQLException | RuntimeException | Error e) {
+            cause.addSuppressed(e);
+        }
+    }
+
+    /**
+     * As {@link #call(DataSource, String, StatementCall)}, but gives up, and breaks the connection, when the server sends
+     * nothing for so long: a connection may be dead without anybody having said so. What the statement did is unknown then.
+     * A server that is only slow is told shortly before to cancel the statement, so that it does not go on for nobody.
+     */
+    public static <T extends @Nullable Object> T call(
+            DataSource dataSource, String sql, Duration answerLimit, StatementCall<T> call) throws SQLException {
+        return call(
+                dataSource,
+                sql,
+                (connection, statement) -> answered(connection, answerLimit, () -> {
+                    if (answerLimit.compareTo(SHORTEST_CANCELLED) >= 0) {
+                        statement.setQueryTimeout((int) answerLimit.toSeconds() - 1);
+                    }
+                    return call.on(connection, statement);
+                }));
+    }
+
+    /** Runs statements of which none may wait for its answer for longer than the limit: the connection breaks then. */
+    public static <T extends @Nullable Object> T answered(Connection connection, Duration answerLimit, Work<T> work)
+            throws SQLException {
+        int limit = (int) answerLimit.toMillis();
+        int usual = connection.getNetworkTimeout();
+        if (usual > 0 && usual <= limit) {
+            return work.run();
+        }
+        connection.setNetworkTimeout(Runnable::run, limit);
+        try {
+            return work.run();
+        } finally {
+            if (!connection.isClosed()) {
+                connection.setNetworkTimeout(Runnable::run, usual);
+            }
+        }
+    }
+
+    /** Something that may fail. */
+    @FunctionalInterface
+    public interface Work<T extends @Nullable Object> {
+        T run() throws SQLException;
+    }
+
+    /** Runs several statements on a connection that is in no transaction, commits them, and leaves it as it was. */
+    public static <T> T inTransaction(Connection connection, Work<T> work) throws SQLException {
+        boolean autoCommit = connection.getAutoCommit();
+        if (autoCommit) {
+            connection.setAutoCommit(false);
+        }
+        try {
+            T result = work.run();
+            connection.commit();
+            DatabaseContact.made();
+            return result;
+        } catch (SQLException | RuntimeException | Error e) {
+            restore(connection, e);
+            throw e;
+        } finally {
+            if (autoCommit && !connection.isClosed()) {
+                connection.setAutoCommit(true);
+            }
+        }
+    }
+}

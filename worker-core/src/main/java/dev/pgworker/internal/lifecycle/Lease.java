@@ -1,0 +1,132 @@
+package dev.pgworker.internal.lifecycle;
+
+import java.time.Duration;
+import java.util.List;
+import java.util.concurrent.CopyOnWriteArrayList;
+import java.util.function.BooleanSupplier;
+
+import com.google.errorprone.annotations.concurrent.GuardedBy;
+
+/**
+ * How long a worker may still rely on the locks that it holds. Each heartbeat renews it, from the moment before the
+ * heartbeat was sent; others take the worker for dead a threshold after the moment at which it arrived, which is later.
+ * It ends a tenth of the threshold earlier, 5 s at most, so that handlers are interrupted by then even on a busy machine.
+ * A lease that is lost stays lost. Safe for use by many threads.
+ *
+ * <p>Time is that of {@link System#nanoTime}, which goes on while the process is stopped by a signal.
+ */
+public final class Lease {
+
+    private static final long RECHECK_NANOS = Duration.ofMillis(100).toNanos();
+    private static final long LONGEST_MARGIN_NANOS = Duration.ofSeconds(5).toNanos();
+
+    private final long thresholdNanos;
+    private final long nanos;
+    private final long resilientNanos;
+    private final List<Runnable> listeners = new CopyOnWriteArrayList<>();
+    private volatile BooleanSupplier resilient = () -> false;
+
+    private volatile boolean begun;
+    private volatile boolean lost;
+    private volatile boolean revoked;
+    private volatile long renewedAt;
+
+    /** When the present row of timely heartbeats began. */
+    @GuardedBy("this") private long steadySince;
+
+    /**
+     * Creates a lease that has not begun.
+     *
+     * @param threshold after what time without a heartbeat others take the worker for dead
+     * @param resilientThreshold the same while the worker runs a resilient job
+     */
+    public Lease(Duration threshold, Duration resilientThreshold) {
+        thresholdNanos = threshold.toNanos();
+        nanos = withoutMargin(thresholdNanos);
+        resilientNanos = withoutMargin(resilientThreshold.toNanos());
+    }
+
+    private static long withoutMargin(long threshold) {
+        return threshold - Math.min(threshold / 10, LONGEST_MARGIN_NANOS);
+    }
+
+    /** Says how to find out whether a resilient job runs. Call before the lease begins. */
+    public void extendWhile(BooleanSupplier resilientJobRuns) {
+        resilient = resilientJobRuns;
+    }
+
+    /** Says what to call, on any thread and briefly, when the lease has begun or was revoked. */
+    public void whenChanged(Runnable listener) {
+        listeners.add(listener);
+    }
+
+    /**
+     * Takes note of a heartbeat.
+     *
+     * @param sentAt the {@link System#nanoTime} before it was sent
+     */
+    public void renew(long sentAt) {
+        if (isLost()) {
+            return;
+        }
+        boolean first = !begun;
+        synchronized (this) {
+            // A gap shorter than this is a late heartbeat; a longer one may be an outage that others suffer, too.
+            if (first || sentAt - renewedAt > thresholdNanos / 4 * 3) {
+                steadySince = sentAt;
+            }
+        }
+        renewedAt = sentAt;
+        begun = true;
+        if (first) {
+            listeners.forEach(Runnable::run);
+        }
+    }
+
+    /** Ends the lease because others have declared the worker dead. */
+    public void revoke() {
+        revoked = true;
+        lost = true;
+        listeners.forEach(Runnable::run);
+    }
+
+    /** Returns true if the worker is registered and nobody can have declared it dead. */
+    public boolean isHeld() {
+        return begun && !isLost();
+    }
+
+    /** Returns true if the worker was registered and others may have taken its jobs since. */
+    public boolean isLost() {
+        if (!lost && begun) {
+            long age = System.nanoTime() - renewedAt;
+            if (age >= nanos && (age >= resilientNanos || !resilient.getAsBoolean())) {
+                lost = true;
+            }
+        }
+        return lost;
+    }
+
+    /** Returns true if others have declared the worker dead. */
+    public boolean isRevoked() {
+        return revoked;
+    }
+
+    /** Returns true if the lease is held and heartbeats have been on time for that long. */
+    public synchronized boolean isSteadyFor(Duration time) {
+        return isHeld() && System.nanoTime() - steadySince >= time.toNanos();
+    }
+
+    /** Returns how long ago the last heartbeat was sent, or how long a heartbeat lasts if there was none yet. */
+    public long nanosSinceRenewal() {
+        return begun ? System.nanoTime() - renewedAt : nanos;
+    }
+
+    /** Returns how long it makes sense to wait before looking whether the lease is lost. */
+    public long nanosUntilCheck() {
+        if (!begun) {
+            return nanos;
+        }
+        long left = nanos - (System.nanoTime() - renewedAt);
+        return left > 0 ? left : RECHECK_NANOS;
+    }
+}

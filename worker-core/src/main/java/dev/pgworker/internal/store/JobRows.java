@@ -1,0 +1,84 @@
+package dev.pgworker.internal.store;
+
+import java.sql.ResultSet;
+import java.sql.SQLException;
+import java.time.Instant;
+import java.util.LinkedHashSet;
+import java.util.Map;
+import java.util.Set;
+
+import org.jspecify.annotations.Nullable;
+import tools.jackson.databind.json.JsonMapper;
+
+import dev.pgworker.internal.jdbc.Timestamps;
+import dev.pgworker.job.Job;
+import dev.pgworker.job.JobRequest;
+import dev.pgworker.job.JobSpec;
+
+/** Reads the column types that jobs have. */
+public final class JobRows {
+
+    private static final JsonMapper json = new JsonMapper();
+
+    private JobRows() {}
+
+    /** Reads what {@code add_job} returns: id, payload, priority and so on, without the names of task and queue. */
+    public static Job addedJob(ResultSet row, String task, @Nullable String queue) throws SQLException {
+        return new Job(
+                row.getLong(1),
+                task,
+                row.getString(2),
+                queue,
+                row.getInt(3),
+                Timestamps.instant(row, 4),
+                row.getInt(5),
+                row.getInt(6),
+                row.getString(7),
+                Timestamps.instant(row, 8),
+                Timestamps.instant(row, 9),
+                row.getString(10),
+                Timestamps.nullableInstant(row, 11),
+                row.getString(12),
+                row.getInt(13),
+                flags(row, 14));
+    }
+
+    /** A job without a key that was just added with these values: nobody else can have changed it yet. */
+    public static Job freshJob(long id, String task, String payload, JobSpec spec, Instant addedAt) {
+        return new Job(
+                id,
+                task,
+                payload,
+                spec.queueName(),
+                spec.priority() == null ? 0 : spec.priority(),
+                spec.runAt() == null ? addedAt : Timestamps.stored(spec.runAt()),
+                0,
+                spec.maxAttempts() == null ? 25 : spec.maxAttempts(),
+                null,
+                addedAt,
+                addedAt,
+                null,
+                null,
+                null,
+                0,
+                spec.flags().isEmpty() ? Set.of() : new LinkedHashSet<>(spec.flags()));
+    }
+
+    /** Returns what a caller gets for a job that has not been added. */
+    public static Job skippedJob(JobRequest request, String payload) {
+        return freshJob(0, request.identifier(), payload, request.spec(), Instant.now());
+    }
+
+    /** Flags are stored as {@code {"flag": true}}; the peers look at the keys. */
+    static Set<String> flags(ResultSet row, int column) throws SQLException {
+        String text = row.getString(column);
+        if (text == null) {
+            return Set.of();
+        }
+        Set<String> flags = new LinkedHashSet<>();
+        for (Map.Entry<String, ?> property : json.readTree(text).properties()) {
+            flags.add(property.getKey());
+        }
+        return flags;
+    }
+}

@@ -1,0 +1,49 @@
+package dev.pgworker.internal.store;
+
+import java.time.Duration;
+import java.time.Instant;
+
+import org.jspecify.annotations.Nullable;
+
+import dev.pgworker.job.Job;
+
+/**
+ * A job to give up.
+ *
+ * @param claim by which it is held
+ * @param key the key that the job had when it was claimed
+ * @param attempts the attempts that it had when it was claimed; null to take those in the database
+ * @param action what becomes of it
+ * @param when when it may run again; null for the usual back-off ({@code RETRY}) or at once ({@code BACK})
+ * @param error what to write to {@code last_error}; null to leave it
+ * @param payload what to write to {@code payload}; null to leave it
+ */
+public record Release(
+        Claim claim,
+        @Nullable String key,
+        @Nullable Integer attempts,
+        ReleaseAction action,
+        @Nullable RetryTime when,
+        @Nullable String error,
+        @Nullable String payload) {
+
+    /** Gives a job up as it was claimed. */
+    public static Release of(
+            Job job, ReleaseAction action, @Nullable RetryTime when, @Nullable String error, @Nullable String payload) {
+        return new Release(Claim.of(job), job.key(), job.attempts(), action, when, error, payload);
+    }
+
+    /** Returns this release with another error. */
+    public Release withError(@Nullable String other) {
+        return new Release(claim, key, attempts, action, when, other, payload);
+    }
+
+    @Nullable Double delaySeconds() {
+        Duration delay = when == null ? null : when.delay();
+        return delay == null ? null : delay.toSeconds() + delay.toNanosPart() / 1e9;
+    }
+
+    @Nullable Instant runAt() {
+        return when == null ? null : when.at();
+    }
+}

@@ -1,0 +1,50 @@
+package dev.pgworker.internal.store;
+
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+import dev.pgworker.event.RecoveryOutcome;
+import dev.pgworker.event.WorkerEvent;
+import dev.pgworker.internal.event.WorkerEvents;
+
+/** Tells what a sweep has done, in the log and as events, alike whoever has swept. */
+public final class SweepReport {
+
+    private static final Logger log = LoggerFactory.getLogger(SweepReport.class);
+
+    private SweepReport() {}
+
+    /**
+     * Tells of a sweep that has taken effect.
+     *
+     * @param workerId who has swept
+     */
+    public static void tell(SweepStore.Result result, String workerId, WorkerEvents events) {
+        if (!result.worthTelling()) {
+            return;
+        }
+        log.warn(
+                "Workers {} are dead; {} jobs have been taken from them",
+                result.workerIds(),
+                result.jobs().size());
+        for (SweepStore.Recovered recovered : result.jobs()) {
+            log.info(
+                    "{} was taken from dead worker {} ({}): {}",
+                    recovered.job(),
+                    recovered.worker().id(),
+                    recovered.worker().reason(),
+                    recovered.outcome());
+            if (events.isWatched()) {
+                events.publish(event(recovered, workerId));
+            }
+        }
+        events.publish(new WorkerEvent.WorkersRecovered(
+                workerId, result.workers(), result.jobs().size()));
+    }
+
+    private static WorkerEvent event(SweepStore.Recovered recovered, String workerId) {
+        return recovered.outcome() == RecoveryOutcome.SUPERSEDED
+                ? new WorkerEvent.SupersededJobEnded(workerId, recovered.job(), recovered.worker())
+                : new WorkerEvent.JobRecovered(workerId, recovered.job(), recovered.worker(), recovered.outcome());
+    }
+}

@@ -1,0 +1,473 @@
+package dev.pgworker.internal.store;
+
+import java.sql.Array;
+import java.sql.Connection;
+import java.sql.PreparedStatement;
+import java.sql.ResultSet;
+import java.sql.SQLException;
+import java.sql.Types;
+import java.time.Duration;
+import java.time.Instant;
+import java.util.ArrayList;
+import java.util.Collections;
+import java.util.HashMap;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.Objects;
+import java.util.Set;
+import java.util.concurrent.ConcurrentHashMap;
+import javax.sql.DataSource;
+
+import org.jspecify.annotations.Nullable;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+import dev.pgworker.event.RecoveryOutcome;
+import dev.pgworker.internal.failure.ErrorText;
+import dev.pgworker.internal.jdbc.Connections;
+import dev.pgworker.internal.jdbc.Timestamps;
+import dev.pgworker.job.DeadWorker;
+import dev.pgworker.job.Job;
+import dev.pgworker.job.SweepOptions;
+import dev.pgworker.recovery.RecoverySettings;
+import dev.pgworker.schema.WorkerSchema;
+import dev.pgworker.task.JobRecoveryHandler;
+import dev.pgworker.task.RecoveryDecision;
+
+/**
+ * Finds dead workers and takes their jobs and queues from them, in one transaction under the advisory lock that sweeps of
+ * Rust workers take, too.
+ *
+ * <p>Handlers are asked within the transaction but before it locks the row of a job, so that they may do with jobs
+ * whatever they like. Meanwhile it locks the dead workers' registrations alone.
+ */
+public final class SweepStore {
+
+    private static final Logger log = LoggerFactory.getLogger(SweepStore.class);
+
+    /** How long this process waits for one statement of a sweep, which may read all jobs. */
+    private static final Duration ANSWER_LIMIT = Duration.ofMinutes(1);
+
+    /** When the server ends such a statement, so that it does not go on after its client has given up. */
+    private static final Duration STATEMENT_LIMIT = Duration.ofSeconds(55);
+
+    /** For how long the server waits for the next statement of a sweep while others cannot sweep. */
+    private static final Duration IDLE_LIMIT = Duration.ofSeconds(5);
+
+    /** The same where handlers are asked in between. */
+    private static final Duration IDLE_LIMIT_WITH_HANDLERS = Duration.ofMinutes(5);
+
+    private final DataSource dataSource;
+    private final WorkerSchema schema;
+    private final List<JobRecoveryHandler> handlers;
+    private final Duration idleLimit;
+    private final Duration statementLimit;
+
+    /** Jobs that could not be taken from a dead worker, each told once. */
+    private final Set<Long> refused = ConcurrentHashMap.newKeySet();
+
+    /** Creates a store whose sweeps ask the given handlers. */
+    public SweepStore(DataSource dataSource, WorkerSchema schema, List<JobRecoveryHandler> handlers) {
+        this(dataSource, schema, handlers, handlers.isEmpty() ? IDLE_LIMIT : IDLE_LIMIT_WITH_HANDLERS, STATEMENT_LIMIT);
+    }
+
+    SweepStore(
+            DataSource dataSource,
+            WorkerSchema schema,
+            List<JobRecoveryHandler> handlers,
+            Duration idleLimit,
+            Duration statementLimit) {
+        this.dataSource = dataSource;
+        this.schema = schema;
+        this.handlers = List.copyOf(handlers);
+        this.idleLimit = idleLimit;
+        this.statementLimit = statementLimit;
+    }
+
+    /**
+     * What to look for and what to do.
+     *
+     * @param threshold how old the last heartbeat of a dead worker is that has published no threshold of its own
+     * @param peerThreshold the least that counts as such; null if the threshold counts for every worker, whatever it has
+     *     published
+     * @param resilientMultiplier what these are multiplied by for workers that hold a job with a resilient flag
+     * @param delay when recovered jobs run again
+     * @param maxRecoveries how often a job is recovered without its attempt being counted
+     * @param orphans whether to look for locks of unregistered workers, which reads all jobs
+     * @param again whether to look at workers that were found dead before but kept jobs, which reads all jobs
+     * @param dryRun whether to find the dead workers only
+     */
+    public record Request(
+            Duration threshold,
+            @Nullable Duration peerThreshold,
+            int resilientMultiplier,
+            List<String> resilientFlags,
+            Duration delay,
+            int maxRecoveries,
+            boolean orphans,
+            boolean again,
+            boolean dryRun) {
+
+        /** Returns what a sweep with these settings does that leaves nothing out. */
+        public static Request of(RecoverySettings settings) {
+            return new Request(
+                    settings.sweepThreshold(),
+                    settings.peerThreshold(),
+                    settings.resilientSweepThresholdMultiplier(),
+                    settings.resilientJobFlags(),
+                    settings.recoveryDelay(),
+                    settings.maxRecoveries(),
+                    settings.orphans(),
+                    true,
+                    false);
+        }
+
+        /** Returns this request for workers that have just died, without what reads all jobs though nobody has. */
+        public Request ofTheNewlyDead() {
+            return new Request(
+                    threshold,
+                    peerThreshold,
+                    resilientMultiplier,
+                    resilientFlags,
+                    delay,
+                    maxRecoveries,
+                    false,
+                    false,
+                    dryRun);
+        }
+
+        /** Returns this request as changed by hand. */
+        public Request with(SweepOptions options) {
+            Duration given = options.threshold();
+            return new Request(
+                    given == null ? threshold : given,
+                    given == null ? peerThreshold : null,
+                    resilientMultiplier,
+                    resilientFlags,
+                    options.recoveryDelay() == null ? delay : options.recoveryDelay(),
+                    maxRecoveries,
+                    orphans,
+                    again,
+                    options.dryRun());
+        }
+    }
+
+    /**
+     * What a sweep has done.
+     *
+     * @param locked false if another sweep was at work, so that nothing was done
+     * @param workers the dead workers
+     * @param jobs the jobs taken from them
+     * @param worthTelling false if the workers have been found dead before and no job was taken this time
+     */
+    public record Result(boolean locked, List<DeadWorker> workers, List<Recovered> jobs, boolean worthTelling) {
+
+        /** Returns the ids of the dead workers. */
+        public List<String> workerIds() {
+            return workers.stream().map(DeadWorker::id).toList();
+        }
+    }
+
+    /** A job as it was locked by the dead worker, and what has become of it. */
+    public record Recovered(Job job, DeadWorker worker, RecoveryOutcome outcome) {}
+
+    /** Workers found dead, with all that they hold by one look. */
+    private static final class Found {
+        final Map<String, DeadWorker> workers = new LinkedHashMap<>();
+        final List<Long> jobIds = new ArrayList<>();
+        final List<Integer> idleQueues = new ArrayList<>();
+        boolean anyNew;
+
+        Object[] ids() {
+            return workers.keySet().toArray();
+        }
+    }
+
+    /**
+     * Sweeps on a connection of its own; has taken effect when it returns. A process that is paused, or cut off, in the
+     * middle of it does not keep others from sweeping for good: the server ends its transaction.
+     *
+     * @param workerId who sweeps
+     */
+    public Result sweep(Request request, String workerId) throws SQLException {
+        try (Connection connection = dataSource.getConnection()) {
+            return Connections.answered(
+                    connection,
+                    ANSWER_LIMIT,
+                    () -> Connections.inTransaction(connection, () -> {
+                        limitTimes(connection);
+                        return sweep(connection, request, workerId);
+                    }));
+        }
+    }
+
+    private static final String LIMIT_TIMES = """
+            select pg_catalog.set_config('idle_in_transaction_session_timeout', ?, true),
+              pg_catalog.set_config('statement_timeout', ?, true)
+            """;
+
+    private void limitTimes(Connection connection) throws SQLException {
+        try (PreparedStatement statement = connection.prepareStatement(LIMIT_TIMES)) {
+            statement.setString(1, idleLimit.toMillis() + "ms");
+            statement.setString(2, statementLimit.toMillis() + "ms");
+            statement.executeQuery().close();
+        }
+    }
+
+    /** Sweeps in the transaction of the given connection. */
+    public Result sweep(Connection connection, Request request, String workerId) throws SQLException {
+        if (!lock(connection)) {
+            return new Result(false, List.of(), List.of(), false);
+        }
+        Found found = deadWorkers(connection, request, workerId);
+        List<DeadWorker> dead = List.copyOf(found.workers.values());
+        if (dead.isEmpty() || request.dryRun) {
+            return new Result(true, dead, List.of(), found.anyNew);
+        }
+        List<Recovered> recovered = recover(connection, found, decide(found, heldJobs(connection, found)), request);
+        bury(connection, found);
+        return new Result(true, dead, recovered, found.anyNew || !recovered.isEmpty());
+    }
+
+    // The numbers are the Rust worker's.
+    private static final String LOCK = """
+            select pg_catalog.pg_try_advisory_xact_lock(1196905043, 1398228304)
+            """;
+
+    private boolean lock(Connection connection) throws SQLException {
+        try (PreparedStatement statement = connection.prepareStatement(LOCK);
+                ResultSet row = statement.executeQuery()) {
+            row.next();
+            return row.getBoolean(1);
+        }
+    }
+
+    private static final String DEAD = """
+            select worker_id, registered, known, job_ids, idle_queues from {schema}.pgworker_dead_workers(
+              threshold => ?::double precision * interval '1 ms', peer_threshold => ?::double precision * interval '1 ms', multiplier => ?,
+              resilient_flags => ?, with_orphans => ?, again => ?)
+            """;
+
+    private Found deadWorkers(Connection connection, Request request, String workerId) throws SQLException {
+        try (PreparedStatement statement = connection.prepareStatement(schema.in(DEAD))) {
+            statement.setDouble(1, millis(request.threshold));
+            Duration peerThreshold = request.peerThreshold;
+            statement.setObject(2, peerThreshold == null ? null : millis(peerThreshold), Types.DOUBLE);
+            statement.setInt(3, request.resilientMultiplier);
+            statement.setArray(4, connection.createArrayOf("text", request.resilientFlags.toArray()));
+            statement.setBoolean(5, request.orphans);
+            statement.setBoolean(6, request.again);
+            Found found = new Found();
+            try (ResultSet rows = statement.executeQuery()) {
+                while (rows.next()) {
+                    String id = rows.getString(1);
+                    DeadWorker.Reason reason = !rows.getBoolean(2)
+                            ? DeadWorker.Reason.ORPHAN_LOCK
+                            : peerThreshold == null ? DeadWorker.Reason.BY_HAND : DeadWorker.Reason.NO_HEARTBEAT;
+                    found.workers.put(id, new DeadWorker(id, reason, workerId));
+                    found.anyNew |= !rows.getBoolean(3);
+                    addAll(found.jobIds, rows.getArray(4));
+                    addAll(found.idleQueues, rows.getArray(5));
+                }
+            }
+            return found;
+        }
+    }
+
+    public static double millis(Duration duration) {
+        return duration.toSeconds() * 1e3 + duration.toNanosPart() / 1e6;
+    }
+
+    @SuppressWarnings("unchecked")
+    private static <T> void addAll(List<T> list, @Nullable Array array) throws SQLException {
+        if (array != null) {
+            Collections.addAll(list, (T[]) array.getArray());
+        }
+    }
+
+    private static final String HELD = """
+            select (h.job).id, (h.job).payload, (h.job).priority, (h.job).run_at, (h.job).attempts, (h.job).max_attempts,
+              (h.job).last_error, (h.job).created_at, (h.job).updated_at, (h.job).key, (h.job).locked_at, (h.job).locked_by,
+              (h.job).revision, (h.job).flags, h.task, h.queue, h.recoveries, h.retired
+            from {schema}.pgworker_held_jobs(?, ?) h
+            """;
+
+    /** A job of a dead worker; superseded if it is not to run again whatever anybody decides. */
+    private record Held(Job job, boolean superseded) {}
+
+    private List<Held> heldJobs(Connection connection, Found found) throws SQLException {
+        if (found.jobIds.isEmpty()) {
+            return List.of();
+        }
+        try (PreparedStatement statement = connection.prepareStatement(schema.in(HELD))) {
+            statement.setArray(1, connection.createArrayOf("text", found.ids()));
+            statement.setArray(2, connection.createArrayOf("int8", found.jobIds.toArray()));
+            List<Held> held = new ArrayList<>();
+            try (ResultSet rows = statement.executeQuery()) {
+                while (rows.next()) {
+                    Job job = JobRows.addedJob(rows, rows.getString(15), rows.getString(16))
+                            .withRecoveries(rows.getInt(17));
+                    held.add(new Held(job, rows.getBoolean(18)));
+                }
+            }
+            return held;
+        }
+    }
+
+    private Map<Job, RecoveryDecision> decide(Found found, List<Held> held) throws SQLException {
+        Map<Job, RecoveryDecision> decisions = new LinkedHashMap<>();
+        long end = System.nanoTime() + DECISIONS_LIMIT.toNanos();
+        int left = 0;
+        for (Held one : held) {
+            RecoveryDecision decision;
+            if (one.superseded || handlers.isEmpty()) {
+                decision = RecoveryDecision.useDefault();
+            } else if (System.nanoTime() - end < 0) {
+                decision = decide(one.job, worker(found, one.job));
+            } else {
+                decision = RecoveryDecision.skip();
+                left++;
+            }
+            decisions.put(one.job, decision);
+        }
+        if (left > 0) {
+            log.warn(
+                    "Recovery handlers took {} s; {} jobs of dead workers are left for the next sweep",
+                    DECISIONS_LIMIT.toSeconds(),
+                    left);
+        }
+        return decisions;
+    }
+
+    private static DeadWorker worker(Found found, Job job) {
+        return Objects.requireNonNull(found.workers.get(Objects.requireNonNull(job.lockedBy())));
+    }
+
+    private RecoveryDecision decide(Job job, DeadWorker worker) throws SQLException {
+        for (JobRecoveryHandler handler : handlers) {
+            try {
+                RecoveryDecision decision =
+                        Objects.requireNonNull(handler.decide(job, worker), "a handler must decide");
+                Instant runAt = decision.runAt();
+                if (runAt != null && !Timestamps.storable(runAt)) {
+                    throw new IllegalArgumentException(
+                            "the database cannot hold " + runAt + " as the time of the next run");
+                }
+                if (decision.kind() != RecoveryDecision.Kind.DEFAULT) {
+                    return decision;
+                }
+            } catch (Throwable e) {
+                // The application's: it may throw anything, and what it throws may not be readable.
+                if (e instanceof InterruptedException || Thread.currentThread().isInterrupted()) {
+                    Thread.currentThread().interrupt();
+                    throw new SQLException(
+                            "The sweep was interrupted while it was asked what becomes of " + job
+                                    + "; all jobs are left for the next one",
+                            "57014");
+                }
+                log.warn(
+                        "Recovery handler {} failed on {}, which is recovered as usual",
+                        handler.getClass().getName(),
+                        job,
+                        ErrorText.loggable(e));
+                return RecoveryDecision.useDefault();
+            }
+        }
+        return RecoveryDecision.useDefault();
+    }
+
+    /** How long handlers may take in one sweep, in whose transaction they are asked; then others may sweep. */
+    private static final Duration DECISIONS_LIMIT = Duration.ofMinutes(1);
+
+    /** Begins the outcome of a job that the database does not let be changed. */
+    private static final String REFUSED = "refused";
+
+    private static final String RECOVER = """
+            select id, outcome from {schema}.pgworker_recover(worker_ids => ?, job_ids => ?, idle_queues => ?,
+              recovery_delay => ?::double precision * interval '1 ms', max_recoveries => ?, actions => ?, run_ats => ?, attempts => ?)
+            """;
+
+    private List<Recovered> recover(
+            Connection connection, Found found, Map<Job, RecoveryDecision> decisions, Request request)
+            throws SQLException {
+        Map<Long, Job> jobs = new HashMap<>();
+        List<Long> ids = new ArrayList<>();
+        List<String> actions = new ArrayList<>();
+        List<@Nullable String> runAts = new ArrayList<>();
+        List<@Nullable Integer> attempts = new ArrayList<>();
+        decisions.forEach((job, decision) -> {
+            jobs.put(job.id(), job);
+            ids.add(job.id());
+            actions.add(action(decision));
+            runAts.add(Timestamps.text(decision.runAt()));
+            attempts.add(decision.attempts());
+        });
+        try (PreparedStatement statement = connection.prepareStatement(schema.in(RECOVER))) {
+            statement.setArray(1, connection.createArrayOf("text", found.ids()));
+            statement.setArray(2, connection.createArrayOf("int8", ids.toArray()));
+            statement.setArray(3, connection.createArrayOf("int4", found.idleQueues.toArray()));
+            statement.setDouble(4, millis(request.delay));
+            statement.setInt(5, request.maxRecoveries);
+            statement.setArray(6, connection.createArrayOf("text", actions.toArray()));
+            statement.setArray(7, connection.createArrayOf("timestamptz", runAts.toArray()));
+            statement.setArray(8, connection.createArrayOf("int4", attempts.toArray()));
+            List<Recovered> recovered = new ArrayList<>();
+            try (ResultSet rows = statement.executeQuery()) {
+                while (rows.next()) {
+                    Job job = Objects.requireNonNull(jobs.get(rows.getLong(1)));
+                    String outcome = rows.getString(2);
+                    if (outcome.startsWith(REFUSED)) {
+                        tellRefused(job, outcome);
+                    } else {
+                        recovered.add(new Recovered(job, worker(found, job), outcome(outcome)));
+                    }
+                }
+            }
+            return recovered;
+        }
+    }
+
+    private void tellRefused(Job job, String outcome) {
+        if (refused.add(job.id())) {
+            log.warn(
+                    "{} of the dead worker {} stays locked, because the database does not let it be changed ({}); each sweep"
+                            + " tries again",
+                    job,
+                    job.lockedBy(),
+                    outcome);
+        }
+    }
+
+    private static RecoveryOutcome outcome(String name) {
+        return switch (name) {
+            case "returned" -> RecoveryOutcome.RETURNED;
+            case "rescheduled" -> RecoveryOutcome.RESCHEDULED;
+            case "failed" -> RecoveryOutcome.FAILED;
+            case "exhausted" -> RecoveryOutcome.FAILED_PERMANENTLY;
+            case "superseded" -> RecoveryOutcome.SUPERSEDED;
+            default -> throw new IllegalStateException("The database answered with outcome " + name);
+        };
+    }
+
+    private static String action(RecoveryDecision decision) {
+        return switch (decision.kind()) {
+            case RESCHEDULE -> "reschedule";
+            case FAIL_WITH_BACKOFF -> "fail";
+            case SKIP -> "skip";
+            case DEFAULT -> "default";
+        };
+    }
+
+    private static final String BURY = """
+            select {schema}.pgworker_bury(?, ?)
+            """;
+
+    private void bury(Connection connection, Found found) throws SQLException {
+        try (PreparedStatement statement = connection.prepareStatement(schema.in(BURY))) {
+            statement.setArray(1, connection.createArrayOf("text", found.ids()));
+            statement.setArray(2, connection.createArrayOf("int8", found.jobIds.toArray()));
+            statement.execute();
+        }
+    }
+}

@@ -1,0 +1,407 @@
+package dev.pgworker.internal.client;
+
+import java.time.Duration;
+import java.time.Instant;
+import java.time.temporal.ChronoUnit;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.List;
+import java.util.Map;
+import java.util.concurrent.CountDownLatch;
+
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.extension.RegisterExtension;
+import org.springframework.dao.DataAccessException;
+import org.springframework.jdbc.support.JdbcTransactionManager;
+import org.springframework.transaction.support.TransactionTemplate;
+
+import dev.pgworker.Worker;
+import dev.pgworker.WorkerClient;
+import dev.pgworker.WorkerSettings;
+import dev.pgworker.event.WorkerEvent.JobCompleted;
+import dev.pgworker.event.WorkerEvent.ListenerConnected;
+import dev.pgworker.event.WorkerEvent.WorkerStarted;
+import dev.pgworker.job.ActiveWorker;
+import dev.pgworker.job.Job;
+import dev.pgworker.job.JobAdmin;
+import dev.pgworker.job.JobCounts;
+import dev.pgworker.job.JobPage;
+import dev.pgworker.job.JobQuery;
+import dev.pgworker.job.JobSpec;
+import dev.pgworker.job.JobState;
+import dev.pgworker.job.Rescheduling;
+import dev.pgworker.job.Task;
+import dev.pgworker.schema.WorkerSchema;
+import dev.pgworker.testing.RecordingListener;
+import dev.pgworker.testing.TestSchema;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatIllegalArgumentException;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+
+/** Changing, finding, listing and counting jobs by hand. */
+class JdbcJobAdminTest {
+
+    private static final Task<Integer> MAIL = Task.of("mail", Integer.class);
+
+    @RegisterExtension
+    final TestSchema db = new TestSchema();
+
+    private final RecordingListener events = new RecordingListener();
+
+    private JobAdmin admin() {
+        return WorkerClient.jobAdmin(db.dataSource(), db.schema());
+    }
+
+    @Test
+    void completesWhatDoesNotRunInTheGivenOrder() {
+        List<Long> ids = add(5);
+        lock(ids.get(1), "1 minute");
+        lock(ids.get(3), "241 minutes");
+
+        List<Job> done =
+                admin().complete(List.of(ids.get(4), ids.get(1), ids.get(3), 999_999L, ids.get(0), ids.get(4)));
+
+        assertThat(done).extracting(Job::id).containsExactly(ids.get(4), ids.get(3), ids.get(0));
+        assertThat(done.get(1).lockedBy()).isEqualTo("somebody");
+        assertThat(remaining()).containsExactly(ids.get(1), ids.get(2));
+    }
+
+    @Test
+    void changedJobsCarryTheNamesOfTaskAndQueue() {
+        long plain = db.scheduler().addJob("plain", 1).id();
+        long queued = db.scheduler()
+                .addJob("queued", 2, JobSpec.builder().queueName("lane").build())
+                .id();
+
+        List<Job> done = admin().complete(List.of(queued, plain));
+
+        assertThat(done).extracting(Job::taskIdentifier).containsExactly("queued", "plain");
+        assertThat(done).extracting(Job::queueName).containsExactly("lane", null);
+        assertThat(done).extracting(Job::payload).containsExactly("2", "1");
+    }
+
+    @Test
+    void failsPermanentlyWhatDoesNotRun() {
+        List<Long> ids = add(3);
+        lock(ids.get(0), "239 minutes");
+        lock(ids.get(1), "241 minutes");
+
+        List<Job> failed = admin().permanentlyFail(List.of(ids.get(2), ids.get(1), ids.get(0)), "wrong address");
+
+        assertThat(failed).extracting(Job::id).containsExactly(ids.get(2), ids.get(1));
+        assertThat(failed).allSatisfy(job -> {
+            assertThat(job.attempts()).isEqualTo(job.maxAttempts());
+            assertThat(job.lastError()).isEqualTo("wrong address");
+            assertThat(job.lockedBy()).isNull();
+        });
+        assertThat(admin().find(ids.get(0)).orElseThrow().lockedBy()).isEqualTo("somebody");
+    }
+
+    @Test
+    void reschedulesOnlyWhatIsSet() {
+        List<Long> ids = add(2);
+        lock(ids.get(1), "1 minute");
+        Instant later = Instant.now().plusSeconds(1000).truncatedTo(ChronoUnit.MICROS);
+
+        List<Job> all = admin().reschedule(ids, new Rescheduling(later, -3, 7, 9));
+        assertThat(all).extracting(Job::id).containsExactly(ids.get(0));
+        assertThat(all.get(0).runAt()).isEqualTo(later);
+        assertThat(all.get(0).priority()).isEqualTo(-3);
+        assertThat(all.get(0).attempts()).isEqualTo(7);
+        assertThat(all.get(0).maxAttempts()).isEqualTo(9);
+
+        Job one = admin().reschedule(ids, Rescheduling.builder().priority(4).build())
+                .get(0);
+        assertThat(one.priority()).isEqualTo(4);
+        assertThat(one.runAt()).isEqualTo(later);
+        assertThat(one.attempts()).isEqualTo(7);
+        assertThat(one.maxAttempts()).isEqualTo(9);
+    }
+
+    @Test
+    void reschedulingAFailedJobWakesAnIdleWorker() {
+        start();
+        long id = db.scheduler()
+                .addJob("mail", 1, JobSpec.builder().runIn(Duration.ofHours(2)).build())
+                .id();
+        admin().permanentlyFail(List.of(id), "not now");
+
+        admin().reschedule(
+                        List.of(id),
+                        Rescheduling.builder().runAt(Instant.now()).attempts(0).build());
+
+        assertThat(events.await(JobCompleted.class).job().id()).isEqualTo(id);
+    }
+
+    @Test
+    void forceUnlockingWakesAnIdleWorkerForJobsAndQueues() {
+        JobSpec inLane = JobSpec.builder().queueName("lane").build();
+        long held = db.scheduler().addJob("mail", 1, inLane).id();
+        long behind = db.scheduler().addJob("mail", 2, inLane).id();
+        lock(held, "1 minute");
+        start();
+
+        admin().forceUnlockWorkers(List.of("nobody"));
+        assertThat(admin().count(JobQuery.ALL).running()).isEqualTo(1);
+        admin().forceUnlockWorkers(List.of("somebody"));
+
+        assertThat(events.await(JobCompleted.class, 2))
+                .extracting(e -> e.job().id())
+                .containsExactly(held, behind);
+    }
+
+    @Test
+    void removesByKey() {
+        long waiting = keyed("waiting");
+        long running = keyed("running");
+        lock(running, "1 minute");
+        long forgotten = keyed("forgotten");
+        lock(forgotten, "241 minutes");
+
+        assertThat(admin().remove("waiting")).map(Job::id).contains(waiting);
+        assertThat(admin().remove("waiting")).isEmpty();
+        assertThat(admin().remove("forgotten")).map(Job::id).contains(forgotten);
+        Job stillRunning = admin().remove("running").orElseThrow();
+
+        assertThat(stillRunning.lockedBy()).isEqualTo("somebody");
+        assertThat(stillRunning.key()).isNull();
+        assertThat(stillRunning.attempts()).isEqualTo(stillRunning.maxAttempts());
+        assertThat(remaining()).containsExactly(running);
+    }
+
+    @Test
+    void findsOneJobWithItsPayload() {
+        Job added = db.scheduler()
+                .addJob(
+                        "mail",
+                        Map.of("to", "ada"),
+                        JobSpec.builder()
+                                .queueName("lane")
+                                .jobKey("k")
+                                .flags("slow")
+                                .build());
+
+        assertThat(admin().find(added.id())).contains(added);
+        assertThat(admin().find(added.id() + 1)).isEmpty();
+    }
+
+    @Test
+    void listsAndCountsByEveryFilter() {
+        JobSpec later = JobSpec.builder().runIn(Duration.ofHours(1)).build();
+        long ready = db.scheduler().addJob("mail", "needle in payload").id();
+        long scheduled = db.scheduler().addJob("mail", 1, later).id();
+        long retrying = db.scheduler().addJob("report", 1, later).id();
+        admin().reschedule(List.of(retrying), Rescheduling.builder().attempts(1).build());
+        long running = db.scheduler()
+                .addJob("report", 1, JobSpec.builder().queueName("lane").build())
+                .id();
+        lock(running, "1 minute");
+        long failed = db.scheduler()
+                .addJob("report", 1, JobSpec.builder().queueName("lane").build())
+                .id();
+        admin().permanentlyFail(List.of(failed), "needle in error");
+        long lastAttempt = db.scheduler()
+                .addJob(
+                        "mail",
+                        1,
+                        JobSpec.builder().jobKey("needle in key").maxAttempts(1).build())
+                .id();
+        lock(lastAttempt, "1 minute");
+        db.sql("update {schema}._private_jobs set attempts = 1 where id = ?")
+                .param(lastAttempt)
+                .update();
+
+        assertThat(ids(JobQuery.builder().state(JobState.READY))).containsExactly(ready);
+        assertThat(ids(JobQuery.builder().state(JobState.SCHEDULED))).containsExactly(scheduled);
+        assertThat(ids(JobQuery.builder().state(JobState.RETRYING))).containsExactly(retrying);
+        assertThat(ids(JobQuery.builder().state(JobState.RUNNING))).containsExactly(lastAttempt, running);
+        assertThat(ids(JobQuery.builder().state(JobState.FAILED))).containsExactly(failed);
+        assertThat(ids(JobQuery.builder().taskIdentifier("mail"))).containsExactly(lastAttempt, scheduled, ready);
+        assertThat(ids(JobQuery.builder().taskIdentifier("none"))).isEmpty();
+        assertThat(ids(JobQuery.builder().queueName("lane"))).containsExactly(failed, running);
+        assertThat(ids(JobQuery.builder().queueName("none"))).isEmpty();
+        assertThat(ids(JobQuery.builder().search("needle"))).containsExactly(lastAttempt, failed, ready);
+        assertThat(ids(JobQuery.builder().search("needle%"))).isEmpty();
+        assertThat(ids(JobQuery.builder()
+                        .search("needle")
+                        .queueName("lane")
+                        .taskIdentifier("report")
+                        .state(JobState.FAILED)))
+                .containsExactly(failed);
+        assertThat(ids(JobQuery.builder())).containsExactly(lastAttempt, failed, running, retrying, scheduled, ready);
+
+        assertThat(admin().count(JobQuery.ALL)).isEqualTo(new JobCounts(1, 1, 1, 2, 1));
+        assertThat(admin().count(JobQuery.ALL).total()).isEqualTo(6);
+        assertThat(admin().count(JobQuery.builder().taskIdentifier("mail").build()))
+                .isEqualTo(new JobCounts(1, 1, 0, 1, 0));
+        assertThat(admin().count(JobQuery.builder()
+                        .state(JobState.FAILED)
+                        .search("needle")
+                        .build()))
+                .isEqualTo(new JobCounts(0, 0, 0, 0, 1));
+    }
+
+    @Test
+    void pagesThroughAThousandJobs() {
+        List<Long> expected = new ArrayList<>(db.sql(
+                        "select id from {schema}.add_jobs(array(select ('mail', '{}', null, null, null, null, null, null)"
+                                + "::{schema}.job_spec from generate_series(1, 1000))) order by id desc")
+                .query(Long.class)
+                .list());
+        List<Long> seen = new ArrayList<>();
+        JobQuery query = JobQuery.builder().pageSize(100).build();
+        int pages = 0;
+
+        JobPage page;
+        do {
+            page = admin().list(query);
+            assertThat(page.jobs()).hasSize(100);
+            page.jobs().forEach(job -> seen.add(job.id()));
+            query = query.after(page.next());
+            pages++;
+        } while (page.next() != null);
+
+        assertThat(pages).isEqualTo(10);
+        assertThat(seen).isEqualTo(expected);
+        assertThat(admin().list(JobQuery.builder().pageSize(1000).build()).next())
+                .isNull();
+        assertThat(admin().list(JobQuery.builder().pageSize(999).build()).next())
+                .isEqualTo(expected.get(998));
+    }
+
+    @Test
+    void aJobWhoseTaskRowIsMissingIsListedAllTheSame() {
+        long id = db.scheduler().addJob("mail").id();
+        db.sql("delete from {schema}._private_tasks").update();
+
+        assertThat(ids(JobQuery.builder())).containsExactly(id);
+        assertThat(admin().complete(List.of(id))).extracting(Job::id).containsExactly(id);
+    }
+
+    @Test
+    void listsWorkersWithTheJobsTheyHold() throws Exception {
+        CountDownLatch mayEnd = new CountDownLatch(1);
+        CountDownLatch begun = new CountDownLatch(2);
+        Worker worker = db.start(db.worker().listener(events).task(MAIL, (payload, context) -> {
+            begun.countDown();
+            mayEnd.await();
+        }));
+        add(2);
+        begun.await();
+        db.sql("select {schema}.worker_heartbeat('idle', null)").query().singleRow();
+
+        List<ActiveWorker> workers = admin().activeWorkers();
+        mayEnd.countDown();
+
+        assertThat(workers).extracting(ActiveWorker::id).containsExactly(worker.id(), "idle");
+        assertThat(workers).extracting(ActiveWorker::heldJobs).containsExactly(2L, 0L);
+        assertThat(workers.get(0).metadata()).contains("\"tasks\"", "mail");
+        assertThat(workers.get(1).metadata()).isNull();
+        assertThat(workers.get(0).lastHeartbeatAt())
+                .isBetween(workers.get(0).startedAt(), Instant.now().plusSeconds(5));
+    }
+
+    @Test
+    void changesJoinTheCallersTransaction() {
+        List<Long> ids = add(2);
+
+        new TransactionTemplate(new JdbcTransactionManager(db.dataSource())).executeWithoutResult(status -> {
+            assertThat(admin().complete(ids)).hasSize(2);
+            assertThat(admin().count(JobQuery.ALL).total()).isZero();
+            status.setRollbackOnly();
+        });
+
+        assertThat(remaining()).isEqualTo(ids);
+    }
+
+    @Test
+    void argumentsAreNamedBeforeAnySql() {
+        JobAdmin nowhere = WorkerClient.jobAdmin(db.dataSource(), new WorkerSchema("no_such_schema"));
+
+        assertThatIllegalArgumentException()
+                .isThrownBy(() -> nowhere.complete(Arrays.asList(1L, null)))
+                .withMessageContaining("ids[1]");
+        assertThatIllegalArgumentException()
+                .isThrownBy(() -> nowhere.complete(null))
+                .withMessageContaining("ids");
+        assertThatIllegalArgumentException()
+                .isThrownBy(() -> nowhere.permanentlyFail(List.of(1L), "a\0b"))
+                .withMessageContaining("reason");
+        assertThatIllegalArgumentException()
+                .isThrownBy(() -> nowhere.reschedule(List.of(1L), null))
+                .withMessageContaining("rescheduling");
+        assertThatIllegalArgumentException()
+                .isThrownBy(() -> Rescheduling.builder().build())
+                .withMessageContaining("runAt");
+        assertThatIllegalArgumentException()
+                .isThrownBy(() -> Rescheduling.builder().attempts(-1).build())
+                .withMessageContaining("attempts");
+        assertThatIllegalArgumentException()
+                .isThrownBy(() -> nowhere.remove(""))
+                .withMessageContaining("jobKey");
+        assertThatIllegalArgumentException()
+                .isThrownBy(() -> nowhere.forceUnlockWorkers(Arrays.asList((String) null)))
+                .withMessageContaining("workerIds[0]");
+        assertThatIllegalArgumentException()
+                .isThrownBy(() -> nowhere.cleanup(null))
+                .withMessageContaining("tasks");
+        assertThatIllegalArgumentException()
+                .isThrownBy(() -> nowhere.list(null))
+                .withMessageContaining("query");
+        assertThatIllegalArgumentException()
+                .isThrownBy(() -> JobQuery.builder().pageSize(1001).build())
+                .withMessageContaining("pageSize")
+                .withMessageContaining("1000");
+        assertThat(nowhere.complete(List.of())).isEmpty();
+        assertThatThrownBy(() -> nowhere.complete(List.of(1L)))
+                .isInstanceOf(DataAccessException.class)
+                .hasMessageContaining("complete jobs");
+    }
+
+    private void start() {
+        db.start(db.worker()
+                .settings(WorkerSettings.builder()
+                        .pollInterval(Duration.ofHours(1))
+                        .build())
+                .listener(events)
+                .task(MAIL, (payload, context) -> {}));
+        events.await(WorkerStarted.class);
+        events.await(ListenerConnected.class);
+    }
+
+    private List<Long> add(int count) {
+        List<Long> ids = new ArrayList<>();
+        for (int i = 0; i < count; i++) {
+            ids.add(db.scheduler().addJob("mail", i).id());
+        }
+        return ids;
+    }
+
+    private long keyed(String key) {
+        return db.scheduler()
+                .addJob("mail", 1, JobSpec.builder().jobKey(key).build())
+                .id();
+    }
+
+    /** Locks a job as a claim does, with its queue, so long ago. */
+    private void lock(long id, String ago) {
+        db.sql("update {schema}._private_jobs set locked_at = now() - ?::interval, locked_by = 'somebody' where id = ?")
+                .params(ago, id)
+                .update();
+        db.sql("update {schema}._private_job_queues set locked_at = now() - ?::interval, locked_by = 'somebody'"
+                        + " where id = (select job_queue_id from {schema}._private_jobs where id = ?)")
+                .params(ago, id)
+                .update();
+    }
+
+    private List<Long> ids(JobQuery.Builder query) {
+        return admin().list(query.build()).jobs().stream().map(Job::id).toList();
+    }
+
+    private List<Long> remaining() {
+        return db.sql("select id from {schema}._private_jobs order by id")
+                .query(Long.class)
+                .list();
+    }
+}

@@ -1,0 +1,139 @@
+package dev.pgworker.internal.crontab;
+
+import java.sql.SQLException;
+import java.sql.Timestamp;
+import java.time.Duration;
+import java.time.Instant;
+import java.time.ZoneOffset;
+import java.util.List;
+
+import com.zaxxer.hikari.HikariConfig;
+import com.zaxxer.hikari.HikariDataSource;
+import org.awaitility.Awaitility;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Tag;
+import org.junit.jupiter.api.Test;
+import org.springframework.jdbc.core.simple.JdbcClient;
+import org.springframework.jdbc.datasource.DriverManagerDataSource;
+import tools.jackson.databind.json.JsonMapper;
+
+import dev.pgworker.crontab.Crontab;
+import dev.pgworker.event.WorkerEvent.CronJobAdded;
+import dev.pgworker.event.WorkerEvent.CronStarted;
+import dev.pgworker.event.WorkerEvent.CronTicked;
+import dev.pgworker.internal.event.WorkerEvents;
+import dev.pgworker.internal.failure.Outage;
+import dev.pgworker.internal.store.CrontabStore;
+import dev.pgworker.schema.SchemaMigrator;
+import dev.pgworker.schema.WorkerSchema;
+import dev.pgworker.task.PayloadCodec;
+import dev.pgworker.testing.RecordingListener;
+import dev.pgworker.testing.TestSchema;
+import dev.pgworker.testsupport.TestPostgres;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+/**
+ * The scheduler's thread as minutes really pass, by the clock of a database that the test may take away. So that no test
+ * waits for a minute, the clock is ahead by as much as lets the next one begin soon.
+ */
+@Tag("any-postgres")
+class CronThreadTest {
+
+    private static final Duration SOON = Duration.ofMillis(2_500);
+
+    private final String database = TestSchema.uniqueName().name();
+    private final JdbcClient admin = JdbcClient.create(new DriverManagerDataSource(TestPostgres.jdbcUrl()));
+    private final RecordingListener events = new RecordingListener();
+    private final Outage outage = new Outage();
+    private HikariDataSource pool;
+    private CrontabStore store;
+    private Instant minute;
+    private Duration ahead;
+    private CronScheduler scheduler;
+
+    @BeforeEach
+    void createDatabase() throws SQLException {
+        admin.sql("create database " + database).update();
+        HikariConfig config = TestSchema.poolConfig(url(), 4);
+        config.setConnectionTimeout(300);
+        pool = new HikariDataSource(config);
+        new SchemaMigrator(pool, WorkerSchema.DEFAULT).migrate();
+        store = new CrontabStore(pool, WorkerSchema.DEFAULT);
+        Instant now = store.now();
+        minute = Backfill.ceil(now.plus(SOON));
+        ahead = Duration.between(now, minute.minus(SOON));
+        scheduler = new CronScheduler(
+                "w",
+                CronPlan.of(Crontab.parse("t", "* * * * * a"), ZoneOffset.UTC, new PayloadCodec(new JsonMapper())),
+                store,
+                () -> store.now().plus(ahead),
+                new WorkerEvents("w", List.of(events), List.of()),
+                outage);
+    }
+
+    @AfterEach
+    void dropDatabase() {
+        scheduler.stop(Duration.ofSeconds(10));
+        pool.close();
+        cut();
+        admin.sql("drop database " + database).update();
+    }
+
+    @Test
+    void aMinuteIsExecutedWhenItBegins() {
+        scheduler.start();
+
+        CronJobAdded added = events.await(CronJobAdded.class);
+
+        assertThat(added.timestamp()).isEqualTo(minute);
+        assertThat(added.backfilled()).isFalse();
+        CronTicked ticked = events.await(CronTicked.class);
+        assertThat(ticked.timestamp()).isEqualTo(minute);
+        assertThat(ticked.delay()).isBetween(Duration.ZERO, Duration.ofSeconds(5));
+        assertThat(jobs()).containsExactly(minute);
+    }
+
+    @Test
+    void aMinuteThatBeganWithoutTheDatabaseIsExecutedWhenItIsBack() {
+        scheduler.start();
+        events.await(CronStarted.class);
+
+        admin.sql("alter database " + database + " with allow_connections false")
+                .update();
+        cut();
+        Awaitility.await().until(() -> outage.isPresent() && theMinuteHasBegun());
+        admin.sql("alter database " + database + " with allow_connections true").update();
+
+        CronJobAdded added = events.await(CronJobAdded.class);
+        assertThat(added.timestamp()).isEqualTo(minute);
+        assertThat(added.backfilled()).isTrue();
+        assertThat(jobs()).containsExactly(minute);
+    }
+
+    private boolean theMinuteHasBegun() {
+        return admin.sql("select clock_timestamp() > ?")
+                .param(Timestamp.from(minute.minus(ahead)))
+                .query(Boolean.class)
+                .single();
+    }
+
+    private List<Instant> jobs() {
+        return JdbcClient.create(pool)
+                .sql("select run_at from graphile_worker.jobs")
+                .query((row, i) -> row.getTimestamp(1).toInstant())
+                .list();
+    }
+
+    private void cut() {
+        admin.sql("select pg_terminate_backend(pid) from pg_stat_activity where datname = ?")
+                .param(database)
+                .query()
+                .listOfRows();
+    }
+
+    private String url() {
+        return TestPostgres.jdbcUrl().replaceFirst("(://[^/]+/)[^?]*", "$1" + database);
+    }
+}

@@ -1,0 +1,230 @@
+package dev.pgworker.internal.store;
+
+import java.sql.Connection;
+import java.sql.SQLException;
+import java.time.Duration;
+import java.time.Instant;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Map;
+import java.util.concurrent.Callable;
+import java.util.concurrent.ExecutorService;
+import java.util.concurrent.Executors;
+import java.util.concurrent.Future;
+import java.util.stream.IntStream;
+
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.extension.RegisterExtension;
+
+import dev.pgworker.internal.store.CrontabStore.Execution;
+import dev.pgworker.internal.store.CrontabStore.Known;
+import dev.pgworker.job.JobKeyMode;
+import dev.pgworker.job.JobSpec;
+import dev.pgworker.job.Task;
+import dev.pgworker.testing.TestSchema;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.awaitility.Awaitility.await;
+
+/** An item's last execution and its jobs change together, and once for all workers. */
+class CrontabStoreTest {
+
+    private static final Instant TICK = Instant.parse("2026-03-01T04:30:00Z");
+
+    @RegisterExtension
+    final TestSchema db = new TestSchema(10);
+
+    private CrontabStore store() {
+        return new CrontabStore(db.dataSource(), db.schema());
+    }
+
+    private static Execution execution(String identifier, Instant tick) {
+        return new Execution(identifier, tick, "task_" + identifier, "{\"i\":\"" + identifier + "\"}", JobSpec.DEFAULT);
+    }
+
+    @Test
+    void addsAJobWithEveryAttribute() throws SQLException {
+        JobSpec spec = JobSpec.builder()
+                .queueName("q")
+                .maxAttempts(3)
+                .jobKey("k")
+                .jobKeyMode(JobKeyMode.PRESERVE_RUN_AT)
+                .priority(-2)
+                .flags("a", "b\"\\,{")
+                .build();
+
+        CrontabStore.Result result =
+                store().execute(List.of(new Execution("i", TICK, "t", "{\"a\":\"\\u0000\"}", spec)));
+
+        assertThat(result.failed()).isEmpty();
+        assertThat(result.added()).hasSize(1);
+        assertThat(db.sql("select task_identifier, queue_name, max_attempts, key, priority, run_at = '" + TICK
+                                + "' as at_tick, flags->>'a' as a, flags->>'b\"\\,{' as b from {schema}.jobs")
+                        .query()
+                        .singleRow())
+                .isEqualTo(Map.of(
+                        "task_identifier",
+                        "t",
+                        "queue_name",
+                        "q",
+                        "max_attempts",
+                        3,
+                        "key",
+                        "k",
+                        "priority",
+                        -2,
+                        "at_tick",
+                        true,
+                        "a",
+                        "true",
+                        "b",
+                        "true"));
+        assertThat(payloads()).containsExactly("{\"a\":\"\\u0000\"}");
+        assertThat(store().register(List.of("i"), TICK)).isEqualTo(Map.of("i", new Known(TICK, TICK)));
+    }
+
+    @Test
+    void theSameOrAnEarlierMinuteAddsNothing() throws SQLException {
+        store().execute(List.of(execution("a", TICK)));
+
+        assertThat(store().execute(List.of(execution("a", TICK))).added()).isEmpty();
+        assertThat(store().execute(List.of(execution("a", TICK.minusSeconds(60))))
+                        .added())
+                .isEmpty();
+        assertThat(store().execute(List.of(execution("a", TICK.plusSeconds(60))))
+                        .added())
+                .hasSize(1);
+        assertThat(db.jobs()).isEqualTo(2);
+    }
+
+    @Test
+    void registersWhatIsUnknownAndKeepsTheRest() throws SQLException {
+        store().execute(List.of(execution("a", TICK)));
+
+        assertThat(store().register(List.of("a", "b"), TICK.plusSeconds(5))).containsOnlyKeys("a");
+
+        assertThat(store().register(List.of("a", "b"), TICK.plusSeconds(9)))
+                .isEqualTo(Map.of("a", new Known(TICK, TICK), "b", new Known(TICK.plusSeconds(5), null)));
+        assertThat(store().execute(List.of(execution("b", TICK))).added()).hasSize(1);
+    }
+
+    @Test
+    void manyMinutesAreAddedInOrderAndOnlyFromTheLastOn() throws SQLException {
+        store().execute(List.of(execution("a", TICK.plusSeconds(120))));
+        List<Execution> executions = IntStream.range(0, 6)
+                .mapToObj(minute -> execution("a", TICK.plusSeconds(60L * minute)))
+                .toList();
+
+        assertThat(store().execute(executions).added().keySet()).containsExactlyElementsOf(executions.subList(3, 6));
+
+        assertThat(db.sql("select run_at from {schema}.jobs order by id")
+                        .query((row, i) -> row.getTimestamp(1).toInstant())
+                        .list())
+                .isSorted()
+                .hasSize(4);
+    }
+
+    @Test
+    void anItemThatFailsDoesNotStopTheOthersAndIsNotRecorded() throws SQLException {
+        Execution bad = new Execution("bad", TICK, "bad", "not JSON", JobSpec.DEFAULT);
+
+        CrontabStore.Result result = store().execute(List.of(execution("a", TICK), bad, execution("b", TICK)));
+
+        assertThat(result.added().keySet()).extracting(Execution::identifier).containsExactly("a", "b");
+        assertThat(result.failed()).containsOnlyKeys("bad");
+        assertThat(store().register(List.of("a", "b", "bad"), TICK)).containsOnlyKeys("a", "b");
+    }
+
+    @Test
+    void anItemThatNobodyIsInTheWayOfIsNotDelayedByTheOthers() throws Exception {
+        List<Execution> executions = new ArrayList<>(IntStream.range(0, 20)
+                .mapToObj(i -> new Execution(
+                        "held-" + i,
+                        TICK,
+                        "held",
+                        "{}",
+                        JobSpec.builder().jobKey("key-" + i).build()))
+                .toList());
+        executions.forEach(execution -> db.scheduler().addJob(Task.of("held", Integer.class), 1, execution.spec()));
+        executions.add(execution("free", TICK));
+        ExecutorService executor = Executors.newSingleThreadExecutor();
+        try (Connection holder = db.dataSource().getConnection()) {
+            holder.setAutoCommit(false);
+            holder.createStatement().execute(db.schema().in("select from {schema}._private_jobs for update"));
+
+            Future<CrontabStore.Result> result = executor.submit(() -> store().execute(executions));
+            await().until(() -> db.sql("select count(*) from {schema}.jobs where task_identifier = 'task_free'")
+                            .query(Integer.class)
+                            .single()
+                    == 1);
+            holder.rollback();
+
+            assertThat(result.get().held()).hasSizeLessThan(20);
+        } finally {
+            executor.shutdownNow();
+        }
+    }
+
+    /** The next minute of all others waits meanwhile. */
+    @Test
+    void manyItemsThatHaveToWaitDoNotDoSoOneAfterTheOther() throws Exception {
+        List<Execution> executions = IntStream.range(0, 100)
+                .mapToObj(i -> new Execution(
+                        "held-" + i,
+                        TICK,
+                        "held",
+                        "{}",
+                        JobSpec.builder().jobKey("key-" + i).build()))
+                .toList();
+        executions.forEach(execution -> db.scheduler().addJob(Task.of("held", Integer.class), 1, execution.spec()));
+        try (Connection holder = db.dataSource().getConnection()) {
+            holder.setAutoCommit(false);
+            holder.createStatement().execute(db.schema().in("select from {schema}._private_jobs for update"));
+            long begin = System.nanoTime();
+
+            assertThat(store().execute(executions).held()).hasSize(100);
+
+            assertThat(Duration.ofNanos(System.nanoTime() - begin)).isLessThan(Duration.ofSeconds(15));
+            holder.rollback();
+        }
+        assertThat(store().execute(executions).added()).hasSize(100);
+    }
+
+    @Test
+    void racingWorkersAddEachExecutionOnce() throws Exception {
+        ExecutorService threads = Executors.newFixedThreadPool(8);
+        try {
+            List<Callable<Integer>> workers = new ArrayList<>();
+            for (int worker = 0; worker < 8; worker++) {
+                // Every other worker names the items in the opposite order.
+                List<String> order = worker % 2 == 0 ? List.of("a", "b", "c") : List.of("c", "b", "a");
+                workers.add(() -> {
+                    int added = 0;
+                    for (int minute = 0; minute < 60; minute++) {
+                        Instant tick = TICK.plusSeconds(60L * minute);
+                        CrontabStore.Result result = store().execute(order.stream()
+                                .map(identifier -> execution(identifier, tick))
+                                .toList());
+                        assertThat(result.failed()).isEmpty();
+                        added += result.added().size();
+                    }
+                    return added;
+                });
+            }
+            int added = 0;
+            for (Future<Integer> worker : threads.invokeAll(workers)) {
+                added += worker.get();
+            }
+            assertThat(added).isEqualTo(180);
+            assertThat(db.jobs()).isEqualTo(180);
+        } finally {
+            threads.shutdown();
+        }
+    }
+
+    private List<String> payloads() {
+        return db.sql("select payload::text from {schema}._private_jobs")
+                .query(String.class)
+                .list();
+    }
+}

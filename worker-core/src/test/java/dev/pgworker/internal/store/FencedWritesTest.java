@@ -1,0 +1,172 @@
+package dev.pgworker.internal.store;
+
+import java.sql.Connection;
+import java.time.Instant;
+import java.util.List;
+import java.util.Map;
+
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.extension.RegisterExtension;
+
+import dev.pgworker.job.Job;
+import dev.pgworker.job.JobSpec;
+import dev.pgworker.testing.TestSchema;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+/** Whatever a worker writes about jobs and queues that another one holds by now has no effect. */
+class FencedWritesTest {
+
+    @RegisterExtension
+    final TestSchema db = new TestSchema();
+
+    private JobStore old;
+    private TaskIds tasks;
+    private List<Job> jobs;
+    private List<Map<String, Object>> before;
+
+    /** The first worker claims two jobs with queues; then they are another one's, and a third job waits behind each. */
+    @BeforeEach
+    void takeTheJobsOfTheOldWorker() throws Exception {
+        old = new JobStore(db.dataSource(), db.schema(), "old");
+        for (String queue : List.of("a", "b", "a", "b")) {
+            db.scheduler().addJob("work", 1, JobSpec.builder().queueName(queue).build());
+        }
+        tasks = old.tasks(List.of("work"));
+        jobs = old.claim(tasks, ClaimRequest.of(2)).jobs();
+        assertThat(jobs).hasSize(2);
+        db.sql("update {schema}._private_jobs set locked_by = 'other' where locked_by = 'old'")
+                .update();
+        db.sql("update {schema}._private_job_queues set locked_by = 'other' where locked_by = 'old'")
+                .update();
+        before = rows();
+        assertThat(before).hasSize(6);
+    }
+
+    @Test
+    void aCompletionOfOneJob() throws Exception {
+        Completion completion = complete(jobs.subList(0, 1));
+
+        assertThat(completion.claimed().size()).isZero();
+        assertThat(completion.unwritten()).containsExactly(Map.entry(jobs.get(0).id(), WriteResult.LOST));
+        assertThat(rows()).isEqualTo(before);
+    }
+
+    @Test
+    void aCompletionOfSeveralJobs() throws Exception {
+        Completion completion = complete(jobs);
+
+        assertThat(completion.claimed().size()).isZero();
+        assertThat(completion.unwritten())
+                .hasSize(2)
+                .containsValue(WriteResult.LOST)
+                .doesNotContainValue(WriteResult.GONE);
+        assertThat(rows()).isEqualTo(before);
+    }
+
+    @Test
+    void aReleaseHoweverTheJobEnded() throws Exception {
+        for (ReleaseAction action : ReleaseAction.values()) {
+            Map<Long, WriteResult> outcomes = old.release(
+                    jobs.stream()
+                            .map(job -> Release.of(job, action, null, "error", null))
+                            .toList(),
+                    List.of(),
+                    RenewedLocks.UNCHANGED,
+                    null);
+
+            assertThat(outcomes.values()).hasSize(2).containsOnly(WriteResult.LOST);
+            assertThat(rows()).isEqualTo(before);
+        }
+    }
+
+    private Completion complete(List<Job> done) throws Exception {
+        Lanes lanes = new Lanes(done.stream().map(job -> 1).toList(), List.of());
+        return old.complete(done, new FollowUp(tasks, lanes, 1, List.of()), RenewedLocks.UNCHANGED);
+    }
+
+    @Test
+    void theReleaseOfAQueue() throws Exception {
+        old.free(List.of("a", "b"));
+
+        assertThat(rows()).isEqualTo(before);
+    }
+
+    @Test
+    void theRenewalOfLocks() throws Exception {
+        db.sql("update {schema}._private_jobs set locked_at = now() - interval '5 hours' where locked_by = 'other'")
+                .update();
+        before = rows();
+
+        old.renew(jobs.stream().map(Claim::of).toList(), claim -> new RowLock(claim.lockedAt(), Instant.now()));
+
+        assertThat(rows()).isEqualTo(before);
+    }
+
+    /** The same worker holds them again: a statement that is repeated after a lost answer must not hit the later run. */
+    @Test
+    void anythingAboutAnEarlierRunOfTheSameJobsByTheSameWorker() throws Exception {
+        db.sql("update {schema}._private_jobs set locked_by = 'old', locked_at = locked_at + interval '1 microsecond' "
+                        + "where locked_by = 'other'")
+                .update();
+        db.sql("update {schema}._private_job_queues set locked_by = 'old' where locked_by = 'other'")
+                .update();
+        before = rows();
+
+        assertThat(complete(jobs).unwritten().values()).hasSize(2).containsOnly(WriteResult.LOST);
+        assertThat(complete(jobs.subList(0, 1)).unwritten().values()).containsExactly(WriteResult.LOST);
+        aReleaseHoweverTheJobEnded();
+        old.renew(jobs.stream().map(Claim::of).toList(), claim -> new RowLock(claim.lockedAt(), Instant.now()));
+
+        assertThat(rows()).isEqualTo(before);
+        assertThat(old.stillHeld(jobs.stream().map(Claim::of).toList(), RenewedLocks.UNCHANGED))
+                .isEmpty();
+    }
+
+    /** What is not known to be renewed is known by both times until it is tried again. */
+    @Test
+    void aRenewalTellsWhichLocksItHasRenewed() throws Exception {
+        db.sql("update {schema}._private_jobs set locked_by = 'old' where locked_by = 'other'")
+                .update();
+        RenewedLocks renewed =
+                claim -> new RowLock(claim.lockedAt(), claim.lockedAt().plusSeconds(1));
+        List<Claim> claims = jobs.stream().map(Claim::of).toList();
+        try (Connection other = db.dataSource().getConnection()) {
+            other.setAutoCommit(false);
+            old.awaitRow(other, jobs.get(0));
+
+            assertThat(old.renew(claims, renewed)).containsExactly(jobs.get(1).id());
+
+            other.rollback();
+        }
+        assertThat(old.renew(claims, renewed)).hasSize(2);
+        assertThat(old.stillHeld(claims, renewed)).hasSize(2);
+    }
+
+    /** Whether the answer to a renewal was lost or the renewal itself: the claim is known by either time. */
+    @Test
+    void aClaimIsKnownByTheTimeToWhichItMayHaveBeenRenewed() throws Exception {
+        db.sql("update {schema}._private_jobs set locked_by = 'old' where locked_by = 'other'")
+                .update();
+        Instant later = java.util.Objects.requireNonNull(jobs.get(0).lockedAt()).plusSeconds(1);
+        RenewedLocks renewed = claim -> new RowLock(claim.lockedAt(), later);
+        old.renew(List.of(Claim.of(jobs.get(0))), renewed);
+
+        assertThat(old.stillHeld(jobs.stream().map(Claim::of).toList(), renewed))
+                .hasSize(2);
+        Lanes lanes = new Lanes(List.of(0, 0), List.of());
+        assertThat(old.complete(jobs, new FollowUp(tasks, lanes, 1, List.of()), renewed)
+                        .unwritten())
+                .isEmpty();
+    }
+
+    private List<Map<String, Object>> rows() {
+        return db.sql("""
+                        select 'job ' || id as name, locked_by, locked_at, attempts, run_at, last_error, updated_at
+                        from {schema}._private_jobs
+                        union all
+                        select 'queue ' || queue_name, locked_by, locked_at, null, null, null, null
+                        from {schema}._private_job_queues order by 1""").query().listOfRows();
+    }
+}
