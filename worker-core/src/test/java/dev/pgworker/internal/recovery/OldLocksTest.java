@@ -94,6 +94,7 @@ class OldLocksTest {
         Claim theirs = claim(other);
 
         new JobStore(db.dataSource(), db.schema(), "me")
+                .holdings()
                 .renew(
                         List.of(mine, theirs),
                         claim -> new RowLock(claim.lockedAt(), claim.lockedAt().plus(Duration.ofHours(5))));
