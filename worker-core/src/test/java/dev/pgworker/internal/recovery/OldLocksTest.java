@@ -176,7 +176,7 @@ class OldLocksTest {
             Awaitility.await()
                     .until(() -> db.sql("""
                             select count(*) from pg_stat_activity
-                            where wait_event_type = 'RowLock' and query like '%' || ? || '%pgworker_release_old_locks%'""")
+                            where wait_event_type = 'Lock' and query like '%' || ? || '%pgworker_release_old_locks%'""")
                                     .param(db.schema().name())
                                     .query(Integer.class)
                                     .single()
