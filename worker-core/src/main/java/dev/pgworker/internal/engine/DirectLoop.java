@@ -223,7 +223,7 @@ final class DirectLoop extends BackgroundService {
         if (time - pollAt >= 0) {
             pollAt = time + pollNanos;
             if (number == 0 || !chains.isFirstIdle()) {
-                tasks = store.tasks(direct.identifiers());
+                tasks = store.claims().tasks(direct.identifiers());
                 mayHaveDue = true;
             }
         }
@@ -235,7 +235,7 @@ final class DirectLoop extends BackgroundService {
             return;
         }
         if (tasks.identifiers().isEmpty()) {
-            tasks = store.tasks(direct.identifiers());
+            tasks = store.claims().tasks(direct.identifiers());
         }
         if (rest.size() > 0) {
             rest.claim(fetcher.tasks(), flags.get());
@@ -290,7 +290,7 @@ final class DirectLoop extends BackgroundService {
         }
         Duration untilDue;
         try {
-            untilDue = store.nextDue(tasks, Duration.ofNanos(begin - since), null);
+            untilDue = store.due().nextDue(tasks, Duration.ofNanos(begin - since), null);
         } catch (SQLException e) {
             mayHaveDue = true;
             throw e;

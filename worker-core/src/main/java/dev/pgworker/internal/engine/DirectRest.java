@@ -167,10 +167,17 @@ final class DirectRest {
             throws SQLException {
         ClaimStart start = new ClaimStart(NOWHERE, new ArrayList<>(strays));
         return audit.during(() -> {
-            Claimed claimed = store.claim(
-                    tasks,
-                    new ClaimRequest(
-                            wanted, localQueue.freeBytes(), forbidden, localQueue::runOf, false, start, Chain.WHOLE));
+            Claimed claimed = store.claims()
+                    .claim(
+                            tasks,
+                            new ClaimRequest(
+                                    wanted,
+                                    localQueue.freeBytes(),
+                                    forbidden,
+                                    localQueue::runOf,
+                                    false,
+                                    start,
+                                    Chain.WHOLE));
             executor.submit(claimed);
             return claimed;
         });

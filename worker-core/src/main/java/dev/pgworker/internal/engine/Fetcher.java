@@ -138,7 +138,7 @@ public final class Fetcher {
 
     /** Looks the ids of the tasks up: a clean-up may have deleted a task, and the next add gives it a new id. */
     public void learnTasks() throws SQLException {
-        TaskIds learned = store.tasks(identifiers);
+        TaskIds learned = store.claims().tasks(identifiers);
         TaskIds claimed = direct.ordinary(learned);
         if (!claimed.equals(tasks)) {
             tasks = claimed;
@@ -159,7 +159,7 @@ public final class Fetcher {
      */
     @Nullable Duration untilDue(Duration elapsed) throws SQLException {
         long otherLevel = floor.nanosUntilOtherLevel();
-        Duration due = store.nextDue(tasks, elapsed, floor.levels(), queueFloors.levels());
+        Duration due = store.due().nextDue(tasks, elapsed, floor.levels(), queueFloors.levels());
         return otherLevel == Long.MAX_VALUE || (due != null && due.toNanos() < otherLevel)
                 ? due
                 : Duration.ofNanos(otherLevel);
@@ -176,7 +176,7 @@ public final class Fetcher {
 
     /** As {@link #jobsWait(Duration)}, asking another store. */
     public boolean jobsWait(Duration longerThan, JobStore asked) throws SQLException {
-        return asked.waits(tasks, forbiddenIfKnown(), longerThan);
+        return asked.due().waits(tasks, forbiddenIfKnown(), longerThan);
     }
 
     /** Splits the jobs between two chains of claims; returns false if that cannot be, or is so already. */
@@ -196,14 +196,14 @@ public final class Fetcher {
 
     /** Looks for jobs that claims pass over because of the floor; returns whether there are any. May be called from any thread. */
     public boolean lookBelow() throws SQLException {
-        return floor.lookBelow(start ->
-                store.lookBelow(tasks, forbiddenIfKnown(), start, ClaimFloor.MOST_LEVELS, ClaimFloor.MOST_STRAYS));
+        return floor.lookBelow(start -> store.due()
+                .lookBelow(tasks, forbiddenIfKnown(), start, ClaimFloor.MOST_LEVELS, ClaimFloor.MOST_STRAYS));
     }
 
     /** Looks for where the jobs of queues are; returns whether claims have passed any over. May be called from any thread. */
     public boolean lookAtQueues() throws SQLException {
-        return queueFloors.look(start ->
-                store.lookAtQueues(tasks, forbiddenIfKnown(), QueueFloors.MOST_LEVELS, QueueFloors.MOST_LANES, start));
+        return queueFloors.look(start -> store.due()
+                .lookAtQueues(tasks, forbiddenIfKnown(), QueueFloors.MOST_LEVELS, QueueFloors.MOST_LANES, start));
     }
 
     /** Returns one of the jobs that cannot be claimed, and why; null if none is known. May be called from any thread. */
@@ -277,7 +277,7 @@ public final class Fetcher {
         ClaimStart start = floor.current(forbidden, chain == Chain.WHOLE);
         long before = System.nanoTime();
         Claimed answer = audit.during(() -> {
-            Claimed claimed = store.claim(tasks, request(wanted, forbidden, start, chain));
+            Claimed claimed = store.claims().claim(tasks, request(wanted, forbidden, start, chain));
             executor.submit(claimed);
             return claimed;
         });
@@ -304,7 +304,7 @@ public final class Fetcher {
         Claimed answer;
         try {
             answer = audit.during(() -> {
-                Claimed claimed = store.claim(tasks, request(room, forbidden, start, Chain.ODD));
+                Claimed claimed = store.claims().claim(tasks, request(room, forbidden, start, Chain.ODD));
                 executor.submit(claimed);
                 return claimed;
             });
@@ -330,14 +330,15 @@ public final class Fetcher {
         floor.forget();
         Throwable notToBeRead = unreadable;
         CarefullyClaimed answer = audit.during(() -> {
-            CarefullyClaimed claimed = store.claimCarefully(
-                    tasks,
-                    wanted,
-                    localQueue.freeBytes(),
-                    forbidden,
-                    refusals.passedOver(),
-                    notToBeRead == null,
-                    queueFloors.ofClaim());
+            CarefullyClaimed claimed = store.claims()
+                    .claimCarefully(
+                            tasks,
+                            wanted,
+                            localQueue.freeBytes(),
+                            forbidden,
+                            refusals.passedOver(),
+                            notToBeRead == null,
+                            queueFloors.ofClaim());
             executor.submit(notToBeRead == null ? claimed.claimed() : allUnreadable(claimed.claimed(), notToBeRead));
             return claimed;
         });
@@ -384,7 +385,8 @@ public final class Fetcher {
             elsewhere = floor.claimed(start, claimed, full, took);
             if (start != null && claimed.at() != null && !full && floor.hasManyLevels()) {
                 Instant since = claimed.at().minus(took);
-                floor.rest(start, store.dueTimes(tasks, since, start.floors().keySet()));
+                floor.rest(
+                        start, store.due().dueTimes(tasks, since, start.floors().keySet()));
             }
         } else {
             floor.forget();
@@ -452,7 +454,7 @@ public final class Fetcher {
     /** The server may not answer, and ignores a cancellation that comes before the statement. */
     private void cancelNow() {
         try {
-            for (int i = 0; i < CANCELLATIONS && store.cancelClaims(); i++) {
+            for (int i = 0; i < CANCELLATIONS && store.claims().cancelClaims(); i++) {
                 Thread.sleep(BETWEEN_CANCELLATIONS.toMillis());
             }
         } catch (SQLException e) {

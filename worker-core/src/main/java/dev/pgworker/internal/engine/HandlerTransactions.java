@@ -105,8 +105,8 @@ public final class HandlerTransactions {
                             "The transaction manager does not manage the worker's data source, so that a transactional"
                                     + " handler cannot complete its job");
                 }
-                store.awaitRow(connection, job);
-                completion = store.complete(connection, job, next, localQueue);
+                store.outcomes().awaitRow(connection, job);
+                completion = store.outcomes().complete(connection, job, next, localQueue);
             } finally {
                 DataSourceUtils.releaseConnection(connection, dataSource);
             }

@@ -442,7 +442,7 @@ public final class JobCompleter extends BackgroundService {
             return false;
         }
         try {
-            store.writeNothing();
+            store.outcomes().writeNothing();
         } catch (SQLException e) {
             log.debug("Nothing can be written", e);
             return false;
@@ -545,7 +545,7 @@ public final class JobCompleter extends BackgroundService {
             boolean alone = endings.stream().anyMatch(ending -> ending.alone);
             Lanes lanes = localQueue.plan(done);
             FollowUp next = continuations.allowed(alone ? lanes.withoutClaims() : lanes, done);
-            Completion answer = store.complete(done, next, localQueue);
+            Completion answer = store.outcomes().complete(done, next, localQueue);
             continuations.accept(answer.claimed());
             return answer;
         });
@@ -564,8 +564,12 @@ public final class JobCompleter extends BackgroundService {
                 continuations.givingBack(
                         jobs,
                         releases,
-                        () -> store.release(
-                                releases, localQueue.plan(jobs).goingOn(), localQueue, continuations.start(jobs))));
+                        () -> store.outcomes()
+                                .release(
+                                        releases,
+                                        localQueue.plan(jobs).goingOn(),
+                                        localQueue,
+                                        continuations.start(jobs))));
         jobsReleased.run();
     }
 
@@ -613,7 +617,7 @@ public final class JobCompleter extends BackgroundService {
             return;
         }
         try {
-            store.free(over);
+            store.outcomes().free(over);
         } catch (SQLException | RuntimeException e) {
             requireAnswer(e);
             log.warn("Queues {} could not be freed; that is tried again", over, e);

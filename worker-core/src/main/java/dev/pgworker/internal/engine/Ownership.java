@@ -50,6 +50,6 @@ public final class Ownership {
 
     /** As {@link #holds}, but whatever this worker may do, and without an answer where there is none. */
     boolean isHeld(Job job) throws SQLException {
-        return !store.stillHeld(List.of(Claim.of(job)), locks).isEmpty();
+        return !store.holdings().stillHeld(List.of(Claim.of(job)), locks).isEmpty();
     }
 }

@@ -335,7 +335,7 @@ public final class Reconciler extends BackgroundService {
         compareAt = System.nanoTime() + COMPARE.toNanos();
         List<Claim> waiting = localQueue.waiting();
         if (!waiting.isEmpty()) {
-            Set<Claim> held = store.stillHeld(waiting, localQueue);
+            Set<Claim> held = store.holdings().stillHeld(waiting, localQueue);
             List<Claim> lost = new ArrayList<>(waiting);
             lost.removeIf(held::contains);
             dropLost(lost);
@@ -377,7 +377,7 @@ public final class Reconciler extends BackgroundService {
     private void renew() throws SQLException {
         List<Claim> claims = localQueue.toRenew(RENEW_AFTER);
         if (!claims.isEmpty()) {
-            Set<Long> renewed = store.renew(claims, localQueue);
+            Set<Long> renewed = store.holdings().renew(claims, localQueue);
             localQueue.renewed(claims.stream()
                     .filter(claim -> renewed.contains(claim.jobId()))
                     .toList());
@@ -410,8 +410,8 @@ public final class Reconciler extends BackgroundService {
         long took = 0;
         boolean compared;
         try {
-            List<HeldJob> held = store.held(LOOK_LIMIT);
-            List<HeldQueue> queues = store.heldQueues(LOOK_LIMIT);
+            List<HeldJob> held = store.holdings().held(LOOK_LIMIT);
+            List<HeldQueue> queues = store.holdings().heldQueues(LOOK_LIMIT);
             took = System.nanoTime() - begin;
             compared = giveBackUnknown(held, queues, why);
         } finally {
@@ -448,7 +448,7 @@ public final class Reconciler extends BackgroundService {
         int jobs = unknown.isEmpty() ? 0 : giveBack(unknown, unknown.size() == 1 ? why : null);
         unknownQueues.removeIf(queue -> localQueue.containsQueue(queue.name()));
         if (!unknownQueues.isEmpty()) {
-            store.free(unknownQueues);
+            store.outcomes().free(unknownQueues);
         }
         if (jobs > 0 || !unknownQueues.isEmpty()) {
             reconciled.addAndGet(jobs);
@@ -534,7 +534,7 @@ public final class Reconciler extends BackgroundService {
     private Map<Long, WriteResult> releaseUndisturbed(List<Release> releases, List<Long> goingOn) throws SQLException {
         for (int attempt = 1; ; attempt++) {
             try {
-                return store.release(releases, goingOn, RenewedLocks.UNCHANGED, null);
+                return store.outcomes().release(releases, goingOn, RenewedLocks.UNCHANGED, null);
             } catch (SQLException e) {
                 DatabaseFailure kind = DatabaseFailure.of(e);
                 boolean disturbed = kind == DatabaseFailure.CONFLICT || kind == DatabaseFailure.CANCELLED;
@@ -566,7 +566,7 @@ public final class Reconciler extends BackgroundService {
                 return false;
             }
             long doubtsBefore = doubts.get();
-            if (!giveBackUnknown(store.held(limit), store.heldQueues(limit), null)) {
+            if (!giveBackUnknown(store.holdings().held(limit), store.holdings().heldQueues(limit), null)) {
                 return false;
             }
             settledDoubts = doubtsBefore;

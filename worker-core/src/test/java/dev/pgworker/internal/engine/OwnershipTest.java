@@ -46,7 +46,7 @@ class OwnershipTest {
     void claimTasks() throws Exception {
         store = new JobStore(db.dataSource(), db.schema(), "me");
         ownership = new Ownership(lease, store, localQueue);
-        tasks = store.tasks(List.of("work"));
+        tasks = store.claims().tasks(List.of("work"));
     }
 
     @Test
@@ -72,7 +72,7 @@ class OwnershipTest {
                 completer);
         db.scheduler().addJob(WORK, 1);
         db.scheduler().addJob(WORK, 2);
-        Claimed jobs = store.claim(tasks, ClaimRequest.of(2));
+        Claimed jobs = store.claims().claim(tasks, ClaimRequest.of(2));
         lease.renew(System.nanoTime());
 
         lease.revoke();
@@ -92,7 +92,7 @@ class OwnershipTest {
     @Test
     void theDatabaseSaysWhoseAJobIs() throws Exception {
         db.scheduler().addJob(WORK, 1);
-        Job job = store.claim(tasks, ClaimRequest.of(1)).jobs().get(0);
+        Job job = store.claims().claim(tasks, ClaimRequest.of(1)).jobs().get(0);
         assertThat(ownership.mayClaim()).as("before the first heartbeat").isFalse();
         assertThat(ownership.holds(job)).isTrue();
 
