@@ -454,8 +454,7 @@ public final class Worker implements AutoCloseable {
                     List.copyOf(listeners),
                     List.copyOf(directListeners),
                     List.copyOf(jobInterceptors),
-                    CronPlan.of(Crontab.of(cronItems), crontabZone, usedCodec)
-                            .with(List.copyOf(scheduleInterceptors), usedCodec),
+                    CronPlan.of(Crontab.of(cronItems), crontabZone, usedCodec).with(List.copyOf(scheduleInterceptors)),
                     List.copyOf(recoveryHandlers),
                     auditInterval,
                     stallAfter,
