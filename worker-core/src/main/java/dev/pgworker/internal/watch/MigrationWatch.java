@@ -14,7 +14,7 @@ import dev.pgworker.internal.lifecycle.BackgroundService;
 import dev.pgworker.internal.store.MigrationStore;
 
 /**
- * Looks into the ledger on {@code worker-ledger} when somebody announces a migration. Whoever may connect to the database can
+ * Looks into the ledger on {@code worker-migrations} when somebody announces a migration. Whoever may connect to the database can
  * announce any, and migrations of other schemas are announced alike, so that nothing but the ledger is believed. However many
  * announcements come, there is one look in ten seconds.
  */
@@ -55,7 +55,7 @@ public final class MigrationWatch extends BackgroundService {
             WorkerEvents events,
             Outage outage,
             Duration interval) {
-        super("worker-ledger", true, outage);
+        super("worker-migrations", true, outage);
         this.workerId = workerId;
         this.ledger = ledger;
         this.onBreaking = onBreaking;
