@@ -63,6 +63,7 @@ import dev.pgworker.internal.lifecycle.BackgroundService;
 import dev.pgworker.internal.lifecycle.Lease;
 import dev.pgworker.internal.recovery.Heartbeat;
 import dev.pgworker.internal.recovery.LeaseWatchdog;
+import dev.pgworker.internal.recovery.OldLocks;
 import dev.pgworker.internal.recovery.Sweep;
 import dev.pgworker.internal.store.CrontabStore;
 import dev.pgworker.internal.store.DirectStore;
@@ -243,16 +244,14 @@ final class RunningWorker {
                 ledgerWatch::migrationAnnounced,
                 events,
                 outage);
-        WorkerStore workers = new WorkerStore(parts.dataSource(), parts.schema());
         outage.whenTold(error -> StaleConnections.discardAfter(parts.dataSource(), error));
         heartbeat = new Heartbeat(parts.heartbeatStore(), id, metadata(), recovery.heartbeatInterval(), lease, outage);
         fence = new LeaseWatchdog(lease, () -> onLost.accept(this), outage);
         sweep = new Sweep(
                 id,
                 recovery,
-                Sweep.firstRelease(),
                 new SweepStore(parts.dataSource(), parts.schema(), parts.recoveryHandlers()),
-                workers,
+                new OldLocks(new WorkerStore(parts.dataSource(), parts.schema())),
                 lease,
                 events,
                 outage);
