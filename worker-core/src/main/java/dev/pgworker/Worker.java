@@ -229,7 +229,7 @@ public final class Worker implements AutoCloseable {
      * @throws InterruptedException if the calling thread is interrupted; running jobs are then treated as by a stop
      */
     public long runOnce() throws InterruptedException {
-        return RunningWorker.once(parts).runOnce();
+        return RunningWorker.once(parts);
     }
 
     private void stopInBackground(String reason) {

@@ -37,7 +37,7 @@ import dev.pgworker.internal.store.ClaimRequest;
 import dev.pgworker.internal.store.Claimed;
 import dev.pgworker.internal.store.FollowUp;
 import dev.pgworker.internal.store.JobStore;
-import dev.pgworker.internal.store.Lanes;
+import dev.pgworker.internal.store.LanePlan;
 import dev.pgworker.internal.store.RenewedLocks;
 import dev.pgworker.internal.store.TaskIds;
 import dev.pgworker.job.Job;
@@ -389,7 +389,7 @@ class OneBadThingTest {
                     .map(job -> job.payload().length() / 1_000_000)
                     .toList());
             List<Job> done = claimed.jobs();
-            store.outcomes().complete(done, new FollowUp(tasks, Lanes.NONE, 1, List.of()), RenewedLocks.UNCHANGED);
+            store.outcomes().complete(done, new FollowUp(tasks, LanePlan.NONE, 1, List.of()), RenewedLocks.UNCHANGED);
         }
 
         assertThat(sizes)

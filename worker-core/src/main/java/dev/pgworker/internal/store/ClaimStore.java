@@ -71,32 +71,24 @@ public final class ClaimStore {
     /**
      * Claims due jobs, one of a queue, and passes over those that cannot be claimed, because of a trigger of somebody's for
      * instance. Takes longer than {@link #claim}, a second at most, and may leave jobs behind.
-     *
-     * @param wanted how many jobs at most
-     * @param mostBytes how many bytes their payloads may have together; a single job may have more
-     * @param withPayload whether to read the payload; without it the job has the payload {@code null}
-     * @param queueStart as in {@link ClaimRequest}
      */
-    public CarefullyClaimed claimCarefully(
-            TaskIds tasks,
-            int wanted,
-            long mostBytes,
-            Collection<String> forbidden,
-            PassedOver passedOver,
-            boolean withPayload,
-            @Nullable QueueStart queueStart)
-            throws SQLException {
-        return sql.call(withPayload ? CLAIM_CAREFULLY : CLAIM_WITHOUT_PAYLOAD, (connection, statement) -> {
+    public CarefullyClaimed claimCarefully(TaskIds tasks, CarefulClaimRequest request) throws SQLException {
+        return sql.call(request.withPayload() ? CLAIM_CAREFULLY : CLAIM_WITHOUT_PAYLOAD, (connection, statement) -> {
             statement.setString(1, sql.workerId());
             statement.setArray(2, connection.createArrayOf("int4", tasks.ids()));
-            statement.setInt(3, wanted);
-            statement.setArray(4, SqlArrays.texts(connection, forbidden));
-            statement.setArray(5, SqlArrays.ids(connection, passedOver.jobIds().stream()));
+            statement.setInt(3, request.wanted());
+            statement.setArray(4, SqlArrays.texts(connection, request.forbidden()));
+            statement.setArray(5, SqlArrays.ids(connection, request.passedOver().jobIds().stream()));
             statement.setArray(
-                    6, connection.createArrayOf("int4", passedOver.queueIds().toArray()));
-            statement.setLong(7, mostBytes);
-            statement.setArray(8, connection.createArrayOf("int4", tasks.ids(passedOver.tasks())));
-            QueueStart.set(statement, 9, queueStart);
+                    6,
+                    connection.createArrayOf(
+                            "int4", request.passedOver().queueIds().toArray()));
+            statement.setLong(7, request.mostBytes());
+            statement.setArray(
+                    8,
+                    connection.createArrayOf(
+                            "int4", tasks.ids(request.passedOver().tasks())));
+            QueueStart.set(statement, 9, request.queueStart());
             List<Refused> refused = new ArrayList<>();
             Claimed claimed = claimed(statement, tasks, rows -> {
                 String reason = rows.getString(17);

@@ -3,6 +3,8 @@ package dev.pgworker.internal.store;
 import java.time.Duration;
 import javax.sql.DataSource;
 
+import org.jspecify.annotations.Nullable;
+
 import dev.pgworker.internal.jdbc.AnswerLimit;
 import dev.pgworker.schema.WorkerSchema;
 
@@ -19,18 +21,40 @@ public final class JobStore {
     private final OutcomeStore outcomes;
     private final HoldingStore holdings;
     private final DueStore due;
+    private final DirectStore direct;
 
     /** Creates the store of the worker with this id. */
     public JobStore(DataSource dataSource, WorkerSchema schema, String workerId) {
-        this(dataSource, schema, workerId, new AnswerLimit(USUAL_LIMIT, LONGEST_LIMIT));
+        this(dataSource, null, schema, workerId);
+    }
+
+    /**
+     * Creates the store of the worker with this id.
+     *
+     * @param privateDataSource where sessions of direct batches come from; null for the other data source
+     */
+    public JobStore(
+            DataSource dataSource, @Nullable DataSource privateDataSource, WorkerSchema schema, String workerId) {
+        this(
+                dataSource,
+                schema,
+                workerId,
+                new AnswerLimit(USUAL_LIMIT, LONGEST_LIMIT),
+                new DirectStore(privateDataSource, dataSource, schema, workerId));
     }
 
     JobStore(DataSource dataSource, WorkerSchema schema, String workerId, AnswerLimit answerLimit) {
+        this(dataSource, schema, workerId, answerLimit, new DirectStore(null, dataSource, schema, workerId));
+    }
+
+    private JobStore(
+            DataSource dataSource, WorkerSchema schema, String workerId, AnswerLimit answerLimit, DirectStore direct) {
         JobSql sql = new JobSql(dataSource, schema, workerId, answerLimit, new RowAddresses());
         claims = new ClaimStore(sql);
         outcomes = new OutcomeStore(sql);
         holdings = new HoldingStore(sql);
         due = new DueStore(sql);
+        this.direct = direct;
     }
 
     /** Returns what claims jobs. */
@@ -51,5 +75,10 @@ public final class JobStore {
     /** Returns what looks for jobs without claiming any. */
     public DueStore due() {
         return due;
+    }
+
+    /** Returns what locks, and deletes, jobs in transactions of their own. */
+    public DirectStore direct() {
+        return direct;
     }
 }

@@ -66,7 +66,7 @@ public final class OutcomeStore {
     private Completion complete(
             Connection connection, PreparedStatement statement, List<Job> done, FollowUp next, RenewedLocks locks)
             throws SQLException {
-        Lanes lanes = next.lanes();
+        LanePlan lanes = next.lanes();
         int wanted = lanes.wanted();
         statement.setString(1, sql.workerId());
         statement.setArray(2, SqlArrays.ids(connection, done.stream().map(Job::id)));
@@ -169,7 +169,7 @@ public final class OutcomeStore {
 
     /** Does to no job what writes of outcomes do; where that succeeds, it is the rows of jobs that keep these from it. */
     public void writeNothing() throws SQLException {
-        complete(List.of(), new FollowUp(TaskIds.NONE, Lanes.NONE, 1, List.of()), RenewedLocks.UNCHANGED);
+        complete(List.of(), new FollowUp(TaskIds.NONE, LanePlan.NONE, 1, List.of()), RenewedLocks.UNCHANGED);
         release(List.of(), List.of(), RenewedLocks.UNCHANGED, null);
         sql.call(WRITE_NOTHING, (connection, statement) -> statement.execute());
     }

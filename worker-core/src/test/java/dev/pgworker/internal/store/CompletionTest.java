@@ -134,7 +134,7 @@ class CompletionTest {
         assertThat(fresh.outcomes()
                         .complete(
                                 jobs,
-                                new FollowUp(tasks, Lanes.NONE, Long.MAX_VALUE, List.of()),
+                                new FollowUp(tasks, LanePlan.NONE, Long.MAX_VALUE, List.of()),
                                 RenewedLocks.UNCHANGED)
                         .unwritten())
                 .containsExactly(Map.entry(again, WriteResult.LOST));
@@ -283,7 +283,7 @@ class CompletionTest {
                     .map(job -> "goes on".equals(job.queueName()) ? 1 : 0)
                     .toList();
 
-            Completion completion = complete(jobs, new Lanes(aheads, List.of()));
+            Completion completion = complete(jobs, new LanePlan(aheads, List.of()));
 
             assertThat(completion.claimed().jobs()).extracting(Job::queueName).containsExactly("goes on");
             assertThat(store.holdings().heldQueues(Duration.ofSeconds(60)))
@@ -317,10 +317,10 @@ class CompletionTest {
     }
 
     private Completion complete(List<Job> jobs) throws SQLException {
-        return complete(jobs, Lanes.NONE);
+        return complete(jobs, LanePlan.NONE);
     }
 
-    private Completion complete(List<Job> jobs, Lanes lanes) throws SQLException {
+    private Completion complete(List<Job> jobs, LanePlan lanes) throws SQLException {
         return store.outcomes()
                 .complete(jobs, new FollowUp(tasks, lanes, Long.MAX_VALUE, List.of()), RenewedLocks.UNCHANGED);
     }

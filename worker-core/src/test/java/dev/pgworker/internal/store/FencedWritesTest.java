@@ -83,7 +83,7 @@ class FencedWritesTest {
     }
 
     private Completion complete(List<Job> done) throws Exception {
-        Lanes lanes = new Lanes(done.stream().map(job -> 1).toList(), List.of());
+        LanePlan lanes = new LanePlan(done.stream().map(job -> 1).toList(), List.of());
         return old.outcomes().complete(done, new FollowUp(tasks, lanes, 1, List.of()), RenewedLocks.UNCHANGED);
     }
 
@@ -159,7 +159,7 @@ class FencedWritesTest {
 
         assertThat(old.holdings().stillHeld(jobs.stream().map(Claim::of).toList(), renewed))
                 .hasSize(2);
-        Lanes lanes = new Lanes(List.of(0, 0), List.of());
+        LanePlan lanes = new LanePlan(List.of(0, 0), List.of());
         assertThat(old.outcomes()
                         .complete(jobs, new FollowUp(tasks, lanes, 1, List.of()), renewed)
                         .unwritten())
