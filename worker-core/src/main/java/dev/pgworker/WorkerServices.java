@@ -45,6 +45,7 @@ import dev.pgworker.internal.lifecycle.Lease;
 import dev.pgworker.internal.lifecycle.WorkSignal;
 import dev.pgworker.internal.recovery.Heartbeat;
 import dev.pgworker.internal.recovery.LeaseWatchdog;
+import dev.pgworker.internal.recovery.OldLocks;
 import dev.pgworker.internal.recovery.Sweep;
 import dev.pgworker.internal.store.CrontabStore;
 import dev.pgworker.internal.store.JobStore;
@@ -250,9 +251,8 @@ final class WorkerServices {
         return new Sweep(
                 context.workerId(),
                 recovery,
-                Sweep.firstRelease(),
                 new SweepStore(parts.dataSource(), parts.schema(), parts.recoveryHandlers()),
-                new WorkerStore(parts.dataSource(), parts.schema()),
+                new OldLocks(new WorkerStore(parts.dataSource(), parts.schema())),
                 lease,
                 context.events(),
                 context.outage());
