@@ -16,6 +16,9 @@ import tools.jackson.databind.JsonNode;
 import tools.jackson.databind.json.JsonMapper;
 
 import dev.pgworker.WorkerSettings;
+import dev.pgworker.autoconfigure.testing.FailureAnalyses;
+import dev.pgworker.autoconfigure.testing.Greetings;
+import dev.pgworker.autoconfigure.testing.TestDatabase;
 import dev.pgworker.schema.SchemaMode;
 import dev.pgworker.schema.WorkerSchema;
 

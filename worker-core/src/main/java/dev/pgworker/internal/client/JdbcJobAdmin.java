@@ -120,6 +120,27 @@ public final class JdbcJobAdmin implements JobAdmin {
         });
     }
 
+    /** Locks the jobs before it looks which of them have failed, so that none fails in between. */
+    private static final String RUN_NOW = """
+            with due as materialized (
+              select j.id, j.attempts >= j.max_attempts as failed
+              from {schema}._private_jobs j
+              where j.id = any(?::bigint[]) and not {schema}.pgworker_locked(j.locked_at, j.locked_by)
+              order by j.id for update)
+            """ + "select " + COLUMNS
+            + "j.task_id, j.job_queue_id, case when given.attempts is null then " + RECOVERIES + """
+            end
+            from (
+              select pg_catalog.array_agg(due.id) as ids, case when due.failed then 0 end as attempts
+              from due group by due.failed) given
+            cross join lateral {schema}.reschedule_jobs(given.ids, run_at => pg_catalog.now(), attempts => given.attempts) j
+            """;
+
+    @Override
+    public List<Job> runNow(Collection<Long> ids) {
+        return change("make jobs due", RUN_NOW, ids, statement -> {});
+    }
+
     /** Sets what follows the ids. */
     @FunctionalInterface
     private interface Binding {
@@ -225,6 +246,7 @@ public final class JdbcJobAdmin implements JobAdmin {
     @Override
     public void forceUnlockWorkers(Collection<String> workerIds) {
         Set<String> given = Arguments.requireElements("workerIds", workerIds);
+        given.forEach(id -> Arguments.requireGivenText("workerIds", id));
         if (given.isEmpty()) {
             return;
         }
@@ -350,6 +372,9 @@ public final class JdbcJobAdmin implements JobAdmin {
 
     @Override
     public List<NamedQueue> queues(@Nullable String after, int limit) {
+        if (after != null && !after.isEmpty()) {
+            Arguments.requireGivenText("after", after);
+        }
         Arguments.requireRange("limit", limit, 1, 1000);
         return connections.call("list the queues", false, connection -> {
             try (PreparedStatement statement = connection.prepareStatement(schema.in(QUEUES))) {
