@@ -229,7 +229,7 @@ public final class Worker implements AutoCloseable {
      * @throws InterruptedException if the calling thread is interrupted; running jobs are then treated as by a stop
      */
     public long runOnce() throws InterruptedException {
-        return RunningWorker.once(parts).runOnce();
+        return RunningWorker.once(parts);
     }
 
     private void stopInBackground(String reason) {
@@ -454,8 +454,7 @@ public final class Worker implements AutoCloseable {
                     List.copyOf(listeners),
                     List.copyOf(directListeners),
                     List.copyOf(jobInterceptors),
-                    CronPlan.of(Crontab.of(cronItems), crontabZone, usedCodec)
-                            .with(List.copyOf(scheduleInterceptors), usedCodec),
+                    CronPlan.of(Crontab.of(cronItems), crontabZone, usedCodec).with(List.copyOf(scheduleInterceptors)),
                     List.copyOf(recoveryHandlers),
                     auditInterval,
                     stallAfter,

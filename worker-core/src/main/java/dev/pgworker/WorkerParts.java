@@ -1,18 +1,22 @@
 package dev.pgworker;
 
+import java.lang.management.ManagementFactory;
 import java.time.Duration;
 import java.util.List;
+import java.util.Map;
 import java.util.concurrent.Executor;
 import javax.sql.DataSource;
 
 import org.jspecify.annotations.Nullable;
 import org.springframework.transaction.PlatformTransactionManager;
+import tools.jackson.databind.json.JsonMapper;
 
 import dev.pgworker.event.WorkerEventListener;
 import dev.pgworker.internal.crontab.CronPlan;
 import dev.pgworker.internal.store.JobStore;
 import dev.pgworker.internal.store.WorkerStore;
 import dev.pgworker.job.JobScheduler;
+import dev.pgworker.recovery.RecoverySettings;
 import dev.pgworker.schema.WorkerSchema;
 import dev.pgworker.task.ForbiddenFlags;
 import dev.pgworker.task.JobInterceptor;
@@ -60,6 +64,21 @@ record WorkerParts(
     /** Returns a store that opens a connection of its own for each statement, or null if there is nowhere to have it from. */
     @Nullable JobStore storeBesideThePool(String workerId) {
         return privateDataSource == null ? null : new JobStore(privateDataSource, schema, workerId);
+    }
+
+    /** Returns what the worker publishes about itself, JSON: the times tell sweeps when to take it for dead. */
+    String metadata() {
+        RecoverySettings recovery = settings.recovery();
+        return new JsonMapper()
+                .writeValueAsString(Map.of(
+                        "implementation", "pgworker",
+                        "process", ManagementFactory.getRuntimeMXBean().getName(),
+                        "concurrency", settings.concurrency(),
+                        "tasks", tasks.identifiers(),
+                        "heartbeatIntervalMillis", recovery.heartbeatInterval().toMillis(),
+                        "sweepThresholdMillis", recovery.sweepThreshold().toMillis(),
+                        "resilientSweepThresholdMillis",
+                                recovery.resilientSweepThreshold().toMillis()));
     }
 
     /** Returns how many connections of the application's data source the worker may have in use at the same time. */

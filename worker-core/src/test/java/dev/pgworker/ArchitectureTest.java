@@ -16,9 +16,13 @@ import java.util.stream.Stream;
 
 import com.tngtech.archunit.base.DescribedPredicate;
 import com.tngtech.archunit.core.domain.JavaClasses;
+import com.tngtech.archunit.core.domain.JavaConstructor;
 import com.tngtech.archunit.core.domain.JavaMethodCall;
 import com.tngtech.archunit.core.importer.ClassFileImporter;
 import com.tngtech.archunit.core.importer.ImportOption;
+import com.tngtech.archunit.lang.ArchCondition;
+import com.tngtech.archunit.lang.ConditionEvents;
+import com.tngtech.archunit.lang.SimpleConditionEvent;
 import org.assertj.core.api.Assertions;
 import org.jspecify.annotations.NullMarked;
 import org.junit.jupiter.api.Tag;
@@ -27,6 +31,7 @@ import org.junit.jupiter.api.Test;
 import static com.tngtech.archunit.core.domain.JavaClass.Predicates.resideInAnyPackage;
 import static com.tngtech.archunit.core.domain.JavaClass.Predicates.resideOutsideOfPackage;
 import static com.tngtech.archunit.lang.syntax.ArchRuleDefinition.classes;
+import static com.tngtech.archunit.lang.syntax.ArchRuleDefinition.constructors;
 import static com.tngtech.archunit.lang.syntax.ArchRuleDefinition.noClasses;
 import static com.tngtech.archunit.library.dependencies.SlicesRuleDefinition.slices;
 
@@ -143,9 +148,8 @@ class ArchitectureTest {
         Set<String> exempt = Set.of(
                 "dev.pgworker.job.JobSpec$Builder",
                 "dev.pgworker.job.Rescheduling$Builder",
-                "dev.pgworker.internal.engine.JobRunner",
-                "dev.pgworker.internal.store.JobRows",
-                "dev.pgworker.internal.store.JobStore");
+                "dev.pgworker.internal.engine.JobPipeline",
+                "dev.pgworker.internal.store.JobRows");
         DescribedPredicate<JavaMethodCall> asksForTheTime =
                 DescribedPredicate.describe("ask for the time of day", ArchitectureTest::asksForTheTime);
         noClasses()
@@ -169,6 +173,27 @@ class ArchitectureTest {
         } catch (IOException e) {
             throw new UncheckedIOException(e);
         }
+    }
+
+    /** More parameters than that are a sign of several stories in one class; records are for many values. */
+    @Test
+    void constructorsHaveAtMostSevenParameters() {
+        DescribedPredicate<JavaConstructor> ofARecord = DescribedPredicate.describe(
+                "of a record or an enum",
+                constructor -> constructor.getOwner().isRecord()
+                        || constructor.getOwner().isEnum());
+        ArchCondition<JavaConstructor> fewParameters = new ArchCondition<>("have at most seven parameters") {
+            @Override
+            public void check(JavaConstructor constructor, ConditionEvents events) {
+                int count = constructor.getRawParameterTypes().size();
+                events.add(
+                        new SimpleConditionEvent(constructor, count <= 7, constructor.getFullName() + " has " + count));
+            }
+        };
+        constructors()
+                .that(DescribedPredicate.not(ofARecord))
+                .should(fewParameters)
+                .check(production);
     }
 
     @Test

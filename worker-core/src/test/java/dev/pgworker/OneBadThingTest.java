@@ -37,7 +37,7 @@ import dev.pgworker.internal.store.ClaimRequest;
 import dev.pgworker.internal.store.Claimed;
 import dev.pgworker.internal.store.FollowUp;
 import dev.pgworker.internal.store.JobStore;
-import dev.pgworker.internal.store.Lanes;
+import dev.pgworker.internal.store.LanePlan;
 import dev.pgworker.internal.store.RenewedLocks;
 import dev.pgworker.internal.store.TaskIds;
 import dev.pgworker.job.Job;
@@ -380,16 +380,16 @@ class OneBadThingTest {
                 }
             }
         }
-        TaskIds tasks = store.tasks(List.of("large"));
+        TaskIds tasks = store.claims().tasks(List.of("large"));
         List<List<Integer>> sizes = new ArrayList<>();
         while (db.jobs() > 0) {
-            Claimed claimed = store.claim(
-                    tasks, new ClaimRequest(100, 2_500_000, List.of(), task -> 10, false, null, Chain.WHOLE));
+            Claimed claimed = store.claims()
+                    .claim(tasks, new ClaimRequest(100, 2_500_000, List.of(), task -> 10, false, null, Chain.WHOLE));
             sizes.add(claimed.jobs().stream()
                     .map(job -> job.payload().length() / 1_000_000)
                     .toList());
             List<Job> done = claimed.jobs();
-            store.complete(done, new FollowUp(tasks, Lanes.NONE, 1, List.of()), RenewedLocks.UNCHANGED);
+            store.outcomes().complete(done, new FollowUp(tasks, LanePlan.NONE, 1, List.of()), RenewedLocks.UNCHANGED);
         }
 
         assertThat(sizes)
@@ -407,12 +407,13 @@ class OneBadThingTest {
             requests.add(JobRequest.of(LARGE, "x".repeat(98), JobSpec.builder().build()));
         }
         db.scheduler().addJobs(requests);
-        TaskIds tasks = store.tasks(List.of("large"));
+        TaskIds tasks = store.claims().tasks(List.of("large"));
 
-        assertThat(store.claim(tasks, new ClaimRequest(200, 10_000, List.of(), task -> 1, false, null, Chain.WHOLE))
+        assertThat(store.claims()
+                        .claim(tasks, new ClaimRequest(200, 10_000, List.of(), task -> 1, false, null, Chain.WHOLE))
                         .size())
                 .isEqualTo(100);
-        assertThat(store.claim(tasks, ClaimRequest.of(200)).size()).isEqualTo(100);
+        assertThat(store.claims().claim(tasks, ClaimRequest.of(200)).size()).isEqualTo(100);
     }
 
     /** One row of a claim does not fit into memory, or is otherwise more than the driver can read. */

@@ -1,19 +1,20 @@
 package dev.pgworker.crontab;
 
 import java.lang.reflect.Type;
+import java.time.DayOfWeek;
 import java.time.Duration;
 import java.time.Instant;
-import java.time.LocalDate;
-import java.time.LocalDateTime;
+import java.time.Month;
 import java.time.ZoneId;
-import java.time.ZoneOffset;
-import java.time.temporal.ChronoUnit;
-import java.time.zone.ZoneOffsetTransition;
-import java.time.zone.ZoneRules;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.function.Consumer;
 
 import org.jspecify.annotations.Nullable;
 
 import dev.pgworker.internal.argument.Arguments;
+import dev.pgworker.job.JobKeyMode;
+import dev.pgworker.job.JobRequest;
 import dev.pgworker.job.JobSpec;
 import dev.pgworker.job.Task;
 
@@ -26,56 +27,34 @@ import dev.pgworker.job.Task;
  */
 public final class CronItem {
 
-    private static final Duration YEARS_TO_LOOK_AHEAD = Duration.ofDays(9 * 366);
-
-    private final SourceLocation place;
+    private final SourceLocation location;
     private final String identifier;
-    private final String task;
-    private final CronPattern pattern;
-    private final @Nullable ZoneId zone;
+    private final CronSchedule schedule;
     private final Duration fill;
-    private final JobSpec spec;
-    private final @Nullable Object payload;
-    private final @Nullable Type payloadType;
+    private final JobRequest job;
 
     /**
      * Makes an item whose parts have been checked.
      *
-     * @param place where it is declared, for messages
-     * @param zone whose local time the pattern means; null for the crontab's own
-     * @param spec how each job is scheduled; its {@code runAt} is null
-     * @param payload what each job's payload holds besides {@code _cron}; null for nothing
-     * @param payloadType as what the payload is written; null for its run-time type
+     * @param location where it is declared, for messages
+     * @param job what each execution adds; its {@code runAt} is null
      */
-    CronItem(
-            SourceLocation place,
-            String identifier,
-            String task,
-            CronPattern pattern,
-            @Nullable ZoneId zone,
-            Duration fill,
-            JobSpec spec,
-            @Nullable Object payload,
-            @Nullable Type payloadType) {
-        this.place = place;
+    CronItem(SourceLocation location, String identifier, CronSchedule schedule, Duration fill, JobRequest job) {
+        this.location = location;
         this.identifier = identifier;
-        this.task = task;
-        this.pattern = pattern;
-        this.zone = zone;
+        this.schedule = schedule;
         this.fill = fill;
-        this.spec = spec;
-        this.payload = payload;
-        this.payloadType = payloadType;
+        this.job = job;
     }
 
     /** Returns a builder of an item that runs the given task with any payload that is written as a JSON object. */
-    public static CronItemBuilder<Object> of(String task) {
-        return new CronItemBuilder<>(Arguments.requireIdentifier(task), null);
+    public static Builder<Object> of(String task) {
+        return new Builder<>(Arguments.requireIdentifier(task), null);
     }
 
     /** Returns a builder of an item that runs the given task. */
-    public static <P> CronItemBuilder<P> of(Task<P> task) {
-        return new CronItemBuilder<>(task.identifier(), task.payloadType());
+    public static <P> Builder<P> of(Task<P> task) {
+        return new Builder<>(task.identifier(), task.payloadType());
     }
 
     /** Returns the name by which all workers know the item; unique in a crontab. */
@@ -85,7 +64,21 @@ public final class CronItem {
 
     /** Returns the identifier of the task to run. */
     public String task() {
-        return task;
+        return job.identifier();
+    }
+
+    /** Returns how each job is scheduled; its {@code runAt} is null, because the minute of the execution counts. */
+    public JobSpec spec() {
+        return job.spec();
+    }
+
+    /**
+     * Returns the job that each execution adds, as the item says it: without the time of the execution, and with a payload
+     * that is as it was given, without {@code _cron}. The payload of an item from a text or an annotation is a Jackson
+     * {@code ObjectNode}, which must not be changed; null for none.
+     */
+    public JobRequest job() {
+        return job;
     }
 
     /** Returns how far back missed executions are made up for; zero for not at all. */
@@ -95,100 +88,236 @@ public final class CronItem {
 
     /** Returns whose local time the pattern means; null for the worker's crontab zone. */
     public @Nullable ZoneId zone() {
-        return zone;
-    }
-
-    SourceLocation place() {
-        return place;
+        return schedule.zone();
     }
 
     /** Returns when the item is due: minute, hour, day of month, month and day of week, one space between. */
     public String schedule() {
-        return pattern.text();
+        return schedule.pattern().text();
+    }
+
+    SourceLocation location() {
+        return location;
     }
 
     CronPattern pattern() {
-        return pattern;
-    }
-
-    public JobSpec spec() {
-        return spec;
-    }
-
-    public @Nullable Object payload() {
-        return payload;
-    }
-
-    public @Nullable Type payloadType() {
-        return payloadType;
+        return schedule.pattern();
     }
 
     @Override
     public String toString() {
-        return "CronItem[" + identifier + ", task " + task + "]";
+        return "CronItem[" + identifier + ", task " + task() + "]";
     }
 
     /** Returns this item with the given zone, unless it has one of its own. */
-    public CronItem withDefaultZone(ZoneId other) {
-        return zone == null
-                ? new CronItem(place, identifier, task, pattern, other, fill, spec, payload, payloadType)
-                : this;
+    CronItem withDefaultZone(ZoneId zone) {
+        return new CronItem(location, identifier, schedule.withDefaultZone(zone), fill, job);
     }
 
     /**
-     * Tells whether the item is due in the minute that begins at the given instant.
+     * Tells whether the item is due in the minute that begins at the given instant; without a zone by UTC.
      *
      * <p>Where clocks change, a local time that does not exist counts as the moment of the change, once however many
      * such times the pattern has, and of a local time that exists twice only the first counts. A pattern that is open
      * in its hours follows the elapsed time instead: it is due whenever the local time matches.
      */
     public boolean isDueAt(Instant tick) {
-        ZoneRules rules = (zone == null ? ZoneOffset.UTC : zone).getRules();
-        ZoneOffset offset = rules.getOffset(tick);
-        LocalDateTime local = LocalDateTime.ofInstant(tick, offset);
-        if (rules.isFixedOffset() || pattern.isOpenInHours()) {
-            return pattern.matches(local);
-        }
-        if (pattern.matches(local)) {
-            ZoneOffsetTransition overlap = rules.getTransition(local);
-            return overlap == null || offset.equals(overlap.getOffsetBefore());
-        }
-        ZoneOffsetTransition change = rules.nextTransition(tick.minus(1, ChronoUnit.MINUTES));
-        return change != null && !change.getInstant().isAfter(tick) && change.isGap() && isDueWithin(change);
+        return schedule.isDueAt(tick);
     }
 
     /**
      * Returns the first minute after the given instant in which the item is due, or null if there is none in the next
-     * nine years, which have a 29 February whatever the century.
+     * nine years, which have a 29 February whatever the century. Without a zone by UTC.
      */
     public @Nullable Instant nextDue(Instant after) {
-        ZoneId local = zone == null ? ZoneOffset.UTC : zone;
-        Instant hour = after.truncatedTo(ChronoUnit.HOURS);
-        Instant end = hour.plus(YEARS_TO_LOOK_AHEAD);
-        while (hour.isBefore(end)) {
-            LocalDate first = LocalDate.ofInstant(hour.minus(1, ChronoUnit.MINUTES), local);
-            Instant next = hour.plus(1, ChronoUnit.HOURS);
-            LocalDate last = LocalDate.ofInstant(next, local);
-            if (first.datesUntil(last.plusDays(1)).anyMatch(pattern::matchesDate)) {
-                for (Instant minute = hour; minute.isBefore(next); minute = minute.plus(1, ChronoUnit.MINUTES)) {
-                    if (minute.isAfter(after) && isDueAt(minute)) {
-                        return minute;
-                    }
-                }
-            }
-            hour = next;
-        }
-        return null;
+        return schedule.nextDue(after);
     }
 
-    private boolean isDueWithin(ZoneOffsetTransition gap) {
-        LocalDateTime missing = gap.getDateTimeBefore().truncatedTo(ChronoUnit.MINUTES);
-        while (missing.isBefore(gap.getDateTimeAfter())) {
-            if (pattern.matches(missing)) {
-                return true;
-            }
-            missing = missing.plusMinutes(1);
+    /**
+     * Builds a {@link CronItem}. Each method that says when replaces what was said before, and each throws an
+     * {@code IllegalArgumentException} if its argument is out of its range. Not safe for use by several threads.
+     *
+     * @param <P> the type of the payload
+     */
+    public static final class Builder<P> {
+
+        private final String task;
+        private final @Nullable Type payloadType;
+        private final JobSpec.Builder spec = JobSpec.builder();
+        private SourceLocation location;
+        private @Nullable String identifier;
+        private @Nullable CronPattern pattern;
+        private @Nullable ZoneId zone;
+        private Duration fill = Duration.ZERO;
+        private @Nullable P payload;
+
+        private Builder(String task, @Nullable Type payloadType) {
+            this.task = task;
+            this.payloadType = payloadType;
+            this.location = new SourceLocation("a CronItem of task " + task, 0, 0);
         }
-        return false;
+
+        /** Runs every minute. */
+        public Builder<P> everyMinute() {
+            return pattern("* * * * *");
+        }
+
+        /** Runs in the minutes of each hour that the number divides, 1 to 59. */
+        public Builder<P> everyMinutes(int minutes) {
+            Arguments.requireRange("minutes", minutes, 1, 59);
+            return pattern("*/" + minutes + " * * * *");
+        }
+
+        /** Runs every hour at the given minute, 0 to 59. */
+        public Builder<P> hourlyAt(int minute) {
+            return at(minute, null, "* * *");
+        }
+
+        /** Runs every day at the given hour, 0 to 23, and minute, 0 to 59. */
+        public Builder<P> dailyAt(int hour, int minute) {
+            return at(minute, hour, "* * *");
+        }
+
+        /** Runs every week on the given day at the given hour, 0 to 23, and minute, 0 to 59. */
+        public Builder<P> weeklyOn(DayOfWeek day, int hour, int minute) {
+            return at(
+                    minute, hour, "* * " + Arguments.requireNonNull("day", day).getValue() % 7);
+        }
+
+        /** Runs in each month that has the given day, 1 to 31, at the given hour, 0 to 23, and minute, 0 to 59. */
+        public Builder<P> monthlyOn(int dayOfMonth, int hour, int minute) {
+            Arguments.requireRange("dayOfMonth", dayOfMonth, 1, 31);
+            return at(minute, hour, dayOfMonth + " * *");
+        }
+
+        /**
+         * Runs in each year that has the given day at the given hour, 0 to 23, and minute, 0 to 59.
+         *
+         * @param dayOfMonth 1 to the length of the month in a leap year
+         */
+        public Builder<P> yearlyOn(Month month, int dayOfMonth, int hour, int minute) {
+            Arguments.requireRange(
+                    "dayOfMonth",
+                    dayOfMonth,
+                    1,
+                    Arguments.requireNonNull("month", month).maxLength());
+            return at(minute, hour, dayOfMonth + " " + month.getValue() + " *");
+        }
+
+        private Builder<P> at(int minute, @Nullable Integer hour, String days) {
+            Arguments.requireRange("minute", minute, 0, 59);
+            Arguments.requireRange("hour", hour, 0, 23);
+            return pattern(minute + " " + (hour == null ? "*" : hour) + " " + days);
+        }
+
+        /**
+         * Runs in the minutes that match the pattern: minute, hour, day of month, month and day of week, as in a crontab.
+         *
+         * @throws CrontabException if the pattern is wrong
+         */
+        public Builder<P> pattern(String pattern) {
+            List<CrontabProblem> problems = new ArrayList<>();
+            CronPattern parsed = CronPattern.parse(
+                    Arguments.requireNonNull("pattern", pattern),
+                    (column, text, message) ->
+                            problems.add(new CrontabProblem("pattern of task " + task, 1, column + 1, text, message)));
+            if (!problems.isEmpty()) {
+                throw new CrontabException(problems);
+            }
+            return pattern(parsed);
+        }
+
+        Builder<P> pattern(CronPattern pattern) {
+            this.pattern = pattern;
+            return this;
+        }
+
+        /** Sets what messages call the item. */
+        Builder<P> location(SourceLocation location) {
+            this.location = location;
+            return this;
+        }
+
+        /** Sets the name by which all workers know the item, at most 128 characters; the task's unless set. */
+        public Builder<P> id(String identifier) {
+            this.identifier = Arguments.requireIdentifier(identifier);
+            return this;
+        }
+
+        /** Sets how far back missed executions are made up for, whole seconds; zero, not at all, unless set. */
+        public Builder<P> fill(Duration fill) {
+            Arguments.requireNotNegative("fill", fill);
+            this.fill = fill;
+            return this;
+        }
+
+        /** Sets whose local time the pattern means; the worker's crontab zone unless set. */
+        public Builder<P> zone(ZoneId zone) {
+            this.zone = Arguments.requireNonNull("zone", zone);
+            return this;
+        }
+
+        /** Sets what each job's payload holds besides {@code _cron}; written as a JSON object. */
+        public Builder<P> payload(P payload) {
+            this.payload = payload;
+            return this;
+        }
+
+        /** Sets the named queue, 1 to 128 characters. */
+        public Builder<P> queueName(String queueName) {
+            return specify(attributes -> attributes.queueName(queueName));
+        }
+
+        /** Sets how often each job may be attempted, 1 to 32767; 25 unless set. */
+        public Builder<P> maxAttempts(int maxAttempts) {
+            return specify(attributes -> attributes.maxAttempts(maxAttempts));
+        }
+
+        /** Sets the priority, -32768 to 32767, smaller first; 0 unless set. */
+        public Builder<P> priority(int priority) {
+            return specify(attributes -> attributes.priority(priority));
+        }
+
+        /** Sets the job key, 1 to 512 characters, by which a job replaces one that still waits. */
+        public Builder<P> jobKey(String jobKey) {
+            return jobKey(jobKey, JobKeyMode.REPLACE);
+        }
+
+        /** Sets the job key, 1 to 512 characters, and what happens if a job has it already. */
+        public Builder<P> jobKey(String jobKey, JobKeyMode mode) {
+            return specify(attributes -> attributes.jobKey(jobKey).jobKeyMode(mode));
+        }
+
+        /** Sets the flags, replacing those set before. */
+        public Builder<P> flags(String... flags) {
+            return specify(attributes -> attributes.flags(flags));
+        }
+
+        /** Sets an attribute after trying it alone, so that a wrong one is refused where it is given. */
+        private Builder<P> specify(Consumer<JobSpec.Builder> attribute) {
+            JobSpec.Builder alone = JobSpec.builder();
+            attribute.accept(alone);
+            JobSpec unused = alone.build();
+            attribute.accept(spec);
+            return this;
+        }
+
+        /**
+         * Returns the item.
+         *
+         * @throws IllegalArgumentException if it has not been said when to run
+         */
+        public CronItem build() {
+            if (pattern == null) {
+                throw new IllegalArgumentException("A cron item of task " + task
+                        + " must say when to run: call everyMinute, dailyAt, pattern or the like before build");
+            }
+            return new CronItem(
+                    location,
+                    identifier == null ? task : identifier,
+                    new CronSchedule(pattern, zone),
+                    fill,
+                    new JobRequest(task, payload, payloadType, spec.build()));
+        }
     }
 }

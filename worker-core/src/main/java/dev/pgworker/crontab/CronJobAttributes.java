@@ -36,14 +36,14 @@ final class CronJobAttributes {
         CronPattern pattern =
                 CronPattern.parse(schedule.value(), (column, text, message) -> add("pattern", text, message));
         // With a wrong task the item is dropped, but the other attributes are read all the same.
-        CronItemBuilder<Object> item = CronItem.of(problems.size() > before ? "unknown" : task)
-                .place(new SourceLocation(source, 0, 0))
+        CronItem.Builder<Object> item = CronItem.of(problems.size() > before ? "unknown" : task)
+                .location(new SourceLocation(source, 0, 0))
                 .pattern(pattern);
         setOptions(item);
         return problems.size() > before ? null : item.build();
     }
 
-    private void setOptions(CronItemBuilder<Object> item) {
+    private void setOptions(CronItem.Builder<Object> item) {
         set("id", schedule.id(), item::id);
         set("zone", schedule.zone(), zone -> item.zone(CrontabOptions.zone("zone", zone)));
         set("fill", schedule.fill(), fill -> item.fill(CrontabOptions.fill(fill)));

@@ -1,5 +1,6 @@
 package dev.pgworker.crontab;
 
+import java.time.ZoneId;
 import java.util.ArrayList;
 import java.util.Collection;
 import java.util.Comparator;
@@ -48,6 +49,12 @@ public final class Crontab {
     /** Returns the items, in their order, unmodifiable. */
     public List<CronItem> items() {
         return items;
+    }
+
+    /** Returns this crontab with the given zone for the items that have none of their own. */
+    public Crontab withDefaultZone(ZoneId zone) {
+        return new Crontab(
+                items.stream().map(item -> item.withDefaultZone(zone)).toList());
     }
 
     /** Joins texts, annotated methods and single items. Not safe for use by several threads. */
@@ -108,13 +115,13 @@ public final class Crontab {
         private void addRepetitions(List<CrontabProblem> all) {
             Map<String, SourceLocation> taken = new HashMap<>();
             for (CronItem item : items) {
-                SourceLocation place = item.place();
-                SourceLocation earlier = taken.putIfAbsent(item.identifier(), place);
+                SourceLocation location = item.location();
+                SourceLocation earlier = taken.putIfAbsent(item.identifier(), location);
                 if (earlier != null) {
                     all.add(new CrontabProblem(
-                            place.source(),
-                            place.line(),
-                            place.column(),
+                            location.source(),
+                            location.line(),
+                            location.column(),
                             item.identifier(),
                             "identifier is taken by " + earlier + "; set another id"));
                 }

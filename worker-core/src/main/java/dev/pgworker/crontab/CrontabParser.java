@@ -8,6 +8,8 @@ import java.util.regex.Pattern;
 import org.jspecify.annotations.Nullable;
 import tools.jackson.databind.node.ObjectNode;
 
+import dev.pgworker.job.JobRequest;
+
 /** Reads the text of a crontab. It goes on after a mistake, so that all can be told at once. */
 final class CrontabParser {
 
@@ -58,7 +60,7 @@ final class CrontabParser {
         return items;
     }
 
-    private @Nullable CronItem parseLine(String line, SourceLocation place, ProblemSink problems) {
+    private @Nullable CronItem parseLine(String line, SourceLocation location, ProblemSink problems) {
         Matcher matcher = LINE.matcher(line);
         if (!matcher.matches()) {
             problems.add(0, line, "must be minute, hour, day of month, month, day of week, then the task");
@@ -80,10 +82,12 @@ final class CrontabParser {
                             + " then optionally ?options, then optionally a payload { }");
             return null;
         }
-        return item(place, pattern, command, problems);
+        return item(location, pattern, command, problems);
     }
 
-    private CronItem item(SourceLocation place, CronPattern pattern, Matcher command, ProblemSink problems) {
+    /** Returns null if there can be no such item. */
+    private @Nullable CronItem item(
+            SourceLocation location, CronPattern pattern, Matcher command, ProblemSink problems) {
         CrontabOptions options = new CrontabOptions(strict, problems);
         if (command.group("options") != null) {
             options.read(command.group("options"), command.start("options"));
@@ -100,10 +104,15 @@ final class CrontabParser {
         String task = command.group("task");
         if (task.length() > 128) {
             problems.add(command.start("task"), task, "task must have at most 128 characters");
+            return null;
         }
         String identifier = options.identifier() == null ? task : options.identifier();
         return new CronItem(
-                place, identifier, task, pattern, options.zone(), options.fill(), options.spec(), payload, null);
+                location,
+                identifier,
+                new CronSchedule(pattern, options.zone()),
+                options.fill(),
+                JobRequest.of(task, payload, options.spec()));
     }
 
     private static int indent(String line) {

@@ -7,7 +7,7 @@ import org.jspecify.annotations.Nullable;
 import dev.pgworker.internal.argument.Arguments;
 
 /**
- * One job of a bulk add.
+ * A job that is to be added.
  *
  * @param identifier the task's name, 1 to 128 characters
  * @param payload what the handler receives, or null for the empty object

@@ -46,7 +46,7 @@ public final class PayloadCodec {
      *     offending field named, or if it is a {@link JobSpec}, which is not meant as a payload
      */
     public String encode(String argumentName, @Nullable Object payload) {
-        return write(argumentName, payload, null);
+        return encode(argumentName, payload, null);
     }
 
     /**
@@ -55,14 +55,10 @@ public final class PayloadCodec {
      *
      * @param argumentName what messages call the payload
      * @param payload the payload, or null for the empty object
-     * @param type the type as which the payload will be read
+     * @param type the type as which the payload will be read; null for its run-time type
      * @throws IllegalArgumentException as {@link #encode(String, Object)}, and if the payload is not of that type
      */
-    public String encode(String argumentName, @Nullable Object payload, Type type) {
-        return write(argumentName, payload, Arguments.requireNonNull("type", type));
-    }
-
-    private String write(String argumentName, @Nullable Object payload, @Nullable Type type) {
+    public String encode(String argumentName, @Nullable Object payload, @Nullable Type type) {
         if (payload == null) {
             return EMPTY_OBJECT;
         }

@@ -22,7 +22,7 @@ class CronItemBuilderTest {
 
     @Test
     void eachScheduleIsThePatternOfACrontab() {
-        assertPattern("* * * * *", CronItemBuilder::everyMinute);
+        assertPattern("* * * * *", CronItem.Builder::everyMinute);
         assertPattern("*/7 * * * *", item -> item.everyMinutes(7));
         assertPattern("5 * * * *", item -> item.hourlyAt(5));
         assertPattern("5 4 * * *", item -> item.dailyAt(4, 5));
@@ -33,7 +33,7 @@ class CronItemBuilderTest {
         assertPattern("1-3,9 */2 * 1 1", item -> item.pattern(" 1-3,9  */2 * 1 1 "));
     }
 
-    private static void assertPattern(String expected, UnaryOperator<CronItemBuilder<Object>> when) {
+    private static void assertPattern(String expected, UnaryOperator<CronItem.Builder<Object>> when) {
         assertThat(when.apply(CronItem.of("a")).build().pattern())
                 .isEqualTo(Crontab.parse("t", expected + " a").items().get(0).pattern());
     }
@@ -57,14 +57,14 @@ class CronItemBuilderTest {
         assertThat(item.task()).isEqualTo("mail");
         assertThat(item.fill()).isEqualTo(Duration.ofDays(2));
         assertThat(item.zone()).isEqualTo(ZoneId.of("Asia/Tehran"));
-        assertThat(item.payload()).isEqualTo("p");
-        assertThat(item.payloadType()).isEqualTo(String.class);
+        assertThat(item.job().payload()).isEqualTo("p");
+        assertThat(item.job().payloadType()).isEqualTo(String.class);
         assertThat(item.spec()).isEqualTo(new JobSpec("q", null, 3, "k", JobKeyMode.UNSAFE_DEDUPE, -1, List.of("f")));
     }
 
     @Test
     void mistakesAreNamed() {
-        CronItemBuilder<Object> item = CronItem.of("a");
+        CronItem.Builder<Object> item = CronItem.of("a");
 
         assertThatThrownBy(item::build).hasMessageContaining("must say when to run");
         assertThatThrownBy(() -> item.everyMinutes(60)).hasMessageContaining("minutes must be between 1 and 59");

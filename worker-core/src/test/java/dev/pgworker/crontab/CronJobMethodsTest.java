@@ -53,7 +53,7 @@ class CronJobMethodsTest {
         assertThat(item.schedule()).isEqualTo("30 4 * * 1");
         assertThat(item.zone()).isEqualTo(ZoneId.of("Europe/Berlin"));
         assertThat(item.fill()).isEqualTo(Duration.ofHours(36));
-        assertThat(item.payload()).hasToString("{\"kind\":\"full\",\"pages\":16}");
+        assertThat(item.job().payload()).hasToString("{\"kind\":\"full\",\"pages\":16}");
         assertThat(item.spec())
                 .isEqualTo(JobSpec.builder()
                         .maxAttempts(3)
@@ -72,7 +72,7 @@ class CronJobMethodsTest {
         assertThat(item.identifier()).isEqualTo("often");
         assertThat(item.zone()).isNull();
         assertThat(item.fill()).isZero();
-        assertThat(item.payload()).isNull();
+        assertThat(item.job().payload()).isNull();
         assertThat(item.spec()).isEqualTo(JobSpec.DEFAULT);
     }
 

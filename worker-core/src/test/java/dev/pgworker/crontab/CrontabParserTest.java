@@ -33,8 +33,8 @@ class CrontabParserTest {
         assertThat(item.spec().jobKey()).isEqualTo("a b");
         assertThat(item.spec().jobKeyMode()).isEqualTo(JobKeyMode.PRESERVE_RUN_AT);
         assertThat(item.spec().priority()).isEqualTo(-3);
-        assertThat(item.payload()).hasToString("{\"a\":16}");
-        assertThat(items.get(1).payload()).isNull();
+        assertThat(item.job().payload()).hasToString("{\"a\":16}");
+        assertThat(items.get(1).job().payload()).isNull();
     }
 
     @Test

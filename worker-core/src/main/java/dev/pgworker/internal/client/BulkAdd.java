@@ -46,7 +46,7 @@ final class BulkAdd {
     private final WorkerSchema schema;
     private final PayloadCodec codec;
 
-    private final Interception interception;
+    private final ScheduleInterceptorChain interceptors;
 
     /** Placeholders of the requests that are not added, by their indexes. */
     private final SortedMap<Integer, Job> skipped = new TreeMap<>();
@@ -55,8 +55,8 @@ final class BulkAdd {
     private @Nullable JobKeyMode mode;
     private int index;
 
-    BulkAdd(WorkerSchema schema, PayloadCodec codec, Interception interception) {
-        this.interception = interception;
+    BulkAdd(WorkerSchema schema, PayloadCodec codec, ScheduleInterceptorChain interceptors) {
+        this.interceptors = interceptors;
         this.schema = schema;
         this.codec = codec;
     }
@@ -96,7 +96,7 @@ final class BulkAdd {
         if (asked == null) {
             throw new IllegalArgumentException(name + " must not be null");
         }
-        JobRequest request = interception.isNone() ? asked : interception.of(asked);
+        JobRequest request = interceptors.apply(asked);
         if (request == null) {
             skipped.put(index, JobRows.skippedJob(asked, encode(name, asked)));
             index++;
@@ -112,9 +112,7 @@ final class BulkAdd {
     }
 
     private String encode(String name, JobRequest request) {
-        return request.payloadType() == null
-                ? codec.encode(name + ".payload", request.payload())
-                : codec.encode(name + ".payload", request.payload(), request.payloadType());
+        return codec.encode(name + ".payload", request.payload(), request.payloadType());
     }
 
     private void checkKey(String name, JobSpec spec, String key) {

@@ -1,10 +1,6 @@
 package dev.pgworker.internal.client;
 
-import java.sql.Connection;
-import java.sql.PreparedStatement;
-import java.sql.ResultSet;
 import java.sql.SQLException;
-import java.sql.Statement;
 import java.time.Duration;
 import java.util.EnumMap;
 import java.util.EnumSet;
@@ -12,12 +8,14 @@ import java.util.HashSet;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
-import javax.sql.DataSource;
 
 import org.jspecify.annotations.Nullable;
-import org.springframework.jdbc.datasource.TransactionAwareDataSourceProxy;
+import org.springframework.dao.DataAccessException;
+import org.springframework.jdbc.core.simple.JdbcClient;
+import org.springframework.jdbc.support.SqlArrayValue;
 
-import dev.pgworker.internal.jdbc.Connections;
+import dev.pgworker.internal.jdbc.ClientConnections;
+import dev.pgworker.internal.jdbc.OwnTransactions;
 import dev.pgworker.job.CleanupResult;
 import dev.pgworker.job.CleanupTask;
 import dev.pgworker.schema.WorkerSchema;
@@ -42,41 +40,35 @@ final class Cleanup {
 
     private static final Duration PAUSE = Duration.ofMillis(50);
 
-    private final DataSource dataSource;
+    private final ClientConnections connections;
     private final WorkerSchema schema;
 
-    Cleanup(DataSource dataSource, WorkerSchema schema) {
-        this.dataSource = independent(dataSource);
+    Cleanup(ClientConnections connections, WorkerSchema schema) {
+        this.connections = connections;
         this.schema = schema;
     }
 
-    /** Connections of a transaction-aware proxy may be those of the caller's transaction, which must not be ended. */
-    private static DataSource independent(DataSource dataSource) {
-        DataSource target =
-                dataSource instanceof TransactionAwareDataSourceProxy proxy ? proxy.getTargetDataSource() : null;
-        return target == null ? dataSource : independent(target);
+    CleanupResult run(Set<CleanupTask> tasks) {
+        return tasks.isEmpty()
+                ? new CleanupResult(Map.of(), Set.of())
+                : connections.apart("clean up", transactions -> run(tasks, transactions));
     }
 
     /** Failed jobs go first: they are the last users of some queues and tasks. */
-    CleanupResult run(Set<CleanupTask> tasks) throws SQLException {
+    private CleanupResult run(Set<CleanupTask> tasks, OwnTransactions transactions) {
         Map<CleanupTask, Long> deleted = new EnumMap<>(CleanupTask.class);
         Set<CleanupTask> skipped = EnumSet.noneOf(CleanupTask.class);
-        if (tasks.isEmpty()) {
-            return new CleanupResult(deleted, skipped);
+        if (tasks.contains(CleanupTask.DELETE_PERMAFAILED_JOBS)) {
+            deleted.put(CleanupTask.DELETE_PERMAFAILED_JOBS, deleteFailedJobs(transactions));
+            sweepUp(transactions);
         }
-        try (Connection connection = dataSource.getConnection()) {
-            if (tasks.contains(CleanupTask.DELETE_PERMAFAILED_JOBS)) {
-                deleted.put(CleanupTask.DELETE_PERMAFAILED_JOBS, deleteFailedJobs(connection));
-                sweepUp(connection);
-            }
-            for (Table table : Table.values()) {
-                if (tasks.contains(table.task)) {
-                    Long rows = deleteUnused(connection, table);
-                    if (rows == null) {
-                        skipped.add(table.task);
-                    } else {
-                        deleted.put(table.task, rows);
-                    }
+        for (Table table : Table.values()) {
+            if (tasks.contains(table.task)) {
+                Long rows = deleteUnused(transactions, table);
+                if (rows == null) {
+                    skipped.add(table.task);
+                } else {
+                    deleted.put(table.task, rows);
                 }
             }
         }
@@ -92,23 +84,22 @@ final class Cleanup {
             select pg_catalog.count(*), pg_catalog.max(id) from chunk
             """;
 
+    /** How many jobs a chunk had, and the largest id of them. */
+    private record Chunk(long jobs, long lastId) {}
+
     /** Each chunk starts where the one before ended, so the table is read once. */
-    private long deleteFailedJobs(Connection connection) throws SQLException {
+    private long deleteFailedJobs(OwnTransactions transactions) {
         long total = 0;
-        long[] last = {0};
+        long last = 0;
         while (true) {
-            long count = Connections.inTransaction(connection, () -> {
-                try (PreparedStatement statement = connection.prepareStatement(schema.in(DELETE_FAILED))) {
-                    statement.setLong(1, last[0]);
-                    try (ResultSet row = statement.executeQuery()) {
-                        row.next();
-                        last[0] = row.getLong(2);
-                        return row.getLong(1);
-                    }
-                }
-            });
-            total += count;
-            if (count == 0) {
+            long after = last;
+            Chunk chunk = transactions.run(client -> client.sql(schema.in(DELETE_FAILED))
+                    .param(after)
+                    .query((row, number) -> new Chunk(row.getLong(1), row.getLong(2)))
+                    .single());
+            total += chunk.jobs;
+            last = chunk.lastId;
+            if (chunk.jobs == 0) {
                 return total;
             }
         }
@@ -118,12 +109,9 @@ final class Cleanup {
             select {schema}.pgworker_sweep_up()
             """;
 
-    private void sweepUp(Connection connection) throws SQLException {
-        Connections.inTransaction(connection, () -> {
-            try (PreparedStatement statement = connection.prepareStatement(schema.in(SWEEP_UP))) {
-                return statement.execute();
-            }
-        });
+    private void sweepUp(OwnTransactions transactions) {
+        transactions.run(client ->
+                client.sql(schema.in(SWEEP_UP)).query((row, number) -> true).single());
     }
 
     /** A table whose rows jobs refer to. Ids are read apart from each other because that is fast in any order of size. */
@@ -162,22 +150,22 @@ final class Cleanup {
     }
 
     /** Returns how many rows were deleted, or null if others kept the table busy. */
-    private @Nullable Long deleteUnused(Connection connection, Table table) throws SQLException {
+    private @Nullable Long deleteUnused(OwnTransactions transactions, Table table) {
         for (int patience : PATIENCE) {
-            if (Connections.inTransaction(connection, () -> unused(connection, table))
-                    .isEmpty()) {
+            if (transactions.run(client -> unused(client, table)).isEmpty()) {
                 return 0L;
             }
             try {
-                return Connections.inTransaction(connection, () -> {
-                    lock(connection, table, patience);
-                    return delete(connection, table, unused(connection, table));
+                return transactions.run(client -> {
+                    lock(client, table, patience);
+                    return delete(client, table, unused(client, table));
                 });
-            } catch (SQLException e) {
-                if (QUERY_CANCELED.equals(e.getSQLState())) {
+            } catch (DataAccessException e) {
+                String state = sqlState(e);
+                if (state.equals(QUERY_CANCELED)) {
                     return null;
                 }
-                if (!LOCK_NOT_AVAILABLE.equals(e.getSQLState()) && !DEADLOCK.equals(e.getSQLState())) {
+                if (!state.equals(LOCK_NOT_AVAILABLE) && !state.equals(DEADLOCK)) {
                     throw e;
                 }
             }
@@ -191,40 +179,34 @@ final class Cleanup {
         return null;
     }
 
-    /** Every statement after the lock must see what was committed before it, hence the isolation level. */
-    private void lock(Connection connection, Table table, int patience) throws SQLException {
-        try (Statement statement = connection.createStatement()) {
-            statement.execute("set transaction isolation level read committed");
-            statement.execute("set local lock_timeout = " + patience);
-            statement.execute("set local statement_timeout = 1000");
-            statement.execute(schema.in("lock table " + table.name + " in access exclusive mode"));
-        }
+    private static String sqlState(DataAccessException e) {
+        return e.getCause() instanceof SQLException answer ? String.valueOf(answer.getSQLState()) : "";
     }
 
-    private Set<Integer> unused(Connection connection, Table table) throws SQLException {
-        Set<Integer> ids = ids(connection, table.idle);
+    /** Every statement after the lock must see what was committed before it, hence the isolation level. */
+    private void lock(JdbcClient client, Table table, int patience) {
+        client.sql("set transaction isolation level read committed").update();
+        client.sql("set local lock_timeout = " + patience).update();
+        client.sql("set local statement_timeout = 1000").update();
+        client.sql(schema.in("lock table " + table.name + " in access exclusive mode"))
+                .update();
+    }
+
+    private Set<Integer> unused(JdbcClient client, Table table) {
+        Set<Integer> ids = ids(client, table.idle);
         if (!ids.isEmpty()) {
-            ids.removeAll(ids(connection, table.used));
+            ids.removeAll(ids(client, table.used));
         }
         return ids;
     }
 
-    private Set<Integer> ids(Connection connection, String sql) throws SQLException {
-        try (PreparedStatement statement = connection.prepareStatement(schema.in(sql));
-                ResultSet rows = statement.executeQuery()) {
-            Set<Integer> ids = new HashSet<>();
-            while (rows.next()) {
-                ids.add(rows.getInt(1));
-            }
-            return ids;
-        }
+    private Set<Integer> ids(JdbcClient client, String sql) {
+        return new HashSet<>(client.sql(schema.in(sql)).query(Integer.class).list());
     }
 
-    private long delete(Connection connection, Table table, Set<Integer> ids) throws SQLException {
-        String sql = schema.in("delete from " + table.name + " where id = any(?)");
-        try (PreparedStatement statement = connection.prepareStatement(sql)) {
-            statement.setArray(1, connection.createArrayOf("int4", ids.toArray()));
-            return statement.executeLargeUpdate();
-        }
+    private long delete(JdbcClient client, Table table, Set<Integer> ids) {
+        return client.sql(schema.in("delete from " + table.name + " where id = any(?)"))
+                .param(new SqlArrayValue("int4", ids.toArray()))
+                .update();
     }
 }

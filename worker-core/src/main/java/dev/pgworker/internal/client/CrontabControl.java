@@ -1,19 +1,14 @@
 package dev.pgworker.internal.client;
 
-import java.sql.Connection;
-import java.sql.PreparedStatement;
-import java.sql.ResultSet;
-import java.sql.SQLException;
 import java.time.Instant;
-import java.time.OffsetDateTime;
-import java.util.ArrayList;
 import java.util.List;
+import java.util.function.Function;
 import javax.sql.DataSource;
 
 import org.jspecify.annotations.Nullable;
+import org.springframework.jdbc.core.simple.JdbcClient;
 
 import dev.pgworker.internal.jdbc.ClientConnections;
-import dev.pgworker.internal.jdbc.Connections;
 import dev.pgworker.internal.jdbc.Timestamps;
 import dev.pgworker.schema.WorkerSchema;
 
@@ -23,13 +18,11 @@ import dev.pgworker.schema.WorkerSchema;
  */
 public final class CrontabControl {
 
-    private final DataSource dataSource;
     private final ClientConnections connections;
     private final WorkerSchema schema;
 
     /** Creates the control of one schema's register. */
     public CrontabControl(DataSource dataSource, WorkerSchema schema) {
-        this.dataSource = dataSource;
         this.connections = new ClientConnections(dataSource);
         this.schema = schema;
     }
@@ -53,13 +46,12 @@ public final class CrontabControl {
 
     /** Returns the database's time. Joins the caller's transaction. */
     public Instant now() {
-        return connections.call("ask for the time", false, connection -> {
-            try (PreparedStatement statement = connection.prepareStatement(NOW);
-                    ResultSet row = statement.executeQuery()) {
-                row.next();
-                return Timestamps.instant(row, 1);
-            }
-        });
+        return connections.query(
+                "ask for the time",
+                false,
+                client -> client.sql(NOW)
+                        .query((row, number) -> Timestamps.instant(row, 1))
+                        .single());
     }
 
     private static final String LIST = """
@@ -70,22 +62,16 @@ public final class CrontabControl {
 
     /** Returns all items by their identifiers. Joins the caller's transaction. */
     public List<Entry> list() {
-        return connections.call("list the recurring jobs", false, connection -> {
-            try (PreparedStatement statement = connection.prepareStatement(schema.in(LIST));
-                    ResultSet rows = statement.executeQuery()) {
-                List<Entry> entries = new ArrayList<>();
-                while (rows.next()) {
-                    entries.add(new Entry(
-                            rows.getString(1), instantOrNull(rows, 2), instantOrNull(rows, 3), instantOrNull(rows, 4)));
-                }
-                return entries;
-            }
-        });
-    }
-
-    private static @Nullable Instant instantOrNull(ResultSet rows, int column) throws SQLException {
-        OffsetDateTime time = rows.getObject(column, OffsetDateTime.class);
-        return time == null ? null : time.toInstant();
+        return connections.query(
+                "list the recurring jobs",
+                false,
+                client -> client.sql(schema.in(LIST))
+                        .query((row, number) -> new Entry(
+                                row.getString(1),
+                                Timestamps.nullableInstant(row, 2),
+                                Timestamps.nullableInstant(row, 3),
+                                Timestamps.nullableInstant(row, 4)))
+                        .list());
     }
 
     private static final String LOCK = """
@@ -102,9 +88,9 @@ public final class CrontabControl {
      * @return whether it was not paused before
      */
     public boolean pause(String identifier) {
-        return inOwnTransaction("pause recurring job \"" + identifier + "\"", connection -> {
-            change(connection, LOCK, identifier);
-            return change(connection, PAUSE, identifier);
+        return apart("pause recurring job \"" + identifier + "\"", client -> {
+            lock(client, identifier);
+            return change(client, PAUSE, identifier);
         });
     }
 
@@ -124,29 +110,29 @@ public final class CrontabControl {
      * @return whether it was paused
      */
     public boolean resume(String identifier) {
-        return inOwnTransaction("resume recurring job \"" + identifier + "\"", connection -> {
-            change(connection, LOCK, identifier);
-            boolean resumed = change(connection, RESUME, identifier);
+        return apart("resume recurring job \"" + identifier + "\"", client -> {
+            lock(client, identifier);
+            boolean resumed = change(client, RESUME, identifier);
             if (resumed) {
-                change(connection, PASS_OVER, identifier);
+                change(client, PASS_OVER, identifier);
             }
             return resumed;
         });
     }
 
-    private boolean inOwnTransaction(String task, ClientConnections.Work<Boolean> work) {
-        try (Connection connection = dataSource.getConnection()) {
-            return Connections.inTransaction(connection, () -> work.on(connection));
-        } catch (SQLException e) {
-            throw connections.translate(task, e);
-        }
+    private boolean apart(String task, Function<JdbcClient, Boolean> work) {
+        return connections.apart(task, transactions -> transactions.run(work));
+    }
+
+    private void lock(JdbcClient client, String identifier) {
+        List<Boolean> unused = client.sql(schema.in(LOCK))
+                .param(identifier)
+                .query((row, number) -> true)
+                .list();
     }
 
     /** Returns whether the statement changed a row. */
-    private boolean change(Connection connection, String sql, String identifier) throws SQLException {
-        try (PreparedStatement statement = connection.prepareStatement(schema.in(sql))) {
-            statement.setString(1, identifier);
-            return !statement.execute() && statement.getUpdateCount() > 0;
-        }
+    private boolean change(JdbcClient client, String sql, String identifier) {
+        return client.sql(schema.in(sql)).param(identifier).update() > 0;
     }
 }

@@ -37,7 +37,7 @@ public final class JdbcJobScheduler implements JobScheduler {
     private final ClientConnections connections;
     private final WorkerSchema schema;
     private final PayloadCodec codec;
-    private final Interception interception;
+    private final ScheduleInterceptorChain interceptors;
     private final String addUsual;
     private final String addPlain;
     private final String addKeyed;
@@ -51,7 +51,7 @@ public final class JdbcJobScheduler implements JobScheduler {
         this.connections = new ClientConnections(dataSource);
         this.schema = schema;
         this.codec = codec;
-        this.interception = new Interception(interceptors);
+        this.interceptors = new ScheduleInterceptorChain(interceptors);
         this.addUsual = schema.in(ADD_USUAL);
         this.addPlain = schema.in(ADD_PLAIN);
         this.addKeyed = schema.in(ADD_KEYED);
@@ -60,7 +60,7 @@ public final class JdbcJobScheduler implements JobScheduler {
     @Override
     public Job addJob(String identifier, @Nullable Object payload, JobSpec spec) {
         Arguments.requireIdentifier(identifier);
-        if (!interception.isNone()) {
+        if (!interceptors.isEmpty()) {
             return addIntercepted(JobRequest.of(identifier, payload, spec));
         }
         return add(identifier, codec.encode("payload", payload), spec);
@@ -69,7 +69,7 @@ public final class JdbcJobScheduler implements JobScheduler {
     @Override
     public <P> Job addJob(Task<P> task, P payload, JobSpec spec) {
         Arguments.requireNonNull("task", task);
-        if (!interception.isNone()) {
+        if (!interceptors.isEmpty()) {
             return addIntercepted(JobRequest.of(task, payload, spec));
         }
         return add(task.identifier(), codec.encode("payload", payload, task.payloadType()), spec);
@@ -78,7 +78,7 @@ public final class JdbcJobScheduler implements JobScheduler {
     @Override
     public List<Job> addJobs(List<JobRequest> requests) {
         Arguments.requireNonNull("requests", requests);
-        BulkAdd bulk = new BulkAdd(schema, codec, interception);
+        BulkAdd bulk = new BulkAdd(schema, codec, interceptors);
         List<BulkAdd.Row> rows = bulk.check(requests);
         List<Job> added = rows.isEmpty()
                 ? List.of()
@@ -89,12 +89,12 @@ public final class JdbcJobScheduler implements JobScheduler {
     @Override
     public long addJobs(Stream<JobRequest> requests) {
         Arguments.requireNonNull("requests", requests);
-        BulkAdd bulk = new BulkAdd(schema, codec, interception);
+        BulkAdd bulk = new BulkAdd(schema, codec, interceptors);
         return connections.call("add jobs", true, connection -> bulk.add(connection, requests));
     }
 
     private Job addIntercepted(JobRequest asked) {
-        JobRequest request = interception.of(asked);
+        JobRequest request = interceptors.apply(asked);
         if (request == null) {
             return JobRows.skippedJob(asked, encode(asked));
         }
@@ -102,9 +102,7 @@ public final class JdbcJobScheduler implements JobScheduler {
     }
 
     private String encode(JobRequest request) {
-        return request.payloadType() == null
-                ? codec.encode("payload", request.payload())
-                : codec.encode("payload", request.payload(), request.payloadType());
+        return codec.encode("payload", request.payload(), request.payloadType());
     }
 
     private Job add(String identifier, String json, JobSpec spec) {

@@ -9,8 +9,8 @@ import java.util.List;
 import org.jspecify.annotations.Nullable;
 
 import dev.pgworker.crontab.CronItem;
-import dev.pgworker.internal.crontab.CronJobs.Due;
-import dev.pgworker.internal.crontab.CronJobs.Missed;
+import dev.pgworker.internal.crontab.CronExecutor.Due;
+import dev.pgworker.internal.crontab.CronExecutor.Missed;
 import dev.pgworker.internal.store.CrontabStore.Known;
 
 /**
@@ -29,7 +29,17 @@ final class Backfill {
     /** Bounds the search for rare items, so that the caller's other work is not kept waiting. */
     static final int MINUTES = 50_000;
 
+    private final Duration shortestReach;
     private final List<Part> parts = new ArrayList<>();
+
+    /**
+     * Creates one without items.
+     *
+     * @param shortestReach how far back an item may fall that cannot be executed, unless its fill reaches farther
+     */
+    Backfill(Duration shortestReach) {
+        this.shortestReach = shortestReach;
+    }
 
     private static final class Part {
 
@@ -155,7 +165,7 @@ final class Backfill {
      * Moves on past a chunk that has been executed.
      *
      * @param missed items that stay where they are and are tried again in the next minute. What lies too far back is given
-     *     up: more than the item's fill, and more than an hour.
+     *     up: more than the item's fill, and more than the shortest reach.
      * @return the items that have caught up, and leave
      */
     List<CronItem> settle(Chunk chunk, Missed missed, Instant until) {
@@ -163,7 +173,7 @@ final class Backfill {
         for (Part part : chunk.parts()) {
             if (missed.contains(part.item.identifier())) {
                 Duration fill = bounded(part.item.fill());
-                Duration reach = fill.compareTo(CronScheduler.CATCH_UP) > 0 ? fill : CronScheduler.CATCH_UP;
+                Duration reach = fill.compareTo(shortestReach) > 0 ? fill : shortestReach;
                 part.position = later(part.position, ceil(until.minus(reach)));
                 part.blockedAt = until;
                 part.held = missed.held().contains(part.item.identifier());

@@ -1,6 +1,5 @@
 package dev.pgworker.internal.crontab;
 
-import java.lang.reflect.Type;
 import java.time.Instant;
 import java.time.ZoneId;
 import java.time.ZoneOffset;
@@ -19,11 +18,17 @@ import tools.jackson.databind.node.ObjectNode;
 
 import dev.pgworker.crontab.CronItem;
 import dev.pgworker.crontab.Crontab;
+import dev.pgworker.internal.client.ScheduleInterceptorChain;
 import dev.pgworker.internal.store.CrontabStore.Execution;
+import dev.pgworker.job.JobRequest;
 import dev.pgworker.job.ScheduleInterceptor;
 import dev.pgworker.task.PayloadCodec;
 
-/** A crontab ready to be executed: every item with its zone and its written payload. Immutable. */
+/**
+ * A crontab ready to be executed: every item with its zone and its payload as a tree, to which each execution adds {@code
+ * _cron} before interceptors see it and the codec writes it. A tree that a crontab's parser made is taken as it is; any other
+ * payload becomes one here, by the codec's rules. Immutable.
+ */
 public final class CronPlan {
 
     private static final DateTimeFormatter TIMESTAMP =
@@ -36,22 +41,18 @@ public final class CronPlan {
 
     private final List<CronItem> items;
     private final Map<String, ObjectNode> payloads;
-    private final @Nullable CronInterception interception;
+    private final PayloadCodec codec;
+    private final ScheduleInterceptorChain interceptors;
 
-    private CronPlan(List<CronItem> items, Map<String, ObjectNode> payloads, @Nullable CronInterception interception) {
+    private CronPlan(
+            List<CronItem> items,
+            Map<String, ObjectNode> payloads,
+            PayloadCodec codec,
+            ScheduleInterceptorChain interceptors) {
         this.items = items;
         this.payloads = payloads;
-        this.interception = interception;
-    }
-
-    /** Returns this plan with interceptors that see every job before it is added. */
-    public CronPlan with(List<ScheduleInterceptor> interceptors, PayloadCodec codec) {
-        return interceptors.isEmpty() ? this : new CronPlan(items, payloads, new CronInterception(interceptors, codec));
-    }
-
-    /** Returns what is to be executed in the place of an execution; null for nothing. */
-    @Nullable Execution intercepted(Execution execution) {
-        return interception == null ? execution : interception.of(execution);
+        this.codec = codec;
+        this.interceptors = interceptors;
     }
 
     /**
@@ -63,18 +64,22 @@ public final class CronPlan {
     public static CronPlan of(Crontab crontab, ZoneId zone, PayloadCodec codec) {
         Map<String, ObjectNode> payloads = new HashMap<>();
         crontab.items().forEach(item -> payloads.put(item.identifier(), payload(item, codec)));
-        List<CronItem> items =
-                crontab.items().stream().map(item -> item.withDefaultZone(zone)).toList();
-        return new CronPlan(items, payloads, null);
+        List<CronItem> items = crontab.withDefaultZone(zone).items();
+        return new CronPlan(items, payloads, codec, new ScheduleInterceptorChain(List::of));
+    }
+
+    /** Returns this plan with interceptors that see every job before it is added. */
+    public CronPlan with(List<ScheduleInterceptor> some) {
+        return new CronPlan(items, payloads, codec, new ScheduleInterceptorChain(() -> some));
     }
 
     private static ObjectNode payload(CronItem item, PayloadCodec codec) {
+        JobRequest job = item.job();
+        if (job.payload() instanceof ObjectNode tree) {
+            return tree.deepCopy();
+        }
         String name = "payload of cron item \"" + item.identifier() + "\"";
-        Type type = item.payloadType();
-        JsonNode payload = exact.readTree(
-                type == null || item.payload() == null
-                        ? codec.encode(name, item.payload())
-                        : codec.encode(name, item.payload(), type));
+        JsonNode payload = exact.readTree(codec.encode(name, job.payload(), job.payloadType()));
         if (payload instanceof ObjectNode object) {
             return object;
         }
@@ -92,17 +97,25 @@ public final class CronPlan {
         return items;
     }
 
-    /** Returns the execution of an item for a minute. */
-    Execution execution(CronItem item, Instant tick, boolean backfilled) {
-        String payload = payload(item, tick, backfilled).toString();
-        return new Execution(item.identifier(), tick, item.task(), payload, item.spec());
+    /**
+     * Returns the execution of an item for a minute, as the interceptors want it; null for none. Its minute stays.
+     *
+     * @throws RuntimeException as an interceptor throws it, or if what they return cannot be written
+     */
+    @Nullable Execution execution(CronItem item, Instant tick, boolean backfilled) {
+        JobRequest job = interceptors.apply(job(item, tick, backfilled));
+        if (job == null) {
+            return null;
+        }
+        String payload = codec.encode("payload", job.payload(), job.payloadType());
+        return new Execution(item.identifier(), tick, job.identifier(), payload, job.spec());
     }
 
-    /** Returns the payload of an item's job for the given time. */
-    ObjectNode payload(CronItem item, Instant ts, boolean backfilled) {
+    /** Returns an item's job for the given time, with {@code _cron}, before interceptors have seen it. */
+    JobRequest job(CronItem item, Instant ts, boolean backfilled) {
         ObjectNode payload =
                 Objects.requireNonNull(payloads.get(item.identifier())).deepCopy();
         payload.putObject("_cron").put("ts", TIMESTAMP.format(ts)).put("backfilled", backfilled);
-        return payload;
+        return JobRequest.of(item.task(), payload, item.spec());
     }
 }

@@ -54,7 +54,7 @@ public final class CronScheduler extends BackgroundService {
     private final String workerId;
     private final List<CronItem> items;
     private final CrontabStore store;
-    private final CronJobs jobs;
+    private final CronExecutor executor;
     private final DatabaseClock clock;
     private final WorkerEvents events;
 
@@ -62,7 +62,7 @@ public final class CronScheduler extends BackgroundService {
     private @Nullable Instant next;
     private @Nullable Instant awaited;
     private List<CronItem> current = List.of();
-    private final Backfill behind = new Backfill();
+    private final Backfill backfill = new Backfill(CATCH_UP);
     private boolean late;
 
     /** Creates a scheduler for one worker. */
@@ -81,7 +81,7 @@ public final class CronScheduler extends BackgroundService {
         this.workerId = workerId;
         this.items = plan.items();
         this.store = store;
-        this.jobs = new CronJobs(workerId, plan, store, events);
+        this.executor = new CronExecutor(workerId, plan, store, events);
         this.clock = clock;
         this.events = events;
     }
@@ -115,16 +115,16 @@ public final class CronScheduler extends BackgroundService {
             execute(tick, now);
             return Duration.ZERO;
         }
-        if (behind.isWaiting(tick)) {
+        if (backfill.isWaiting(tick)) {
             makeUp(tick);
             return Duration.ZERO;
         }
         late = false;
         Duration wait = untilTick(tick, Duration.between(now, tick));
-        if (!behind.hasHeld()) {
+        if (!backfill.hasHeld()) {
             return wait;
         }
-        behind.releaseHeld();
+        backfill.releaseHeld();
         awaited = null;
         return wait.compareTo(HELD_RETRY) > 0 ? HELD_RETRY : wait;
     }
@@ -153,16 +153,16 @@ public final class CronScheduler extends BackgroundService {
         divide(known, next);
     }
 
-    /** Puts the items that missed something into the backlog, and the others in step. */
+    /** Puts the items that missed something into the backfill, and the others in step. */
     private void divide(Map<String, Known> known, Instant start) {
-        behind.clear();
+        backfill.clear();
         List<CronItem> inStep = new ArrayList<>();
         for (CronItem item : items) {
             Instant missed = Backfill.firstMissed(item, known.get(item.identifier()), start);
             if (missed == null) {
                 inStep.add(item);
             } else {
-                behind.add(item, missed);
+                backfill.add(item, missed);
                 events.publish(new WorkerEvent.CronItemBehind(workerId, item.identifier(), missed));
             }
         }
@@ -182,11 +182,11 @@ public final class CronScheduler extends BackgroundService {
     }
 
     private void execute(Instant tick, Instant now) throws SQLException {
-        List<CronJobs.Due> due = current.stream()
+        List<CronExecutor.Due> due = current.stream()
                 .filter(item -> item.isDueAt(tick))
-                .map(item -> new CronJobs.Due(item, tick))
+                .map(item -> new CronExecutor.Due(item, tick))
                 .toList();
-        CronJobs.Missed missed = jobs.add(due, late);
+        CronExecutor.Missed missed = executor.execute(due, late);
         next = tick.plus(1, ChronoUnit.MINUTES);
         if (!missed.isEmpty()) {
             fallBehind(missed, tick);
@@ -194,11 +194,11 @@ public final class CronScheduler extends BackgroundService {
         events.publish(new WorkerEvent.CronTicked(workerId, tick, Duration.between(tick, now)));
     }
 
-    private void fallBehind(CronJobs.Missed missed, Instant tick) {
+    private void fallBehind(CronExecutor.Missed missed, Instant tick) {
         List<CronItem> inStep = new ArrayList<>();
         for (CronItem item : current) {
             if (missed.contains(item.identifier())) {
-                behind.addFailed(item, tick, missed.held().contains(item.identifier()));
+                backfill.addFailed(item, tick, missed.held().contains(item.identifier()));
                 events.publish(new WorkerEvent.CronItemBehind(workerId, item.identifier(), tick));
             } else {
                 inStep.add(item);
@@ -209,9 +209,9 @@ public final class CronScheduler extends BackgroundService {
 
     /** Makes up for a number of executions; an item that has caught up goes on with the others. */
     private void makeUp(Instant until) throws SQLException {
-        Backfill.Chunk chunk = behind.take(until);
-        CronJobs.Missed missed = jobs.add(chunk.due(), true);
-        List<CronItem> caughtUp = behind.settle(chunk, missed, until);
+        Backfill.Chunk chunk = backfill.take(until);
+        CronExecutor.Missed missed = executor.execute(chunk.due(), true);
+        List<CronItem> caughtUp = backfill.settle(chunk, missed, until);
         if (!caughtUp.isEmpty()) {
             caughtUp.forEach(item -> events.publish(new WorkerEvent.CronItemCaughtUp(workerId, item.identifier())));
             current = items.stream()

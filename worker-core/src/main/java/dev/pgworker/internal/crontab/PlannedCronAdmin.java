@@ -17,6 +17,7 @@ import dev.pgworker.crontab.CronItemStatus;
 import dev.pgworker.internal.argument.Arguments;
 import dev.pgworker.internal.client.CrontabControl;
 import dev.pgworker.job.Job;
+import dev.pgworker.job.JobRequest;
 import dev.pgworker.job.JobScheduler;
 
 /** Joins what an application plans with what the database knows. */
@@ -82,7 +83,8 @@ public final class PlannedCronAdmin implements CronAdmin {
         requireIdentifier(identifier);
         for (CronItem item : plan.items()) {
             if (item.identifier().equals(identifier)) {
-                return jobs.addJob(item.task(), plan.payload(item, control.now(), false), item.spec());
+                JobRequest job = plan.job(item, control.now(), false);
+                return jobs.addJob(job.identifier(), job.payload(), job.spec());
             }
         }
         List<String> own = plan.items().stream().map(CronItem::identifier).toList();

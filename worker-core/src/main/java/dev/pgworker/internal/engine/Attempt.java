@@ -26,7 +26,7 @@ final class Attempt implements JobContext {
     private final String workerId;
     private final JobScheduler jobScheduler;
     private final Predicate<Job> owned;
-    private final LocalQueue.@Nullable Runner runner;
+    private final RunnerSlots.@Nullable Runner runner;
     private final boolean direct;
 
     /** The thread that runs the handler; null once the attempt has ended. */
@@ -51,7 +51,7 @@ final class Attempt implements JobContext {
             JobScheduler jobScheduler,
             Predicate<Job> owned,
             boolean direct,
-            LocalQueue.@Nullable Runner runner) {
+            RunnerSlots.@Nullable Runner runner) {
         this.owned = owned;
         this.direct = direct;
         this.runner = runner;
@@ -77,7 +77,7 @@ final class Attempt implements JobContext {
     }
 
     /** Returns the runner whose thread runs the handler; null in a direct batch. */
-    LocalQueue.@Nullable Runner runner() {
+    RunnerSlots.@Nullable Runner runner() {
         return runner;
     }
 

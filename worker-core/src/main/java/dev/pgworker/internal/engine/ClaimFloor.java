@@ -78,7 +78,7 @@ public final class ClaimFloor {
     }
 
     /** Called when a look may be due sooner than {@link #nanosUntilLook} has said. */
-    private volatile Runnable lookWantedSooner = () -> {};
+    private final Runnable lookWantedSooner;
 
     /** The last claim of those that have looked everywhere because the priorities are not known. */
     private record BeforeLook(Claimed claimed, boolean full, Duration took) {}
@@ -124,9 +124,14 @@ public final class ClaimFloor {
 
     @GuardedBy("this") private long lookNanos;
 
-    /** Has this called when a look may be due sooner than {@link #nanosUntilLook} has said; it must return at once. */
-    void whenLookWanted(Runnable sooner) {
-        lookWantedSooner = sooner;
+    /**
+     * Creates floors that are not in use.
+     *
+     * @param lookWantedSooner called, on any thread, when a look may be due sooner than {@link #nanosUntilLook} has said; must
+     *     return at once
+     */
+    public ClaimFloor(Runnable lookWantedSooner) {
+        this.lookWantedSooner = lookWantedSooner;
     }
 
     /** The floors of one chain of claims. Guarded by the floor that it belongs to. */

@@ -3,77 +3,87 @@ package dev.pgworker.internal.engine;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
-import java.util.Set;
+import java.util.function.Supplier;
 import java.util.stream.Stream;
 
-import dev.pgworker.internal.event.WorkerEvents;
-import dev.pgworker.internal.failure.Outage;
+import dev.pgworker.event.WorkerEvent;
 import dev.pgworker.internal.lifecycle.BackgroundService;
-import dev.pgworker.internal.store.DirectStore;
+import dev.pgworker.internal.lifecycle.WorkSignal;
 import dev.pgworker.internal.store.JobStore;
 
 /**
  * The chains of one worker that run direct batches; none if it has no direct task. The first does all there is while it keeps
  * up, and the others help. Safe for use by many threads.
  */
-public final class DirectChains {
+public final class DirectChains implements WorkSignal.Receiver {
 
     /** One lets its server or its process wait; with more than two each has half a core at best. */
-    private static final int COUNT = 2;
+    static final int COUNT = 2;
 
+    private final WorkerContext context;
+    private final ClaimPermission permission;
+    private final JobStore store;
+    private final ClaimTracker tracker;
+    private final JobExecutor executor;
     private final List<DirectLoop> loops = new ArrayList<>();
     private final SlowDirectHandlers slowHandlers;
 
-    /**
-     * Creates the chains, not started.
-     *
-     * @param identifiers of the direct tasks
-     * @param onSuspension called when their jobs are to be claimed as those of other tasks, or no longer are
-     */
+    /** Creates the chains, not started. */
     public DirectChains(
-            String workerId,
-            Set<String> identifiers,
-            Fetcher fetcher,
+            WorkerContext context,
+            ClaimPermission permission,
             JobStore store,
-            DirectStore directStore,
             LocalQueue localQueue,
-            Reconciler audit,
+            ClaimTracker tracker,
             JobExecutor executor,
-            JobCompleter completer,
-            Ownership ownership,
-            CurrentFlags flags,
-            Duration pollInterval,
-            Runnable onSuspension,
-            WorkerEvents events,
-            Outage outage) {
-        slowHandlers = new SlowDirectHandlers(loops, outage);
-        if (identifiers.isEmpty()) {
+            Duration pollInterval) {
+        this.context = context;
+        this.permission = permission;
+        this.store = store;
+        this.tracker = tracker;
+        this.executor = executor;
+        slowHandlers = new SlowDirectHandlers(loops, context.outage());
+        if (tasks().identifiers().isEmpty()) {
             return;
         }
-        DirectTasks direct = new DirectTasks(identifiers, COUNT, onSuspension);
-        fetcher.leave(direct);
-        DirectRest rest = new DirectRest(store, localQueue, audit, executor);
+        DirectRest rest = new DirectRest(permission.tasks(), store.claims(), localQueue, tracker, executor);
         for (int number = 0; number < COUNT; number++) {
-            loops.add(new DirectLoop(
-                    workerId,
-                    number,
-                    this,
-                    direct,
-                    rest,
-                    fetcher,
-                    store,
-                    directStore,
-                    localQueue,
-                    audit,
-                    executor,
-                    completer,
-                    ownership,
-                    flags,
-                    pollInterval,
-                    events,
-                    outage));
+            loops.add(new DirectLoop(number, this, rest, pollInterval));
         }
     }
+
+    // What all chains share
+
+    WorkerContext context() {
+        return context;
+    }
+
+    ClaimPermission permission() {
+        return permission;
+    }
+
+    DirectTasks tasks() {
+        return permission.tasks().direct();
+    }
+
+    JobStore store() {
+        return store;
+    }
+
+    ClaimTracker tracker() {
+        return tracker;
+    }
+
+    JobExecutor executor() {
+        return executor;
+    }
+
+    /** Publishes an event, which is made only if somebody listens. */
+    void publish(Supplier<WorkerEvent> event) {
+        context.publish(event);
+    }
+
+    // What one chain says to the others
 
     int count() {
         return loops.size();
@@ -93,7 +103,7 @@ public final class DirectChains {
         slowHandlers.watch();
     }
 
-    /** Says that there may be a job to run. */
+    @Override
     public void jobsMayBeDue() {
         for (DirectLoop loop : loops) {
             if (loop.isIdle()) {
@@ -104,7 +114,7 @@ public final class DirectChains {
         loops.forEach(DirectLoop::jobsMayBeDue);
     }
 
-    /** Says that there is room for claimed jobs, or that the worker may run jobs from here on. */
+    @Override
     public void capacityFreed() {
         loops.forEach(DirectLoop::capacityFreed);
     }

@@ -18,9 +18,9 @@ import dev.pgworker.internal.store.Chain;
 import dev.pgworker.internal.store.Claim;
 import dev.pgworker.internal.store.ClaimRequest;
 import dev.pgworker.internal.store.ClaimStart;
+import dev.pgworker.internal.store.ClaimStore;
 import dev.pgworker.internal.store.Claimed;
 import dev.pgworker.internal.store.IndexPosition;
-import dev.pgworker.internal.store.JobStore;
 import dev.pgworker.internal.store.TaskIds;
 import dev.pgworker.job.Job;
 
@@ -42,9 +42,10 @@ final class DirectRest {
     /** Of jobs without a queue only those asked for are looked at. */
     private static final TreeMap<Integer, IndexPosition> NOWHERE = new TreeMap<>();
 
-    private final JobStore store;
+    private final ServedTasks tasks;
+    private final ClaimStore store;
     private final LocalQueue localQueue;
-    private final Reconciler audit;
+    private final ClaimTracker tracker;
     private final JobExecutor executor;
 
     @GuardedBy("this") private final Set<Long> ids = new LinkedHashSet<>();
@@ -58,10 +59,11 @@ final class DirectRest {
     /** Whether some thread is claiming a suspect. */
     @GuardedBy("this") private boolean claiming;
 
-    DirectRest(JobStore store, LocalQueue localQueue, Reconciler audit, JobExecutor executor) {
+    DirectRest(ServedTasks tasks, ClaimStore store, LocalQueue localQueue, ClaimTracker tracker, JobExecutor executor) {
+        this.tasks = tasks;
         this.store = store;
         this.localQueue = localQueue;
-        this.audit = audit;
+        this.tracker = tracker;
         this.executor = executor;
     }
 
@@ -89,6 +91,11 @@ final class DirectRest {
         return ids.size() + suspects.size();
     }
 
+    /** Returns whether there is room for what is to be claimed. */
+    boolean hasRoom() {
+        return localQueue.free() > 0;
+    }
+
     /** Returns whether no batch is to run this job. */
     synchronized boolean isLeft(long id) {
         return suspects.containsKey(id) || ids.contains(id);
@@ -96,18 +103,17 @@ final class DirectRest {
 
     /**
      * Claims what there is room for. Holds no lock while it asks the database: another chain, which asks what is left, may hold
-     * the rows.
-     *
-     * @param tasks all tasks of the worker, so that jobs of queues that come first keep their order
+     * the rows. Looks for all tasks of the worker, so that jobs of queues that come first keep their order.
      */
-    void claim(TaskIds tasks, Collection<String> forbidden) throws SQLException {
+    void claim(Collection<String> forbidden) throws SQLException {
+        TaskIds served = tasks.ordinary();
         int room = localQueue.free();
-        if (tasks.identifiers().isEmpty() || room <= 0) {
+        if (served.identifiers().isEmpty() || room <= 0) {
             return;
         }
         List<Long> some = some(room);
         if (!some.isEmpty()) {
-            room -= claim(tasks, room, forbidden, some).size();
+            room -= claim(served, room, forbidden, some).size();
             claimed(some);
         }
         boolean none = true;
@@ -118,7 +124,7 @@ final class DirectRest {
             }
             Claim claim = null;
             try {
-                for (Job job : claim(tasks, 1, forbidden, List.of(suspect)).jobs()) {
+                for (Job job : claim(served, 1, forbidden, List.of(suspect)).jobs()) {
                     // A job in a queue may have come first.
                     claim = job.id() == suspect ? Claim.of(job) : null;
                     none = false;
@@ -163,12 +169,12 @@ final class DirectRest {
         }
     }
 
-    private Claimed claim(TaskIds tasks, int wanted, Collection<String> forbidden, List<Long> strays)
+    private Claimed claim(TaskIds served, int wanted, Collection<String> forbidden, List<Long> strays)
             throws SQLException {
         ClaimStart start = new ClaimStart(NOWHERE, new ArrayList<>(strays));
-        return audit.during(() -> {
+        return tracker.during(() -> {
             Claimed claimed = store.claim(
-                    tasks,
+                    served,
                     new ClaimRequest(
                             wanted, localQueue.freeBytes(), forbidden, localQueue::runOf, false, start, Chain.WHOLE));
             executor.submit(claimed);

@@ -8,6 +8,7 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 import dev.pgworker.internal.failure.ErrorText;
+import dev.pgworker.internal.lifecycle.WorkSignal;
 import dev.pgworker.internal.store.TaskIds;
 
 /**
@@ -27,20 +28,16 @@ public final class DirectTasks {
     /** By {@link System#nanoTime}. */
     private volatile long suspendedUntil;
 
-    /** How many chains there are. */
-    private final int chains;
-
     /** Chains that wait for a handler that takes long. */
     private final AtomicInteger heldUp = new AtomicInteger();
 
-    /** Called when others are to run the jobs, or no longer are. */
-    private final Runnable onSuspension;
+    /** Told when others are to run the jobs, or no longer are. */
+    private final WorkSignal signal;
 
-    /** Creates the set of the tasks with these identifiers, whose jobs so many chains run. */
-    DirectTasks(Set<String> identifiers, int chains, Runnable onSuspension) {
-        this.chains = chains;
+    /** Creates the set of the tasks with these identifiers; it may be empty. */
+    public DirectTasks(Set<String> identifiers, WorkSignal signal) {
         this.identifiers = identifiers;
-        this.onSuspension = onSuspension;
+        this.signal = signal;
     }
 
     Set<String> identifiers() {
@@ -56,13 +53,13 @@ public final class DirectTasks {
                 SUSPENSION.toSeconds(),
                 identifiers,
                 ErrorText.loggable(reason));
-        onSuspension.run();
+        signal.tasksMayHaveChanged();
     }
 
     /** Says that another chain waits for a handler that takes long. While all do, jobs are claimed in the ordinary way. */
     void isHeldUp() {
-        if (heldUp.incrementAndGet() == chains) {
-            onSuspension.run();
+        if (heldUp.incrementAndGet() == DirectChains.COUNT) {
+            signal.tasksMayHaveChanged();
         }
     }
 
@@ -73,14 +70,14 @@ public final class DirectTasks {
 
     /** Says that the handler has ended for which a chain has waited. */
     void goesOn() {
-        if (heldUp.getAndDecrement() == chains) {
-            onSuspension.run();
+        if (heldUp.getAndDecrement() == DirectChains.COUNT) {
+            signal.tasksMayHaveChanged();
         }
     }
 
     /** Returns whether the jobs are claimed in the ordinary way at the moment. */
     boolean isSuspended() {
-        if (heldUp.get() >= chains) {
+        if (heldUp.get() >= DirectChains.COUNT) {
             return true;
         }
         if (suspended && System.nanoTime() - suspendedUntil >= 0) {

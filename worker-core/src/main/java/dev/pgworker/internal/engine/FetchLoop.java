@@ -9,11 +9,10 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 import dev.pgworker.event.WorkerEvent;
-import dev.pgworker.internal.event.WorkerEvents;
 import dev.pgworker.internal.failure.Backoff;
 import dev.pgworker.internal.failure.ErrorText;
-import dev.pgworker.internal.failure.Outage;
 import dev.pgworker.internal.lifecycle.BackgroundService;
+import dev.pgworker.internal.lifecycle.WorkSignal;
 
 /**
  * Decides on {@code worker-fetch} when to look for jobs and for how many: after a notification, when a known job
@@ -21,7 +20,7 @@ import dev.pgworker.internal.lifecycle.BackgroundService;
  *
  * <p>Only this thread owns the schedule; others wake it.
  */
-public final class FetchLoop extends BackgroundService {
+public final class FetchLoop extends BackgroundService implements WorkSignal.Receiver {
 
     private static final Logger log = LoggerFactory.getLogger(FetchLoop.class);
 
@@ -31,14 +30,13 @@ public final class FetchLoop extends BackgroundService {
     /** How long to wait for a source of forbidden flags that fails. */
     private static final Duration FLAGS_RETRY = Duration.ofSeconds(1);
 
-    private final String workerId;
+    private final WorkerContext context;
     private final Fetcher fetcher;
+    private final ClaimPlanner planner;
     private final LocalQueue localQueue;
     private final Ownership ownership;
+    private final SecondFetchLoop second;
     private final long pollNanos;
-    private final WorkerEvents events;
-
-    private volatile @Nullable SecondFetchLoop second;
 
     /** Set by any thread when the tasks that are to be claimed may have changed. */
     private final AtomicBoolean tasksChanged = new AtomicBoolean();
@@ -66,43 +64,48 @@ public final class FetchLoop extends BackgroundService {
     /** How soon to look again for queues that others held for the moment; each time later, because a moment may take long. */
     private final Backoff passedOver = new Backoff(Duration.ofMillis(4), Duration.ofSeconds(4));
 
-    /** Creates a loop for one worker. */
+    /**
+     * Creates a loop for one worker.
+     *
+     * @param second helps when there is much to claim
+     */
     public FetchLoop(
-            String workerId,
+            WorkerContext context,
             Fetcher fetcher,
+            ClaimPlanner planner,
             LocalQueue localQueue,
             Ownership ownership,
-            Duration pollInterval,
-            WorkerEvents events,
-            Outage outage) {
+            SecondFetchLoop second,
+            Duration pollInterval) {
         // The one thread that keeps an application alive which does nothing but work.
-        super("worker-fetch", false, outage);
-        this.workerId = workerId;
+        super("worker-fetch", false, context.outage());
+        this.context = context;
         this.fetcher = fetcher;
+        this.planner = planner;
         this.localQueue = localQueue;
         this.ownership = ownership;
+        this.second = second;
         this.pollNanos = pollInterval.toNanos();
-        this.events = events;
     }
 
-    /** Says who helps when there is much to claim. Call before the start. */
-    public void connect(SecondFetchLoop helper) {
-        second = helper;
-    }
-
-    /** Says that the tasks whose jobs are to be claimed may be others. May be called from any thread. */
+    @Override
     public void tasksMayHaveChanged() {
         tasksChanged.set(true);
         wake();
     }
 
-    /** Says that there may be a job to claim. May be called from any thread. */
+    @Override
     public void jobsMayBeDue() {
         notified.set(true);
         wake();
     }
 
-    /** Says that a slot is free, or that the worker may claim jobs from here on. May be called from any thread. */
+    @Override
+    public void claimsMayFindMore() {
+        jobsMayBeDue();
+    }
+
+    @Override
     public void capacityFreed() {
         wake();
     }
@@ -163,37 +166,34 @@ public final class FetchLoop extends BackgroundService {
         fetcher.learnTasks();
         if (!knowsTasks) {
             knowsTasks = true;
-            log.debug("Tasks and their ids: {}", fetcher.tasks().identifiers());
-            if (events.isWatched()) {
-                events.publish(new WorkerEvent.WorkerStarted(workerId, fetcher.identifiers()));
-            }
+            log.debug("Tasks: {}", fetcher.identifiers());
+            context.publish(() -> new WorkerEvent.WorkerStarted(context.workerId(), fetcher.identifiers()));
         }
     }
 
     /** Returns false if there is no room. */
     private boolean claim() throws SQLException {
-        int room = localQueue.reserve(fetcher.isSplit() ? 2 : 1);
+        int room = localQueue.reserve(planner.isSplit() ? 2 : 1);
         if (room == 0) {
             return false;
         }
         long before = System.nanoTime();
-        Fetcher.Fetched fetched;
+        FetchResult fetched;
         try {
             // If this throws, whether something is due is still unknown.
             fetched = fetcher.fetch(room);
         } finally {
             localQueue.unreserve(room);
         }
-        SecondFetchLoop helper = second;
-        if (fetched.wantsSecond() && helper != null && helper.isWaiting() && fetcher.split()) {
-            helper.begin();
+        if (fetched.wantsSecond() && second.isWaiting() && planner.split()) {
+            second.begin();
         }
         noNews &= fetched.count() == 0 && !fetched.mayHaveMore();
         if (!fetched.mayHaveMore()) {
             // Where jobs were announced meanwhile, the next claim follows at once and is not to wait for another
             // answer.
             if (!noNews && !notified.get()) {
-                Duration untilDue = fetcher.untilDue(Duration.ofNanos(System.nanoTime() - before));
+                Duration untilDue = planner.untilDue(Duration.ofNanos(System.nanoTime() - before));
                 dueAt = untilDue == null ? Long.MAX_VALUE : System.nanoTime() + untilDue.toNanos();
             }
             mayHaveDue = false;

@@ -4,55 +4,42 @@ import java.sql.SQLException;
 import java.time.Instant;
 import java.util.Collection;
 import java.util.HashMap;
-import java.util.HashSet;
 import java.util.List;
 import java.util.Map;
-import java.util.Objects;
-import java.util.Set;
-import java.util.function.Consumer;
 
 import org.jspecify.annotations.Nullable;
 
 import dev.pgworker.internal.store.Claimed;
 import dev.pgworker.internal.store.FollowUp;
-import dev.pgworker.internal.store.Lanes;
+import dev.pgworker.internal.store.LanePlan;
 import dev.pgworker.internal.store.QueueStart;
 import dev.pgworker.internal.store.Release;
 import dev.pgworker.internal.store.ReleaseAction;
-import dev.pgworker.internal.store.TaskIds;
 import dev.pgworker.job.Job;
 
 /**
- * Whether and for which tasks a completion may claim the next jobs of a queue, and where such jobs go. Set
- * by {@code worker-fetch} and the stop, read by whoever completes jobs.
+ * The claims that completions make: whether and for which tasks a completion may claim the next jobs of a queue, from where on, and where
+ * such jobs go. Safe for use by many threads.
  */
 public final class FollowUpClaims {
 
-    private final Ownership ownership;
+    private final ClaimPermission permission;
     private final LocalQueue localQueue;
-    private final CurrentFlags flags;
     private final QueueFloors floors;
+    private final JobExecutor executor;
 
-    private volatile TaskIds tasks = TaskIds.NONE;
-    private volatile @Nullable Consumer<Claimed> taker;
     private volatile boolean stopped;
 
-    /** Creates continuations that are allowed only while the worker may claim jobs. */
-    public FollowUpClaims(Ownership ownership, LocalQueue localQueue, CurrentFlags flags, QueueFloors floors) {
-        this.ownership = ownership;
+    /**
+     * Creates what allows them while the worker may claim jobs.
+     *
+     * @param executor takes the jobs
+     */
+    public FollowUpClaims(ClaimPermission permission, LocalQueue localQueue, QueueFloors floors, JobExecutor executor) {
+        this.permission = permission;
         this.localQueue = localQueue;
-        this.flags = flags;
         this.floors = floors;
-    }
-
-    /** Says who takes the jobs. Call once, before any job runs. */
-    public void connect(Consumer<Claimed> takesJobs) {
-        taker = takesJobs;
-    }
-
-    /** Allows to claim jobs of these tasks. */
-    public void allow(TaskIds served) {
-        tasks = served;
+        this.executor = executor;
     }
 
     /** Forbids to claim any more jobs. */
@@ -61,29 +48,23 @@ public final class FollowUpClaims {
     }
 
     /** Returns what of these lanes, which are those of jobs that are done, is allowed. */
-    FollowUp allowed(Lanes lanes, Collection<Job> done) {
+    FollowUp allowed(LanePlan lanes, Collection<Job> done) {
         QueueStart start = start(done);
-        if (!lanes.claims() || stopped || !ownership.mayStart()) {
-            return new FollowUp(tasks, lanes.withoutClaims(), 1, List.of(), start);
+        if (!lanes.claims() || stopped || !permission.ownership().mayStart()) {
+            return new FollowUp(permission.tasks().all(), lanes.withoutClaims(), 1, List.of(), start);
         }
         try {
             // What has ended is not to wait for what may begin: the next claim takes the queue's next job otherwise.
-            Collection<String> forbidden = flags.getSoon();
-            return new FollowUp(tasks, lanes, localQueue.freeBytes(), forbidden, start);
+            Collection<String> forbidden = permission.flags().getSoon();
+            return new FollowUp(permission.tasks().all(), lanes, localQueue.freeBytes(), forbidden, start);
         } catch (ForbiddenFlagsException e) {
-            return new FollowUp(tasks, lanes.withoutClaims(), 1, List.of(), start);
+            return new FollowUp(permission.tasks().all(), lanes.withoutClaims(), 1, List.of(), start);
         }
     }
 
     /** Returns where to look for the next jobs of the queues of these jobs; null for everywhere. */
     @Nullable QueueStart start(Collection<Job> jobs) {
-        Set<String> queues = new HashSet<>();
-        for (Job job : jobs) {
-            if (job.queueName() != null) {
-                queues.add(job.queueName());
-            }
-        }
-        return queues.isEmpty() ? null : floors.of(queues);
+        return floors.ofQueuesOf(jobs);
     }
 
     /** Makes a write that gives these jobs up. */
@@ -110,7 +91,7 @@ public final class FollowUpClaims {
     void accept(Claimed claimed) {
         floors.claimed(claimed);
         if (claimed.size() > 0) {
-            Objects.requireNonNull(taker).accept(claimed);
+            executor.submit(claimed);
         }
     }
 }

@@ -14,8 +14,8 @@ import org.springframework.transaction.support.DefaultTransactionDefinition;
 import dev.pgworker.internal.failure.ErrorText;
 import dev.pgworker.internal.store.Completion;
 import dev.pgworker.internal.store.FollowUp;
-import dev.pgworker.internal.store.JobStore;
-import dev.pgworker.internal.store.Lanes;
+import dev.pgworker.internal.store.LanePlan;
+import dev.pgworker.internal.store.OutcomeStore;
 import dev.pgworker.internal.store.TaskIds;
 import dev.pgworker.job.Job;
 
@@ -29,9 +29,9 @@ public final class HandlerTransactions {
 
     private final PlatformTransactionManager transactionManager;
     private final DataSource dataSource;
-    private final JobStore store;
+    private final OutcomeStore store;
     private final LocalQueue localQueue;
-    private final FollowUpClaims continuations;
+    private final QueueFloors queueFloors;
     private final Ownership ownership;
 
     /**
@@ -42,15 +42,15 @@ public final class HandlerTransactions {
     public HandlerTransactions(
             PlatformTransactionManager transactionManager,
             DataSource dataSource,
-            JobStore store,
+            OutcomeStore store,
             LocalQueue localQueue,
-            FollowUpClaims continuations,
+            QueueFloors queueFloors,
             Ownership ownership) {
         this.transactionManager = transactionManager;
         this.dataSource = dataSource;
         this.store = store;
         this.localQueue = localQueue;
-        this.continuations = continuations;
+        this.queueFloors = queueFloors;
         this.ownership = ownership;
     }
 
@@ -143,8 +143,8 @@ public final class HandlerTransactions {
      * more jobs here is left to the completer, which may be writing the outcome of one of them.
      */
     private FollowUp continuation(Job job) {
-        Lanes lanes = localQueue.plan(List.of(job)).withoutClaims();
-        return new FollowUp(TaskIds.NONE, lanes, 1, List.of(), continuations.start(List.of(job)));
+        LanePlan lanes = localQueue.plan(List.of(job)).withoutClaims();
+        return new FollowUp(TaskIds.NONE, lanes, 1, List.of(), queueFloors.ofQueuesOf(List.of(job)));
     }
 
     private void rollback(TransactionStatus status, Throwable cause) {

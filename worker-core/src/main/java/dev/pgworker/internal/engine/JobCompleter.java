@@ -14,10 +14,6 @@ import java.util.List;
 import java.util.Map;
 import java.util.Objects;
 import java.util.Set;
-import java.util.concurrent.BlockingQueue;
-import java.util.concurrent.ConcurrentHashMap;
-import java.util.concurrent.LinkedBlockingQueue;
-import java.util.concurrent.TimeUnit;
 import java.util.function.Predicate;
 import java.util.function.Supplier;
 
@@ -26,17 +22,14 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 import dev.pgworker.event.WorkerEvent;
-import dev.pgworker.internal.event.WorkerEvents;
 import dev.pgworker.internal.failure.Backoff;
 import dev.pgworker.internal.failure.DatabaseFailure;
 import dev.pgworker.internal.failure.ErrorText;
-import dev.pgworker.internal.failure.Outage;
 import dev.pgworker.internal.lifecycle.BackgroundService;
-import dev.pgworker.internal.store.Claim;
 import dev.pgworker.internal.store.Completion;
 import dev.pgworker.internal.store.FollowUp;
-import dev.pgworker.internal.store.JobStore;
-import dev.pgworker.internal.store.Lanes;
+import dev.pgworker.internal.store.LanePlan;
+import dev.pgworker.internal.store.OutcomeStore;
 import dev.pgworker.internal.store.Release;
 import dev.pgworker.internal.store.WriteResult;
 import dev.pgworker.job.Job;
@@ -46,7 +39,7 @@ import dev.pgworker.job.Job;
  * outcome stays here until it is written or the job turns out to be another claim's.
  *
  * <p>A group that the database refuses is written one by one, so that an outcome that cannot be written hurts its own job
- * alone: that is put away as failed, with the reason, or left to the audit where even this is refused. While nothing can be
+ * alone: that is put away as failed, with the reason, or left to the reconciler where even this is refused. While nothing can be
  * written, outcomes wait; after a while the database is asked whether that is because of the jobs, and if so they are left to
  * the audit one after the other, so that others get their turn. A full disk is waited for, however long.
  */
@@ -61,28 +54,22 @@ public final class JobCompleter extends BackgroundService {
     /** How often an outcome is written before it is put away where something else may be to blame, a right for instance. */
     private static final int SCHEMA_TRIES = 6;
 
-    /** Into so many parts the patience is divided to say how often an outcome is left to the audit while none is written. */
+    /** Into so many parts the patience is divided to say how often an outcome is left to the reconciler while none is written. */
     private static final int PACE = 30;
 
-    /** So many are left to the audit at once after a pause, at most. */
+    /** So many are left to the reconciler at once after a pause, at most. */
     private static final int MOST_AT_ONCE = 4;
 
     private static final Set<WriteResult> NOT_WRITTEN =
             EnumSet.of(WriteResult.BUSY, WriteResult.LOST, WriteResult.GONE);
 
-    private final String workerId;
-    private final JobStore store;
+    private final WorkerContext context;
+    private final OutcomeStore store;
     private final LocalQueue localQueue;
-    private final Reconciler audit;
-    private final FollowUpClaims continuations;
-    private final WorkerEvents events;
+    private final ClaimTracker tracker;
+    private final FollowUpClaims followUps;
+    private final OutcomeInbox inbox;
     private final Duration patience;
-    private final Outage outage;
-
-    private final BlockingQueue<EncodedOutcome> finished = new LinkedBlockingQueue<>();
-
-    /** The claims in {@link #finished}, {@link #group} and {@link #later}. */
-    private final Set<Claim> pending = ConcurrentHashMap.newKeySet();
 
     /** What the next write holds, one outcome of a job. Owned by the thread; survives a failed write. */
     private final Map<Long, Ending> group = new LinkedHashMap<>();
@@ -90,7 +77,7 @@ public final class JobCompleter extends BackgroundService {
     /** Outcomes of jobs of which there is another one in the group. Owned by the thread. */
     private final Deque<Ending> later = new ArrayDeque<>();
 
-    /** What is on its way from {@link #finished} to {@link #group}. Owned by the thread. */
+    /** What is on its way from the inbox to {@link #group}. Owned by the thread. */
     private final List<EncodedOutcome> drained = new ArrayList<>();
 
     /** When outcomes were last written, by {@link System#nanoTime}. Owned by the thread. */
@@ -99,7 +86,7 @@ public final class JobCompleter extends BackgroundService {
     /** Since when outcomes are refused and none is written, by {@link System#nanoTime}; null if not. Owned by the thread. */
     private @Nullable Long refusedSince;
 
-    /** From when the pace of leaving outcomes to the audit counts, by {@link System#nanoTime}. Owned by the thread. */
+    /** From when the pace of leaving outcomes to the reconciler counts, by {@link System#nanoTime}. Owned by the thread. */
     private long givenUpAt = System.nanoTime();
 
     /** How long to wait before busy jobs are tried again. Owned by the thread. */
@@ -108,32 +95,27 @@ public final class JobCompleter extends BackgroundService {
     /** Why the last outcome could not be written; null if none is in the way. */
     private volatile @Nullable String obstacle;
 
-    private volatile Runnable capacityFreed = () -> {};
-    private volatile Runnable jobsReleased = () -> {};
-
     /**
      * Creates a completer for one worker.
      *
-     * @param patience how long an outcome that the database refuses is tried again before it is left to the audit
+     * @param patience how long an outcome that the database refuses is tried again before it is left to the reconciler
      */
     public JobCompleter(
-            String workerId,
-            JobStore store,
+            WorkerContext context,
+            OutcomeStore store,
             LocalQueue localQueue,
-            Reconciler audit,
-            FollowUpClaims continuations,
-            WorkerEvents events,
-            Duration patience,
-            Outage outage) {
-        super("worker-complete", true, outage);
-        this.workerId = workerId;
+            ClaimTracker tracker,
+            FollowUpClaims followUps,
+            OutcomeInbox inbox,
+            Duration patience) {
+        super("worker-complete", true, context.outage());
+        this.context = context;
         this.store = store;
         this.localQueue = localQueue;
-        this.audit = audit;
-        this.continuations = continuations;
-        this.events = events;
+        this.tracker = tracker;
+        this.followUps = followUps;
+        this.inbox = inbox;
         this.patience = patience;
-        this.outage = outage;
     }
 
     /** An outcome on its way. Owned by the thread. */
@@ -200,23 +182,6 @@ public final class JobCompleter extends BackgroundService {
         }
     }
 
-    /** Says whom to tell about free slots, and about jobs that run again at a later time. Call before the start. */
-    public void connect(Runnable onCapacityFreed, Runnable onJobsReleased) {
-        capacityFreed = onCapacityFreed;
-        jobsReleased = onJobsReleased;
-    }
-
-    /** Takes an outcome; returns before it is written. May be called from any thread. */
-    void submit(EncodedOutcome ended) {
-        pending.add(ended.claim());
-        finished.add(ended);
-    }
-
-    /** Returns true if the outcome of this claim is to be written. */
-    boolean isPending(Claim claim) {
-        return pending.contains(claim);
-    }
-
     /** Returns why outcomes cannot be written; null while nothing is known to be in the way. */
     public @Nullable String obstacle() {
         return obstacle;
@@ -254,8 +219,8 @@ public final class JobCompleter extends BackgroundService {
     private void awaitBusy() throws InterruptedException {
         if (group.isEmpty()) {
             busyPause = SHORTEST_BUSY_PAUSE;
-        } else if (finished.isEmpty()) {
-            EncodedOutcome next = finished.poll(busyPause.toMillis(), TimeUnit.MILLISECONDS);
+        } else if (inbox.isEmpty()) {
+            EncodedOutcome next = inbox.poll(busyPause);
             if (next != null) {
                 add(new Ending(next));
             }
@@ -269,7 +234,7 @@ public final class JobCompleter extends BackgroundService {
             add(later.remove());
         }
         if (group.isEmpty()) {
-            add(new Ending(idle(finished::take)));
+            add(new Ending(idle(inbox::take)));
         }
         // Those whose rows somebody holds, or that alone are refused, keep nobody out.
         int room = LARGEST_GROUP
@@ -277,7 +242,7 @@ public final class JobCompleter extends BackgroundService {
                         .filter(ending -> !ending.busy && ending.backoff == null)
                         .count();
         if (room > 0) {
-            finished.drainTo(drained, room);
+            inbox.drainTo(drained, room);
             drained.forEach(next -> add(new Ending(next)));
             drained.clear();
         }
@@ -365,7 +330,7 @@ public final class JobCompleter extends BackgroundService {
         for (Ending ending : group.values()) {
             if (ending.fullDisk != null) {
                 obstacle = ErrorText.headline(ending.fullDisk);
-                outage.failed(name(), ending.fullDisk);
+                context.outage().failed(name(), ending.fullDisk);
                 return;
             }
         }
@@ -389,7 +354,7 @@ public final class JobCompleter extends BackgroundService {
         };
     }
 
-    /** Puts a refused outcome away, or leaves it to the audit, if its job is to blame; returns false if it is to be tried again. */
+    /** Puts a refused outcome away, or leaves it to the reconciler, if its job is to blame; returns false if it is to be tried again. */
     private boolean isOutOfTheWay(Ending ending, Throwable e, Writer writer) throws SQLException {
         if (DatabaseFailure.isDiskFull(e)) {
             return false;
@@ -454,7 +419,7 @@ public final class JobCompleter extends BackgroundService {
         return true;
     }
 
-    /** Nobody writes it any more; the audit finds the job held by nobody. */
+    /** Nobody writes it any more; the reconciler finds the job held by nobody. */
     private void giveUp(Ending ending, Throwable refusal) {
         named(
                 ending.job(),
@@ -466,8 +431,8 @@ public final class JobCompleter extends BackgroundService {
                         ErrorText.loggable(refusal)));
         forget(List.of(ending));
         localQueue.settled(List.of(ending.job()));
-        audit.doubt();
-        capacityFreed.run();
+        tracker.doubt();
+        context.signal().capacityFreed();
     }
 
     private static boolean isAboutTheSchema(Throwable e) {
@@ -540,13 +505,13 @@ public final class JobCompleter extends BackgroundService {
                 .map(Ending::job)
                 .sorted(Comparator.comparingLong(Job::id))
                 .toList();
-        Completion completion = audit.during(() -> {
+        Completion completion = tracker.during(() -> {
             // A job that cannot be claimed must not keep the one before from being completed.
             boolean alone = endings.stream().anyMatch(ending -> ending.alone);
-            Lanes lanes = localQueue.plan(done);
-            FollowUp next = continuations.allowed(alone ? lanes.withoutClaims() : lanes, done);
+            LanePlan lanes = localQueue.plan(done);
+            FollowUp next = followUps.allowed(alone ? lanes.withoutClaims() : lanes, done);
             Completion answer = store.complete(done, next, localQueue);
-            continuations.accept(answer.claimed());
+            followUps.accept(answer.claimed());
             return answer;
         });
         settle(endings, completion.unwritten());
@@ -561,12 +526,12 @@ public final class JobCompleter extends BackgroundService {
         }
         settle(
                 endings,
-                continuations.givingBack(
+                followUps.givingBack(
                         jobs,
                         releases,
                         () -> store.release(
-                                releases, localQueue.plan(jobs).goingOn(), localQueue, continuations.start(jobs))));
-        jobsReleased.run();
+                                releases, localQueue.plan(jobs).goingOn(), localQueue, followUps.start(jobs))));
+        context.signal().jobsMayBeDue();
     }
 
     /** Settles what handlers' transactions have written, or found to be another claim's. */
@@ -592,7 +557,7 @@ public final class JobCompleter extends BackgroundService {
             freeQueues(holding, jobs);
             settle(decided, lost);
             if (jobs.stream().anyMatch(job -> job.queueName() != null)) {
-                jobsReleased.run();
+                context.signal().jobsMayBeDue();
             }
         }
     }
@@ -617,7 +582,7 @@ public final class JobCompleter extends BackgroundService {
         } catch (SQLException | RuntimeException e) {
             requireAnswer(e);
             log.warn("Queues {} could not be freed; that is tried again", over, e);
-            audit.doubt();
+            tracker.doubt();
         }
     }
 
@@ -642,16 +607,16 @@ public final class JobCompleter extends BackgroundService {
         forget(settled);
         localQueue.settled(settled.stream().map(Ending::job).toList());
         if (anyLost) {
-            audit.doubt();
+            tracker.doubt();
         }
-        capacityFreed.run();
+        context.signal().capacityFreed();
         settled.forEach(ending -> report(ending, outcomes.get(ending.job().id())));
     }
 
     private void forget(List<Ending> endings) {
         for (Ending ending : endings) {
             group.remove(ending.job().id(), ending);
-            pending.remove(ending.ended.claim());
+            inbox.forget(ending.ended.claim());
         }
     }
 
@@ -665,7 +630,7 @@ public final class JobCompleter extends BackgroundService {
         JobOutcome outcome = ending.ended.outcome();
         if (written != null && NOT_WRITTEN.contains(written) && !mayBeWritten(ending, written)) {
             named(job, () -> log.warn("{} is not held by this worker any more; its outcome is not recorded", job));
-            publish(() -> new WorkerEvent.JobLost(workerId, job));
+            publish(() -> new WorkerEvent.JobLost(context.workerId(), job));
         } else if (written == WriteResult.SUPERSEDED) {
             named(
                     job,
@@ -673,18 +638,18 @@ public final class JobCompleter extends BackgroundService {
                             "{} was superseded or removed by its key while it ran, and does not run again",
                             job,
                             ending.ended.error()));
-            publish(() -> new WorkerEvent.JobSuperseded(workerId, job));
+            publish(() -> new WorkerEvent.JobSuperseded(context.workerId(), job));
         } else if (outcome instanceof JobOutcome.Failure failure) {
             reportFailure(job, failure, ending.ended.error(), written);
         } else if (outcome instanceof JobOutcome.Snoozed) {
             log.debug("{} is snoozed", job);
-            publish(() -> new WorkerEvent.JobSnoozed(workerId, job));
+            publish(() -> new WorkerEvent.JobSnoozed(context.workerId(), job));
         } else if (outcome instanceof JobOutcome.Returned returned) {
             log.info("{} is given back, its attempt not counted", job);
-            publish(() -> new WorkerEvent.JobReturned(workerId, job, returned.started()));
+            publish(() -> new WorkerEvent.JobReturned(context.workerId(), job, returned.started()));
         } else {
             log.debug("{} succeeded", job);
-            publish(() -> new WorkerEvent.JobCompleted(workerId, job));
+            publish(() -> new WorkerEvent.JobCompleted(context.workerId(), job));
         }
     }
 
@@ -707,12 +672,12 @@ public final class JobCompleter extends BackgroundService {
                 log.warn("{} failed and will be retried", text, error);
             }
         });
-        publish(() -> new WorkerEvent.JobFailed(workerId, job, failure.error(), permanently));
+        publish(() -> new WorkerEvent.JobFailed(context.workerId(), job, failure.error(), permanently));
     }
 
     /** Logs with the job in the logging context, as while its handler ran. */
     private void named(Job job, Runnable logging) {
-        JobMdc.put(job, workerId);
+        JobMdc.put(job, context.workerId());
         try {
             logging.run();
         } catch (Throwable e) {
@@ -724,9 +689,7 @@ public final class JobCompleter extends BackgroundService {
     }
 
     private void publish(Supplier<WorkerEvent> event) {
-        if (events.isWatched()) {
-            events.publish(event.get());
-            progress();
-        }
+        context.publish(event);
+        progress();
     }
 }

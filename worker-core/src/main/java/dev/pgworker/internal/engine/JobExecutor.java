@@ -1,20 +1,8 @@
 package dev.pgworker.internal.engine;
 
 import java.time.Duration;
-import java.util.Collection;
-import java.util.Collections;
+import java.util.ArrayList;
 import java.util.List;
-import java.util.Map;
-import java.util.concurrent.ConcurrentHashMap;
-import java.util.concurrent.Executor;
-import java.util.concurrent.ExecutorService;
-import java.util.concurrent.Future;
-import java.util.concurrent.LinkedBlockingQueue;
-import java.util.concurrent.RejectedExecutionException;
-import java.util.concurrent.ScheduledThreadPoolExecutor;
-import java.util.concurrent.ThreadPoolExecutor;
-import java.util.concurrent.TimeUnit;
-import java.util.concurrent.atomic.AtomicLong;
 import java.util.function.BooleanSupplier;
 import java.util.function.Consumer;
 
@@ -22,114 +10,55 @@ import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
-import dev.pgworker.internal.engine.LocalQueue.Runner;
+import dev.pgworker.internal.engine.RunnerSlots.Runner;
 import dev.pgworker.internal.failure.ErrorText;
-import dev.pgworker.internal.lifecycle.Activity;
 import dev.pgworker.internal.store.Claim;
 import dev.pgworker.internal.store.Claimed;
 import dev.pgworker.internal.store.Unreadable;
 import dev.pgworker.job.Job;
-import dev.pgworker.job.JobScheduler;
-import dev.pgworker.task.JobTimeoutException;
 
 /**
- * Runs claimed jobs on the handler executor and passes their outcomes on.
- *
- * <p>Owned state: the set of running attempts. Jobs enter from {@code worker-fetch} and {@code worker-complete}.
+ * Has claimed jobs run: takes them into the local queue, starts runners for them, lets each runner take one job after the other
+ * through the {@link JobPipeline}, and passes the outcomes on. Safe for use by many threads.
  */
 public final class JobExecutor {
 
     private static final Logger log = LoggerFactory.getLogger(JobExecutor.class);
 
-    /** How long a handler may take to end after its timeout interrupted it. */
-    private static final Duration AFTER_TIMEOUT = Duration.ofSeconds(5);
-
-    /** A timeout beyond this never comes. */
-    private static final Duration LONGEST_TIMEOUT = Duration.ofDays(36_500);
-
     /** How long the handler executor may take to begin a task before the task is taken for lost. */
     private static final Duration LONGEST_HAND_OVER = Duration.ofSeconds(10);
 
-    private static final Duration TELL_PAUSE = Duration.ofSeconds(10);
-
-    private final String workerId;
+    private final WorkerContext context;
     private final LocalQueue localQueue;
-    private final JobRunner runner;
-    private final JobScheduler jobScheduler;
-    private final Executor executor;
-
-    /** Runs what hands tasks to the executor: at once, or on {@code worker-hand-over} where that may take long. */
-    private final Executor handOvers;
-
+    private final HandlerCalls calls;
+    private final HandlerThreads threads;
+    private final RunningAttempts attempts;
     private final Ownership ownership;
-    private final OutcomeEncoder encoder;
-    private final JobCompleter completer;
+    private final OutcomeInbox inbox;
+    private final AttemptSupervisor supervisor;
+    private final JobPipeline pipeline;
 
-    /** Its thread starts with the first handler that has a timeout. */
-    private final ScheduledThreadPoolExecutor timer;
-
-    private final Activity timing = new Activity();
-
-    private final Map<Claim, Attempt> running = new ConcurrentHashMap<>();
-
-    private final AtomicLong tellAgainAt = new AtomicLong(System.nanoTime());
-
-    /** Set before the running attempts are interrupted, so that one that is just beginning is, too. */
-    private volatile boolean interrupting;
-
-    /**
-     * Creates an executor whose handlers run on the given one.
-     *
-     * @param mayBlock whether {@code execute} of the given one may take long
-     * @param interruptedRetryDelay when a job runs again that was interrupted by a stop
-     */
+    /** Creates an executor for one worker. */
     public JobExecutor(
-            String workerId,
+            WorkerContext context,
             LocalQueue localQueue,
-            JobRunner runner,
-            JobScheduler jobScheduler,
-            Executor executor,
-            boolean mayBlock,
+            HandlerCalls calls,
+            HandlerThreads threads,
+            RunningAttempts attempts,
             Ownership ownership,
-            Duration interruptedRetryDelay,
-            JobCompleter completer) {
-        this.workerId = workerId;
+            OutcomeInbox inbox) {
+        this.context = context;
         this.localQueue = localQueue;
-        this.runner = runner;
-        this.jobScheduler = jobScheduler;
-        this.executor = executor;
-        handOvers = mayBlock ? handOverThread() : Runnable::run;
+        this.calls = calls;
+        this.threads = threads;
+        this.attempts = attempts;
         this.ownership = ownership;
-        encoder = new OutcomeEncoder(interruptedRetryDelay);
-        this.completer = completer;
-        timer = new ScheduledThreadPoolExecutor(1, task -> {
-            Thread thread = new Thread(task, "worker-timeout");
-            thread.setDaemon(true);
-            return thread;
-        });
-        timer.setRemoveOnCancelPolicy(true);
+        this.inbox = inbox;
+        supervisor = new AttemptSupervisor(context, attempts, this::abandon);
+        pipeline = new JobPipeline(context, calls, supervisor, inbox);
     }
 
-    /** Its thread is there while tasks are handed over. */
-    private static ExecutorService handOverThread() {
-        ThreadPoolExecutor service =
-                new ThreadPoolExecutor(1, 1, 10, TimeUnit.SECONDS, new LinkedBlockingQueue<>(), task -> {
-                    Thread thread = new Thread(task, "worker-hand-over");
-                    thread.setDaemon(true);
-                    return thread;
-                });
-        service.allowCoreThreadTimeOut(true);
-        return service;
-    }
-
-    /**
-     * Lets the audit know which claims are attended to, and give back those that are not.
-     *
-     * @param stallCheck asked when no job has started for a while although a handler is free
-     */
-    public void audited(Reconciler audit, Reconciler.StallCheck stallCheck) {
-        audit.connect(claim -> isRunning(claim) || completer.isPending(claim), this::giveBack, stallCheck);
-    }
+    // Claimed jobs come in
 
     /** Takes claimed jobs over; returns before they run. Gives them back if the worker is stopping. */
     public void submit(Claimed claimed) {
@@ -147,7 +76,7 @@ public final class JobExecutor {
     }
 
     private void failUnreadable(Job job, Throwable error) {
-        completer.submit(encoder.encode(job, JobOutcome.Failure.of(new UnreadableJobException(error))));
+        inbox.submit(inbox.encode(job, JobOutcome.Failure.of(new UnreadableJobException(error))));
     }
 
     /** The row of a job could not be read. */
@@ -164,7 +93,7 @@ public final class JobExecutor {
     void startMissingRunners() {
         int unbegun = localQueue.signOffUnbegun(LONGEST_HAND_OVER);
         if (unbegun > 0) {
-            tell(
+            threads.tell(
                     "The handler executor has not begun " + unbegun + " tasks within " + LONGEST_HAND_OVER.toSeconds()
                             + " s; it has lost them, or has too few threads",
                     null);
@@ -173,67 +102,10 @@ public final class JobExecutor {
     }
 
     private void start(Runner runner) {
-        try {
-            handOvers.execute(() -> handOver(runner));
-        } catch (Throwable e) {
-            localQueue.signOffRefused(runner);
-            tell("A task could not be handed to the handler executor", e);
-        }
+        threads.start(runner, this::runJobs);
     }
 
-    /** Hands a runner over. Where that fails its jobs stay queued: the next poll tries again, or they are given back. */
-    private void handOver(Runner runner) {
-        if (!localQueue.isSignedOn(runner)) {
-            return; // the executor has been busy with others for so long
-        }
-        HandOver handOver = new HandOver(runner);
-        try {
-            executor.execute(handOver);
-        } catch (RejectedExecutionException e) {
-            localQueue.signOffRefused(runner);
-            tell("The handler executor refuses work", e);
-        } catch (Throwable e) {
-            localQueue.signOffRefused(runner);
-            tell("The handler executor failed", e);
-        } finally {
-            handOver.isHandedOver = true;
-        }
-    }
-
-    /** What the handler executor runs. It must not do so on the thread that hands it over, which has other work to do. */
-    private final class HandOver implements Runnable {
-
-        private final Runner runner;
-        private final Thread handsOver = Thread.currentThread();
-        private volatile boolean isHandedOver;
-
-        HandOver(Runner runner) {
-            this.runner = runner;
-        }
-
-        @Override
-        public void run() {
-            if (!isHandedOver && Thread.currentThread() == handsOver) {
-                tell(
-                        "The handler executor runs tasks on the thread of the caller; threads of their own run them",
-                        null);
-                Thread thread = new Thread(() -> runJobs(runner), "worker-job");
-                thread.setDaemon(true);
-                thread.start();
-            } else {
-                runJobs(runner);
-            }
-        }
-    }
-
-    /** Logs what is wrong with the handler executor, but not so often that it does harm. */
-    private void tell(String what, @Nullable Throwable error) {
-        long time = System.nanoTime();
-        long again = tellAgainAt.get();
-        if (time - again >= 0 && tellAgainAt.compareAndSet(again, time + TELL_PAUSE.toNanos())) {
-            log.error(what, error == null ? null : ErrorText.loggable(error));
-        }
-    }
+    // Jobs run
 
     private void runJobs(Runner runner) {
         if (!localQueue.begin(runner)) {
@@ -251,8 +123,8 @@ public final class JobExecutor {
                 job = localQueue.next(runner, System.nanoTime() - start);
             }
         } catch (Throwable e) {
-            // A job at hand is found by the audit.
-            tell("A runner of jobs failed; others go on", e);
+            // A job at hand is found by the reconciler.
+            threads.tell("A runner of jobs failed; others go on", e);
         } finally {
             localQueue.signOff(runner);
         }
@@ -260,129 +132,79 @@ public final class JobExecutor {
 
     /** Returns false if the attempt was abandoned. */
     private boolean runJob(Runner runner, Job job) {
-        boolean direct = this.runner.options(job).direct();
-        Attempt attempt = new Attempt(job, workerId, jobScheduler, ownership::holds, direct, runner);
-        EncodedOutcome ended = attempt(attempt);
-        boolean mine = ended != null;
-        if (ended != null) {
-            end(attempt, ended);
-        } else {
-            tellOfEnd(attempt);
+        Attempt attempt = new Attempt(
+                job,
+                context.workerId(),
+                calls.jobScheduler(),
+                ownership::holds,
+                calls.options(job).direct(),
+                runner);
+        EncodedOutcome outcome = pipeline.run(attempt);
+        if (outcome != null) {
+            end(attempt, outcome);
         }
-        return mine;
+        return outcome != null;
+    }
+
+    /** Passes an outcome on. Until then the attempt counts as running; a claim that nobody has any more the reconciler finds. */
+    private void end(Attempt attempt, EncodedOutcome outcome) {
+        try {
+            pipeline.report(attempt, outcome.outcome());
+            inbox.submit(outcome);
+        } finally {
+            attempts.remove(attempt);
+        }
     }
 
     /**
      * Runs a job of a direct batch on the calling thread. A handler that ignores its interruption is waited for, but its job is
-     * not once it is {@link #claimed}.
+     * not once {@link #takeOver} took it over.
      *
      * @param owned whether the job is still this worker's
      * @param end gets the outcome, if that is still the handler's to decide
      */
     void runDirect(Job job, BooleanSupplier owned, Consumer<EncodedOutcome> end) {
-        Attempt attempt = new Attempt(job, workerId, jobScheduler, any -> owned.getAsBoolean(), true, null);
+        Attempt attempt =
+                new Attempt(job, context.workerId(), calls.jobScheduler(), any -> owned.getAsBoolean(), true, null);
         try {
-            EncodedOutcome ended = attempt(attempt);
-            if (ended != null) {
-                runner.report(attempt, ended.outcome());
-                end.accept(ended);
-            } else {
-                tellOfEnd(attempt);
+            EncodedOutcome outcome = pipeline.run(attempt);
+            if (outcome != null) {
+                pipeline.report(attempt, outcome.outcome());
+                end.accept(outcome);
             }
         } finally {
-            running.remove(attempt.claim());
+            attempts.remove(attempt);
         }
     }
 
-    /** Says that a job of a direct batch, whose handler runs, has been claimed as others are. */
-    void claimed(Job job) {
-        Attempt attempt = running.get(Claim.of(job));
-        if (attempt != null) {
-            attempt.setClaimed();
-        }
-    }
-
-    private static void tellOfEnd(Attempt attempt) {
-        log.info("The handler of {} has ended {} s after it began", attempt, attempt.nanos() / 1_000_000_000);
-    }
-
-    /** Runs a handler; returns null if the attempt was abandoned meanwhile. */
-    private @Nullable EncodedOutcome attempt(Attempt attempt) {
-        JobOutcome outcome;
-        Future<?> deadline = null;
-        try {
-            running.put(attempt.claim(), attempt);
-            if (interrupting) {
-                interruptToStop(attempt);
+    /**
+     * Takes jobs of a direct batch over that have been claimed when it ended.
+     *
+     * @param ended whose outcomes are to be written
+     * @param running whose handler still runs; null if there is none
+     */
+    void takeOver(List<EncodedOutcome> ended, @Nullable Job running) {
+        List<Job> held = new ArrayList<>();
+        ended.forEach(outcome -> held.add(outcome.job()));
+        if (running != null) {
+            held.add(running);
+            Attempt attempt = attempts.of(Claim.of(running));
+            if (attempt != null) {
+                attempt.setClaimed();
             }
-            deadline = deadline(attempt);
-            outcome = this.runner.run(attempt);
-        } catch (Throwable e) {
-            // What goes wrong around the handler, memory for instance that cannot be had, is an outcome, too.
-            outcome = JobOutcome.Failure.of(e);
         }
-        // Within the handler's time: it reads what the handler has thrown.
-        EncodedOutcome ended = encoder.encode(attempt.claimed(), outcome);
-        boolean mine = attempt.end();
-        if (deadline != null) {
-            deadline.cancel(false);
-        }
-        // An interrupt meant for this handler must not reach the next one.
-        Thread.interrupted();
-        return mine ? ended : null;
+        localQueue.addEnded(held);
+        ended.forEach(inbox::submit);
     }
 
-    /** Passes an outcome on. Until then the attempt counts as running; a claim that nobody has any more the audit finds. */
-    private void end(Attempt attempt, EncodedOutcome ended) {
-        try {
-            runner.report(attempt, ended.outcome());
-            completer.submit(ended);
-        } finally {
-            running.remove(attempt.claim());
-        }
+    /** Has the outcome of a job of a direct batch written that {@link #takeOver} took over. */
+    void ended(EncodedOutcome outcome) {
+        inbox.submit(outcome);
     }
 
-    private @Nullable Future<?> deadline(Attempt attempt) {
-        Duration timeout = runner.options(attempt.claimed()).timeout();
-        if (timeout == null) {
-            return null;
-        }
-        long nanos = timeout.compareTo(LONGEST_TIMEOUT) < 0 ? timeout.toNanos() : LONGEST_TIMEOUT.toNanos();
-        return later(() -> timeOut(attempt, timeout), nanos);
-    }
-
-    private Future<?> later(Runnable task, long nanos) {
-        return timer.schedule(
-                () -> {
-                    timing.begin();
-                    try {
-                        task.run();
-                    } finally {
-                        timing.end();
-                    }
-                },
-                nanos,
-                TimeUnit.NANOSECONDS);
-    }
-
-    /** Returns true if {@code worker-timeout} has been at one thing for longer than that; never waits. */
-    public boolean isTimerStuck(Duration longerThan) {
-        return timing.isStuck(longerThan);
-    }
-
-    private void timeOut(Attempt attempt, Duration timeout) {
-        if (attempt.interruptOnTimeout()) {
-            runner.reportInterrupt(attempt, true);
-        }
-        Future<?> unused = later(
-                () -> abandon(attempt, JobOutcome.Failure.of(new JobTimeoutException(timeout, null))),
-                AFTER_TIMEOUT.toNanos());
-    }
-
-    private void interruptToStop(Attempt attempt) {
-        if (attempt.interruptToStop()) {
-            runner.reportInterrupt(attempt, false);
-        }
+    /** Counts jobs of a direct batch as settled. */
+    void settledElsewhere(int jobs) {
+        localQueue.settledElsewhere(jobs);
     }
 
     /** Decides the outcome of an attempt whose handler does not react, and lets another runner take its place. */
@@ -394,7 +216,7 @@ public final class JobExecutor {
             log.warn(
                     "{} ignores its interruption; the worker goes on without it while its handler still runs", attempt);
             try {
-                end(attempt, encoder.encode(attempt.claimed(), outcome));
+                end(attempt, inbox.encode(attempt.claimed(), outcome));
             } finally {
                 Runner replacement = stuck == null ? null : localQueue.replace(stuck, attempt.nanos());
                 if (replacement != null) {
@@ -403,6 +225,8 @@ public final class JobExecutor {
             }
         }
     }
+
+    // Jobs are given back
 
     /** Gives the jobs back that have waited too long for a handler. */
     void giveBackExpired() {
@@ -413,23 +237,25 @@ public final class JobExecutor {
         }
     }
 
-    /** Lets no further job start and gives those back that have not started. */
-    public void close() {
-        giveBack(localQueue.close());
-    }
-
     private void giveBack(List<Job> jobs) {
         jobs.forEach(this::giveBack);
     }
 
     /** Gives a job back that has not started. */
     void giveBack(Job job) {
-        completer.submit(encoder.encode(job, new JobOutcome.Returned(false, null)));
+        inbox.submit(inbox.encode(job, new JobOutcome.Returned(false, null)));
     }
 
-    /** Returns true if the handler of this claim runs. */
-    boolean isRunning(Claim claim) {
-        return running.containsKey(claim);
+    /** Returns true if the handler of this claim runs, or its outcome is to be written. */
+    boolean isAttendedTo(Claim claim) {
+        return attempts.of(claim) != null || inbox.isPending(claim);
+    }
+
+    // The worker stops
+
+    /** Lets no further job start and gives those back that have not started. */
+    public void close() {
+        giveBack(localQueue.close());
     }
 
     /**
@@ -443,7 +269,10 @@ public final class JobExecutor {
         if (localQueue.awaitNoRunners(grace)) {
             return;
         }
-        log.info("Interrupting {} running jobs after the grace period of {}", running.size(), grace);
+        log.info(
+                "Interrupting {} running jobs after the grace period of {}",
+                attempts.all().size(),
+                grace);
         interruptAll();
         if (localQueue.awaitNoRunners(afterInterrupt)) {
             return;
@@ -453,31 +282,22 @@ public final class JobExecutor {
 
     /** Gives the jobs back whose handlers do not react to their interruption. */
     public void abandonRunning() {
-        running.values().forEach(attempt -> abandon(attempt, new JobOutcome.Returned(true, null)));
+        attempts.all().forEach(attempt -> abandon(attempt, new JobOutcome.Returned(true, null)));
     }
 
     /** Interrupts all running handlers, and those that are just beginning, because the worker may not go on with them. */
     public void interruptAll() {
-        interrupting = true;
-        running.values().forEach(this::interruptToStop);
+        supervisor.interruptAll();
     }
 
-    /** Returns true if a handler calls this, on the thread that runs it. */
-    public boolean isOnHandlerThread() {
-        return running.values().stream().anyMatch(Attempt::isOnItsThread);
+    /** Returns true if {@code worker-timeout} has been at one thing for longer than that; never waits. */
+    public boolean isTimerStuck(Duration longerThan) {
+        return supervisor.isStuck(longerThan);
     }
 
-    /** Returns true if a job runs that has one of the flags. */
-    public boolean runsAnyFlagged(Collection<String> flags) {
-        return running.values().stream()
-                .anyMatch(attempt -> !Collections.disjoint(attempt.job().flags(), flags));
-    }
-
-    /** Ends the threads that watch timeouts and hand tasks over. */
+    /** Ends the threads that watch timeouts, hand runners over and run handlers, the last when their handlers have ended. */
     public void shutDown() {
-        timer.shutdownNow();
-        if (handOvers instanceof ExecutorService service) {
-            service.shutdownNow();
-        }
+        supervisor.shutDown();
+        threads.shutDown();
     }
 }

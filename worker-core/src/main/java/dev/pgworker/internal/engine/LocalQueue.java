@@ -2,10 +2,8 @@ package dev.pgworker.internal.engine;
 
 import java.time.Duration;
 import java.time.Instant;
-import java.time.temporal.ChronoUnit;
 import java.util.ArrayList;
 import java.util.Collection;
-import java.util.Comparator;
 import java.util.HashMap;
 import java.util.HashSet;
 import java.util.List;
@@ -17,8 +15,11 @@ import java.util.concurrent.TimeUnit;
 import com.google.errorprone.annotations.concurrent.GuardedBy;
 import org.jspecify.annotations.Nullable;
 
+import dev.pgworker.internal.engine.LocalJob.Stage;
+import dev.pgworker.internal.engine.QueueLanes.Lane;
+import dev.pgworker.internal.engine.RunnerSlots.Runner;
 import dev.pgworker.internal.store.Claim;
-import dev.pgworker.internal.store.Lanes;
+import dev.pgworker.internal.store.LanePlan;
 import dev.pgworker.internal.store.RenewedLocks;
 import dev.pgworker.internal.store.RowLock;
 import dev.pgworker.job.Job;
@@ -33,13 +34,10 @@ import dev.pgworker.job.Job;
  * those behind it in its queue: the database may have decided that this worker is dead, and a slow job of a queue keeps
  * others from running what it holds up here.
  *
- * <p>It also knows the {@link Runner}s, the tasks on the handler executor that take jobs from here one after the other: a
- * runner signs off in the same step in which it finds nothing, so that a job added next always finds or starts one.
- * Safe for use by many threads.
+ * <p>Safe for use by many threads. One lock, that of this object, guards all of it: the ready jobs, the {@link QueueLanes}, what is
+ * {@link InFlight}, and the {@link RunnerSlots}. Nothing is called under the lock that takes another one or waits.
  */
 public final class LocalQueue implements RenewedLocks {
-
-    private static final Comparator<Held> START_ORDER = LocalQueue::compareStart;
 
     /** After so many slow jobs of a queue in a row, or a run of fast ones, other due jobs get their turn. */
     private static final int LONGEST_TENURE = 100;
@@ -54,31 +52,21 @@ public final class LocalQueue implements RenewedLocks {
     private final long timeToLiveNanos;
 
     /** Called, holding no lock of this, when there is room again or jobs are to be given back. */
-    private volatile Runnable changed = () -> {};
+    private final Runnable onChange;
 
-    @GuardedBy("this") private final PriorityQueue<Held> ready = new PriorityQueue<>(START_ORDER);
+    @GuardedBy("this") private final PriorityQueue<LocalJob> ready = new PriorityQueue<>(LocalJob::compareStart);
 
-    @GuardedBy("this") private final Map<String, Lane> lanes = new HashMap<>();
+    @GuardedBy("this") private final QueueLanes lanes = new QueueLanes();
 
-    /** Jobs that wait behind another one of their queue. */
-    @GuardedBy("this") private int behind;
+    @GuardedBy("this") private final InFlight inFlight = new InFlight();
+
+    @GuardedBy("this") private final RunnerSlots slots;
+
+    /** Set once a lock is renewed, so that the usual case needs no lock. */
+    private volatile boolean anyRenewed;
 
     /** Jobs for which a claim that is under way has room. */
     @GuardedBy("this") private int reserved;
-
-    /** Runners that have a job. */
-    @GuardedBy("this") private int running;
-
-    @GuardedBy("this") private final Set<Runner> runners = new HashSet<>();
-
-    /** Runners that the handler executor has not begun yet. */
-    @GuardedBy("this") private int unbegun;
-
-    /** The claims whose outcome is not known to be written. */
-    @GuardedBy("this") private final Map<Claim, Held> unsettled = new HashMap<>();
-
-    /** The size of the payloads of {@link #unsettled}, in characters. */
-    @GuardedBy("this") private long bytes;
 
     /** Jobs that are not to be started, until somebody gives them back. */
     @GuardedBy("this") private List<Job> expired = new ArrayList<>();
@@ -88,9 +76,9 @@ public final class LocalQueue implements RenewedLocks {
 
     @GuardedBy("this") private boolean mayExpire;
 
-    @GuardedBy("this") private final ThroughputEstimate pace = new ThroughputEstimate();
+    @GuardedBy("this") private final ThroughputEstimate throughput = new ThroughputEstimate();
 
-    @GuardedBy("this") private final Map<String, ThroughputEstimate> paceOfTask = new HashMap<>();
+    @GuardedBy("this") private final Map<String, ThroughputEstimate> throughputOfTask = new HashMap<>();
 
     /** Whether the database holds due jobs for which there is no room. */
     @GuardedBy("this") private boolean othersWait;
@@ -98,12 +86,6 @@ public final class LocalQueue implements RenewedLocks {
     @GuardedBy("this") private long settledInTotal;
 
     @GuardedBy("this") private boolean closed;
-
-    /** Set once a lock is renewed, so that the usual case needs no look. */
-    private volatile boolean anyRenewed;
-
-    /** Since when handlers are free and no job has started, by {@link System#nanoTime}. */
-    @GuardedBy("this") private long idleSince = System.nanoTime();
 
     /** Whether a job has become ready since one was last started. */
     @GuardedBy("this") private boolean anyStartable;
@@ -118,74 +100,18 @@ public final class LocalQueue implements RenewedLocks {
      * @param size how many jobs may wait for a handler besides
      * @param timeToLive how long a job may wait
      * @param longestRun how many jobs of a named queue may be here at the same time
+     * @param onChange called, on any thread, when there is room again or jobs are to be given back; must return soon
      */
-    public LocalQueue(int concurrency, int size, Duration timeToLive, int longestRun) {
+    public LocalQueue(int concurrency, int size, Duration timeToLive, int longestRun, Runnable onChange) {
         this.concurrency = concurrency;
         this.size = size;
         this.longestRun = longestRun;
+        this.onChange = onChange;
         timeToLiveNanos = timeToLive.toNanos();
+        slots = new RunnerSlots(concurrency);
     }
 
-    /** Takes jobs from the queue on a thread of the handler executor. What it does is decided under the queue's lock. */
-    static final class Runner {
-
-        private final long signedOnAt = System.nanoTime();
-        private boolean begun;
-        private @Nullable Job job;
-    }
-
-    private enum Stage {
-        /** In {@link #ready}, or behind another job of its queue. */
-        WAITING,
-        /** To be given back without having been started. */
-        EXPIRED,
-        /** Handed out. */
-        TAKEN
-    }
-
-    /** A claim that is not settled. */
-    private static final class Held {
-
-        private final Job job;
-        /** The {@link System#nanoTime} at which the claim was taken in. */
-        private final long at;
-
-        private Stage stage = Stage.TAKEN;
-        private @Nullable RowLock lock;
-        private long renewedAt;
-
-        Held(Job job, long at) {
-            this.job = job;
-            this.at = at;
-            renewedAt = at;
-        }
-    }
-
-    private static int compareStart(Held one, Held other) {
-        int order = Integer.compare(one.job.priority(), other.job.priority());
-        if (order == 0) {
-            order = one.job.runAt().compareTo(other.job.runAt());
-        }
-        return order == 0 ? Long.compare(one.job.id(), other.job.id()) : order;
-    }
-
-    /** The jobs of one named queue. */
-    private static final class Lane {
-        private final PriorityQueue<Held> behind = new PriorityQueue<>(START_ORDER);
-        /** The one that is ready or runs; compared by identity. */
-        private @Nullable Job current;
-        /** How many of its jobs are {@link LocalQueue#unsettled}. */
-        private int unsettled;
-        /** How many of its jobs have been claimed since this worker locked it. */
-        private int tenure;
-        /** How many of its jobs are being given back: no later one may start before that is written. */
-        private int expired;
-    }
-
-    /** Says whom to tell about room and about jobs to give back. Call before any job arrives. */
-    public void connect(Runnable onChange) {
-        changed = onChange;
-    }
+    // What may be claimed
 
     /** Returns how many jobs may be claimed; 0 while enough jobs wait, so that claims are not small. */
     public synchronized int free() {
@@ -195,8 +121,8 @@ public final class LocalQueue implements RenewedLocks {
         }
         // A claim that hangs, with room from a time when more was allowed, must not keep the other chain from claiming.
         int others = Math.min(reserved, (concurrency + ahead) / 2);
-        int mayStart = concurrency + ahead - running - ready.size() - others;
-        int mayBeUnwritten = 2 * (concurrency + ahead) - (unsettled.size() - behind) - others;
+        int mayStart = concurrency + ahead - slots.running() - ready.size() - others;
+        int mayBeUnwritten = 2 * (concurrency + ahead) - (inFlight.size() - lanes.behind()) - others;
         return Math.max(0, Math.min(mayStart, mayBeUnwritten));
     }
 
@@ -223,13 +149,71 @@ public final class LocalQueue implements RenewedLocks {
     }
 
     @GuardedBy("this") private int ahead() {
-        return bytes >= MOST_BYTES ? 0 : pace.jobs(concurrency, size);
+        return inFlight.bytes() >= MOST_BYTES ? 0 : throughput.jobs(concurrency, size);
     }
 
     /** Returns how many bytes the payloads of the next claim may have; it may bring one job whatever its size. */
     synchronized long freeBytes() {
-        return Math.max(1, MOST_BYTES - bytes);
+        return Math.max(1, MOST_BYTES - inFlight.bytes());
     }
+
+    /** Returns how many jobs of a queue to claim together if the first is of this task. */
+    public synchronized int runOf(String taskIdentifier) {
+        ThroughputEstimate ofTask = throughputOfTask.get(taskIdentifier);
+        return ofTask == null ? 1 : Math.max(1, ofTask.jobs(1, longestRun));
+    }
+
+    /** Says whether the database holds due jobs for which there is no room: queues then end after a while. */
+    synchronized void othersWait(boolean wait) {
+        othersWait = wait;
+    }
+
+    /**
+     * Says what a write of these jobs' outcomes does with their queues: a queue goes on if more of its jobs are here, and
+     * as many more are claimed as handlers of that task finish within a moment, but at least one if none is here. A queue
+     * that has had many jobs in a row ends if others wait.
+     */
+    synchronized LanePlan plan(List<Job> written) {
+        Map<String, Integer> counts = new HashMap<>();
+        for (Job job : written) {
+            if (job.queueName() != null) {
+                counts.merge(job.queueName(), 1, Integer::sum);
+            }
+        }
+        if (counts.isEmpty()) {
+            return LanePlan.NONE;
+        }
+        int room = concurrency + size + longestRun - slots.running() - ready.size() - lanes.behind();
+        Set<String> planned = new HashSet<>();
+        List<Integer> aheads = new ArrayList<>(written.size());
+        List<Long> goingOn = new ArrayList<>();
+        for (Job job : written) {
+            int ahead = 0;
+            Lane lane = lanes.of(job);
+            if (lane != null) {
+                int others = lane.unsettled - counts.getOrDefault(job.queueName(), 0);
+                if (others > 0) {
+                    goingOn.add(job.id());
+                }
+                if (!closed && lane.expired == 0 && planned.add(job.queueName())) {
+                    ahead = toClaim(lane, job, others, room);
+                }
+            }
+            aheads.add(ahead);
+            room -= ahead;
+        }
+        return new LanePlan(aheads, goingOn);
+    }
+
+    @GuardedBy("this") private int toClaim(Lane lane, Job job, int others, int room) {
+        int run = runOf(job.taskIdentifier());
+        if (othersWait && (run > 1 || lane.tenure >= LONGEST_TENURE)) {
+            return 0;
+        }
+        return Math.max(Math.min(run - others, room), others == 0 ? 1 : 0);
+    }
+
+    // Jobs come in
 
     /**
      * Takes claimed jobs in, which count as claimed even if the queue is closed.
@@ -246,7 +230,7 @@ public final class LocalQueue implements RenewedLocks {
             toStart = closed ? null : missingRunners();
         }
         if (newlyExpired) {
-            changed.run();
+            onChange.run();
         }
         return toStart;
     }
@@ -259,74 +243,44 @@ public final class LocalQueue implements RenewedLocks {
     @GuardedBy("this") private void takeIn(Collection<Job> jobs, boolean toStart) {
         long time = System.nanoTime();
         for (Job job : jobs) {
-            Held held = new Held(job, time);
-            unsettled.put(Claim.of(job), held);
-            bytes += job.payload().length();
-            Lane lane = null;
-            if (job.queueName() != null) {
-                lane = lanes.computeIfAbsent(job.queueName(), name -> new Lane());
-                lane.unsettled++;
-                lane.tenure++;
-            }
+            LocalJob local = new LocalJob(job, time);
+            inFlight.add(local);
+            Lane lane = lanes.enter(job);
             if (toStart) {
-                put(held, lane);
+                put(local, lane);
             }
         }
     }
 
-    @GuardedBy("this") private void put(Held held, @Nullable Lane lane) {
+    @GuardedBy("this") private void put(LocalJob local, @Nullable Lane lane) {
         if (lane != null && lane.expired > 0) {
-            expire(held, lane);
+            expire(local, lane);
             return;
         }
-        held.stage = Stage.WAITING;
+        local.stage = Stage.WAITING;
         if (!mayExpire) {
             mayExpire = true;
-            expiryAt = held.at + timeToLiveNanos;
+            expiryAt = local.at + timeToLiveNanos;
         }
-        if (lane == null) {
-            addReady(held);
-        } else {
-            behind++;
-            lane.behind.add(held);
-            if (lane.current == null) {
-                promote(lane);
-            }
-        }
+        addReady(lane == null ? local : lanes.wait(local, lane));
     }
 
-    /** Makes the next job of a queue runnable. */
-    @GuardedBy("this") private void promote(Lane lane) {
-        Held next = lane.behind.poll();
-        lane.current = next == null ? null : next.job;
-        if (next != null) {
-            behind--;
-            addReady(next);
+    @GuardedBy("this") private void addReady(@Nullable LocalJob local) {
+        if (local == null) {
+            return;
         }
-    }
-
-    @GuardedBy("this") private void addReady(Held held) {
-        ready.add(held);
+        ready.add(local);
         if (!anyStartable) {
             anyStartable = true;
             startableSince = System.nanoTime();
         }
     }
 
+    // Runners take jobs
+
     /** Signs on as many runners as the ready jobs need and the concurrency allows; the caller starts them. */
     synchronized List<Runner> missingRunners() {
-        List<Runner> missing = new ArrayList<>();
-        for (int i = Math.min(ready.size() - unbegun, concurrency - runners.size()); i > 0; i--) {
-            missing.add(signOn());
-        }
-        return missing;
-    }
-
-    @GuardedBy("this") private Runner signOn() {
-        Runner runner = new Runner();
-        runners.add(runner);
-        unbegun++;
-        return runner;
+        return slots.signOnFor(ready.size());
     }
 
     /**
@@ -334,28 +288,12 @@ public final class LocalQueue implements RenewedLocks {
      * another one that has not begun: an executor may just be late.
      */
     synchronized boolean begin(Runner runner) {
-        if (runner.begun || (!runners.contains(runner) && !signOnLate(runner))) {
-            return false;
-        }
-        runner.begun = true;
-        unbegun--;
-        return true;
-    }
-
-    @GuardedBy("this") private boolean signOnLate(Runner runner) {
-        if (closed || ready.isEmpty()) {
-            return false;
-        }
-        if (runners.size() >= concurrency) {
-            Runner other = runners.stream().filter(one -> !one.begun).findAny().orElse(null);
-            if (other == null) {
+        if (!runner.isBegun() && !slots.contains(runner)) {
+            if (closed || ready.isEmpty() || !slots.signOnLate(runner)) {
                 return false;
             }
-            signOff(other);
         }
-        runners.add(runner);
-        unbegun++;
-        return true;
+        return slots.begin(runner);
     }
 
     /**
@@ -368,90 +306,131 @@ public final class LocalQueue implements RenewedLocks {
         Job next;
         synchronized (this) {
             boolean noRoom = free() == 0;
-            if (runner.job != null) {
-                pace(runner.job, nanos);
-                end(runner);
-            }
+            measure(runner, nanos);
+            end(runner);
             boolean noneExpired = expired.isEmpty();
-            next = runners.contains(runner) ? poll() : null;
+            next = slots.contains(runner) ? poll() : null;
             if (next == null) {
                 signOff(runner);
             } else {
-                runner.job = next;
-                running++;
-                idleSince = System.nanoTime();
+                slots.start(runner, next);
                 anyStartable = !ready.isEmpty();
-                startableSince = idleSince;
+                startableSince = System.nanoTime();
             }
             worthALook = (noRoom && free() > 0) || (noneExpired && !expired.isEmpty());
         }
         if (worthALook) {
-            changed.run();
+            onChange.run();
         }
         return next;
     }
 
-    @GuardedBy("this") private void pace(Job job, long nanos) {
-        pace.ran(nanos);
+    @GuardedBy("this") private void measure(Runner runner, long nanos) {
+        Job job = runner.job();
+        if (job == null) {
+            return;
+        }
+        throughput.ran(nanos);
         if (job.queueName() != null) {
-            paceOfTask
+            throughputOfTask
                     .computeIfAbsent(job.taskIdentifier(), task -> new ThroughputEstimate())
                     .ran(nanos);
         }
     }
 
-    @SuppressWarnings("ReferenceEquality") // a job that is claimed again is another one
     @GuardedBy("this") private void end(Runner runner) {
-        Job job = runner.job;
-        runner.job = null;
-        if (job != null) {
-            if (running == concurrency) {
-                idleSince = System.nanoTime();
-            }
-            running--;
-            Lane lane = job.queueName() == null ? null : lanes.get(job.queueName());
-            if (lane != null && lane.current == job) {
-                promote(lane);
-            }
+        Job ended = slots.end(runner);
+        if (ended != null) {
+            addReady(lanes.after(ended));
         }
     }
 
     @GuardedBy("this") private @Nullable Job poll() {
         long time = System.nanoTime();
-        for (Held held = ready.poll(); held != null; held = ready.poll()) {
-            if (time - held.at <= timeToLiveNanos) {
-                held.stage = Stage.TAKEN;
-                return held.job;
+        for (LocalJob local = ready.poll(); local != null; local = ready.poll()) {
+            if (time - local.at <= timeToLiveNanos) {
+                local.stage = Stage.TAKEN;
+                return local.job;
             }
-            expireReady(held);
+            expireReady(local);
         }
         return null;
     }
 
-    /** Expires a job that was taken from the ready ones, and with it those behind. */
-    @GuardedBy("this") private void expireReady(Held held) {
-        String queueName = held.job.queueName();
-        Lane lane = queueName == null ? null : lanes.get(queueName);
-        expire(held, lane);
-        if (lane != null) {
-            lane.current = null;
-            expireBehind(lane);
+    /** Returns true if a runner is signed on. */
+    synchronized boolean isSignedOn(Runner runner) {
+        return slots.contains(runner);
+    }
+
+    /** Signs a runner off, if it is not, together with a job that it may have. */
+    synchronized void signOff(Runner runner) {
+        end(runner);
+        if (slots.signOff(runner)) {
+            notifyAll();
         }
     }
 
-    @GuardedBy("this") private void expireBehind(Lane lane) {
-        behind -= lane.behind.size();
-        lane.behind.forEach(held -> expire(held, lane));
-        lane.behind.clear();
+    /** Signs a runner off that the executor did not take, unless it has begun it all the same. */
+    synchronized void signOffRefused(Runner runner) {
+        if (!runner.isBegun()) {
+            signOff(runner);
+        }
     }
 
-    @GuardedBy("this") private void expire(Held held, @Nullable Lane lane) {
-        held.stage = Stage.EXPIRED;
-        expired.add(held.job);
-        pace.doubt();
+    /** Signs a runner off that is stuck in a job; returns another one to start in its place, or null if none is needed. */
+    @Nullable Runner replace(Runner stuck, long nanos) {
+        Runner replacement;
+        synchronized (this) {
+            measure(stuck, nanos);
+            signOff(stuck);
+            replacement = ready.isEmpty() || slots.isFull() ? null : slots.signOn();
+        }
+        onChange.run();
+        return replacement;
+    }
+
+    /**
+     * Signs runners off that the executor has not begun for so long; others may take their place.
+     *
+     * @return how many
+     */
+    synchronized int signOffUnbegun(Duration longerThan) {
+        List<Runner> unbegun = slots.unbegun(longerThan);
+        unbegun.forEach(this::signOff);
+        return unbegun.size();
+    }
+
+    /** Waits until no handler runs; returns whether that is so. Meaningful once the queue is closed. */
+    synchronized boolean awaitNoRunners(Duration limit) throws InterruptedException {
+        long deadline = System.nanoTime() + limit.toNanos();
+        while (slots.anyBegun()) {
+            long left = deadline - System.nanoTime();
+            if (left <= 0) {
+                return false;
+            }
+            TimeUnit.NANOSECONDS.timedWait(this, left);
+        }
+        return true;
+    }
+
+    // Jobs expire
+
+    /** Expires a job that was taken from the ready ones, and with it those behind. */
+    @GuardedBy("this") private void expireReady(LocalJob local) {
+        Lane lane = lanes.of(local.job);
+        expire(local, lane);
+        if (lane != null) {
+            lanes.clear(lane).forEach(other -> expire(other, lane));
+        }
+    }
+
+    @GuardedBy("this") private void expire(LocalJob local, @Nullable Lane lane) {
+        local.stage = Stage.EXPIRED;
+        expired.add(local.job);
+        throughput.doubt();
         if (lane != null) {
             lane.expired++;
-            ThroughputEstimate ofTask = paceOfTask.get(held.job.taskIdentifier());
+            ThroughputEstimate ofTask = throughputOfTask.get(local.job.taskIdentifier());
             if (ofTask != null) {
                 ofTask.doubt();
             }
@@ -470,34 +449,34 @@ public final class LocalQueue implements RenewedLocks {
     }
 
     @GuardedBy("this") private void expireLate(long time) {
-        List<Held> late = new ArrayList<>();
+        List<LocalJob> late = new ArrayList<>();
         mayExpire = false;
-        for (Held held : ready) {
-            if (isLate(held, time)) {
-                late.add(held);
+        for (LocalJob local : ready) {
+            if (isLate(local, time)) {
+                late.add(local);
             }
         }
         if (!late.isEmpty()) {
             ready.removeAll(new HashSet<>(late));
             late.forEach(this::expireReady);
         }
-        for (Lane lane : lanes.values()) {
+        for (Lane lane : lanes.all()) {
             boolean anyLate = false;
-            for (Held held : lane.behind) {
-                anyLate |= isLate(held, time);
+            for (LocalJob local : QueueLanes.behind(lane)) {
+                anyLate |= isLate(local, time);
             }
             if (anyLate) {
-                expireBehind(lane);
+                lanes.clearBehind(lane).forEach(local -> expire(local, lane));
             }
         }
     }
 
     /** Returns whether a job has waited too long, and notes when it will have otherwise. */
-    @GuardedBy("this") private boolean isLate(Held held, long time) {
-        if (time - held.at > timeToLiveNanos) {
+    @GuardedBy("this") private boolean isLate(LocalJob local, long time) {
+        if (time - local.at > timeToLiveNanos) {
             return true;
         }
-        long at = held.at + timeToLiveNanos;
+        long at = local.at + timeToLiveNanos;
         if (!mayExpire || at - expiryAt < 0) {
             expiryAt = at;
         }
@@ -513,73 +492,83 @@ public final class LocalQueue implements RenewedLocks {
         return mayExpire ? Math.max(0, expiryAt - System.nanoTime() + 1) : Long.MAX_VALUE;
     }
 
-    /** Returns true if a runner is signed on. */
-    synchronized boolean isSignedOn(Runner runner) {
-        return runners.contains(runner);
-    }
+    // Jobs go out
 
-    /** Signs a runner off, if it is not, together with a job that it may have. */
-    synchronized void signOff(Runner runner) {
-        end(runner);
-        if (runners.remove(runner)) {
-            unbegun -= runner.begun ? 0 : 1;
-            notifyAll();
-        }
-    }
-
-    /** Signs a runner off that the executor did not take, unless it has begun it all the same. */
-    synchronized void signOffRefused(Runner runner) {
-        if (!runner.begun) {
-            signOff(runner);
-        }
-    }
-
-    /** Signs a runner off that is stuck in a job; returns another one to start in its place, or null if none is needed. */
-    @Nullable Runner replace(Runner stuck, long nanos) {
-        Runner replacement = null;
-        synchronized (this) {
-            if (stuck.job != null) {
-                pace(stuck.job, nanos);
-            }
-            signOff(stuck);
-            if (!ready.isEmpty() && runners.size() < concurrency) {
-                replacement = signOn();
+    /** Forgets jobs whose outcome is written. */
+    synchronized void settled(Collection<Job> jobs) {
+        for (Job job : jobs) {
+            LocalJob local = inFlight.remove(job);
+            if (local != null) {
+                settledInTotal++;
+                lanes.leave(local);
             }
         }
-        changed.run();
-        return replacement;
+        notifyAll();
     }
 
-    /**
-     * Signs runners off that the executor has not begun for so long; others may take their place.
-     *
-     * @return how many
-     */
-    synchronized int signOffUnbegun(Duration longerThan) {
-        long time = System.nanoTime();
-        List<Runner> unbegun = runners.stream()
-                .filter(runner -> !runner.begun && time - runner.signedOnAt > longerThan.toNanos())
-                .toList();
-        unbegun.forEach(this::signOff);
-        return unbegun.size();
-    }
-
-    /** Waits until no handler runs; returns whether that is so. Meaningful once the queue is closed. */
-    synchronized boolean awaitNoRunners(Duration limit) throws InterruptedException {
-        long deadline = System.nanoTime() + limit.toNanos();
-        while (runners.stream().anyMatch(runner -> runner.begun)) {
-            long left = deadline - System.nanoTime();
-            if (left <= 0) {
-                return false;
+    /** Takes jobs out that wait for a handler although they are not this worker's; the caller settles them. */
+    synchronized List<Job> remove(Collection<Claim> lost) {
+        List<Job> removed = new ArrayList<>();
+        for (Claim claim : lost) {
+            LocalJob local = inFlight.get(claim);
+            if (local != null && local.stage == Stage.WAITING) {
+                local.stage = Stage.TAKEN;
+                removed.add(local.job);
+                if (ready.remove(local)) {
+                    addReady(lanes.after(local.job));
+                } else {
+                    lanes.remove(local);
+                }
             }
-            TimeUnit.NANOSECONDS.timedWait(this, left);
         }
-        return true;
+        return removed;
     }
+
+    /** Lets no further job start and returns those that have not started. */
+    synchronized List<Job> close() {
+        closed = true;
+        List<Job> unstarted = expired;
+        expired = new ArrayList<>();
+        for (LocalJob local : inFlight.all()) {
+            if (local.stage == Stage.WAITING) {
+                local.stage = Stage.TAKEN;
+                unstarted.add(local.job);
+            }
+        }
+        ready.clear();
+        lanes.clearBehind();
+        mayExpire = false;
+        return unstarted;
+    }
+
+    // What is here
 
     /** Returns true if the outcome of this claim is still to be written. */
     synchronized boolean contains(Claim claim) {
-        return unsettled.containsKey(claim);
+        return inFlight.contains(claim);
+    }
+
+    /** Returns true if the outcome of a job of this queue is still to be written. */
+    synchronized boolean containsQueue(@Nullable String queueName) {
+        return lanes.contains(queueName);
+    }
+
+    /** Returns the claims whose jobs wait for a handler. */
+    synchronized List<Claim> waiting() {
+        return inFlight.claims(true);
+    }
+
+    /** Returns the claims whose jobs somebody has taken from here, to run them or to give them back. */
+    synchronized List<Claim> taken() {
+        List<Claim> claims = inFlight.claims(false);
+        expired.forEach(job -> claims.remove(Claim.of(job)));
+        return claims;
+    }
+
+    /** Returns the job of a claim whose outcome is still to be written; null for any other. */
+    synchronized @Nullable Job job(Claim claim) {
+        LocalJob local = inFlight.get(claim);
+        return local == null ? null : local.job;
     }
 
     /** Returns true if the lock of a claim whose outcome is still to be written has, or may have, been renewed to this time. */
@@ -588,178 +577,7 @@ public final class LocalQueue implements RenewedLocks {
             return false;
         }
         synchronized (this) {
-            return unsettled.values().stream()
-                    .anyMatch(held -> held.job.id() == jobId && held.lock != null && held.lock.has(lockedAt));
-        }
-    }
-
-    /** Returns true if the outcome of a job of this queue is still to be written. */
-    synchronized boolean containsQueue(@Nullable String queueName) {
-        return queueName != null && lanes.containsKey(queueName);
-    }
-
-    /** Returns the claims whose jobs wait for a handler. */
-    synchronized List<Claim> waiting() {
-        List<Claim> claims = new ArrayList<>();
-        unsettled.forEach((claim, held) -> {
-            if (held.stage == Stage.WAITING) {
-                claims.add(claim);
-            }
-        });
-        return claims;
-    }
-
-    /** Returns the claims whose jobs somebody has taken from here, to run them or to give them back. */
-    synchronized List<Claim> taken() {
-        List<Claim> claims = new ArrayList<>();
-        unsettled.forEach((claim, held) -> {
-            if (held.stage != Stage.WAITING) {
-                claims.add(claim);
-            }
-        });
-        expired.forEach(job -> claims.remove(Claim.of(job)));
-        return claims;
-    }
-
-    /** Returns the job of a claim whose outcome is still to be written; null for any other. */
-    synchronized @Nullable Job job(Claim claim) {
-        Held held = unsettled.get(claim);
-        return held == null ? null : held.job;
-    }
-
-    /** Takes jobs out that wait for a handler although they are not this worker's; the caller settles them. */
-    synchronized List<Job> remove(Collection<Claim> lost) {
-        List<Job> removed = new ArrayList<>();
-        for (Claim claim : lost) {
-            Held held = unsettled.get(claim);
-            if (held != null && held.stage == Stage.WAITING) {
-                held.stage = Stage.TAKEN;
-                removed.add(held.job);
-                removeWaiting(held);
-            }
-        }
-        return removed;
-    }
-
-    @SuppressWarnings("ReferenceEquality") // a job that is claimed again is another one
-    @GuardedBy("this") private void removeWaiting(Held held) {
-        Lane lane = held.job.queueName() == null ? null : lanes.get(held.job.queueName());
-        if (ready.remove(held)) {
-            if (lane != null && lane.current == held.job) {
-                promote(lane);
-            }
-        } else if (lane != null && lane.behind.remove(held)) {
-            behind--;
-        }
-    }
-
-    /**
-     * Says what a write of these jobs' outcomes does with their queues: a queue goes on if more of its jobs are here, and
-     * as many more are claimed as handlers of that task finish within a moment, but at least one if none is here. A queue
-     * that has had many jobs in a row ends if others wait.
-     */
-    synchronized Lanes plan(List<Job> written) {
-        Map<String, Integer> counts = new HashMap<>();
-        for (Job job : written) {
-            if (job.queueName() != null) {
-                counts.merge(job.queueName(), 1, Integer::sum);
-            }
-        }
-        if (counts.isEmpty()) {
-            return Lanes.NONE;
-        }
-        int room = concurrency + size + longestRun - running - ready.size() - behind;
-        Set<String> planned = new HashSet<>();
-        List<Integer> aheads = new ArrayList<>(written.size());
-        List<Long> goingOn = new ArrayList<>();
-        for (Job job : written) {
-            int ahead = 0;
-            Lane lane = job.queueName() == null ? null : lanes.get(job.queueName());
-            if (lane != null) {
-                int others = lane.unsettled - counts.getOrDefault(job.queueName(), 0);
-                if (others > 0) {
-                    goingOn.add(job.id());
-                }
-                if (!closed && lane.expired == 0 && planned.add(job.queueName())) {
-                    ahead = toClaim(lane, job, others, room);
-                }
-            }
-            aheads.add(ahead);
-            room -= ahead;
-        }
-        return new Lanes(aheads, goingOn);
-    }
-
-    @GuardedBy("this") private int toClaim(Lane lane, Job job, int others, int room) {
-        int run = runOf(job.taskIdentifier());
-        if (othersWait && (run > 1 || lane.tenure >= LONGEST_TENURE)) {
-            return 0;
-        }
-        return Math.max(Math.min(run - others, room), others == 0 ? 1 : 0);
-    }
-
-    /** Returns how many jobs of a queue to claim together if the first is of this task. */
-    public synchronized int runOf(String taskIdentifier) {
-        ThroughputEstimate ofTask = paceOfTask.get(taskIdentifier);
-        return ofTask == null ? 1 : Math.max(1, ofTask.jobs(1, longestRun));
-    }
-
-    /** Says whether the database holds due jobs for which there is no room: queues then end after a while. */
-    synchronized void othersWait(boolean wait) {
-        othersWait = wait;
-    }
-
-    /** Forgets jobs whose outcome is written. */
-    synchronized void settled(Collection<Job> jobs) {
-        int settled = 0;
-        for (Job job : jobs) {
-            Held held = unsettled.remove(Claim.of(job));
-            if (held != null) {
-                settled++;
-                bytes -= job.payload().length();
-                Lane lane = job.queueName() == null ? null : lanes.get(job.queueName());
-                if (lane != null) {
-                    lane.expired -= held.stage == Stage.EXPIRED ? 1 : 0;
-                    if (--lane.unsettled == 0) {
-                        lanes.remove(job.queueName());
-                    }
-                }
-            }
-        }
-        settledInTotal += settled;
-        notifyAll();
-    }
-
-    /**
-     * Returns the claims whose locks are older than that, each with the time to which it is to be renewed, which stays the
-     * same until {@link #renewed} is called: it may be on its way.
-     */
-    synchronized List<Claim> toRenew(Duration age) {
-        long time = System.nanoTime();
-        List<Claim> claims = new ArrayList<>();
-        unsettled.forEach((claim, held) -> {
-            if (time - held.renewedAt >= age.toNanos()) {
-                Instant current = held.lock == null ? claim.lockedAt() : held.lock.current();
-                if (held.lock == null || held.lock.pending() == null) {
-                    long micros = TimeUnit.NANOSECONDS.toMicros(time - held.renewedAt);
-                    held.lock = new RowLock(current, current.plus(micros, ChronoUnit.MICROS));
-                }
-                claims.add(claim);
-            }
-        });
-        anyRenewed |= !claims.isEmpty();
-        return claims;
-    }
-
-    /** Takes note that the locks of these claims have been renewed. */
-    synchronized void renewed(List<Claim> claims) {
-        long time = System.nanoTime();
-        for (Claim claim : claims) {
-            Held held = unsettled.get(claim);
-            if (held != null && held.lock != null && held.lock.pending() != null) {
-                held.lock = new RowLock(held.lock.pending(), null);
-                held.renewedAt = time;
-            }
+            return inFlight.isRenewedTo(jobId, lockedAt);
         }
     }
 
@@ -769,27 +587,23 @@ public final class LocalQueue implements RenewedLocks {
             return null;
         }
         synchronized (this) {
-            Held held = unsettled.get(claim);
-            return held == null ? null : held.lock;
+            return inFlight.lockOf(claim);
         }
     }
 
-    /** Lets no further job start and returns those that have not started. */
-    synchronized List<Job> close() {
-        closed = true;
-        List<Job> unstarted = expired;
-        expired = new ArrayList<>();
-        for (Held held : unsettled.values()) {
-            if (held.stage == Stage.WAITING) {
-                held.stage = Stage.TAKEN;
-                unstarted.add(held.job);
-            }
-        }
-        ready.clear();
-        lanes.values().forEach(lane -> lane.behind.clear());
-        behind = 0;
-        mayExpire = false;
-        return unstarted;
+    /**
+     * Returns the claims whose locks are older than that, each with the time to which it is to be renewed, which stays the
+     * same until {@link #renewed} is called: it may be on its way.
+     */
+    synchronized List<Claim> toRenew(Duration age) {
+        List<Claim> claims = inFlight.toRenew(age);
+        anyRenewed |= !claims.isEmpty();
+        return claims;
+    }
+
+    /** Takes note that the locks of these claims have been renewed. */
+    synchronized void renewed(List<Claim> claims) {
+        inFlight.renewed(claims);
     }
 
     /**
@@ -803,13 +617,13 @@ public final class LocalQueue implements RenewedLocks {
 
     /** Returns how much the worker has to do. */
     public synchronized Load load() {
-        int waiting = ready.size() + behind;
-        return new Load(running, waiting, Math.max(0, unsettled.size() - waiting - running));
+        int waiting = ready.size() + lanes.behind();
+        return new Load(slots.running(), waiting, Math.max(0, inFlight.size() - waiting - slots.running()));
     }
 
     /** Returns how long no job has started although a handler is free; zero while all handlers run. */
     synchronized Duration sinceStart() {
-        return running >= concurrency ? Duration.ZERO : Duration.ofNanos(System.nanoTime() - idleSince);
+        return slots.sinceStart();
     }
 
     /**
@@ -817,19 +631,19 @@ public final class LocalQueue implements RenewedLocks {
      * are given back after a while and claimed again have been here all the time.
      */
     public synchronized Duration sinceStartable() {
-        boolean nothingToStart = ready.isEmpty() && unsettled.size() - behind - running <= 0;
+        boolean nothingToStart = ready.isEmpty() && inFlight.size() - lanes.behind() - slots.running() <= 0;
         return anyStartable && !nothingToStart ? Duration.ofNanos(System.nanoTime() - startableSince) : Duration.ZERO;
     }
 
     /** Returns true if there is no claimed job whose outcome is still to be written. */
     public synchronized boolean isIdle() {
-        return unsettled.isEmpty();
+        return inFlight.isEmpty();
     }
 
     /** Waits until the outcome of every claimed job is written; returns whether that is so. */
     synchronized boolean awaitIdle(Duration limit) throws InterruptedException {
         long deadline = System.nanoTime() + limit.toNanos();
-        while (!unsettled.isEmpty()) {
+        while (!inFlight.isEmpty()) {
             long left = deadline - System.nanoTime();
             if (left <= 0) {
                 return false;

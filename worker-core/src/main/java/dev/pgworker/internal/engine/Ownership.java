@@ -8,7 +8,7 @@ import org.slf4j.LoggerFactory;
 
 import dev.pgworker.internal.lifecycle.Lease;
 import dev.pgworker.internal.store.Claim;
-import dev.pgworker.internal.store.JobStore;
+import dev.pgworker.internal.store.HoldingStore;
 import dev.pgworker.internal.store.RenewedLocks;
 import dev.pgworker.job.Job;
 
@@ -18,11 +18,11 @@ public final class Ownership {
     private static final Logger log = LoggerFactory.getLogger(Ownership.class);
 
     private final Lease lease;
-    private final JobStore store;
+    private final HoldingStore store;
     private final RenewedLocks locks;
 
     /** Creates the ownership of one worker. */
-    public Ownership(Lease lease, JobStore store, RenewedLocks locks) {
+    public Ownership(Lease lease, HoldingStore store, RenewedLocks locks) {
         this.lease = lease;
         this.store = store;
         this.locks = locks;

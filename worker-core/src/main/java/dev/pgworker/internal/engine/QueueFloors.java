@@ -6,8 +6,10 @@ import java.time.Instant;
 import java.util.ArrayList;
 import java.util.Collection;
 import java.util.HashMap;
+import java.util.HashSet;
 import java.util.List;
 import java.util.Map;
+import java.util.Set;
 import java.util.SortedMap;
 import java.util.TreeMap;
 import java.util.TreeSet;
@@ -19,6 +21,7 @@ import dev.pgworker.internal.store.Claimed;
 import dev.pgworker.internal.store.IndexPosition;
 import dev.pgworker.internal.store.QueueStart;
 import dev.pgworker.internal.store.QueueStart.Floor;
+import dev.pgworker.job.Job;
 
 /**
  * Where claims and completions begin to look for jobs of queues: for each priority at a place below which no queue has a job, but
@@ -77,7 +80,7 @@ public final class QueueFloors {
     }
 
     /** Called when a look may be due sooner than {@link #nanosUntilLook} has said. */
-    private volatile Runnable lookWantedSooner = () -> {};
+    private final Runnable lookWantedSooner;
 
     /** Null while everything is looked at. Each queue that has floors of its own has one for each priority. */
     @GuardedBy("this") private @Nullable QueueStart current;
@@ -123,19 +126,20 @@ public final class QueueFloors {
 
     private final Duration slowLook;
 
-    /** Creates floors that are not in use. */
-    public QueueFloors() {
-        this(SLOW_LOOK);
+    /**
+     * Creates floors that are not in use.
+     *
+     * @param lookWantedSooner called, on any thread, when a look may be due sooner than {@link #nanosUntilLook} has said; must
+     *     return at once
+     */
+    public QueueFloors(Runnable lookWantedSooner) {
+        this(lookWantedSooner, SLOW_LOOK);
     }
 
     /** Creates floors that are in use while a look from the first entry takes that long. */
-    QueueFloors(Duration slowLook) {
+    QueueFloors(Runnable lookWantedSooner, Duration slowLook) {
+        this.lookWantedSooner = lookWantedSooner;
         this.slowLook = slowLook;
-    }
-
-    /** Has this called when a look may be due sooner than {@link #nanosUntilLook} has said; it must return at once. */
-    void whenLookWanted(Runnable sooner) {
-        lookWantedSooner = sooner;
     }
 
     /** Returns where a claim looks for jobs of queues; null for everywhere. */
@@ -146,6 +150,17 @@ public final class QueueFloors {
             lookWantedSooner.run();
         }
         return current;
+    }
+
+    /** Returns where to look for the next jobs of the queues of these jobs; null for everywhere. */
+    @Nullable QueueStart ofQueuesOf(Collection<Job> jobs) {
+        Set<String> queues = new HashSet<>();
+        for (Job job : jobs) {
+            if (job.queueName() != null) {
+                queues.add(job.queueName());
+            }
+        }
+        return queues.isEmpty() ? null : of(queues);
     }
 
     /** Returns where to look for jobs of these queues; null for everywhere. */

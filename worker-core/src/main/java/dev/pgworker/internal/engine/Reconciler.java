@@ -9,28 +9,25 @@ import java.util.HashSet;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
-import java.util.TreeSet;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.AtomicLong;
-import java.util.function.Consumer;
-import java.util.function.Predicate;
 
-import com.google.errorprone.annotations.concurrent.GuardedBy;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 import dev.pgworker.event.WorkerEvent;
-import dev.pgworker.internal.event.WorkerEvents;
 import dev.pgworker.internal.failure.DatabaseFailure;
 import dev.pgworker.internal.failure.ErrorText;
-import dev.pgworker.internal.failure.Outage;
 import dev.pgworker.internal.lifecycle.BackgroundService;
+import dev.pgworker.internal.lifecycle.WorkSignal;
 import dev.pgworker.internal.store.Claim;
 import dev.pgworker.internal.store.HeldJob;
 import dev.pgworker.internal.store.HeldQueue;
+import dev.pgworker.internal.store.HoldingStore;
 import dev.pgworker.internal.store.JobStore;
+import dev.pgworker.internal.store.OutcomeStore;
 import dev.pgworker.internal.store.Release;
 import dev.pgworker.internal.store.ReleaseAction;
 import dev.pgworker.internal.store.RenewedLocks;
@@ -50,10 +47,9 @@ import dev.pgworker.job.Job;
  *       once a minute, or after a hundred times as long as it takes.
  * </ul>
  *
- * <p>A job that is held but not known may be on its way here. So statements that may claim jobs are numbered: what is still
- * unknown when all have ended that had begun before the look was over will never be known.
+ * <p>A job that is held but not known may be on its way here: {@link ClaimTracker}.
  */
-public final class Reconciler extends BackgroundService {
+public final class Reconciler extends BackgroundService implements WorkSignal.Receiver {
 
     private static final Logger log = LoggerFactory.getLogger(Reconciler.class);
 
@@ -92,36 +88,23 @@ public final class Reconciler extends BackgroundService {
 
     private static final long RECHECK_NANOS = Duration.ofMillis(50).toNanos();
 
-    private final String workerId;
-    private final JobStore store;
+    private final WorkerContext context;
+    private final HoldingStore holdings;
+    private final OutcomeStore outcomes;
     private final LocalQueue localQueue;
+    private final ClaimTracker tracker;
+    private final JobExecutor executor;
+    private final StallDiagnosis stallDiagnosis;
     private final Duration interval;
     private final Duration stallAfter;
-    private final WorkerEvents events;
 
     /** Which look after a doubt comes next; the size of the list when there is none. Set to 0 by any thread. */
     private final AtomicInteger nextLook = new AtomicInteger(LOOKS_AFTER_DOUBT.size());
 
     private volatile long doubtedAt;
 
-    /** Counts doubts, so that one that arises during a look is not taken for settled by it. */
-    private final AtomicLong doubts = new AtomicLong();
-
-    private volatile long settledDoubts;
-
-    /** Why the only job of the last claim could not be read, if that is why its answer was lost. */
-    private volatile @Nullable Throwable unreadable;
-
-    @GuardedBy("inFlight") private final TreeSet<Long> inFlight = new TreeSet<>();
-
-    @GuardedBy("inFlight") private long lastBegun;
-
     private final AtomicLong reconciled = new AtomicLong();
     private volatile @Nullable String stall;
-
-    private volatile Predicate<Claim> isBeingEnded = claim -> true;
-    private volatile Consumer<Job> giveBack = job -> {};
-    private volatile StallCheck stallCheck = () -> null;
 
     // Owned by the thread.
     private long lookAt;
@@ -137,111 +120,38 @@ public final class Reconciler extends BackgroundService {
     private final Set<Claim> refused = ConcurrentHashMap.newKeySet();
 
     /**
-     * Creates the audit of one worker.
+     * Creates the reconciler of one worker.
      *
+     * @param executor knows which claims are attended to, and gives back those that are not
+     * @param stallDiagnosis asked when no job has started for a while although a handler is free
      * @param interval the time between two looks without a reason, if looks are fast
-     * @param stallAfter how long a due job may wait for a free handler before that counts as a fault
      */
     public Reconciler(
-            String workerId,
+            WorkerContext context,
             JobStore store,
             LocalQueue localQueue,
-            Duration interval,
-            Duration stallAfter,
-            WorkerEvents events,
-            Outage outage) {
-        super("worker-reconcile", true, outage);
-        this.workerId = workerId;
-        this.store = store;
+            ClaimTracker tracker,
+            JobExecutor executor,
+            StallDiagnosis stallDiagnosis,
+            Duration interval) {
+        super("worker-reconcile", true, context.outage());
+        this.context = context;
+        this.holdings = store.holdings();
+        this.outcomes = store.outcomes();
         this.localQueue = localQueue;
+        this.tracker = tracker;
+        this.executor = executor;
+        this.stallDiagnosis = stallDiagnosis;
         this.interval = interval;
-        this.stallAfter = stallAfter;
-        this.events = events;
+        stallAfter = stallDiagnosis.stallAfter();
         lookAt = System.nanoTime() + interval.toNanos();
     }
 
-    /** Finds out why no job starts. */
-    @FunctionalInterface
-    public interface StallCheck {
-
-        /** Returns why a due job does not start although a handler is free, or null if there is none that waits. */
-        @Nullable String reason() throws SQLException;
-    }
-
-    /**
-     * Says where claims are when they are not in the local queue. Call before the start.
-     *
-     * @param isBeingEnded returns true for a claim that somebody runs or whose outcome somebody is to write
-     * @param giveBack gives a job back
-     * @param stallCheck asked when no job has started for a while although a handler is free
-     */
-    void connect(Predicate<Claim> isBeingEnded, Consumer<Job> giveBack, StallCheck stallCheck) {
-        this.isBeingEnded = isBeingEnded;
-        this.giveBack = giveBack;
-        this.stallCheck = stallCheck;
-    }
-
-    /** A statement that may claim jobs, and what takes them into the local queue. */
-    @FunctionalInterface
-    interface ClaimingStatement<T, E extends Exception> {
-        T run() throws E;
-    }
-
-    /** Runs a statement that may claim jobs on the calling thread, and looks for what it may have claimed if it fails. */
-    <T, E extends Exception> T during(ClaimingStatement<T, E> statement) throws E {
-        long number = begin();
-        try {
-            return statement.run();
-        } catch (Throwable e) {
-            if (!isUndone(e)) {
-                doubt();
-            }
-            throw e;
-        } finally {
-            synchronized (inFlight) {
-                inFlight.remove(number);
-            }
-        }
-    }
-
-    /** Only the server can say so, not what a driver or a pool throws after it has answered. */
-    private static boolean isUndone(Throwable e) {
-        DatabaseFailure kind = DatabaseFailure.of(e);
-        return (kind == DatabaseFailure.CONFLICT || kind == DatabaseFailure.CANCELLED) && DatabaseFailure.isAnswer(e);
-    }
-
-    private long begin() {
-        synchronized (inFlight) {
-            lastBegun++;
-            inFlight.add(lastBegun);
-            return lastBegun;
-        }
-    }
-
-    private long lastBegun() {
-        synchronized (inFlight) {
-            return lastBegun;
-        }
-    }
-
-    private boolean haveEnded(long upTo) {
-        synchronized (inFlight) {
-            return inFlight.isEmpty() || inFlight.first() > upTo;
-        }
-    }
-
-    /** Asks for a look, because what the database says this worker holds may not be what it knows of. */
-    void doubt() {
-        doubts.incrementAndGet();
+    @Override
+    public void holdingsInDoubt() {
         doubtedAt = System.nanoTime();
         nextLook.set(0);
         wake();
-    }
-
-    /** As {@link #doubt}, because the answer to a claim of one job could not be read. */
-    void doubt(Throwable why) {
-        unreadable = why;
-        doubt();
     }
 
     /**
@@ -249,7 +159,7 @@ public final class Reconciler extends BackgroundService {
      * cannot be given back.
      */
     public boolean isInDoubt() {
-        return settledDoubts != doubts.get() || !refused.isEmpty() || !haveEnded(lastBegun());
+        return tracker.isInDoubt() || !refused.isEmpty();
     }
 
     /** Returns how many jobs this worker held without knowing it, or knew without running them, since its start. */
@@ -335,7 +245,7 @@ public final class Reconciler extends BackgroundService {
         compareAt = System.nanoTime() + COMPARE.toNanos();
         List<Claim> waiting = localQueue.waiting();
         if (!waiting.isEmpty()) {
-            Set<Claim> held = store.stillHeld(waiting, localQueue);
+            Set<Claim> held = holdings.stillHeld(waiting, localQueue);
             List<Claim> lost = new ArrayList<>(waiting);
             lost.removeIf(held::contains);
             dropLost(lost);
@@ -350,7 +260,7 @@ public final class Reconciler extends BackgroundService {
         }
         suspectedAt = time;
         Set<Claim> unattended = new HashSet<>(localQueue.taken());
-        unattended.removeIf(isBeingEnded);
+        unattended.removeIf(executor::isAttendedTo);
         Set<Claim> twice = new HashSet<>(unattended);
         twice.retainAll(suspects);
         suspects = unattended;
@@ -359,7 +269,7 @@ public final class Reconciler extends BackgroundService {
             if (job != null) {
                 reconciled.incrementAndGet();
                 log.error("{} was claimed, but nobody runs it; it is given back", job);
-                giveBack.accept(job);
+                executor.giveBack(job);
                 publish(1, 0);
             }
         }
@@ -369,7 +279,7 @@ public final class Reconciler extends BackgroundService {
         List<Job> removed = localQueue.remove(lost);
         for (Job job : removed) {
             log.warn("{} is not held by this worker any more; it is not started", job);
-            events.publish(new WorkerEvent.JobLost(workerId, job));
+            context.events().publish(new WorkerEvent.JobLost(context.workerId(), job));
         }
         localQueue.settled(removed);
     }
@@ -377,7 +287,7 @@ public final class Reconciler extends BackgroundService {
     private void renew() throws SQLException {
         List<Claim> claims = localQueue.toRenew(RENEW_AFTER);
         if (!claims.isEmpty()) {
-            Set<Long> renewed = store.renew(claims, localQueue);
+            Set<Long> renewed = holdings.renew(claims, localQueue);
             localQueue.renewed(claims.stream()
                     .filter(claim -> renewed.contains(claim.jobId()))
                     .toList());
@@ -390,7 +300,7 @@ public final class Reconciler extends BackgroundService {
         } else if (System.nanoTime() - stallCheckAt >= 0) {
             long begin = System.nanoTime();
             stallCheckAt = begin + Math.min(STALL_CHECK.toNanos(), stallAfter.toNanos());
-            String reason = stallCheck.reason();
+            String reason = stallDiagnosis.reason(stall != null);
             long end = System.nanoTime();
             stallCheckAt = Math.max(stallCheckAt, end + STALL_SHARE * (end - begin));
             if (reason != null && stall == null) {
@@ -404,14 +314,13 @@ public final class Reconciler extends BackgroundService {
         int look = nextLook.get();
         long begin = System.nanoTime();
         boolean afterDoubt = begin - nextLookAt() >= 0;
-        long doubtsBefore = doubts.get();
-        Throwable why = unreadable;
-        unreadable = null;
+        long doubtsBefore = tracker.doubts();
+        Throwable why = tracker.takeUnreadable();
         long took = 0;
         boolean compared;
         try {
-            List<HeldJob> held = store.held(LOOK_LIMIT);
-            List<HeldQueue> queues = store.heldQueues(LOOK_LIMIT);
+            List<HeldJob> held = holdings.held(LOOK_LIMIT);
+            List<HeldQueue> queues = holdings.heldQueues(LOOK_LIMIT);
             took = System.nanoTime() - begin;
             compared = giveBackUnknown(held, queues, why);
         } finally {
@@ -424,8 +333,8 @@ public final class Reconciler extends BackgroundService {
             nextLook.compareAndSet(look, Math.min(look, LOOKS_AFTER_DOUBT.size() - 1));
             return;
         }
-        settledDoubts = doubtsBefore;
-        if (afterDoubt && doubts.get() == doubtsBefore) {
+        tracker.settled(doubtsBefore);
+        if (afterDoubt && tracker.doubts() == doubtsBefore) {
             nextLook.compareAndSet(look, look + 1);
         }
     }
@@ -441,14 +350,14 @@ public final class Reconciler extends BackgroundService {
         if (unknown.isEmpty() && unknownQueues.isEmpty()) {
             return true;
         }
-        if (!awaitEnd(lastBegun())) {
+        if (!awaitEnd(tracker.lastBegun())) {
             return false;
         }
         unknown.removeIf(this::isKnown);
         int jobs = unknown.isEmpty() ? 0 : giveBack(unknown, unknown.size() == 1 ? why : null);
         unknownQueues.removeIf(queue -> localQueue.containsQueue(queue.name()));
         if (!unknownQueues.isEmpty()) {
-            store.free(unknownQueues);
+            outcomes.free(unknownQueues);
         }
         if (jobs > 0 || !unknownQueues.isEmpty()) {
             reconciled.addAndGet(jobs);
@@ -471,7 +380,7 @@ public final class Reconciler extends BackgroundService {
     /** Waits until the statements have ended that had begun by then; returns whether they have. */
     private boolean awaitEnd(long upTo) throws InterruptedException {
         long deadline = System.nanoTime() + LONGEST_AWAIT.toNanos();
-        while (!haveEnded(upTo)) {
+        while (!tracker.haveEnded(upTo)) {
             if (isStopping() || System.nanoTime() - deadline >= 0) {
                 return false;
             }
@@ -502,7 +411,7 @@ public final class Reconciler extends BackgroundService {
         int released = release(releases, goingOn);
         if (!goingOn.isEmpty()) {
             // Queues that were left locked for jobs here, which may have ended meanwhile.
-            doubt();
+            tracker.doubt();
         }
         return released;
     }
@@ -534,7 +443,7 @@ public final class Reconciler extends BackgroundService {
     private Map<Long, WriteResult> releaseUndisturbed(List<Release> releases, List<Long> goingOn) throws SQLException {
         for (int attempt = 1; ; attempt++) {
             try {
-                return store.release(releases, goingOn, RenewedLocks.UNCHANGED, null);
+                return outcomes.release(releases, goingOn, RenewedLocks.UNCHANGED, null);
             } catch (SQLException e) {
                 DatabaseFailure kind = DatabaseFailure.of(e);
                 boolean disturbed = kind == DatabaseFailure.CONFLICT || kind == DatabaseFailure.CANCELLED;
@@ -562,14 +471,14 @@ public final class Reconciler extends BackgroundService {
      */
     public boolean lookForTheLastTime(Duration limit) {
         try {
-            if (!haveEnded(lastBegun())) {
+            if (!tracker.haveEnded(tracker.lastBegun())) {
                 return false;
             }
-            long doubtsBefore = doubts.get();
-            if (!giveBackUnknown(store.held(limit), store.heldQueues(limit), null)) {
+            long doubtsBefore = tracker.doubts();
+            if (!giveBackUnknown(holdings.held(limit), holdings.heldQueues(limit), null)) {
                 return false;
             }
-            settledDoubts = doubtsBefore;
+            tracker.settled(doubtsBefore);
             return refused.isEmpty();
         } catch (SQLException | RuntimeException | Error e) {
             log.debug("What this worker still holds cannot be found out", e);
@@ -581,6 +490,6 @@ public final class Reconciler extends BackgroundService {
     }
 
     private void publish(int jobs, int queues) {
-        events.publish(new WorkerEvent.ClaimsReconciled(workerId, jobs, queues));
+        context.events().publish(new WorkerEvent.ClaimsReconciled(context.workerId(), jobs, queues));
     }
 }

@@ -3,8 +3,8 @@ package dev.pgworker.internal.engine;
 import java.sql.SQLException;
 import java.time.Duration;
 
-import dev.pgworker.internal.failure.Outage;
 import dev.pgworker.internal.lifecycle.BackgroundService;
+import dev.pgworker.internal.lifecycle.WorkSignal;
 
 /**
  * Claims half of the jobs, told by whether ids are odd, on {@code worker-fetch-2} while {@link FetchLoop}, which claims the other
@@ -14,40 +14,43 @@ import dev.pgworker.internal.lifecycle.BackgroundService;
  * <p>It ends as soon as it finds less than it has room for, something goes wrong, or a moment has passed, after which both
  * chains begin at the lower one of their places.
  */
-public final class SecondFetchLoop extends BackgroundService {
+public final class SecondFetchLoop extends BackgroundService implements WorkSignal.Receiver {
 
     private static final Duration LONGEST = Duration.ofSeconds(1);
 
     /** A safety net: the room is told of as well. */
     private static final Duration ROOM_CHECK = Duration.ofMillis(20);
 
+    private final WorkSignal signal;
     private final Fetcher fetcher;
+    private final ClaimPlanner planner;
     private final LocalQueue localQueue;
     private final Ownership ownership;
-    private final Runnable onJoin;
 
     /** Whether it has nothing to do and can begin at once. */
     private volatile boolean waiting;
 
-    /**
-     * Creates the loop.
-     *
-     * @param onJoin called on its thread when the jobs are split no longer
-     */
+    /** Creates the loop for one worker. */
     public SecondFetchLoop(
-            Fetcher fetcher, LocalQueue localQueue, Ownership ownership, Runnable onJoin, Outage outage) {
-        super("worker-fetch-2", true, outage);
+            WorkerContext context, Fetcher fetcher, ClaimPlanner planner, LocalQueue localQueue, Ownership ownership) {
+        super("worker-fetch-2", true, context.outage());
+        this.signal = context.signal();
         this.fetcher = fetcher;
+        this.planner = planner;
         this.localQueue = localQueue;
         this.ownership = ownership;
-        this.onJoin = onJoin;
     }
 
-    /** Says that the jobs have been split, or that there is room. May be called from any thread. */
-    public void begin() {
-        if (fetcher.isSplit()) {
+    /** Says that the jobs have been split. May be called from any thread. */
+    void begin() {
+        if (planner.isSplit()) {
             wake();
         }
+    }
+
+    @Override
+    public void capacityFreed() {
+        begin();
     }
 
     /** Returns whether it can begin at once. May be called from any thread. */
@@ -57,7 +60,7 @@ public final class SecondFetchLoop extends BackgroundService {
 
     @Override
     protected void step() throws SQLException, InterruptedException {
-        if (!fetcher.isSplit()) {
+        if (!planner.isSplit()) {
             waiting = true;
             try {
                 pause(Long.MAX_VALUE);
@@ -72,8 +75,8 @@ public final class SecondFetchLoop extends BackgroundService {
                 progress();
             }
         } finally {
-            fetcher.join();
-            onJoin.run();
+            planner.join();
+            signal.claimsMayFindMore();
         }
     }
 

@@ -29,7 +29,7 @@ public final class Outage {
 
     private final long calmNanos;
 
-    private volatile Consumer<Throwable> whenTold = error -> {};
+    private final Consumer<Throwable> whenTold;
 
     @GuardedBy("this") private final Set<String> failing = new LinkedHashSet<>();
 
@@ -52,19 +52,27 @@ public final class Outage {
 
     /** Creates the record of a worker without any outage. */
     public Outage() {
-        this(CALM);
-    }
-
-    public Outage(Duration calm) {
-        calmNanos = calm.toNanos();
+        this(CALM, error -> {});
     }
 
     /**
-     * Says what to call when an outage begins or has another cause, with the failure that shows it, on the thread of the
-     * service that failed. Call before the first failure.
+     * Creates the record of a worker without any outage.
+     *
+     * @param whenTold called when an outage begins or has another cause, with the failure that shows it, on the thread of the
+     *     service that failed
      */
-    public void whenTold(Consumer<Throwable> listener) {
-        whenTold = listener;
+    public Outage(Consumer<Throwable> whenTold) {
+        this(CALM, whenTold);
+    }
+
+    /** Creates the record of a worker without any outage, of which one ends after so much time without a failure. */
+    public Outage(Duration calm) {
+        this(calm, error -> {});
+    }
+
+    Outage(Duration calm, Consumer<Throwable> whenTold) {
+        calmNanos = calm.toNanos();
+        this.whenTold = whenTold;
     }
 
     /** Notes that a service could not use the database. A failure of any other kind ({@link DatabaseFailure}) is ignored. */

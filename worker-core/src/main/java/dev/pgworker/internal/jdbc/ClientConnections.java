@@ -2,23 +2,30 @@ package dev.pgworker.internal.jdbc;
 
 import java.sql.Connection;
 import java.sql.SQLException;
+import java.util.function.Function;
 import javax.sql.DataSource;
 
 import org.postgresql.util.PSQLException;
 import org.springframework.dao.DataAccessException;
 import org.springframework.jdbc.UncategorizedSQLException;
+import org.springframework.jdbc.core.simple.JdbcClient;
 import org.springframework.jdbc.datasource.DataSourceUtils;
+import org.springframework.jdbc.datasource.TransactionAwareDataSourceProxy;
 import org.springframework.jdbc.support.SQLExceptionTranslator;
 import org.springframework.jdbc.support.SQLStateSQLExceptionTranslator;
 import org.springframework.transaction.support.TransactionSynchronization;
 import org.springframework.transaction.support.TransactionSynchronizationManager;
 
-/** Runs an application's calls on the connection of its Spring transaction, with Spring's exceptions. */
+/**
+ * Runs an application's calls on the connection of its Spring transaction, or apart from it, with Spring's exceptions, which name
+ * what was done and quote no payload.
+ */
 public final class ClientConnections {
 
     private final DataSource dataSource;
     private final SQLExceptionTranslator translator = new SQLStateSQLExceptionTranslator();
 
+    /** Creates what takes connections from a data source, whose Spring transactions it joins. */
     public ClientConnections(DataSource dataSource) {
         this.dataSource = dataSource;
     }
@@ -49,6 +56,30 @@ public final class ClientConnections {
         }
     }
 
+    /** As {@link #call}, with Spring's client on that connection. */
+    public <T> T query(String task, boolean manyStatements, Function<JdbcClient, T> work) {
+        return call(
+                task,
+                manyStatements,
+                connection -> BoundClient.with(connection, (unused, sql, e) -> translate(task, e), work));
+    }
+
+    /** Works in transactions of its own, whatever becomes of the caller's. */
+    public <T> T apart(String task, Function<OwnTransactions, T> work) {
+        try (Connection connection = independent(dataSource).getConnection()) {
+            return work.apply(new OwnTransactions(connection, e -> translate(task, e)));
+        } catch (SQLException e) {
+            throw translate(task, e);
+        }
+    }
+
+    /** Connections of a transaction-aware proxy may be those of the caller's transaction, which must not be ended. */
+    private static DataSource independent(DataSource dataSource) {
+        DataSource target =
+                dataSource instanceof TransactionAwareDataSourceProxy proxy ? proxy.getTargetDataSource() : null;
+        return target == null ? dataSource : independent(target);
+    }
+
     /** Does something when what has been done is committed: at once, unless the caller is in a transaction. */
     public static void afterCommit(Runnable action) {
         if (!TransactionSynchronizationManager.isActualTransactionActive()
@@ -64,7 +95,7 @@ public final class ClientConnections {
         });
     }
 
-    public DataAccessException translate(String task, SQLException answer) {
+    private DataAccessException translate(String task, SQLException answer) {
         SQLException e = withoutPayload(answer);
         // For a missing schema or table, or a right not granted, Spring's text leaves out what the server says.
         boolean named = e.getSQLState() != null && e.getSQLState().startsWith("42");

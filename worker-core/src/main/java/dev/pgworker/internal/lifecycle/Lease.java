@@ -1,8 +1,6 @@
 package dev.pgworker.internal.lifecycle;
 
 import java.time.Duration;
-import java.util.List;
-import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.function.BooleanSupplier;
 
 import com.google.errorprone.annotations.concurrent.GuardedBy;
@@ -23,8 +21,8 @@ public final class Lease {
     private final long thresholdNanos;
     private final long nanos;
     private final long resilientNanos;
-    private final List<Runnable> listeners = new CopyOnWriteArrayList<>();
-    private volatile BooleanSupplier resilient = () -> false;
+    private final BooleanSupplier resilientJobRuns;
+    private final Runnable onChange;
 
     private volatile boolean begun;
     private volatile boolean lost;
@@ -34,13 +32,22 @@ public final class Lease {
     /** When the present row of timely heartbeats began. */
     @GuardedBy("this") private long steadySince;
 
+    /** Creates a lease that has not begun, of a worker without resilient jobs. */
+    public Lease(Duration threshold, Duration resilientThreshold) {
+        this(threshold, resilientThreshold, () -> false, () -> {});
+    }
+
     /**
      * Creates a lease that has not begun.
      *
      * @param threshold after what time without a heartbeat others take the worker for dead
      * @param resilientThreshold the same while the worker runs a resilient job
+     * @param resilientJobRuns tells whether it does
+     * @param onChange called, on any thread, when the lease has begun or was revoked; must return soon
      */
-    public Lease(Duration threshold, Duration resilientThreshold) {
+    public Lease(Duration threshold, Duration resilientThreshold, BooleanSupplier resilientJobRuns, Runnable onChange) {
+        this.resilientJobRuns = resilientJobRuns;
+        this.onChange = onChange;
         thresholdNanos = threshold.toNanos();
         nanos = withoutMargin(thresholdNanos);
         resilientNanos = withoutMargin(resilientThreshold.toNanos());
@@ -48,16 +55,6 @@ public final class Lease {
 
     private static long withoutMargin(long threshold) {
         return threshold - Math.min(threshold / 10, LONGEST_MARGIN_NANOS);
-    }
-
-    /** Says how to find out whether a resilient job runs. Call before the lease begins. */
-    public void extendWhile(BooleanSupplier resilientJobRuns) {
-        resilient = resilientJobRuns;
-    }
-
-    /** Says what to call, on any thread and briefly, when the lease has begun or was revoked. */
-    public void whenChanged(Runnable listener) {
-        listeners.add(listener);
     }
 
     /**
@@ -79,7 +76,7 @@ public final class Lease {
         renewedAt = sentAt;
         begun = true;
         if (first) {
-            listeners.forEach(Runnable::run);
+            onChange.run();
         }
     }
 
@@ -87,7 +84,7 @@ public final class Lease {
     public void revoke() {
         revoked = true;
         lost = true;
-        listeners.forEach(Runnable::run);
+        onChange.run();
     }
 
     /** Returns true if the worker is registered and nobody can have declared it dead. */
@@ -99,7 +96,7 @@ public final class Lease {
     public boolean isLost() {
         if (!lost && begun) {
             long age = System.nanoTime() - renewedAt;
-            if (age >= nanos && (age >= resilientNanos || !resilient.getAsBoolean())) {
+            if (age >= nanos && (age >= resilientNanos || !resilientJobRuns.getAsBoolean())) {
                 lost = true;
             }
         }

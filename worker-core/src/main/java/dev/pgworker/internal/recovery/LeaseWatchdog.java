@@ -3,12 +3,13 @@ package dev.pgworker.internal.recovery;
 import dev.pgworker.internal.failure.Outage;
 import dev.pgworker.internal.lifecycle.BackgroundService;
 import dev.pgworker.internal.lifecycle.Lease;
+import dev.pgworker.internal.lifecycle.WorkSignal;
 
 /**
- * Watches the worker's lease on {@code worker-fence} and says once when it is lost. Apart from the heartbeat, whose
+ * Watches the worker's lease on {@code worker-watchdog} and says once when it is lost. Apart from the heartbeat, whose
  * thread may wait for a database that does not answer.
  */
-public final class LeaseWatchdog extends BackgroundService {
+public final class LeaseWatchdog extends BackgroundService implements WorkSignal.Receiver {
 
     private final Lease lease;
     private final Runnable onLost;
@@ -20,10 +21,14 @@ public final class LeaseWatchdog extends BackgroundService {
      * @param onLost called on the watching thread; must return soon
      */
     public LeaseWatchdog(Lease lease, Runnable onLost, Outage outage) {
-        super("worker-fence", true, outage);
+        super("worker-watchdog", true, outage);
         this.lease = lease;
         this.onLost = onLost;
-        lease.whenChanged(this::wake);
+    }
+
+    @Override
+    public void leaseChanged() {
+        wake();
     }
 
     @Override

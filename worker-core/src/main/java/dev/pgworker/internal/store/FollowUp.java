@@ -14,13 +14,13 @@ import org.jspecify.annotations.Nullable;
  */
 public record FollowUp(
         TaskIds tasks,
-        Lanes lanes,
+        LanePlan lanes,
         long mostBytes,
         Collection<String> forbidden,
         @Nullable QueueStart queueStart) {
 
     /** Looks at all jobs. */
-    public FollowUp(TaskIds tasks, Lanes lanes, long mostBytes, Collection<String> forbidden) {
+    public FollowUp(TaskIds tasks, LanePlan lanes, long mostBytes, Collection<String> forbidden) {
         this(tasks, lanes, mostBytes, forbidden, null);
     }
 }

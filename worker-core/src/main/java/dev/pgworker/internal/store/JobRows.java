@@ -43,6 +43,28 @@ public final class JobRows {
                 flags(row, 14));
     }
 
+    /** Returns a job with the names of its task and queue, which its row has by id only. */
+    public static Job named(Job job, String task, @Nullable String queue) {
+        return new Job(
+                job.id(),
+                task,
+                job.payload(),
+                queue,
+                job.priority(),
+                job.runAt(),
+                job.attempts(),
+                job.maxAttempts(),
+                job.lastError(),
+                job.createdAt(),
+                job.updatedAt(),
+                job.key(),
+                job.lockedAt(),
+                job.lockedBy(),
+                job.revision(),
+                job.flags(),
+                job.recoveries());
+    }
+
     /** A job without a key that was just added with these values: nobody else can have changed it yet. */
     public static Job freshJob(long id, String task, String payload, JobSpec spec, Instant addedAt) {
         return new Job(

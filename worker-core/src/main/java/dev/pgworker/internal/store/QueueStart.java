@@ -19,6 +19,9 @@ import dev.pgworker.internal.jdbc.SqlArrays;
  */
 public record QueueStart(List<Floor> floors) {
 
+    /** The arguments of the schema's functions that {@link #set} sets. */
+    static final String ARGUMENTS = "lane_queues => ?, lane_levels => ?, lane_run_ats => ?, lane_ids => ?";
+
     /**
      * A place below which nothing is looked at.
      *

@@ -33,8 +33,14 @@ final class RowAddresses {
         }
     }
 
-    /** Returns the addresses of the jobs in their order, or null if one of them is not known. */
-    String @Nullable [] ofAll(List<Job> jobs) {
+    /** Returns the addresses of several jobs in their order, as the server reads an array; null if one of them is not known. */
+    @Nullable String textOf(List<Job> jobs) {
+        // The driver would ask the database for the number of the type.
+        String[] known = jobs.size() <= 1 ? null : ofAll(jobs);
+        return known == null ? null : "{\"" + String.join("\",\"", known) + "\"}";
+    }
+
+    private String @Nullable [] ofAll(List<Job> jobs) {
         String[] addresses = new String[jobs.size()];
         for (int i = 0; i < addresses.length; i++) {
             Row row = rows.get(place(jobs.get(i).id()));

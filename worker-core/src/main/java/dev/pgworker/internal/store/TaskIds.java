@@ -20,7 +20,7 @@ public record TaskIds(Map<Integer, String> identifiers, Set<String> onlyQueued) 
         onlyQueued = Set.copyOf(onlyQueued);
     }
 
-    /** TaskIds of which claims take all jobs. */
+    /** Tasks of which claims take all jobs. */
     public TaskIds(Map<Integer, String> identifiers) {
         this(identifiers, Set.of());
     }

@@ -9,8 +9,8 @@ import org.junit.jupiter.api.Test;
 
 import dev.pgworker.crontab.CronItem;
 import dev.pgworker.crontab.Crontab;
-import dev.pgworker.internal.crontab.CronJobs.Due;
-import dev.pgworker.internal.crontab.CronJobs.Missed;
+import dev.pgworker.internal.crontab.CronExecutor.Due;
+import dev.pgworker.internal.crontab.CronExecutor.Missed;
 import dev.pgworker.internal.store.CrontabStore.Known;
 
 import static org.assertj.core.api.Assertions.assertThat;
@@ -20,7 +20,7 @@ class BackfillTest {
 
     private static final Instant NOW = Instant.parse("2026-03-01T12:00:00Z");
 
-    private final Backfill backlog = new Backfill();
+    private final Backfill backfill = new Backfill(Duration.ofHours(1));
 
     @Test
     void aYearOfMinutesIsTakenInOrderAndInBoundedChunks() {
@@ -28,30 +28,30 @@ class BackfillTest {
                         "t", "* * * * * a ?fill=366d\n* * * * * b ?fill=366d\n0 0 1 1 * c ?fill=366d")
                 .items();
         Instant begin = NOW.minus(Duration.ofDays(365));
-        items.forEach(item -> backlog.add(item, begin));
+        items.forEach(item -> backfill.add(item, begin));
         long taken = 0;
         Instant previous = Instant.MIN;
         int caughtUp = 0;
         while (caughtUp < 3) {
-            Backfill.Chunk chunk = backlog.take(NOW);
+            Backfill.Chunk chunk = backfill.take(NOW);
             assertThat(chunk.due().size()).isLessThan(Backfill.CHUNK + items.size());
             for (Due due : chunk.due()) {
                 assertThat(due.tick()).isAfterOrEqualTo(previous);
                 previous = due.tick();
             }
             taken += chunk.due().size();
-            caughtUp += backlog.settle(chunk, Missed.NONE, NOW).size();
+            caughtUp += backfill.settle(chunk, Missed.NONE, NOW).size();
         }
         assertThat(taken).isEqualTo(2 * 365 * 1440 + 1);
-        assertThat(backlog.isWaiting(NOW)).isFalse();
+        assertThat(backfill.isWaiting(NOW)).isFalse();
     }
 
     @Test
     void aRareItemIsSoughtABoundedNumberOfMinutesAtATime() {
         CronItem rare = CronItem.of("r").pattern("0 0 30 2 *").build();
-        backlog.add(rare, NOW.minus(Duration.ofDays(3650)));
+        backfill.add(rare, NOW.minus(Duration.ofDays(3650)));
 
-        Backfill.Chunk chunk = backlog.take(NOW);
+        Backfill.Chunk chunk = backfill.take(NOW);
 
         assertThat(chunk.due()).isEmpty();
         assertThat(chunk.end()).isEqualTo(NOW.minus(Duration.ofDays(3650)).plus(Duration.ofMinutes(Backfill.MINUTES)));
@@ -61,31 +61,31 @@ class BackfillTest {
     void anItemThatFailsStaysWhereItIsAndTheOthersGoOn() {
         CronItem bad = CronItem.of("bad").everyMinute().build();
         CronItem good = CronItem.of("good").everyMinute().build();
-        backlog.add(bad, NOW.minusSeconds(600));
-        backlog.add(good, NOW.minusSeconds(300));
+        backfill.add(bad, NOW.minusSeconds(600));
+        backfill.add(good, NOW.minusSeconds(300));
 
-        assertThat(backlog.settle(backlog.take(NOW), new Missed(Set.of("bad"), Set.of()), NOW))
+        assertThat(backfill.settle(backfill.take(NOW), new Missed(Set.of("bad"), Set.of()), NOW))
                 .containsExactly(good);
 
-        assertThat(backlog.isWaiting(NOW))
+        assertThat(backfill.isWaiting(NOW))
                 .as("tried again before the next minute")
                 .isFalse();
         Instant later = NOW.plusSeconds(60);
-        Backfill.Chunk again = backlog.take(later);
+        Backfill.Chunk again = backfill.take(later);
         assertThat(again.due()).hasSize(11).first().isEqualTo(new Due(bad, NOW.minusSeconds(600)));
-        assertThat(backlog.settle(again, Missed.NONE, later)).containsExactly(bad);
+        assertThat(backfill.settle(again, Missed.NONE, later)).containsExactly(bad);
     }
 
     @Test
     void anItemThatWaitsForATransactionIsTriedAgainBeforeTheNextMinute() {
         CronItem held = CronItem.of("held").everyMinute().build();
-        backlog.addFailed(held, NOW.minusSeconds(60), true);
-        backlog.addFailed(CronItem.of("bad").everyMinute().build(), NOW.minusSeconds(60), false);
-        assertThat(backlog.isWaiting(NOW)).isFalse();
+        backfill.addFailed(held, NOW.minusSeconds(60), true);
+        backfill.addFailed(CronItem.of("bad").everyMinute().build(), NOW.minusSeconds(60), false);
+        assertThat(backfill.isWaiting(NOW)).isFalse();
 
-        backlog.releaseHeld();
+        backfill.releaseHeld();
 
-        assertThat(backlog.take(NOW).due()).containsExactly(new Due(held, NOW.minusSeconds(60)));
+        assertThat(backfill.take(NOW).due()).containsExactly(new Due(held, NOW.minusSeconds(60)));
     }
 
     @Test
@@ -94,12 +94,12 @@ class BackfillTest {
         CronItem filled =
                 CronItem.of("filled").everyMinute().fill(Duration.ofHours(2)).build();
         Missed both = new Missed(Set.of("plain", "filled"), Set.of());
-        backlog.add(plain, NOW.minus(Duration.ofHours(3)));
-        backlog.add(filled, NOW.minus(Duration.ofHours(3)));
+        backfill.add(plain, NOW.minus(Duration.ofHours(3)));
+        backfill.add(filled, NOW.minus(Duration.ofHours(3)));
 
-        assertThat(backlog.settle(backlog.take(NOW), both, NOW)).isEmpty();
+        assertThat(backfill.settle(backfill.take(NOW), both, NOW)).isEmpty();
 
-        List<Due> due = backlog.take(NOW.plusSeconds(60)).due();
+        List<Due> due = backfill.take(NOW.plusSeconds(60)).due();
         assertThat(due.stream()
                         .filter(one -> one.item() == plain)
                         .map(Due::tick)

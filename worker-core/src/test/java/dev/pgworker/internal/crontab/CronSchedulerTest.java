@@ -245,7 +245,7 @@ class CronSchedulerTest {
     void anOpenTransactionOnAJobKeyDelaysOnlyThatItem() throws SQLException {
         ListAppender<ILoggingEvent> log = new ListAppender<>();
         log.start();
-        Logger logger = (Logger) LoggerFactory.getLogger(CronJobs.class);
+        Logger logger = (Logger) LoggerFactory.getLogger(CronExecutor.class);
         logger.addAppender(log);
         CronScheduler scheduler = scheduler("* * * * * held ?jobKey=k1\n* * * * * a ?jobKey=k2\n* * * * * b");
         run(scheduler);

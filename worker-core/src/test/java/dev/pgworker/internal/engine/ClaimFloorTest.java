@@ -8,7 +8,6 @@ import java.util.Arrays;
 import java.util.List;
 import java.util.Map;
 import java.util.Objects;
-import java.util.Set;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.stream.IntStream;
 import java.util.stream.LongStream;
@@ -22,6 +21,7 @@ import dev.pgworker.internal.store.Claimed;
 import dev.pgworker.internal.store.FloorScan;
 import dev.pgworker.internal.store.IndexPosition;
 import dev.pgworker.job.Job;
+import dev.pgworker.testing.TestJob;
 
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
@@ -33,7 +33,8 @@ class ClaimFloorTest {
     private static final Instant EDGE = NOW.minusMillis(210);
     private static final Duration TOOK = Duration.ofMillis(10);
 
-    private final ClaimFloor floor = new ClaimFloor();
+    private final AtomicInteger looksWanted = new AtomicInteger();
+    private final ClaimFloor floor = new ClaimFloor(looksWanted::incrementAndGet);
 
     @Test
     void isNotInUseBeforeALookHasToldThePriorities() throws SQLException {
@@ -322,9 +323,8 @@ class ClaimFloorTest {
     void announcementsAreWhatTheFunctionsOfTheSchemaSend() throws SQLException {
         look(List.of(0, 3));
         claim(false);
-        JobAnnouncements announcements = new JobAnnouncements(floor, new QueueFloors());
-        AtomicInteger looks = new AtomicInteger();
-        floor.whenLookWanted(looks::incrementAndGet);
+        JobAnnouncements announcements = new JobAnnouncements(floor, new QueueFloors(() -> {}));
+        looksWanted.set(0);
 
         long below = EDGE.minusMillis(20).toEpochMilli();
         assertThat(announcements.made("{\"r\":0.5,\"count\":1,\"at\":" + below + ",\"p\":[3]}"))
@@ -332,13 +332,13 @@ class ClaimFloorTest {
         assertThat(announcements.made("{\"r\":0.5,\"count\":2,\"p\":[]}")).isFalse();
         assertThat(announcements.made("{\"r\":0.5,\"count\":1,\"at\":" + NOW.toEpochMilli() + ",\"p\":[0,3]}"))
                 .isFalse();
-        assertThat(looks).hasValue(0);
+        assertThat(looksWanted).hasValue(0);
         assertThat(current().floors()).containsEntry(0, at(EDGE)).containsEntry(3, at(EDGE.minusMillis(21)));
     }
 
     @Test
     void whatElseAnybodySendsIsReasonForALookAtMost() throws SQLException {
-        JobAnnouncements announcements = new JobAnnouncements(floor, new QueueFloors());
+        JobAnnouncements announcements = new JobAnnouncements(floor, new QueueFloors(() -> {}));
         for (String text : List.of(
                 "",
                 "x",
@@ -525,22 +525,10 @@ class ClaimFloorTest {
     }
 
     private static Job job(long id, int priority, int second, @Nullable String queueName) {
-        return new Job(
-                id,
-                "task",
-                "{}",
-                queueName,
-                priority,
-                NOW.plusSeconds(second),
-                1,
-                25,
-                null,
-                NOW,
-                NOW,
-                null,
-                NOW,
-                "w",
-                0,
-                Set.of());
+        return TestJob.withId(id)
+                .queueName(queueName)
+                .priority(priority)
+                .runAt(NOW.plusSeconds(second))
+                .build();
     }
 }

@@ -8,7 +8,6 @@ import java.util.Deque;
 import java.util.IdentityHashMap;
 import java.util.List;
 import java.util.Objects;
-import java.util.Set;
 import java.util.concurrent.TimeUnit;
 
 import org.awaitility.Awaitility;
@@ -16,9 +15,10 @@ import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 
-import dev.pgworker.internal.engine.LocalQueue.Runner;
+import dev.pgworker.internal.engine.RunnerSlots.Runner;
 import dev.pgworker.internal.store.Claim;
 import dev.pgworker.job.Job;
+import dev.pgworker.testing.TestJob;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
@@ -30,7 +30,8 @@ class LocalQueueTest {
     private static final long SLOW = TimeUnit.SECONDS.toNanos(1);
     private static final Duration LONG = Duration.ofMinutes(1);
 
-    private final LocalQueue queue = new LocalQueue(2, 100, LONG, 10);
+    private int told;
+    private final LocalQueue queue = new LocalQueue(2, 100, LONG, 10, () -> told++);
     private final Deque<Runner> idle = new ArrayDeque<>();
     private final IdentityHashMap<Job, Runner> runners = new IdentityHashMap<>();
     private long ids = 1_000_000;
@@ -66,15 +67,14 @@ class LocalQueueTest {
     @Test
     void tellsOnceThatThereIsRoom() {
         run(1000, FAST, null);
-        int[] told = {0};
-        queue.connect(() -> told[0]++);
+        told = 0;
         add(plainJobs(100));
         Job job = next(null, 0);
         for (int i = 0; i < 98; i++) {
             job = next(job, FAST);
         }
 
-        assertThat(told[0]).isEqualTo(1);
+        assertThat(told).isEqualTo(1);
     }
 
     @Test
@@ -83,15 +83,14 @@ class LocalQueueTest {
         add(jobs);
         next(null, 0);
         next(null, 0);
-        int[] told = {0};
-        queue.connect(() -> told[0]++);
+        told = 0;
         settle(jobs.get(0));
         assertThat(queue.free()).isZero();
 
         next(jobs.get(0), SLOW);
 
         assertThat(queue.free()).isEqualTo(1);
-        assertThat(told[0]).isEqualTo(1);
+        assertThat(told).isEqualTo(1);
     }
 
     @Test
@@ -151,23 +150,22 @@ class LocalQueueTest {
 
     @Test
     void aJobThatWaitedTooLongIsNotStartedAndNeitherAreThoseBehindIt() throws Exception {
-        LocalQueue impatient = new LocalQueue(2, 100, Duration.ofNanos(1), 10);
+        LocalQueue impatient = new LocalQueue(2, 100, Duration.ofNanos(1), 10, () -> told++);
         Job first = job(1, "q", 0);
         Job second = job(2, "q", 0);
         Job plain = job(3, null, 0);
-        int[] told = new int[1];
-        impatient.connect(() -> told[0]++);
+        told = 0;
         Runner runner = Objects.requireNonNull(impatient.add(List.of(first, second, plain)))
                 .get(0);
 
         assertThat(impatient.next(runner, 0)).isNull();
-        assertThat(told[0]).isEqualTo(1);
+        assertThat(told).isEqualTo(1);
         assertThat(impatient.nanosUntilExpired()).isZero();
         assertThat(impatient.takeExpired()).containsExactlyInAnyOrder(first, second, plain);
         // Until they are given back, a later job of their queue must not start.
         Job third = job(4, "q", 0);
         impatient.add(List.of(third));
-        assertThat(told[0]).isEqualTo(2);
+        assertThat(told).isEqualTo(2);
         assertThat(impatient.takeExpired()).containsExactly(third);
         assertThat(impatient.plan(List.of(first)).aheads()).containsExactly(0);
         assertThat(impatient.isIdle()).isFalse();
@@ -189,7 +187,7 @@ class LocalQueueTest {
 
     @Test
     void thoseBehindASlowJobAreGivenBackAndThenItsQueueGoesOn() {
-        LocalQueue impatient = new LocalQueue(2, 100, Duration.ofMillis(200), 10);
+        LocalQueue impatient = new LocalQueue(2, 100, Duration.ofMillis(200), 10, () -> told++);
         Job slow = job(1, "q", 0);
         Job second = job(2, "q", 0);
         Job third = job(3, "q", 0);
@@ -287,7 +285,7 @@ class LocalQueueTest {
     /** An executor that is always late by more than it is given would otherwise never run a job. */
     @Test
     void aClaimThatHangsLeavesHalfOfTheRoom() {
-        LocalQueue queue = new LocalQueue(10, 0, Duration.ofMinutes(1), 1);
+        LocalQueue queue = new LocalQueue(10, 0, Duration.ofMinutes(1), 1, () -> told++);
         assertThat(queue.reserve(1)).isEqualTo(10);
         assertThat(queue.free()).isEqualTo(5);
         queue.unreserve(10);
@@ -296,7 +294,7 @@ class LocalQueueTest {
 
     @Test
     void aRunnerThatWasTakenForLostBeginsInPlaceOfAnotherOne() {
-        LocalQueue single = new LocalQueue(1, 100, LONG, 10);
+        LocalQueue single = new LocalQueue(1, 100, LONG, 10, () -> told++);
         Job job = job(1, null, 0);
         Runner late = Objects.requireNonNull(single.add(List.of(job))).get(0);
         single.signOffUnbegun(Duration.ofNanos(-1));
@@ -349,22 +347,10 @@ class LocalQueueTest {
     }
 
     private static Job job(long id, @Nullable String queueName, int priority) {
-        return new Job(
-                id,
-                "task",
-                "{}",
-                queueName,
-                priority,
-                PAST,
-                1,
-                25,
-                null,
-                PAST,
-                PAST,
-                null,
-                PAST.plusNanos(1_000L * claims++),
-                "w",
-                0,
-                Set.of());
+        return TestJob.withId(id)
+                .queueName(queueName)
+                .priority(priority)
+                .lockedAt(PAST.plusNanos(1_000L * claims++))
+                .build();
     }
 }

@@ -50,7 +50,7 @@ class NotificationListenerTest {
                     told.add("jobs");
                     throw new AssertionError("on purpose");
                 },
-                new JobAnnouncements(new ClaimFloor(), new QueueFloors()),
+                new JobAnnouncements(new ClaimFloor(() -> {}), new QueueFloors(() -> {})),
                 () -> {
                     told.add("migration");
                     throw new IllegalArgumentException("on purpose");

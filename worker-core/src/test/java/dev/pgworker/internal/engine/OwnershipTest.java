@@ -2,6 +2,7 @@ package dev.pgworker.internal.engine;
 
 import java.time.Duration;
 import java.util.List;
+import java.util.Set;
 import java.util.concurrent.CopyOnWriteArrayList;
 
 import org.junit.jupiter.api.BeforeEach;
@@ -12,6 +13,7 @@ import dev.pgworker.event.WorkerEvent.JobReturned;
 import dev.pgworker.internal.event.WorkerEvents;
 import dev.pgworker.internal.failure.Outage;
 import dev.pgworker.internal.lifecycle.Lease;
+import dev.pgworker.internal.lifecycle.WorkSignal;
 import dev.pgworker.internal.store.ClaimRequest;
 import dev.pgworker.internal.store.Claimed;
 import dev.pgworker.internal.store.JobStore;
@@ -37,7 +39,7 @@ class OwnershipTest {
     private final RecordingListener events = new RecordingListener();
     private final List<Integer> ran = new CopyOnWriteArrayList<>();
     private final Lease lease = new Lease(Duration.ofMinutes(5), Duration.ofMinutes(5));
-    private final LocalQueue localQueue = new LocalQueue(1, 10, Duration.ofMinutes(1), 10);
+    private final LocalQueue localQueue = new LocalQueue(1, 10, Duration.ofMinutes(1), 10, () -> {});
     private JobStore store;
     private Ownership ownership;
     private TaskIds tasks;
@@ -45,34 +47,38 @@ class OwnershipTest {
     @BeforeEach
     void claimTasks() throws Exception {
         store = new JobStore(db.dataSource(), db.schema(), "me");
-        ownership = new Ownership(lease, store, localQueue);
-        tasks = store.tasks(List.of("work"));
+        ownership = new Ownership(lease, store.holdings(), localQueue);
+        tasks = store.claims().tasks(List.of("work"));
     }
 
     @Test
     void claimedJobsDoNotStartButAreGivenBack() throws Exception {
-        WorkerEvents published = new WorkerEvents("w", List.of(events), List.of());
-        Outage outage = new Outage();
-        Reconciler audit = new Reconciler(
-                "me", store, localQueue, Duration.ofMinutes(1), Duration.ofSeconds(30), published, outage);
-        FollowUpClaims continuations =
-                new FollowUpClaims(ownership, localQueue, new CurrentFlags(null), new QueueFloors());
-        JobCompleter completer = new JobCompleter(
-                "me", store, localQueue, audit, continuations, published, Duration.ofMinutes(1), outage);
-        TaskRegistry registry = TaskRegistry.of(List.of(TaskRegistration.of(WORK, (n, context) -> ran.add(n))));
+        WorkSignal signal = new WorkSignal();
+        WorkerContext context =
+                new WorkerContext("me", new WorkerEvents("w", List.of(events), List.of()), new Outage(), signal);
+        OutcomeInbox inbox = new OutcomeInbox(Duration.ZERO);
+        TaskRegistry registry = TaskRegistry.of(List.of(TaskRegistration.of(WORK, (n, any) -> ran.add(n))));
         JobExecutor executor = new JobExecutor(
-                "me",
+                context,
                 localQueue,
-                new JobRunner(registry, db.codec(), List.of(), null, published),
-                db.scheduler(),
-                task -> new Thread(task).start(),
-                false,
+                new HandlerCalls(registry, db.codec(), List.of(), null, db.scheduler()),
+                new HandlerThreads(localQueue, task -> new Thread(task).start()),
+                new RunningAttempts(),
                 ownership,
-                Duration.ZERO,
-                completer);
+                inbox);
+        ServedTasks served = new ServedTasks(store.claims(), registry.identifiers(), new DirectTasks(Set.of(), signal));
+        ClaimPermission permission = new ClaimPermission(served, new CurrentFlags(null), ownership);
+        JobCompleter completer = new JobCompleter(
+                context,
+                store.outcomes(),
+                localQueue,
+                new ClaimTracker(signal),
+                new FollowUpClaims(permission, localQueue, new QueueFloors(() -> {}), executor),
+                inbox,
+                Duration.ofMinutes(1));
         db.scheduler().addJob(WORK, 1);
         db.scheduler().addJob(WORK, 2);
-        Claimed jobs = store.claim(tasks, ClaimRequest.of(2));
+        Claimed jobs = store.claims().claim(tasks, ClaimRequest.of(2));
         lease.renew(System.nanoTime());
 
         lease.revoke();
@@ -92,7 +98,7 @@ class OwnershipTest {
     @Test
     void theDatabaseSaysWhoseAJobIs() throws Exception {
         db.scheduler().addJob(WORK, 1);
-        Job job = store.claim(tasks, ClaimRequest.of(1)).jobs().get(0);
+        Job job = store.claims().claim(tasks, ClaimRequest.of(1)).jobs().get(0);
         assertThat(ownership.mayClaim()).as("before the first heartbeat").isFalse();
         assertThat(ownership.holds(job)).isTrue();
 

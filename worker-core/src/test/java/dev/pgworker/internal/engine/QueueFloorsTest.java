@@ -27,12 +27,12 @@ class QueueFloorsTest {
 
     private static final Instant NOW = Instant.parse("2026-01-01T00:00:00Z");
 
-    private final QueueFloors floors = new QueueFloors(Duration.ZERO);
+    private final QueueFloors floors = new QueueFloors(() -> {}, Duration.ZERO);
     private final List<@Nullable QueueStart> lookedFrom = new ArrayList<>();
 
     @Test
     void areNotInUseWhileALookIsQuick() throws SQLException {
-        QueueFloors usual = new QueueFloors();
+        QueueFloors usual = new QueueFloors(() -> {});
         usual.ofClaim();
 
         usual.look(from -> new QueueStart(List.of(new Floor(0, null, 0, IndexPosition.FIRST))));

@@ -80,8 +80,7 @@ class OutageLogTest {
     void anotherCauseIsToldOnceAndWithItsRemedy() {
         List<Throwable> told = new ArrayList<>();
         try (LogCapture log = new LogCapture(Outage.class)) {
-            Outage outage = new Outage(Duration.ZERO);
-            outage.whenTold(told::add);
+            Outage outage = new Outage(Duration.ZERO, told::add);
             outage.failed("a", state("57P01"));
             outage.failed("b", state("08006"));
             outage.failed("a", state("25006"));

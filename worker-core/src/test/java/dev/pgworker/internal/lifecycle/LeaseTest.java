@@ -15,7 +15,10 @@ class LeaseTest {
 
     private static final Duration THRESHOLD = Duration.ofMinutes(5);
 
-    private final Lease lease = new Lease(THRESHOLD, THRESHOLD.multipliedBy(3));
+    private final AtomicBoolean resilientJobRuns = new AtomicBoolean();
+    private final AtomicInteger told = new AtomicInteger();
+    private final Lease lease =
+            new Lease(THRESHOLD, THRESHOLD.multipliedBy(3), resilientJobRuns::get, told::incrementAndGet);
 
     private static long ago(Duration time) {
         return System.nanoTime() - time.toNanos();
@@ -29,9 +32,6 @@ class LeaseTest {
 
     @Test
     void aHeartbeatHoldsItAndTellsOnceThatItHasBegun() {
-        AtomicInteger told = new AtomicInteger();
-        lease.whenChanged(told::incrementAndGet);
-
         lease.renew(ago(Duration.ofMinutes(4)));
         lease.renew(System.nanoTime());
 
@@ -77,19 +77,18 @@ class LeaseTest {
 
     @Test
     void aResilientJobExtendsIt() {
-        AtomicBoolean runs = new AtomicBoolean(true);
-        lease.extendWhile(runs::get);
+        resilientJobRuns.set(true);
         lease.renew(ago(THRESHOLD.multipliedBy(2)));
         assertThat(lease.isHeld()).isTrue();
 
-        runs.set(false);
+        resilientJobRuns.set(false);
 
         assertThat(lease.isLost()).isTrue();
     }
 
     @Test
     void notEvenAResilientJobExtendsItBeyondTheResilientThreshold() {
-        lease.extendWhile(() -> true);
+        resilientJobRuns.set(true);
 
         lease.renew(ago(THRESHOLD.multipliedBy(3)));
 
@@ -98,9 +97,8 @@ class LeaseTest {
 
     @Test
     void revokedItIsLostAtOnce() {
-        AtomicInteger told = new AtomicInteger();
         lease.renew(System.nanoTime());
-        lease.whenChanged(told::incrementAndGet);
+        told.set(0);
 
         lease.revoke();
 

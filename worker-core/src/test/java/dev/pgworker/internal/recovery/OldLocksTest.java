@@ -94,6 +94,7 @@ class OldLocksTest {
         Claim theirs = claim(other);
 
         new JobStore(db.dataSource(), db.schema(), "me")
+                .holdings()
                 .renew(
                         List.of(mine, theirs),
                         claim -> new RowLock(claim.lockedAt(), claim.lockedAt().plus(Duration.ofHours(5))));
@@ -175,7 +176,7 @@ class OldLocksTest {
             Awaitility.await()
                     .until(() -> db.sql("""
                             select count(*) from pg_stat_activity
-                            where wait_event_type = 'RowLock' and query like '%' || ? || '%pgworker_release_old_locks%'""")
+                            where wait_event_type = 'Lock' and query like '%' || ? || '%pgworker_release_old_locks%'""")
                                     .param(db.schema().name())
                                     .query(Integer.class)
                                     .single()

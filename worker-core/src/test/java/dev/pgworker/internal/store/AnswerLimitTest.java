@@ -37,12 +37,12 @@ class AnswerLimitTest {
             other.setAutoCommit(false);
             statement.execute(db.schema().in("select from {schema}._private_job_queues for update"));
 
-            assertThatThrownBy(() -> store.free(List.of("q")))
+            assertThatThrownBy(() -> store.outcomes().free(List.of("q")))
                     .isInstanceOf(SQLException.class)
                     .satisfies(e -> assertThat(((SQLException) e).getSQLState()).startsWith("08"));
 
             other.rollback();
-            assertThat(store.heldQueues(Duration.ofSeconds(60))).hasSizeLessThanOrEqualTo(1);
+            assertThat(store.holdings().heldQueues(Duration.ofSeconds(60))).hasSizeLessThanOrEqualTo(1);
             try (Connection connection = pool.getConnection()) {
                 assertThat(connection.getNetworkTimeout()).isZero();
             }
@@ -57,6 +57,7 @@ class AnswerLimitTest {
             one.getConnection().setNetworkTimeout(Runnable::run, 70_000);
 
             new JobStore(one, db.schema(), "w", new AnswerLimit(Duration.ofSeconds(60), Duration.ofSeconds(60)))
+                    .holdings()
                     .heldQueues(Duration.ofSeconds(60));
 
             assertThat(one.getConnection().getNetworkTimeout()).isEqualTo(70_000);

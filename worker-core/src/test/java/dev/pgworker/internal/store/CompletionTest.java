@@ -50,7 +50,7 @@ class CompletionTest {
     @BeforeEach
     void createStore() throws SQLException {
         store = new JobStore(pool, db.schema(), "w");
-        tasks = store.tasks(Set.of("work"));
+        tasks = store.claims().tasks(Set.of("work"));
     }
 
     @AfterEach
@@ -131,9 +131,10 @@ class CompletionTest {
         db.sql("vacuum full {schema}._private_jobs").update();
         JobStore fresh = new JobStore(pool, db.schema(), "w");
 
-        assertThat(fresh.complete(
+        assertThat(fresh.outcomes()
+                        .complete(
                                 jobs,
-                                new FollowUp(tasks, Lanes.NONE, Long.MAX_VALUE, List.of()),
+                                new FollowUp(tasks, LanePlan.NONE, Long.MAX_VALUE, List.of()),
                                 RenewedLocks.UNCHANGED)
                         .unwritten())
                 .containsExactly(Map.entry(again, WriteResult.LOST));
@@ -166,13 +167,13 @@ class CompletionTest {
     void aJobOrQueueWhoseRowSomebodyHoldsDoesNotCountAsWaiting() throws SQLException {
         for (String queue : new @Nullable String[] {null, "q"}) {
             add(1, queue);
-            assertThat(store.waits(tasks, List.of(), Duration.ZERO)).isTrue();
+            assertThat(store.due().waits(tasks, List.of(), Duration.ZERO)).isTrue();
             for (String table : queue == null ? List.of("jobs") : List.of("jobs", "job_queues")) {
                 try (Connection other = db.dataSource().getConnection();
                         Statement statement = other.createStatement()) {
                     other.setAutoCommit(false);
                     statement.execute(db.schema().in("select from {schema}._private_" + table + " for update"));
-                    assertThat(store.waits(tasks, List.of(), Duration.ZERO))
+                    assertThat(store.due().waits(tasks, List.of(), Duration.ZERO))
                             .as(table)
                             .isFalse();
                     other.rollback();
@@ -195,15 +196,15 @@ class CompletionTest {
         try (Connection holder = pool.getConnection()) {
             holder.setAutoCommit(false);
             holder.createStatement().execute(db.schema().in("lock table {schema}._private_jobs"));
-            Future<?> claim = executor.submit(() -> losing.claim(tasks, ClaimRequest.of(1)));
+            Future<?> claim = executor.submit(() -> losing.claims().claim(tasks, ClaimRequest.of(1)));
             await().until(() -> db.sql(
                                     "select count(*) from pg_locks where not granted and relation = '{schema}._private_jobs'::regclass")
                             .query(Integer.class)
                             .single()
                     == 1);
 
-            assertThat(losing.cancelClaims()).isTrue();
-            assertThat(losing.cancelClaims()).isTrue();
+            assertThat(losing.claims().cancelClaims()).isTrue();
+            assertThat(losing.claims().cancelClaims()).isTrue();
 
             assertThatThrownBy(() -> claim.get(5, TimeUnit.SECONDS)).hasMessageContaining("canceling statement");
             holder.rollback();
@@ -282,14 +283,14 @@ class CompletionTest {
                     .map(job -> "goes on".equals(job.queueName()) ? 1 : 0)
                     .toList();
 
-            Completion completion = complete(jobs, new Lanes(aheads, List.of()));
+            Completion completion = complete(jobs, new LanePlan(aheads, List.of()));
 
             assertThat(completion.claimed().jobs()).extracting(Job::queueName).containsExactly("goes on");
-            assertThat(store.heldQueues(Duration.ofSeconds(60)))
+            assertThat(store.holdings().heldQueues(Duration.ofSeconds(60)))
                     .extracting(HeldQueue::name)
                     .containsExactly("goes on");
             complete(completion.claimed().jobs());
-            assertThat(store.heldQueues(Duration.ofSeconds(60))).isEmpty();
+            assertThat(store.holdings().heldQueues(Duration.ofSeconds(60))).isEmpty();
             assertThat(remaining()).isEmpty();
         }
     }
@@ -316,15 +317,17 @@ class CompletionTest {
     }
 
     private Completion complete(List<Job> jobs) throws SQLException {
-        return complete(jobs, Lanes.NONE);
+        return complete(jobs, LanePlan.NONE);
     }
 
-    private Completion complete(List<Job> jobs, Lanes lanes) throws SQLException {
-        return store.complete(jobs, new FollowUp(tasks, lanes, Long.MAX_VALUE, List.of()), RenewedLocks.UNCHANGED);
+    private Completion complete(List<Job> jobs, LanePlan lanes) throws SQLException {
+        return store.outcomes()
+                .complete(jobs, new FollowUp(tasks, lanes, Long.MAX_VALUE, List.of()), RenewedLocks.UNCHANGED);
     }
 
     private List<Job> claim(int wanted, int run) throws SQLException {
-        return store.claim(
+        return store.claims()
+                .claim(
                         tasks,
                         new ClaimRequest(wanted, Long.MAX_VALUE, List.of(), task -> run, false, null, Chain.WHOLE))
                 .jobs();

@@ -33,8 +33,8 @@ class FencedWritesTest {
         for (String queue : List.of("a", "b", "a", "b")) {
             db.scheduler().addJob("work", 1, JobSpec.builder().queueName(queue).build());
         }
-        tasks = old.tasks(List.of("work"));
-        jobs = old.claim(tasks, ClaimRequest.of(2)).jobs();
+        tasks = old.claims().tasks(List.of("work"));
+        jobs = old.claims().claim(tasks, ClaimRequest.of(2)).jobs();
         assertThat(jobs).hasSize(2);
         db.sql("update {schema}._private_jobs set locked_by = 'other' where locked_by = 'old'")
                 .update();
@@ -68,13 +68,14 @@ class FencedWritesTest {
     @Test
     void aReleaseHoweverTheJobEnded() throws Exception {
         for (ReleaseAction action : ReleaseAction.values()) {
-            Map<Long, WriteResult> outcomes = old.release(
-                    jobs.stream()
-                            .map(job -> Release.of(job, action, null, "error", null))
-                            .toList(),
-                    List.of(),
-                    RenewedLocks.UNCHANGED,
-                    null);
+            Map<Long, WriteResult> outcomes = old.outcomes()
+                    .release(
+                            jobs.stream()
+                                    .map(job -> Release.of(job, action, null, "error", null))
+                                    .toList(),
+                            List.of(),
+                            RenewedLocks.UNCHANGED,
+                            null);
 
             assertThat(outcomes.values()).hasSize(2).containsOnly(WriteResult.LOST);
             assertThat(rows()).isEqualTo(before);
@@ -82,13 +83,13 @@ class FencedWritesTest {
     }
 
     private Completion complete(List<Job> done) throws Exception {
-        Lanes lanes = new Lanes(done.stream().map(job -> 1).toList(), List.of());
-        return old.complete(done, new FollowUp(tasks, lanes, 1, List.of()), RenewedLocks.UNCHANGED);
+        LanePlan lanes = new LanePlan(done.stream().map(job -> 1).toList(), List.of());
+        return old.outcomes().complete(done, new FollowUp(tasks, lanes, 1, List.of()), RenewedLocks.UNCHANGED);
     }
 
     @Test
     void theReleaseOfAQueue() throws Exception {
-        old.free(List.of("a", "b"));
+        old.outcomes().free(List.of("a", "b"));
 
         assertThat(rows()).isEqualTo(before);
     }
@@ -99,7 +100,8 @@ class FencedWritesTest {
                 .update();
         before = rows();
 
-        old.renew(jobs.stream().map(Claim::of).toList(), claim -> new RowLock(claim.lockedAt(), Instant.now()));
+        old.holdings()
+                .renew(jobs.stream().map(Claim::of).toList(), claim -> new RowLock(claim.lockedAt(), Instant.now()));
 
         assertThat(rows()).isEqualTo(before);
     }
@@ -117,10 +119,11 @@ class FencedWritesTest {
         assertThat(complete(jobs).unwritten().values()).hasSize(2).containsOnly(WriteResult.LOST);
         assertThat(complete(jobs.subList(0, 1)).unwritten().values()).containsExactly(WriteResult.LOST);
         aReleaseHoweverTheJobEnded();
-        old.renew(jobs.stream().map(Claim::of).toList(), claim -> new RowLock(claim.lockedAt(), Instant.now()));
+        old.holdings()
+                .renew(jobs.stream().map(Claim::of).toList(), claim -> new RowLock(claim.lockedAt(), Instant.now()));
 
         assertThat(rows()).isEqualTo(before);
-        assertThat(old.stillHeld(jobs.stream().map(Claim::of).toList(), RenewedLocks.UNCHANGED))
+        assertThat(old.holdings().stillHeld(jobs.stream().map(Claim::of).toList(), RenewedLocks.UNCHANGED))
                 .isEmpty();
     }
 
@@ -134,14 +137,15 @@ class FencedWritesTest {
         List<Claim> claims = jobs.stream().map(Claim::of).toList();
         try (Connection other = db.dataSource().getConnection()) {
             other.setAutoCommit(false);
-            old.awaitRow(other, jobs.get(0));
+            old.outcomes().awaitRow(other, jobs.get(0));
 
-            assertThat(old.renew(claims, renewed)).containsExactly(jobs.get(1).id());
+            assertThat(old.holdings().renew(claims, renewed))
+                    .containsExactly(jobs.get(1).id());
 
             other.rollback();
         }
-        assertThat(old.renew(claims, renewed)).hasSize(2);
-        assertThat(old.stillHeld(claims, renewed)).hasSize(2);
+        assertThat(old.holdings().renew(claims, renewed)).hasSize(2);
+        assertThat(old.holdings().stillHeld(claims, renewed)).hasSize(2);
     }
 
     /** Whether the answer to a renewal was lost or the renewal itself: the claim is known by either time. */
@@ -151,12 +155,13 @@ class FencedWritesTest {
                 .update();
         Instant later = java.util.Objects.requireNonNull(jobs.get(0).lockedAt()).plusSeconds(1);
         RenewedLocks renewed = claim -> new RowLock(claim.lockedAt(), later);
-        old.renew(List.of(Claim.of(jobs.get(0))), renewed);
+        old.holdings().renew(List.of(Claim.of(jobs.get(0))), renewed);
 
-        assertThat(old.stillHeld(jobs.stream().map(Claim::of).toList(), renewed))
+        assertThat(old.holdings().stillHeld(jobs.stream().map(Claim::of).toList(), renewed))
                 .hasSize(2);
-        Lanes lanes = new Lanes(List.of(0, 0), List.of());
-        assertThat(old.complete(jobs, new FollowUp(tasks, lanes, 1, List.of()), renewed)
+        LanePlan lanes = new LanePlan(List.of(0, 0), List.of());
+        assertThat(old.outcomes()
+                        .complete(jobs, new FollowUp(tasks, lanes, 1, List.of()), renewed)
                         .unwritten())
                 .isEmpty();
     }

@@ -20,25 +20,25 @@ import dev.pgworker.internal.failure.ErrorText;
 import dev.pgworker.internal.store.CrontabStore;
 import dev.pgworker.internal.store.CrontabStore.Execution;
 
-/** Adds the jobs of due items, and tells what became of them. */
-final class CronJobs {
+/** Executes due items: adds their jobs, and tells what became of them. Used by one thread. */
+final class CronExecutor {
 
-    private static final Logger log = LoggerFactory.getLogger(CronJobs.class);
+    private static final Logger log = LoggerFactory.getLogger(CronExecutor.class);
 
     private final String workerId;
     private final CronPlan plan;
     private final CrontabStore store;
     private final WorkerEvents events;
 
-    CronJobs(String workerId, CronPlan plan, CrontabStore store, WorkerEvents events) {
+    /** Items of which it was told that they have to wait. */
+    private final Set<String> toldHeld = new HashSet<>();
+
+    CronExecutor(String workerId, CronPlan plan, CrontabStore store, WorkerEvents events) {
         this.workerId = workerId;
         this.plan = plan;
         this.store = store;
         this.events = events;
     }
-
-    /** Items of which it was told that they have to wait. Owned by the thread. */
-    private final Set<String> toldHeld = new HashSet<>();
 
     /** An item and a minute for which it is due. */
     record Due(CronItem item, Instant tick) {}
@@ -62,8 +62,8 @@ final class CronJobs {
         }
     }
 
-    /** Adds the jobs that no worker has added yet, and returns which items have to be tried again. */
-    Missed add(List<Due> due, boolean backfilled) throws SQLException {
+    /** Executes what no worker has executed yet, and returns which items have to be tried again. */
+    Missed execute(List<Due> due, boolean backfilled) throws SQLException {
         if (due.isEmpty()) {
             return Missed.NONE;
         }
@@ -71,7 +71,7 @@ final class CronJobs {
         List<Execution> executions = new ArrayList<>();
         for (Due one : due) {
             latest.put(one.item().identifier(), one.tick());
-            addIntercepted(plan.execution(one.item(), one.tick(), backfilled), executions);
+            addExecution(one, backfilled, executions);
         }
         CrontabStore.Result result = store.execute(executions);
         result.failed().forEach((identifier, error) -> {
@@ -111,18 +111,19 @@ final class CronJobs {
     }
 
     /** Adds what interceptors make of an execution; one that they refuse fails alone, and is not tried again. */
-    private void addIntercepted(Execution execution, List<Execution> executions) {
+    private void addExecution(Due due, boolean backfilled, List<Execution> executions) {
         try {
-            Execution intercepted = plan.intercepted(execution);
-            if (intercepted != null) {
-                executions.add(intercepted);
+            Execution execution = plan.execution(due.item(), due.tick(), backfilled);
+            if (execution != null) {
+                executions.add(execution);
             }
         } catch (Throwable e) {
             // Interceptors are the application's: they may throw anything, and what they throw may not be readable.
             Throwable loggable = ErrorText.loggable(e);
-            log.error("Cron item {} is refused for {}", execution.identifier(), execution.tick(), loggable);
+            String identifier = due.item().identifier();
+            log.error("Cron item {} is refused for {}", identifier, due.tick(), loggable);
             Exception error = loggable instanceof Exception exception ? exception : new IllegalStateException(loggable);
-            events.publish(new WorkerEvent.CronJobFailed(workerId, execution.identifier(), execution.tick(), error));
+            events.publish(new WorkerEvent.CronJobFailed(workerId, identifier, due.tick(), error));
         }
     }
 }

@@ -9,14 +9,14 @@ import java.util.List;
  * @param aheads how many jobs to claim of the queue of each job, in the order of the jobs; empty for none at all
  * @param goingOn ids of the jobs whose queue stays locked because this worker has more jobs of it
  */
-public record Lanes(List<Integer> aheads, List<Long> goingOn) {
+public record LanePlan(List<Integer> aheads, List<Long> goingOn) {
 
     /** For jobs without queues. */
-    public static final Lanes NONE = new Lanes(List.of(), List.of());
+    public static final LanePlan NONE = new LanePlan(List.of(), List.of());
 
-    /** Returns these lanes without any claims. */
-    public Lanes withoutClaims() {
-        return new Lanes(Collections.nCopies(aheads.size(), 0), goingOn);
+    /** Returns this plan without any claims. */
+    public LanePlan withoutClaims() {
+        return new LanePlan(Collections.nCopies(aheads.size(), 0), goingOn);
     }
 
     /** Returns true if any job is to be claimed. */

@@ -23,7 +23,7 @@ import dev.pgworker.testing.TestSchema;
 import static org.assertj.core.api.Assertions.assertThat;
 
 /** What interceptors may do to the jobs of recurring items. */
-class CronInterceptionTest {
+class CronPlanTest {
 
     private static final Instant START = Instant.parse("2026-03-01T12:00:20Z");
 
@@ -35,7 +35,7 @@ class CronInterceptionTest {
 
     private void runAMinute(String crontab, ScheduleInterceptor interceptor) throws SQLException {
         CronPlan plan = CronPlan.of(Crontab.parse("test", crontab), ZoneOffset.UTC, db.codec())
-                .with(List.of(interceptor), db.codec());
+                .with(List.of(interceptor));
         CronScheduler scheduler = new CronScheduler(
                 "w",
                 plan,

@@ -9,22 +9,29 @@ import org.springframework.util.function.SingletonSupplier;
 import dev.pgworker.job.JobRequest;
 import dev.pgworker.job.ScheduleInterceptor;
 
-/** Asks the interceptors about jobs that are to be added. */
-final class Interception {
+/**
+ * The interceptors that see jobs before they are added, whoever adds them: each gets what the one before returned. Safe for use
+ * by many threads.
+ */
+public final class ScheduleInterceptorChain {
 
     private final Supplier<List<ScheduleInterceptor>> interceptors;
 
-    Interception(Supplier<List<ScheduleInterceptor>> interceptors) {
+    /** Creates a chain whose interceptors are asked for when the first job is added. */
+    public ScheduleInterceptorChain(Supplier<List<ScheduleInterceptor>> interceptors) {
         this.interceptors = SingletonSupplier.of(interceptors);
     }
 
     /** Returns true if nobody is to be asked. */
-    boolean isNone() {
+    public boolean isEmpty() {
         return interceptors.get().isEmpty();
     }
 
-    /** Returns the job to add; null for none. */
-    @Nullable JobRequest of(JobRequest request) {
+    /**
+     * Returns the job to add in place of the given one; null for none, whereupon no further interceptor is asked. What an
+     * interceptor throws goes to the caller as it is.
+     */
+    public @Nullable JobRequest apply(JobRequest request) {
         JobRequest current = request;
         for (ScheduleInterceptor interceptor : interceptors.get()) {
             current = interceptor.beforeSchedule(current);

@@ -1,0 +1,84 @@
+package dev.pgworker;
+
+import java.sql.SQLException;
+import java.time.Duration;
+
+import org.springframework.dao.DataAccessException;
+import org.springframework.jdbc.UncategorizedSQLException;
+import org.springframework.jdbc.support.SQLStateSQLExceptionTranslator;
+
+import dev.pgworker.internal.engine.FetchResult;
+import dev.pgworker.internal.failure.DatabaseFailure;
+
+/** Runs every job that is due on the handler executor, claims them on the calling thread, and returns when there is none left. */
+final class SinglePass {
+
+    /** How often a pass looks after jobs that have waited too long for a handler. */
+    private static final Duration TEND_INTERVAL = Duration.ofMillis(200);
+
+    private static final int MOST_CONFLICTS = 10;
+
+    private final WorkerServices services;
+
+    SinglePass(WorkerServices services) {
+        this.services = services;
+    }
+
+    /**
+     * Runs the jobs; the caller stops the services.
+     *
+     * @return how many jobs have been run
+     */
+    long run() throws InterruptedException {
+        services.context.events().start();
+        services.heartbeat.start();
+        services.completer.start();
+        services.reconciler.start();
+        try {
+            services.fetcher.learnTasks();
+            while (true) {
+                if (services.lease.isLost()) {
+                    throw new IllegalStateException(
+                            "Worker " + services.context.workerId() + " could not prove its life");
+                }
+                services.fetcher.tend();
+                // Read first: a job settled after this may have added one that the claim does not see.
+                long settled = services.localQueue.settledInTotal();
+                boolean idle = services.localQueue.isIdle();
+                boolean anyFetched = fetch();
+                if (!anyFetched && idle && services.lease.isHeld()) {
+                    return settled;
+                } else if (!anyFetched) {
+                    services.localQueue.awaitSettledBeyond(settled, TEND_INTERVAL);
+                }
+            }
+        } catch (SQLException e) {
+            throw translate(e);
+        }
+    }
+
+    /** Returns whether there may be more. */
+    private boolean fetch() throws SQLException {
+        int room = services.localQueue.free();
+        return room > 0 && services.lease.isHeld() && fetchUndisturbed(room).mayGoOn();
+    }
+
+    /** Claims jobs, once more where another transaction was in the way, or a single job that the next claim passes over. */
+    private FetchResult fetchUndisturbed(int room) throws SQLException {
+        for (int attempt = 1; ; attempt++) {
+            try {
+                return services.fetcher.fetch(room);
+            } catch (SQLException e) {
+                boolean outage = DatabaseFailure.of(e) == DatabaseFailure.OUTAGE && !DatabaseFailure.isAnswer(e);
+                if (outage || attempt == MOST_CONFLICTS) {
+                    throw e;
+                }
+            }
+        }
+    }
+
+    private static DataAccessException translate(SQLException e) {
+        DataAccessException translated = new SQLStateSQLExceptionTranslator().translate("run the due jobs", null, e);
+        return translated == null ? new UncategorizedSQLException("run the due jobs", null, e) : translated;
+    }
+}

@@ -1,0 +1,279 @@
+package dev.pgworker;
+
+import java.time.Duration;
+import java.util.Objects;
+import java.util.Set;
+import java.util.function.Consumer;
+import java.util.stream.Stream;
+
+import org.jspecify.annotations.Nullable;
+import org.springframework.transaction.PlatformTransactionManager;
+
+import dev.pgworker.internal.crontab.CronScheduler;
+import dev.pgworker.internal.engine.ClaimFloor;
+import dev.pgworker.internal.engine.ClaimPermission;
+import dev.pgworker.internal.engine.ClaimPlanner;
+import dev.pgworker.internal.engine.ClaimTracker;
+import dev.pgworker.internal.engine.CurrentFlags;
+import dev.pgworker.internal.engine.DirectChains;
+import dev.pgworker.internal.engine.DirectTasks;
+import dev.pgworker.internal.engine.FetchLoop;
+import dev.pgworker.internal.engine.Fetcher;
+import dev.pgworker.internal.engine.FloorScanner;
+import dev.pgworker.internal.engine.FollowUpClaims;
+import dev.pgworker.internal.engine.HandlerCalls;
+import dev.pgworker.internal.engine.HandlerThreads;
+import dev.pgworker.internal.engine.HandlerTransactions;
+import dev.pgworker.internal.engine.JobAnnouncements;
+import dev.pgworker.internal.engine.JobCompleter;
+import dev.pgworker.internal.engine.JobExecutor;
+import dev.pgworker.internal.engine.LocalQueue;
+import dev.pgworker.internal.engine.MigrationWatch;
+import dev.pgworker.internal.engine.NotificationListener;
+import dev.pgworker.internal.engine.OutcomeInbox;
+import dev.pgworker.internal.engine.Ownership;
+import dev.pgworker.internal.engine.QueueFloors;
+import dev.pgworker.internal.engine.Reconciler;
+import dev.pgworker.internal.engine.RunningAttempts;
+import dev.pgworker.internal.engine.SecondFetchLoop;
+import dev.pgworker.internal.engine.ServedTasks;
+import dev.pgworker.internal.engine.SnapshotWatch;
+import dev.pgworker.internal.engine.StallDiagnosis;
+import dev.pgworker.internal.engine.Vacuum;
+import dev.pgworker.internal.engine.WorkerContext;
+import dev.pgworker.internal.event.WorkerEvents;
+import dev.pgworker.internal.failure.Outage;
+import dev.pgworker.internal.jdbc.StaleConnections;
+import dev.pgworker.internal.lifecycle.BackgroundService;
+import dev.pgworker.internal.lifecycle.Lease;
+import dev.pgworker.internal.lifecycle.WorkSignal;
+import dev.pgworker.internal.recovery.Heartbeat;
+import dev.pgworker.internal.recovery.LeaseWatchdog;
+import dev.pgworker.internal.recovery.Sweep;
+import dev.pgworker.internal.store.CrontabStore;
+import dev.pgworker.internal.store.JobStore;
+import dev.pgworker.internal.store.JobTableStore;
+import dev.pgworker.internal.store.MigrationStore;
+import dev.pgworker.internal.store.SweepStore;
+import dev.pgworker.internal.store.WorkerStore;
+import dev.pgworker.recovery.RecoverySettings;
+
+/** The parts of one run of a worker, not started. Who knows whom is decided here and nowhere else. */
+final class WorkerServices {
+
+    /** How long somebody may hold a snapshot, and how many jobs this worker may finish meanwhile, without being named. */
+    private static final Duration LONGEST_SNAPSHOT = Duration.ofMinutes(1);
+
+    private static final long LEAST_FINISHED = 10_000;
+
+    private final WorkerParts parts;
+    private final ClaimTracker tracker;
+    private final JobStore store;
+    private final Ownership ownership;
+
+    final WorkerContext context;
+    final Lease lease;
+    final RunningAttempts attempts = new RunningAttempts();
+    final LocalQueue localQueue;
+    final CurrentFlags flags;
+    final JobExecutor executor;
+    final FollowUpClaims followUps;
+    final JobCompleter completer;
+    final Fetcher fetcher;
+    final FetchLoop fetchLoop;
+    final SecondFetchLoop secondFetchLoop;
+    final FloorScanner floorScanner;
+    final DirectChains direct;
+    final Reconciler reconciler;
+    final NotificationListener listener;
+    final MigrationWatch migrations;
+    final Heartbeat heartbeat;
+    final LeaseWatchdog watchdog;
+    final Sweep sweep;
+    final SnapshotWatch snapshots;
+    final @Nullable Vacuum vacuum;
+    final @Nullable CronScheduler cron;
+
+    /**
+     * Wires a run.
+     *
+     * @param directTasks identifiers of the tasks whose jobs run in direct batches
+     * @param onLost called when others may have declared the worker dead; must return soon
+     * @param onBreakingMigration called when this worker cannot go on with the schema
+     */
+    WorkerServices(
+            WorkerParts parts,
+            String workerId,
+            Set<String> directTasks,
+            Runnable onLost,
+            Runnable onBreakingMigration) {
+        this.parts = parts;
+        WorkSignal signal = new WorkSignal();
+        context = context(workerId, signal);
+        store = new JobStore(parts.dataSource(), parts.privateDataSource(), parts.schema(), workerId);
+        tracker = new ClaimTracker(signal);
+        flags = new CurrentFlags(parts.forbiddenFlags());
+
+        // Run: what has been claimed.
+        RecoverySettings recovery = parts.settings().recovery();
+        lease = new Lease(
+                recovery.sweepThreshold(),
+                recovery.resilientSweepThreshold(),
+                () -> attempts.anyFlagged(recovery.resilientJobFlags()),
+                signal::leaseChanged);
+        localQueue = localQueue(signal);
+        ownership = new Ownership(lease, store.holdings(), localQueue);
+        ClaimFloor floor = new ClaimFloor(signal::scanWanted);
+        QueueFloors queueFloors = new QueueFloors(signal::scanWanted);
+        OutcomeInbox inbox = new OutcomeInbox(parts.settings().interruptedJobRetryDelay());
+        executor = new JobExecutor(
+                context,
+                localQueue,
+                handlerCalls(queueFloors),
+                new HandlerThreads(localQueue, parts.handlerExecutor()),
+                attempts,
+                ownership,
+                inbox);
+
+        // Claim and complete.
+        ServedTasks tasks =
+                new ServedTasks(store.claims(), parts.tasks().identifiers(), new DirectTasks(directTasks, signal));
+        ClaimPermission permission = new ClaimPermission(tasks, flags, ownership);
+        followUps = new FollowUpClaims(permission, localQueue, queueFloors, executor);
+        completer = new JobCompleter(
+                context, store.outcomes(), localQueue, tracker, followUps, inbox, parts.auditInterval());
+        ClaimPlanner planner = new ClaimPlanner(permission, store.due(), localQueue, floor, queueFloors, tracker);
+        fetcher = new Fetcher(context, store.claims(), tasks, planner, tracker, executor);
+        secondFetchLoop = new SecondFetchLoop(context, fetcher, planner, localQueue, ownership);
+        fetchLoop = new FetchLoop(
+                context,
+                fetcher,
+                planner,
+                localQueue,
+                ownership,
+                secondFetchLoop,
+                parts.settings().pollInterval());
+        floorScanner = new FloorScanner(context, planner);
+        direct = new DirectChains(
+                context,
+                permission,
+                store,
+                localQueue,
+                tracker,
+                executor,
+                parts.settings().pollInterval());
+
+        // Watch.
+        reconciler = reconciler(planner);
+        migrations = new MigrationWatch(
+                workerId,
+                new MigrationStore(parts.dataSource(), parts.schema()),
+                onBreakingMigration,
+                context.events(),
+                context.outage());
+        listener = listener(new JobAnnouncements(floor, queueFloors));
+        JobTableStore table = new JobTableStore(parts.dataSource(), parts.schema());
+        snapshots = new SnapshotWatch(
+                table, localQueue::settledInTotal, LONGEST_SNAPSHOT, LEAST_FINISHED, context.outage());
+        vacuum = parts.settings().vacuum() ? new Vacuum(table, localQueue, snapshots, context.outage()) : null;
+
+        // Live, recover, recur.
+        heartbeat = new Heartbeat(
+                parts.heartbeatStore(),
+                workerId,
+                parts.metadata(),
+                recovery.heartbeatInterval(),
+                lease,
+                context.outage());
+        watchdog = new LeaseWatchdog(lease, onLost, context.outage());
+        sweep = sweep(recovery);
+        cron = cron();
+        signal.wakes(fetchLoop, secondFetchLoop, direct, floorScanner, reconciler, watchdog);
+    }
+
+    private WorkerContext context(String workerId, WorkSignal signal) {
+        Consumer<Throwable> whenTold = error -> StaleConnections.discardAfter(parts.dataSource(), error);
+        return new WorkerContext(
+                workerId,
+                new WorkerEvents(workerId, parts.directListeners(), parts.listeners()),
+                new Outage(whenTold),
+                signal);
+    }
+
+    private LocalQueue localQueue(WorkSignal signal) {
+        WorkerSettings settings = parts.settings();
+        return new LocalQueue(
+                settings.concurrency(),
+                settings.localQueueSize(),
+                settings.localQueueTtl(),
+                settings.queueRunLimit(),
+                signal::capacityFreed);
+    }
+
+    private HandlerCalls handlerCalls(QueueFloors queueFloors) {
+        PlatformTransactionManager manager = parts.transactionManager();
+        return new HandlerCalls(
+                parts.tasks(),
+                parts.codec(),
+                parts.jobInterceptors(),
+                manager == null
+                        ? null
+                        : new HandlerTransactions(
+                                manager, parts.dataSource(), store.outcomes(), localQueue, queueFloors, ownership),
+                parts.jobScheduler());
+    }
+
+    private Reconciler reconciler(ClaimPlanner planner) {
+        JobStore beside = parts.storeBesideThePool(context.workerId());
+        StallDiagnosis diagnosis = new StallDiagnosis(
+                ownership,
+                localQueue,
+                planner,
+                fetchLoop,
+                completer,
+                new StallDiagnosis.Questions(store.due(), beside == null ? null : beside.due(), parts.stallAfter()));
+        return new Reconciler(context, store, localQueue, tracker, executor, diagnosis, parts.auditInterval());
+    }
+
+    private NotificationListener listener(JobAnnouncements announcements) {
+        return new NotificationListener(
+                context.workerId(),
+                parts.listenDataSource(),
+                context.signal()::jobsMayBeDue,
+                announcements,
+                migrations::migrationAnnounced,
+                context.events(),
+                context.outage());
+    }
+
+    private Sweep sweep(RecoverySettings recovery) {
+        return new Sweep(
+                context.workerId(),
+                recovery,
+                Sweep.firstRelease(),
+                new SweepStore(parts.dataSource(), parts.schema(), parts.recoveryHandlers()),
+                new WorkerStore(parts.dataSource(), parts.schema()),
+                lease,
+                context.events(),
+                context.outage());
+    }
+
+    private @Nullable CronScheduler cron() {
+        return parts.cron().isEmpty()
+                ? null
+                : new CronScheduler(
+                        context.workerId(),
+                        parts.cron(),
+                        new CrontabStore(parts.dataSource(), parts.schema()),
+                        context.events(),
+                        context.outage());
+    }
+
+    /** Returns all services with a thread of their own, in the order in which they start. */
+    Stream<BackgroundService> all() {
+        Stream<@Nullable BackgroundService> first =
+                Stream.of(heartbeat, watchdog, completer, migrations, listener, fetchLoop, secondFetchLoop);
+        Stream<@Nullable BackgroundService> last = Stream.of(floorScanner, reconciler, sweep, snapshots, vacuum, cron);
+        return Stream.concat(Stream.concat(first, direct.services()), last).filter(Objects::nonNull);
+    }
+}

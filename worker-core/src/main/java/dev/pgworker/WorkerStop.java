@@ -1,0 +1,197 @@
+package dev.pgworker;
+
+import java.time.Duration;
+import java.util.Objects;
+import java.util.stream.Stream;
+
+import org.jspecify.annotations.Nullable;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+import dev.pgworker.event.WorkerEvent;
+import dev.pgworker.internal.failure.ErrorText;
+import dev.pgworker.internal.lifecycle.Activity;
+import dev.pgworker.internal.lifecycle.BackgroundService;
+
+/**
+ * Ends a run in the order that loses nothing: what claims jobs, then the handlers, the outcomes, and last what proves the worker's life.
+ * Each step is bounded in time. Called by one thread.
+ */
+final class WorkerStop {
+
+    private static final Logger log = LoggerFactory.getLogger(WorkerStop.class);
+
+    /** How long what claims jobs may take to notice that it is stopped, all together. */
+    private static final Duration CLAIMING_LIMIT = Duration.ofSeconds(3);
+
+    /** The same for what writes outcomes and proves the worker's life. */
+    private static final Duration LAST_LIMIT = Duration.ofSeconds(2);
+
+    /** How long interrupted handlers may take to end before their jobs are given back regardless. */
+    private static final Duration AFTER_INTERRUPT = Duration.ofSeconds(1);
+
+    /** How long outcomes may take to be written, if the stop has that much time left. */
+    private static final Duration FLUSH_LIMIT = Duration.ofSeconds(10);
+
+    /** How long listeners may take for the last events. */
+    private static final Duration EVENTS_LIMIT = Duration.ofSeconds(2);
+
+    /** What a busy machine may add to the steps of a stop. */
+    private static final Duration MARGIN = Duration.ofSeconds(1);
+
+    /** How long a stop may wait for each of two answers to what the worker still holds. */
+    private static final Duration LAST_LOOK_LIMIT = Duration.ofMillis(700);
+
+    /** How soon a stop is noticed by a lost worker that waits for its database. */
+    private static final Duration STOP_CHECK = Duration.ofMillis(100);
+
+    private final WorkerServices services;
+    private final Request request;
+    private final Activity progress;
+
+    /** When a run has to be over. */
+    interface Request {
+
+        /** Returns false while nobody but the worker itself, which is lost, ends its run. */
+        boolean isMade();
+
+        /** Returns when the requested stop has to be over, by {@link System#nanoTime}. */
+        long stopBy();
+    }
+
+    /**
+     * Creates the end of a run.
+     *
+     * @param progress told while a lost worker waits for its database
+     */
+    WorkerStop(WorkerServices services, Request request, Activity progress) {
+        this.services = services;
+        this.request = request;
+        this.progress = progress;
+    }
+
+    /**
+     * Ends the run whatever happens: memory may be short.
+     *
+     * @param grace how long handlers may go on
+     */
+    void run(Duration grace) {
+        try {
+            stopClaiming();
+            finishAndFlush(grace);
+        } catch (RuntimeException | Error e) {
+            services.heartbeat.stayRegistered();
+            log.error(
+                    "Worker {} did not stop in order; jobs that it still holds stay locked until they are recovered",
+                    services.context.workerId(),
+                    ErrorText.loggable(e));
+        } finally {
+            end();
+        }
+    }
+
+    private void stopClaiming() {
+        if (services.vacuum != null) {
+            services.vacuum.cancel();
+        }
+        services.direct.beginStop();
+        services.fetchLoop.beginStop();
+        services.secondFetchLoop.beginStop();
+        services.fetcher.cancel();
+        stopAll(
+                CLAIMING_LIMIT,
+                services.cron,
+                services.sweep,
+                services.snapshots,
+                services.vacuum,
+                services.listener,
+                services.migrations,
+                services.fetchLoop,
+                services.secondFetchLoop,
+                services.floorScanner,
+                services.reconciler);
+        services.followUps.stop();
+        services.executor.close();
+    }
+
+    /** Stops services at the same time, and waits for all of them together no longer than the limit. */
+    private static void stopAll(Duration limit, @Nullable BackgroundService... stopped) {
+        long end = System.nanoTime() + limit.toNanos();
+        Stream.of(stopped).filter(Objects::nonNull).forEach(BackgroundService::beginStop);
+        Stream.of(stopped)
+                .filter(Objects::nonNull)
+                .forEach(service -> service.stop(Duration.ofNanos(Math.max(0, end - System.nanoTime()))));
+    }
+
+    private void finishAndFlush(Duration grace) {
+        boolean written = false;
+        try {
+            long graceEnd = System.nanoTime() + grace.toNanos();
+            services.executor.finish(grace, AFTER_INTERRUPT);
+            finishDirect(Duration.ofNanos(Math.max(0, graceEnd - System.nanoTime())));
+            while (!request.isMade()
+                    && services.context.outage().isPresent()
+                    && !services.completer.awaitWritten(STOP_CHECK)) {
+                // A lost worker has time: nobody can take its jobs before the database is back.
+                progress.progress();
+            }
+            Duration limit = flushLimit();
+            written = services.completer.awaitWritten(limit);
+            if (!written) {
+                log.error(
+                        "Some outcomes could not be written within {}; their jobs stay locked until"
+                                + " they are recovered",
+                        limit);
+            }
+        } catch (InterruptedException e) {
+            Thread.currentThread().interrupt();
+            log.warn("The stop was interrupted; jobs that are running stay locked until they are recovered");
+        }
+        // What may still be claimed, or was without anybody knowing, is taken from this worker when it shows no life.
+        if (!written || !knowsToHoldNothing()) {
+            services.heartbeat.stayRegistered();
+        }
+    }
+
+    /** Waits for the handlers of direct batches as for others; the jobs of a batch that does not end are free. */
+    private void finishDirect(Duration grace) {
+        if (!services.direct.awaitEnd(grace)) {
+            services.executor.interruptAll();
+            if (!services.direct.awaitEnd(AFTER_INTERRUPT)) {
+                services.executor.abandonRunning();
+                services.direct.abort();
+            }
+        }
+    }
+
+    /** Returns how long outcomes may take to be written, so that a stop leaves time for what comes after. */
+    private Duration flushLimit() {
+        if (!request.isMade()) {
+            return FLUSH_LIMIT;
+        }
+        Duration left = Duration.ofNanos(request.stopBy() - System.nanoTime())
+                .minus(LAST_LIMIT)
+                .minus(EVENTS_LIMIT)
+                .minus(LAST_LOOK_LIMIT.multipliedBy(2))
+                .minus(MARGIN);
+        return left.compareTo(FLUSH_LIMIT) < 0 ? left : FLUSH_LIMIT;
+    }
+
+    /** Nobody may have a reason to doubt, and a claim may have been made twice all the same. */
+    private boolean knowsToHoldNothing() {
+        boolean doubted = services.reconciler.isInDoubt();
+        if (!doubted && services.context.outage().isPresent()) {
+            return true;
+        }
+        boolean looked = services.reconciler.lookForTheLastTime(LAST_LOOK_LIMIT);
+        return looked || !(doubted || services.reconciler.isInDoubt());
+    }
+
+    private void end() {
+        stopAll(LAST_LIMIT, services.completer, services.heartbeat, services.watchdog);
+        services.executor.shutDown();
+        services.flags.shutDown();
+        services.context.events().publish(new WorkerEvent.WorkerStopped(services.context.workerId()));
+        services.context.events().close(EVENTS_LIMIT);
+    }
+}

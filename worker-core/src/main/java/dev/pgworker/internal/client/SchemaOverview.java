@@ -1,0 +1,123 @@
+package dev.pgworker.internal.client;
+
+import java.sql.ResultSet;
+import java.sql.SQLException;
+import java.sql.Types;
+import java.time.Duration;
+import java.util.List;
+
+import org.jspecify.annotations.Nullable;
+
+import dev.pgworker.internal.argument.Arguments;
+import dev.pgworker.internal.jdbc.ClientConnections;
+import dev.pgworker.internal.jdbc.Timestamps;
+import dev.pgworker.internal.store.SweepStore;
+import dev.pgworker.job.ActiveWorker;
+import dev.pgworker.job.JobBacklog;
+import dev.pgworker.job.NamedQueue;
+import dev.pgworker.schema.WorkerSchema;
+
+/** How a schema stands: its queues, its backlog and its workers. */
+final class SchemaOverview {
+
+    private final ClientConnections connections;
+    private final WorkerSchema schema;
+
+    SchemaOverview(ClientConnections connections, WorkerSchema schema) {
+        this.connections = connections;
+        this.schema = schema;
+    }
+
+    private static final String QUEUES = """
+            select q.queue_name,
+                   (select pg_catalog.count(*) from {schema}._private_jobs j where j.job_queue_id = q.id and j.is_available),
+                   q.locked_at, q.locked_by
+            from {schema}._private_job_queues q
+            where q.queue_name > ?::pg_catalog.text
+            order by q.queue_name limit ?
+            """;
+
+    List<NamedQueue> queues(@Nullable String after, int limit) {
+        if (after != null && !after.isEmpty()) {
+            Arguments.requireGivenText("after", after);
+        }
+        Arguments.requireRange("limit", limit, 1, 1000);
+        return connections.query(
+                "list the queues",
+                false,
+                client -> client.sql(schema.in(QUEUES))
+                        .param(after == null ? "" : after)
+                        .param(limit)
+                        .query((row, number) -> new NamedQueue(
+                                row.getString(1), row.getLong(2), Timestamps.nullableInstant(row, 3), row.getString(4)))
+                        .list());
+    }
+
+    private static final String BACKLOG = """
+            select b.ready, b.scheduled, b.retrying, b.failed, extract(epoch from pg_catalog.now() - b.oldest_due)::double precision,
+                   (select pg_catalog.count(*) from {schema}._private_workers w
+                    where w.last_heartbeat_at > pg_catalog.now() - interval '5 minutes'),
+                   b.estimated
+            from {schema}.pgworker_backlog(10000) b
+            """;
+
+    JobBacklog backlog() {
+        return connections.query(
+                "look at the backlog",
+                false,
+                client -> client.sql(schema.in(BACKLOG))
+                        .query(SchemaOverview::jobBacklog)
+                        .single());
+    }
+
+    private static JobBacklog jobBacklog(ResultSet row, int number) throws SQLException {
+        double seconds = row.getDouble(5);
+        Duration oldestDue = row.wasNull() ? null : Duration.ofMillis(Math.round(seconds * 1_000));
+        return new JobBacklog(
+                row.getLong(1),
+                row.getLong(2),
+                row.getLong(3),
+                row.getLong(4),
+                oldestDue,
+                row.getLong(6),
+                row.getBoolean(7));
+    }
+
+    private static final String WORKERS = """
+            select w.id, w.started_at, w.last_heartbeat_at, w.metadata, coalesce(held.jobs, 0),
+              w.last_heartbeat_at < pg_catalog.now() - (
+                select t.usual
+                from {schema}.pgworker_thresholds(
+                  w.metadata, ?::double precision * interval '1 ms', ?::double precision * interval '1 ms', 1) t)
+            from {schema}._private_workers w
+            left join (
+              select j.locked_by, pg_catalog.count(*) as jobs from {schema}._private_jobs j
+              where j.locked_by is not null
+              group by j.locked_by) held on held.locked_by = w.id
+            order by w.started_at, w.id
+            """;
+
+    /**
+     * Returns the registered workers.
+     *
+     * @param staleAfter how old the last heartbeat of a stale worker is that has published no threshold of its own
+     * @param peersStaleAfter the least that counts as such; null if the threshold counts for every worker
+     */
+    List<ActiveWorker> workers(Duration staleAfter, @Nullable Duration peersStaleAfter) {
+        Double peers = peersStaleAfter == null ? null : SweepStore.millis(peersStaleAfter);
+        return connections.query(
+                "list the workers",
+                false,
+                client -> client.sql(schema.in(WORKERS))
+                        .param(1, SweepStore.millis(staleAfter), Types.DOUBLE)
+                        .param(2, peers, Types.DOUBLE)
+                        .query((row, number) -> new ActiveWorker(
+                                row.getString(1),
+                                Timestamps.instant(row, 2),
+                                Timestamps.instant(row, 3),
+                                row.getString(4),
+                                row.getLong(5),
+                                row.getBoolean(6)))
+                        .list());
+    }
+}

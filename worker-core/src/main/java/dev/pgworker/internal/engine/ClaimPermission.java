@@ -1,0 +1,10 @@
+package dev.pgworker.internal.engine;
+
+/**
+ * What a worker may claim at present.
+ *
+ * @param tasks of which tasks
+ * @param flags without which flags
+ * @param ownership whether at all
+ */
+public record ClaimPermission(ServedTasks tasks, CurrentFlags flags, Ownership ownership) {}

@@ -1,0 +1,26 @@
+package dev.pgworker.internal.engine;
+
+import java.util.function.Supplier;
+
+import dev.pgworker.event.WorkerEvent;
+import dev.pgworker.internal.event.WorkerEvents;
+import dev.pgworker.internal.failure.Outage;
+import dev.pgworker.internal.lifecycle.WorkSignal;
+
+/**
+ * One run of a worker, as all of its parts see it.
+ *
+ * @param workerId under which it locks jobs
+ * @param events whom to tell what happens
+ * @param outage where it is noted that the database cannot be used
+ * @param signal wakes what claims jobs
+ */
+public record WorkerContext(String workerId, WorkerEvents events, Outage outage, WorkSignal signal) {
+
+    /** Publishes an event, which is made only if somebody listens. */
+    void publish(Supplier<WorkerEvent> event) {
+        if (events.isWatched()) {
+            events.publish(event.get());
+        }
+    }
+}

@@ -1,0 +1,79 @@
+package dev.pgworker.internal.lifecycle;
+
+import java.util.List;
+
+/**
+ * Wakes what waits for something to do. Whoever makes work possible says so here, on any thread, and knows nothing of who is
+ * woken: each method returns at once and holds no lock. Nobody is woken before {@link #wakes} is called.
+ */
+public final class WorkSignal {
+
+    private volatile List<Receiver> receivers = List.of();
+
+    /** What the signal wakes. Each method may be called from any thread, and returns at once. */
+    public interface Receiver {
+
+        /** Jobs may be due that the last claim did not see. */
+        default void jobsMayBeDue() {}
+
+        /** Ordinary claims may find more when they look again; direct batches have nothing to gain. */
+        default void claimsMayFindMore() {}
+
+        /** There is room for jobs, or jobs are to be given back. */
+        default void capacityFreed() {}
+
+        /** The lease has begun, so that the worker may claim from here on, or was revoked. */
+        default void leaseChanged() {
+            capacityFreed();
+        }
+
+        /** The tasks whose jobs are to be claimed in the ordinary way may be others. */
+        default void tasksMayHaveChanged() {}
+
+        /** A scan for jobs that claims pass over may be due sooner than was said. */
+        default void scanWanted() {}
+
+        /** What the database says the worker holds may not be what the worker knows. */
+        default void holdingsInDoubt() {}
+    }
+
+    /** Says whom to wake. Call once, before any service starts. */
+    public void wakes(Receiver... all) {
+        receivers = List.of(all);
+    }
+
+    /** As {@link Receiver#jobsMayBeDue}. */
+    public void jobsMayBeDue() {
+        receivers.forEach(Receiver::jobsMayBeDue);
+    }
+
+    /** As {@link Receiver#claimsMayFindMore}. */
+    public void claimsMayFindMore() {
+        receivers.forEach(Receiver::claimsMayFindMore);
+    }
+
+    /** As {@link Receiver#capacityFreed}. */
+    public void capacityFreed() {
+        receivers.forEach(Receiver::capacityFreed);
+    }
+
+    /** As {@link Receiver#leaseChanged}. */
+    public void leaseChanged() {
+        receivers.forEach(Receiver::leaseChanged);
+    }
+
+    /** As {@link Receiver#tasksMayHaveChanged}. */
+    public void tasksMayHaveChanged() {
+        receivers.forEach(Receiver::tasksMayHaveChanged);
+    }
+
+    /** As {@link Receiver#scanWanted}. */
+    public void scanWanted() {
+        receivers.forEach(Receiver::scanWanted);
+    }
+
+    /** As {@link Receiver#holdingsInDoubt}. */
+    public void holdingsInDoubt() {
+        receivers.forEach(Receiver::holdingsInDoubt);
+    }
+}

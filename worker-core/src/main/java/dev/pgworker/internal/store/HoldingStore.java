@@ -1,0 +1,128 @@
+package dev.pgworker.internal.store;
+
+import java.sql.ResultSet;
+import java.sql.SQLException;
+import java.time.Duration;
+import java.time.Instant;
+import java.util.ArrayList;
+import java.util.Collection;
+import java.util.HashMap;
+import java.util.HashSet;
+import java.util.List;
+import java.util.Map;
+import java.util.Set;
+
+import dev.pgworker.internal.jdbc.SqlArrays;
+import dev.pgworker.internal.jdbc.Timestamps;
+
+/** Which jobs and queues the database says one worker holds. Safe for use by many threads. */
+public final class HoldingStore {
+
+    private final JobSql sql;
+
+    HoldingStore(JobSql sql) {
+        this.sql = sql;
+    }
+
+    private static final String HELD = """
+            select j.id, j.locked_at, j.key, q.queue_name
+            from {schema}._private_jobs j
+            left join {schema}._private_job_queues q on q.id = j.job_queue_id
+            where j.locked_by = ?::pg_catalog.text
+            """;
+
+    /**
+     * Reads which jobs this worker holds. Reads the whole table, and takes no lock.
+     *
+     * @param limit how long the database may take
+     */
+    public List<HeldJob> held(Duration limit) throws SQLException {
+        return sql.call(HELD, limit, (connection, statement) -> {
+            statement.setString(1, sql.workerId());
+            List<HeldJob> held = new ArrayList<>();
+            try (ResultSet rows = statement.executeQuery()) {
+                while (rows.next()) {
+                    Claim claim = new Claim(rows.getLong(1), Timestamps.instant(rows, 2));
+                    held.add(new HeldJob(claim, rows.getString(3), rows.getString(4)));
+                }
+            }
+            return held;
+        });
+    }
+
+    private static final String STILL_HELD = """
+            select g.id, j.locked_at
+            from pg_catalog.unnest(?::bigint[]) g(id)
+            join {schema}._private_jobs j on j.id = g.id and j.locked_by = ?::pg_catalog.text
+            """;
+
+    /** Returns those of the claims by which this worker still holds their jobs. */
+    public Set<Claim> stillHeld(Collection<Claim> claims, RenewedLocks locks) throws SQLException {
+        return sql.call(STILL_HELD, (connection, statement) -> {
+            statement.setArray(1, SqlArrays.ids(connection, claims.stream().map(Claim::jobId)));
+            statement.setString(2, sql.workerId());
+            Map<Long, Instant> times = new HashMap<>();
+            try (ResultSet rows = statement.executeQuery()) {
+                while (rows.next()) {
+                    times.put(rows.getLong(1), Timestamps.instant(rows, 2));
+                }
+            }
+            Set<Claim> held = new HashSet<>();
+            for (Claim claim : claims) {
+                Instant lockedAt = times.get(claim.jobId());
+                if (lockedAt != null && locks.get(claim).has(lockedAt)) {
+                    held.add(claim);
+                }
+            }
+            return held;
+        });
+    }
+
+    private static final String RENEW = """
+            select {schema}.pgworker_renew(worker_id => ?, job_ids => ?, claims => ?, renewals => ?)
+            """;
+
+    /**
+     * Gives the locks of these claims, and of their queues, their pending times, as far as the worker still holds them and
+     * nobody else has locked their rows.
+     *
+     * @return the ids of the jobs whose locks have these times
+     */
+    public Set<Long> renew(List<Claim> claims, RenewedLocks locks) throws SQLException {
+        return sql.call(RENEW, (connection, statement) -> {
+            statement.setString(1, sql.workerId());
+            statement.setArray(2, SqlArrays.ids(connection, claims.stream().map(Claim::jobId)));
+            statement.setArray(3, SqlArrays.times(connection, claims, locks::current));
+            statement.setArray(4, SqlArrays.times(connection, claims, locks::pending));
+            Set<Long> renewed = new HashSet<>();
+            try (ResultSet rows = statement.executeQuery()) {
+                while (rows.next()) {
+                    renewed.add(rows.getLong(1));
+                }
+            }
+            return renewed;
+        });
+    }
+
+    private static final String HELD_QUEUES = """
+            select queue_name, locked_at from {schema}._private_job_queues where locked_by = ?::pg_catalog.text
+            """;
+
+    /**
+     * Reads which queues this worker has locked. Reads the whole table of queues, and takes no lock.
+     *
+     * @param limit how long the database may take
+     */
+    public List<HeldQueue> heldQueues(Duration limit) throws SQLException {
+        return sql.call(HELD_QUEUES, limit, (connection, statement) -> {
+            statement.setString(1, sql.workerId());
+            List<HeldQueue> queues = new ArrayList<>();
+            try (ResultSet rows = statement.executeQuery()) {
+                while (rows.next()) {
+                    queues.add(new HeldQueue(rows.getString(1), Timestamps.instant(rows, 2)));
+                }
+            }
+            return queues;
+        });
+    }
+}
