@@ -1,8 +1,6 @@
 package dev.pgworker.internal.engine.claim;
 
-import java.time.Instant;
 import java.util.List;
-import java.util.Set;
 import java.util.stream.IntStream;
 
 import org.jspecify.annotations.Nullable;
@@ -10,6 +8,7 @@ import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 
 import dev.pgworker.job.Job;
+import dev.pgworker.testing.TestJob;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
@@ -49,7 +48,6 @@ class ClaimBreadthTest {
     }
 
     private static Job job(long id, @Nullable String queueName) {
-        Instant past = Instant.parse("2026-01-01T00:00:00Z");
-        return new Job(id, "task", "{}", queueName, 0, past, 1, 25, null, past, past, null, past, "w", 0, Set.of());
+        return TestJob.withId(id).queueName(queueName).build();
     }
 }

@@ -8,7 +8,6 @@ import java.util.Arrays;
 import java.util.List;
 import java.util.Map;
 import java.util.Objects;
-import java.util.Set;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.stream.IntStream;
 import java.util.stream.LongStream;
@@ -22,6 +21,7 @@ import dev.pgworker.internal.store.Claimed;
 import dev.pgworker.internal.store.FloorScan;
 import dev.pgworker.internal.store.IndexPosition;
 import dev.pgworker.job.Job;
+import dev.pgworker.testing.TestJob;
 
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
@@ -525,22 +525,10 @@ class ClaimFloorTest {
     }
 
     private static Job job(long id, int priority, int second, @Nullable String queueName) {
-        return new Job(
-                id,
-                "task",
-                "{}",
-                queueName,
-                priority,
-                NOW.plusSeconds(second),
-                1,
-                25,
-                null,
-                NOW,
-                NOW,
-                null,
-                NOW,
-                "w",
-                0,
-                Set.of());
+        return TestJob.withId(id)
+                .queueName(queueName)
+                .priority(priority)
+                .runAt(NOW.plusSeconds(second))
+                .build();
     }
 }

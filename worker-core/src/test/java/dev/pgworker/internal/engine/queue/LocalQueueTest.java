@@ -8,7 +8,6 @@ import java.util.Deque;
 import java.util.IdentityHashMap;
 import java.util.List;
 import java.util.Objects;
-import java.util.Set;
 import java.util.concurrent.TimeUnit;
 
 import org.awaitility.Awaitility;
@@ -19,6 +18,7 @@ import org.junit.jupiter.api.Test;
 import dev.pgworker.internal.engine.queue.RunnerSlots.Runner;
 import dev.pgworker.internal.store.Claim;
 import dev.pgworker.job.Job;
+import dev.pgworker.testing.TestJob;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
@@ -347,22 +347,10 @@ class LocalQueueTest {
     }
 
     private static Job job(long id, @Nullable String queueName, int priority) {
-        return new Job(
-                id,
-                "task",
-                "{}",
-                queueName,
-                priority,
-                PAST,
-                1,
-                25,
-                null,
-                PAST,
-                PAST,
-                null,
-                PAST.plusNanos(1_000L * claims++),
-                "w",
-                0,
-                Set.of());
+        return TestJob.withId(id)
+                .queueName(queueName)
+                .priority(priority)
+                .lockedAt(PAST.plusNanos(1_000L * claims++))
+                .build();
     }
 }
