@@ -25,6 +25,7 @@ import dev.pgworker.recovery.RecoverySettings;
 import dev.pgworker.schema.WorkerSchema;
 import dev.pgworker.task.JobRecoveryHandler;
 import dev.pgworker.task.PayloadCodec;
+import dev.pgworker.task.RecoveryDecision;
 
 /** What an application needs to add and manage jobs without running any. */
 public final class WorkerClient {
@@ -75,7 +76,7 @@ public final class WorkerClient {
             WorkerSchema schema,
             RecoverySettings recovery,
             List<JobRecoveryHandler> recoveryHandlers) {
-        return jobAdmin(dataSource, schema, recovery, recoveryHandlers, List.of());
+        return admin(dataSource, schema, recovery, recoveryHandlers, List.of());
     }
 
     /**
@@ -83,10 +84,27 @@ public final class WorkerClient {
      *
      * @param dataSource the data source whose Spring transactions are joined
      * @param recovery how sweeps by hand tell dead workers from living ones unless told otherwise
-     * @param recoveryHandlers what sweeps by hand ask
-     * @param listeners who is told what sweeps by hand have done, on the thread that asked for it, after its commit
+     * @param recoveryHandlers what sweeps by hand ask, in order; asked for with each job that is found
+     * @param listeners who is told what sweeps by hand have done, on the thread that asked for it, after its commit; asked
+     *     for with each event
      */
     public static JobAdmin jobAdmin(
+            DataSource dataSource,
+            WorkerSchema schema,
+            RecoverySettings recovery,
+            Supplier<List<JobRecoveryHandler>> recoveryHandlers,
+            Supplier<List<WorkerEventListener>> listeners) {
+        JobRecoveryHandler handler = (job, worker) -> recoveryHandlers.get().stream()
+                .map(each -> each.decide(job, worker))
+                .filter(decision -> decision.kind() != RecoveryDecision.Kind.DEFAULT)
+                .findFirst()
+                .orElse(RecoveryDecision.useDefault());
+        WorkerEventListener listener =
+                event -> new WorkerEvents(event.workerId(), listeners.get(), List.of()).publish(event);
+        return admin(dataSource, schema, recovery, List.of(handler), List.of(listener));
+    }
+
+    private static JobAdmin admin(
             DataSource dataSource,
             WorkerSchema schema,
             RecoverySettings recovery,

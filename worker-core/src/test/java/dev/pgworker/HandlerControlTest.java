@@ -44,6 +44,7 @@ import dev.pgworker.task.TaskHandler;
 import dev.pgworker.task.TaskOptions;
 import dev.pgworker.task.TaskRegistration;
 import dev.pgworker.testing.RecordingListener;
+import dev.pgworker.testing.TestJob;
 import dev.pgworker.testing.TestSchema;
 import dev.pgworker.testsupport.TestPostgres;
 
@@ -152,23 +153,7 @@ class HandlerControlTest {
         RetryPolicy exponential = RetryPolicy.exponential(Duration.ofSeconds(2), 3, Duration.ofSeconds(60));
         Job job = db.scheduler().addJob(WORK, 1);
         for (var expected : Map.of(1, 2, 2, 6, 3, 18, 4, 54, 5, 60, 1000, 60).entrySet()) {
-            Job attempt = new Job(
-                    job.id(),
-                    "work",
-                    "1",
-                    null,
-                    0,
-                    job.runAt(),
-                    expected.getKey(),
-                    25,
-                    null,
-                    job.createdAt(),
-                    job.updatedAt(),
-                    null,
-                    null,
-                    null,
-                    0,
-                    job.flags());
+            Job attempt = TestJob.withId(1).attempts(expected.getKey()).build();
             assertThat(exponential.delay(attempt, new RuntimeException()))
                     .isEqualTo(Duration.ofSeconds(expected.getValue()));
         }

@@ -31,6 +31,12 @@ public interface JobAdmin {
     List<Job> reschedule(Collection<Long> ids, Rescheduling rescheduling);
 
     /**
+     * Makes jobs due, by the clock of the database. Those that have failed permanently get all their attempts back; others
+     * keep the count of those they have used.
+     */
+    List<Job> runNow(Collection<Long> ids);
+
+    /**
      * Deletes the job with this key and returns it. A running job finishes its attempt, loses its key and is not tried
      * again; it is returned as well, still locked.
      */

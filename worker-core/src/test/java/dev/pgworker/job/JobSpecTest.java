@@ -5,11 +5,12 @@ import java.time.Instant;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
-import java.util.Set;
 
 import org.assertj.core.api.ThrowableAssert.ThrowingCallable;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
+
+import dev.pgworker.testing.TestJob;
 
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatIllegalArgumentException;
@@ -171,23 +172,7 @@ class JobSpecTest {
 
     @Test
     void aJobDoesNotShowItsPayload() {
-        Job job = new Job(
-                7,
-                "send",
-                "secret",
-                null,
-                0,
-                Instant.EPOCH,
-                2,
-                25,
-                null,
-                Instant.EPOCH,
-                Instant.EPOCH,
-                null,
-                null,
-                null,
-                0,
-                Set.of());
+        Job job = TestJob.withId(7).task("send").payload("secret").attempts(2).build();
 
         assertThat(job).hasToString("job 7 (send, attempt 2/25)");
     }

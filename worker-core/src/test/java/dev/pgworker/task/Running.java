@@ -1,12 +1,10 @@
 package dev.pgworker.task;
 
-import java.time.Instant;
-import java.util.Set;
-
 import tools.jackson.databind.json.JsonMapper;
 
 import dev.pgworker.job.Job;
 import dev.pgworker.job.JobScheduler;
+import dev.pgworker.testing.TestJob;
 
 /** A running attempt of a job that exists in memory only. */
 record Running(Job job) implements JobContext {
@@ -14,23 +12,11 @@ record Running(Job job) implements JobContext {
     static final PayloadCodec CODEC = new PayloadCodec(JsonMapper.builder().build());
 
     static Job job(String payload) {
-        return new Job(
-                7,
-                "send",
-                payload,
-                null,
-                0,
-                Instant.EPOCH,
-                1,
-                25,
-                null,
-                Instant.EPOCH,
-                Instant.EPOCH,
-                null,
-                Instant.EPOCH,
-                "worker-1",
-                0,
-                Set.of());
+        return TestJob.withId(7)
+                .task("send")
+                .payload(payload)
+                .lockedBy("worker-1")
+                .build();
     }
 
     static Running with(String payload) {

@@ -4,10 +4,13 @@ import java.util.ArrayList;
 import java.util.LinkedHashSet;
 import java.util.List;
 import java.util.Set;
+import java.util.function.UnaryOperator;
+import java.util.stream.Stream;
 import javax.sql.DataSource;
 
 import org.jspecify.annotations.Nullable;
 import org.springframework.beans.factory.ObjectProvider;
+import org.springframework.beans.factory.annotation.Qualifier;
 import org.springframework.beans.factory.config.ConfigurableListableBeanFactory;
 import org.springframework.boot.autoconfigure.AutoConfiguration;
 import org.springframework.boot.autoconfigure.condition.ConditionalOnMissingBean;
@@ -32,7 +35,6 @@ import dev.pgworker.WorkerSettings;
 import dev.pgworker.crontab.CronAdmin;
 import dev.pgworker.crontab.CronItem;
 import dev.pgworker.event.WorkerEventListener;
-import dev.pgworker.internal.event.WorkerEvents;
 import dev.pgworker.job.JobAdmin;
 import dev.pgworker.job.JobScheduler;
 import dev.pgworker.job.ScheduleInterceptor;
@@ -42,7 +44,6 @@ import dev.pgworker.task.ForbiddenFlags;
 import dev.pgworker.task.JobInterceptor;
 import dev.pgworker.task.JobRecoveryHandler;
 import dev.pgworker.task.PayloadCodec;
-import dev.pgworker.task.RecoveryDecision;
 import dev.pgworker.task.TaskRegistration;
 
 /** Configures PgWorker on the application's data source: adding jobs always, running them unless that is disabled. */
@@ -98,7 +99,10 @@ public final class WorkerAutoConfiguration {
                 migrator, properties.schema().mode(), properties.schema().startupTimeout());
     }
 
-    /** Depends on the initializer alone, so that an application's migrations in Java may add jobs. */
+    /**
+     * Depends on the initializer alone, so that an application's migrations in Java may add jobs. It may exist long before
+     * other beans: what a decorator needs besides is to be fetched when the first job is added.
+     */
     @Bean
     @ConditionalOnMissingBean
     JobScheduler jobScheduler(
@@ -107,11 +111,11 @@ public final class WorkerAutoConfiguration {
             PayloadCodec codec,
             WorkerSchemaInitializer initializer,
             ObjectProvider<ScheduleInterceptor> interceptors,
-            ObjectProvider<JobSchedulerDecorator> decorators) {
+            @Qualifier("workerJobSchedulerDecorator") ObjectProvider<UnaryOperator<JobScheduler>> decorators) {
         JobScheduler scheduler = WorkerClient.jobScheduler(
                 dataSource, schema, codec, () -> interceptors.orderedStream().toList());
-        for (JobSchedulerDecorator decorator : decorators.orderedStream().toList()) {
-            scheduler = decorator.decorate(scheduler);
+        for (UnaryOperator<JobScheduler> decorator : decorators.orderedStream().toList()) {
+            scheduler = decorator.apply(scheduler);
         }
         return scheduler;
     }
@@ -124,22 +128,16 @@ public final class WorkerAutoConfiguration {
             WorkerSettings settings,
             ObjectProvider<JobRecoveryHandler> recoveryHandlers,
             ObjectProvider<WorkerEventListener> listeners,
-            ObjectProvider<SweepListener> sweepListeners,
+            @Qualifier("workerDirectListener") ObjectProvider<WorkerEventListener> directListeners,
             WorkerSchemaInitializer initializer) {
-        // Looked up when asked: a handler or listener may well use the administration.
-        JobRecoveryHandler handlers = (job, worker) -> recoveryHandlers
-                .orderedStream()
-                .map(handler -> handler.decide(job, worker))
-                .filter(decision -> decision.kind() != RecoveryDecision.Kind.DEFAULT)
-                .findFirst()
-                .orElse(RecoveryDecision.useDefault());
-        WorkerEventListener all = event -> {
-            List<WorkerEventListener> each =
-                    new ArrayList<>(listeners.orderedStream().toList());
-            sweepListeners.orderedStream().forEach(listener -> each.add(listener::onSweepEvent));
-            new WorkerEvents(event.workerId(), each, List.of()).publish(event);
-        };
-        return WorkerClient.jobAdmin(dataSource, schema, settings.recovery(), List.of(handlers), List.of(all));
+        // Looked up when needed: a handler or listener may well use the administration.
+        return WorkerClient.jobAdmin(
+                dataSource,
+                schema,
+                settings.recovery(),
+                () -> recoveryHandlers.orderedStream().toList(),
+                () -> Stream.concat(listeners.orderedStream(), directListeners.orderedStream())
+                        .toList());
     }
 
     /** Without a worker it knows no items of this application, but may look at and pause those of others. */
@@ -150,7 +148,7 @@ public final class WorkerAutoConfiguration {
             WorkerSchema schema,
             WorkerSchemaInitializer initializer,
             ObjectProvider<Worker> worker) {
-        return new LateCronAdmin(() -> {
+        return new LazyCronAdmin(() -> {
             Worker running = worker.getIfAvailable();
             return running == null ? WorkerClient.cronAdmin(dataSource, schema) : running.cronAdmin();
         });
@@ -183,6 +181,7 @@ public final class WorkerAutoConfiguration {
                 ObjectProvider<TaskRegistration> registrations,
                 ObjectProvider<CronItem> cronItems,
                 ObjectProvider<WorkerEventListener> listeners,
+                @Qualifier("workerDirectListener") ObjectProvider<WorkerEventListener> directListeners,
                 ObjectProvider<JobInterceptor> interceptors,
                 ObjectProvider<ScheduleInterceptor> scheduleInterceptors,
                 ObjectProvider<WorkerBuilderCustomizer> customizers,
@@ -215,6 +214,7 @@ public final class WorkerAutoConfiguration {
                 builder.handlerExecutor(executor);
             }
             listeners.orderedStream().forEach(builder::listener);
+            directListeners.orderedStream().forEach(builder::directListener);
             interceptors.orderedStream().forEach(builder::jobInterceptor);
             scheduleInterceptors.orderedStream().forEach(builder::scheduleInterceptor);
             recoveryHandlers.orderedStream().forEach(builder::recoveryHandler);

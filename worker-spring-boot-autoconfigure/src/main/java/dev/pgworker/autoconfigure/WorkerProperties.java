@@ -3,7 +3,7 @@ package dev.pgworker.autoconfigure;
 import java.time.Duration;
 import java.time.ZoneId;
 import java.util.List;
-import java.util.function.Consumer;
+import java.util.function.BiFunction;
 
 import org.jspecify.annotations.Nullable;
 import org.springframework.boot.context.properties.ConfigurationProperties;
@@ -205,43 +205,40 @@ public record WorkerProperties(
      */
     WorkerSettings workerSettings() {
         WorkerSettings.Builder settings = WorkerSettings.builder();
-        Integer jobs = concurrency;
-        if (jobs != null) {
-            set(settings, "worker.concurrency", jobs, builder -> builder.concurrency(jobs));
+        if (concurrency != null) {
+            set(settings, WorkerSettings.Builder::concurrency, "worker.concurrency", concurrency);
         }
+        set(settings, WorkerSettings.Builder::localQueueSize, "worker.local-queue.size", localQueue.size());
+        set(settings, WorkerSettings.Builder::localQueueTtl, "worker.local-queue.ttl", localQueue.ttl());
+        set(settings, WorkerSettings.Builder::queueRunLimit, "worker.queue-run-limit", queueRunLimit);
+        set(settings, WorkerSettings.Builder::vacuum, "worker.vacuum", vacuum);
+        set(settings, WorkerSettings.Builder::pollInterval, "worker.poll-interval", pollInterval);
         set(
                 settings,
-                "worker.local-queue.size",
-                localQueue.size(),
-                builder -> builder.localQueueSize(localQueue.size()));
-        set(settings, "worker.local-queue.ttl", localQueue.ttl(), builder -> builder.localQueueTtl(localQueue.ttl()));
-        set(settings, "worker.queue-run-limit", queueRunLimit, builder -> builder.queueRunLimit(queueRunLimit));
-        set(settings, "worker.poll-interval", pollInterval, builder -> builder.pollInterval(pollInterval));
-        set(
-                settings,
+                WorkerSettings.Builder::shutdownGracePeriod,
                 "worker.shutdown.grace-period",
-                shutdown.gracePeriod(),
-                builder -> builder.shutdownGracePeriod(shutdown.gracePeriod()));
+                shutdown.gracePeriod());
         set(
                 settings,
+                WorkerSettings.Builder::interruptedJobRetryDelay,
                 "worker.shutdown.interrupted-job-retry-delay",
-                shutdown.interruptedJobRetryDelay(),
-                builder -> builder.interruptedJobRetryDelay(shutdown.interruptedJobRetryDelay()));
-        settings.vacuum(vacuum);
+                shutdown.interruptedJobRetryDelay());
         return settings.recovery(recovery.settings()).build();
     }
 
     /** Sets one value after trying it alone, so that a refusal is known to be about this property. */
-    private static void set(
-            WorkerSettings.Builder settings, String property, Object value, Consumer<WorkerSettings.Builder> set) {
+    private static <T> void set(
+            WorkerSettings.Builder settings,
+            BiFunction<WorkerSettings.Builder, T, WorkerSettings.Builder> setter,
+            String property,
+            T value) {
         try {
-            WorkerSettings.Builder alone = WorkerSettings.builder();
-            set.accept(alone);
-            WorkerSettings unused = alone.build();
+            WorkerSettings unused =
+                    setter.apply(WorkerSettings.builder(), value).build();
         } catch (IllegalArgumentException e) {
             throw new InvalidConfigurationPropertyValueException(property, value, sentence(e.getMessage()));
         }
-        set.accept(settings);
+        WorkerSettings.Builder unused = setter.apply(settings, value);
     }
 
     private static String sentence(@Nullable String message) {

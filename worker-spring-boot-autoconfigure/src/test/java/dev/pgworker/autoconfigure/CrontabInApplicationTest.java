@@ -13,6 +13,9 @@ import org.springframework.boot.test.system.OutputCaptureExtension;
 import org.springframework.jdbc.datasource.DriverManagerDataSource;
 
 import dev.pgworker.WorkerClient;
+import dev.pgworker.autoconfigure.testing.FailureAnalyses;
+import dev.pgworker.autoconfigure.testing.Greetings;
+import dev.pgworker.autoconfigure.testing.TestDatabase;
 import dev.pgworker.crontab.CronAdmin;
 import dev.pgworker.crontab.CronItem;
 import dev.pgworker.crontab.CronItemStatus;

@@ -23,6 +23,9 @@ import org.springframework.transaction.annotation.Transactional;
 import org.springframework.transaction.support.TransactionSynchronizationManager;
 
 import dev.pgworker.Worker;
+import dev.pgworker.autoconfigure.testing.FailureAnalyses;
+import dev.pgworker.autoconfigure.testing.RecordedEvents;
+import dev.pgworker.autoconfigure.testing.TestDatabase;
 import dev.pgworker.event.WorkerEvent.JobCompleted;
 import dev.pgworker.job.JobScheduler;
 import dev.pgworker.task.JobHandler;

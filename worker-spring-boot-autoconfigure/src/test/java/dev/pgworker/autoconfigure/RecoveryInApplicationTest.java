@@ -15,6 +15,9 @@ import org.springframework.context.annotation.Configuration;
 import org.springframework.jdbc.support.JdbcTransactionManager;
 import org.springframework.transaction.support.TransactionTemplate;
 
+import dev.pgworker.autoconfigure.testing.Greetings;
+import dev.pgworker.autoconfigure.testing.RecordedEvents;
+import dev.pgworker.autoconfigure.testing.TestDatabase;
 import dev.pgworker.event.RecoveryOutcome;
 import dev.pgworker.event.WorkerEvent.JobRecovered;
 import dev.pgworker.event.WorkerEvent.WorkersRecovered;

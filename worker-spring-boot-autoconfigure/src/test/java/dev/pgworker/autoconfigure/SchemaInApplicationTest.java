@@ -15,6 +15,9 @@ import org.springframework.boot.test.context.runner.ApplicationContextRunner;
 import org.springframework.jdbc.core.simple.JdbcClient;
 import org.springframework.jdbc.datasource.DriverManagerDataSource;
 
+import dev.pgworker.autoconfigure.testing.FailureAnalyses;
+import dev.pgworker.autoconfigure.testing.RecordedEvents;
+import dev.pgworker.autoconfigure.testing.TestDatabase;
 import dev.pgworker.event.WorkerEvent.JobCompleted;
 import dev.pgworker.job.JobScheduler;
 import dev.pgworker.task.JobHandler;

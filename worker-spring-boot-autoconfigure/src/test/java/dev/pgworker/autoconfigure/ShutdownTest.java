@@ -16,6 +16,8 @@ import org.springframework.boot.test.system.OutputCaptureExtension;
 import org.springframework.context.ApplicationListener;
 
 import dev.pgworker.Worker;
+import dev.pgworker.autoconfigure.testing.Greetings;
+import dev.pgworker.autoconfigure.testing.TestDatabase;
 import dev.pgworker.event.WorkerEvent;
 import dev.pgworker.event.WorkerEventListener;
 import dev.pgworker.job.JobScheduler;

@@ -15,6 +15,7 @@ import org.springframework.orm.jpa.JpaTransactionManager;
 import org.springframework.transaction.PlatformTransactionManager;
 import org.springframework.transaction.annotation.Transactional;
 
+import dev.pgworker.autoconfigure.testing.TestDatabase;
 import dev.pgworker.job.JobScheduler;
 
 import static org.assertj.core.api.Assertions.assertThat;

@@ -2,20 +2,30 @@ package dev.pgworker.autoconfigure;
 
 import java.io.IOException;
 import java.io.InputStream;
+import java.lang.reflect.RecordComponent;
+import java.util.Arrays;
 import java.util.Map;
+import java.util.Set;
 import java.util.TreeMap;
+import java.util.TreeSet;
+import java.util.stream.Collectors;
 
+import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.extension.RegisterExtension;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 import org.springframework.boot.context.properties.bind.Binder;
+import org.springframework.boot.convert.DurationStyle;
 import org.springframework.boot.diagnostics.FailureAnalysis;
 import org.springframework.mock.env.MockEnvironment;
 import tools.jackson.databind.JsonNode;
 import tools.jackson.databind.json.JsonMapper;
 
 import dev.pgworker.WorkerSettings;
+import dev.pgworker.autoconfigure.testing.FailureAnalyses;
+import dev.pgworker.autoconfigure.testing.Greetings;
+import dev.pgworker.autoconfigure.testing.TestDatabase;
 import dev.pgworker.schema.SchemaMode;
 import dev.pgworker.schema.WorkerSchema;
 
@@ -27,66 +37,77 @@ class WorkerPropertiesTest {
     final TestDatabase db = new TestDatabase();
 
     @Test
-    void everyPropertyHasADescriptionAndTheseDefaults() throws IOException {
-        Map<String, String> defaults = new TreeMap<>();
-        try (InputStream metadata = getClass().getResourceAsStream("/META-INF/spring-configuration-metadata.json")) {
-            for (JsonNode property : new JsonMapper().readTree(metadata).path("properties")) {
-                String name = property.path("name").asString();
-                assertThat(property.path("description").asString())
-                        .as("description of " + name)
-                        .endsWith(".");
-                defaults.put(name, property.path("defaultValue").asString("unset"));
+    void everyPropertyHasADescription() throws IOException {
+        for (JsonNode property : metadata()) {
+            assertThat(property.path("description").asString())
+                    .as("description of " + property.path("name").asString())
+                    .endsWith(".");
+        }
+    }
+
+    private static JsonNode metadata() throws IOException {
+        try (InputStream metadata =
+                WorkerPropertiesTest.class.getResourceAsStream("/META-INF/spring-configuration-metadata.json")) {
+            return new JsonMapper().readTree(metadata).path("properties");
+        }
+    }
+
+    /** Sets each property to something else than its default and looks what becomes of it. */
+    @Test
+    void everySettingOfTheEngineHasAProperty() throws IOException {
+        Map<String, Object> defaults = settings(new MockEnvironment());
+        Set<String> changed = new TreeSet<>();
+        for (JsonNode property : metadata()) {
+            String name = property.path("name").asString();
+            String other = otherThanDefault(property);
+            if (name.startsWith("worker.") && other != null) {
+                Map<String, Object> settings = settings(new MockEnvironment().withProperty(name, other));
+                settings.keySet().removeIf(setting -> settings.get(setting).equals(defaults.get(setting)));
+                assertThat(settings).as(name).hasSizeLessThanOrEqualTo(1);
+                changed.addAll(settings.keySet());
             }
         }
-        assertThat(defaults)
-                .containsExactly(
-                        Map.entry("management.endpoint.worker.access", "unrestricted"),
-                        Map.entry("management.endpoint.worker.cache.time-to-live", "0ms"),
-                        Map.entry("worker.concurrency", "unset"),
-                        Map.entry("worker.crontab", "unset"),
-                        Map.entry("worker.crontab-file", "unset"),
-                        Map.entry("worker.crontab-strict", "false"),
-                        Map.entry("worker.crontab-zone", "UTC"),
-                        Map.entry("worker.enabled", "true"),
-                        Map.entry("worker.endpoint.show-payloads", "false"),
-                        Map.entry("worker.forbidden-flags", "unset"),
-                        Map.entry("worker.listen.password", "unset"),
-                        Map.entry("worker.listen.url", "unset"),
-                        Map.entry("worker.listen.user", "unset"),
-                        Map.entry("worker.local-queue.size", "1000"),
-                        Map.entry("worker.local-queue.ttl", "1s"),
-                        Map.entry("worker.metrics.enabled", "true"),
-                        Map.entry("worker.metrics.interval", "30s"),
-                        Map.entry("worker.metrics.tasks", "unset"),
-                        Map.entry("worker.observation.enabled", "true"),
-                        Map.entry("worker.observation.propagate", "false"),
-                        Map.entry("worker.poll-interval", "2s"),
-                        Map.entry("worker.queue-run-limit", "100"),
-                        Map.entry("worker.recovery.enabled", "true"),
-                        Map.entry("worker.recovery.heartbeat-interval", "30s"),
-                        Map.entry("worker.recovery.max-recoveries", "3"),
-                        Map.entry("worker.recovery.orphans", "false"),
-                        Map.entry("worker.recovery.peer-threshold", "5m"),
-                        Map.entry("worker.recovery.recovery-delay", "30s"),
-                        Map.entry("worker.recovery.resilient-job-flags", "infrastructure_resilient"),
-                        Map.entry("worker.recovery.resilient-sweep-threshold-multiplier", "3"),
-                        Map.entry("worker.recovery.sweep-interval", "60s"),
-                        Map.entry("worker.recovery.sweep-threshold", "5m"),
-                        Map.entry("worker.schema.mode", "migrate"),
-                        Map.entry("worker.schema.name", "graphile_worker"),
-                        Map.entry("worker.schema.password", "unset"),
-                        Map.entry("worker.schema.peer-indexes", "auto"),
-                        Map.entry("worker.schema.startup-timeout", "1m"),
-                        Map.entry("worker.schema.url", "unset"),
-                        Map.entry("worker.schema.user", "unset"),
-                        Map.entry("worker.shutdown.grace-period", "5s"),
-                        Map.entry("worker.shutdown.interrupted-job-retry-delay", "30s"),
-                        Map.entry("worker.vacuum", "true"));
+        assertThat(changed).isEqualTo(defaults.keySet());
+    }
+
+    private static @Nullable String otherThanDefault(JsonNode property) {
+        JsonNode value = property.path("defaultValue");
+        return switch (property.path("type").asString()) {
+            case "java.lang.Boolean" -> String.valueOf(!value.asBoolean());
+            case "java.lang.Integer" -> String.valueOf(value.asInt(9_998) + 1);
+            case "java.time.Duration" ->
+                DurationStyle.detectAndParse(value.asString()).plusSeconds(1).toString();
+            case "java.util.List<java.lang.String>" -> "other";
+            default -> null;
+        };
+    }
+
+    private static Map<String, Object> settings(MockEnvironment environment) {
+        WorkerSettings settings = bind(environment).workerSettings();
+        Map<String, Object> values = new TreeMap<>(components(settings));
+        values.remove("recovery");
+        values.putAll(components(settings.recovery()));
+        return values;
+    }
+
+    private static Map<String, Object> components(Record values) {
+        return Arrays.stream(values.getClass().getRecordComponents())
+                .collect(Collectors.toMap(RecordComponent::getName, component -> {
+                    try {
+                        return component.getAccessor().invoke(values);
+                    } catch (ReflectiveOperationException e) {
+                        throw new IllegalStateException(e);
+                    }
+                }));
+    }
+
+    private static WorkerProperties bind(MockEnvironment environment) {
+        return Binder.get(environment).bindOrCreate("worker", WorkerProperties.class);
     }
 
     @Test
     void theDefaultsAreThoseOfTheEngine() {
-        WorkerProperties properties = Binder.get(new MockEnvironment()).bindOrCreate("worker", WorkerProperties.class);
+        WorkerProperties properties = bind(new MockEnvironment());
 
         assertThat(properties.workerSettings())
                 .isEqualTo(WorkerSettings.builder().build());
@@ -97,10 +118,9 @@ class WorkerPropertiesTest {
 
     @Test
     void passwordsAreNotPrinted() {
-        WorkerProperties properties = Binder.get(new MockEnvironment()
-                        .withProperty("worker.schema.password", "secret")
-                        .withProperty("worker.listen.password", "secret"))
-                .bindOrCreate("worker", WorkerProperties.class);
+        WorkerProperties properties = bind(new MockEnvironment()
+                .withProperty("worker.schema.password", "secret")
+                .withProperty("worker.listen.password", "secret"));
 
         assertThat(properties.toString()).doesNotContain("secret");
     }

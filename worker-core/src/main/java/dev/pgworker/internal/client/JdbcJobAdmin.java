@@ -80,6 +80,11 @@ public final class JdbcJobAdmin implements JobAdmin {
     }
 
     @Override
+    public List<Job> runNow(Collection<Long> ids) {
+        return changes.runNow(ids);
+    }
+
+    @Override
     public Optional<Job> remove(String jobKey) {
         return changes.remove(jobKey);
     }

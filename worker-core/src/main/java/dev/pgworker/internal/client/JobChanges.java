@@ -81,6 +81,29 @@ final class JobChanges {
                         .param(5, rescheduling.maxAttempts(), Types.INTEGER));
     }
 
+    /** Locks the jobs before it looks which of them have failed, so that none fails in between. */
+    private static final String RUN_NOW = """
+            with due as materialized (
+              select j.id, j.attempts >= j.max_attempts as failed
+              from {schema}._private_jobs j
+              where j.id = any(?::bigint[]) and not {schema}.pgworker_locked(j.locked_at, j.locked_by)
+              order by j.id for update)
+            """ + "select " + JobColumns.ALL
+            + "j.task_id, j.job_queue_id, case when given.attempts is null then " + JobColumns.RECOVERIES + """
+            end
+            from (
+              select pg_catalog.array_agg(due.id) as ids, case when due.failed then 0 end as attempts
+              from due group by due.failed) given
+            cross join lateral {schema}.reschedule_jobs(given.ids, run_at => pg_catalog.now(), attempts => given.attempts) j
+            """;
+
+    List<Job> runNow(Collection<Long> ids) {
+        return change(
+                "make jobs due",
+                ids,
+                (client, given) -> client.sql(schema.in(RUN_NOW)).param(given));
+    }
+
     /** Makes a statement whose first parameter are the ids. */
     @FunctionalInterface
     private interface Change {
@@ -168,6 +191,7 @@ final class JobChanges {
 
     void forceUnlockWorkers(Collection<String> workerIds) {
         Set<String> given = Arguments.requireElements("workerIds", workerIds);
+        given.forEach(id -> Arguments.requireGivenText("workerIds", id));
         if (given.isEmpty()) {
             return;
         }

@@ -37,6 +37,9 @@ final class SchemaOverview {
             """;
 
     List<NamedQueue> queues(@Nullable String after, int limit) {
+        if (after != null && !after.isEmpty()) {
+            Arguments.requireGivenText("after", after);
+        }
         Arguments.requireRange("limit", limit, 1, 1000);
         return connections.query(
                 "list the queues",

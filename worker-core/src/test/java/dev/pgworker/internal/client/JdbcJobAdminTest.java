@@ -1,5 +1,7 @@
 package dev.pgworker.internal.client;
 
+import java.sql.Connection;
+import java.sql.Statement;
 import java.time.Duration;
 import java.time.Instant;
 import java.time.temporal.ChronoUnit;
@@ -7,8 +9,10 @@ import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
 import java.util.Map;
+import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CountDownLatch;
 
+import org.awaitility.Awaitility;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.extension.RegisterExtension;
 import org.springframework.dao.DataAccessException;
@@ -132,6 +136,44 @@ class JdbcJobAdminTest {
                         Rescheduling.builder().runAt(Instant.now()).attempts(0).build());
 
         assertThat(events.await(JobCompleted.class).job().id()).isEqualTo(id);
+    }
+
+    @Test
+    void runsNowWhatDoesNotRunAndGivesAttemptsBackOnlyToWhatHasFailed() {
+        JobSpec later = JobSpec.builder().runIn(Duration.ofHours(2)).build();
+        long retried = db.scheduler().addJob("mail", 1, later).id();
+        admin().reschedule(List.of(retried), Rescheduling.builder().attempts(3).build());
+        long failed = db.scheduler().addJob("mail", 2, later).id();
+        admin().permanentlyFail(List.of(failed), "not now");
+        long running = db.scheduler().addJob("mail", 3, later).id();
+        lock(running, "1 minute");
+
+        List<Job> due = admin().runNow(List.of(failed, running, Long.MAX_VALUE, retried));
+
+        assertThat(due).extracting(Job::id).containsExactly(failed, retried);
+        assertThat(due).extracting(Job::attempts).containsExactly(0, 3);
+        assertThat(ids(JobQuery.builder().state(JobState.READY))).containsExactly(failed, retried);
+        assertThat(admin().runNow(List.of())).isEmpty();
+    }
+
+    @Test
+    void runsNowAJobThatFailsMeanwhile() throws Exception {
+        long id = add(1).get(0);
+        try (Connection other = db.dataSource().getConnection();
+                Statement statement = other.createStatement()) {
+            other.setAutoCommit(false);
+            statement.execute(db.schema().in("update {schema}._private_jobs set attempts = max_attempts"));
+            CompletableFuture<List<Job>> due = CompletableFuture.supplyAsync(() -> admin().runNow(List.of(id)));
+            Awaitility.await()
+                    .until(() -> db.sql("select count(*) from pg_stat_activity where wait_event_type = 'Lock'"
+                                            + " and query like '%due as materialized%{schema}%'")
+                                    .query(Integer.class)
+                                    .single()
+                            == 1);
+            other.commit();
+
+            assertThat(due.get()).extracting(Job::attempts).containsExactly(0);
+        }
     }
 
     @Test
@@ -343,6 +385,12 @@ class JdbcJobAdminTest {
         assertThatIllegalArgumentException()
                 .isThrownBy(() -> nowhere.forceUnlockWorkers(Arrays.asList((String) null)))
                 .withMessageContaining("workerIds[0]");
+        assertThatIllegalArgumentException()
+                .isThrownBy(() -> nowhere.forceUnlockWorkers(List.of("a\0b")))
+                .withMessageContaining("workerIds");
+        assertThatIllegalArgumentException()
+                .isThrownBy(() -> nowhere.queues("a\0b", 1))
+                .withMessageContaining("after");
         assertThatIllegalArgumentException()
                 .isThrownBy(() -> nowhere.cleanup(null))
                 .withMessageContaining("tasks");

@@ -1,9 +1,7 @@
 package dev.pgworker.internal.event;
 
 import java.time.Duration;
-import java.time.Instant;
 import java.util.List;
-import java.util.Set;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.atomic.AtomicLong;
 
@@ -13,6 +11,7 @@ import org.junit.jupiter.api.Timeout;
 
 import dev.pgworker.event.WorkerEvent;
 import dev.pgworker.job.Job;
+import dev.pgworker.testing.TestJob;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
@@ -80,22 +79,6 @@ class EventQueueTest {
     }
 
     private static Job job(String payload) {
-        return new Job(
-                1,
-                "t",
-                payload,
-                null,
-                0,
-                Instant.EPOCH,
-                1,
-                25,
-                null,
-                Instant.EPOCH,
-                Instant.EPOCH,
-                null,
-                null,
-                null,
-                0,
-                Set.of());
+        return TestJob.withId(1).payload(payload).build();
     }
 }

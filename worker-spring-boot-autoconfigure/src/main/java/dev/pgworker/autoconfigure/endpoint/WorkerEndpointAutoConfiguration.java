@@ -1,0 +1,35 @@
+package dev.pgworker.autoconfigure.endpoint;
+
+import org.springframework.beans.factory.ObjectProvider;
+import org.springframework.boot.actuate.autoconfigure.endpoint.condition.ConditionalOnAvailableEndpoint;
+import org.springframework.boot.autoconfigure.AutoConfiguration;
+import org.springframework.boot.autoconfigure.condition.ConditionalOnBean;
+import org.springframework.boot.autoconfigure.condition.ConditionalOnClass;
+import org.springframework.boot.autoconfigure.condition.ConditionalOnMissingBean;
+import org.springframework.boot.context.properties.EnableConfigurationProperties;
+import org.springframework.context.annotation.Bean;
+
+import dev.pgworker.Worker;
+import dev.pgworker.autoconfigure.WorkerAutoConfiguration;
+import dev.pgworker.autoconfigure.WorkerSchemaInitializer;
+import dev.pgworker.crontab.CronAdmin;
+import dev.pgworker.job.JobAdmin;
+
+/** Shows and changes jobs in an actuator endpoint, where that is exposed. */
+@AutoConfiguration(after = WorkerAutoConfiguration.class)
+@ConditionalOnClass(ConditionalOnAvailableEndpoint.class)
+@ConditionalOnBean(WorkerSchemaInitializer.class)
+@EnableConfigurationProperties(WorkerEndpointProperties.class)
+public final class WorkerEndpointAutoConfiguration {
+
+    @Bean
+    @ConditionalOnAvailableEndpoint
+    @ConditionalOnMissingBean
+    WorkerEndpoint workerEndpoint(
+            JobAdmin admin, CronAdmin cronAdmin, ObjectProvider<Worker> worker, WorkerEndpointProperties properties) {
+        return new WorkerEndpoint(
+                new EndpointViews(admin, worker, properties.showPayloads()),
+                new EndpointActions(admin),
+                new EndpointCrontab(cronAdmin));
+    }
+}

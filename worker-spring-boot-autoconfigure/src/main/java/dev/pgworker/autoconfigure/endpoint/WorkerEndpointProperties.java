@@ -1,0 +1,12 @@
+package dev.pgworker.autoconfigure.endpoint;
+
+import org.springframework.boot.context.properties.ConfigurationProperties;
+import org.springframework.boot.context.properties.bind.DefaultValue;
+
+/**
+ * The actuator endpoint {@code worker}.
+ *
+ * @param showPayloads Whether payloads are shown to those who may read the endpoint.
+ */
+@ConfigurationProperties("worker.endpoint")
+record WorkerEndpointProperties(@DefaultValue("false") boolean showPayloads) {}

@@ -1,0 +1,104 @@
+package dev.pgworker.autoconfigure.health;
+
+import java.time.Duration;
+
+import org.jspecify.annotations.Nullable;
+import org.springframework.beans.factory.ObjectProvider;
+import org.springframework.boot.health.contributor.AbstractHealthIndicator;
+import org.springframework.boot.health.contributor.Health;
+
+import dev.pgworker.Worker;
+import dev.pgworker.WorkerSettings;
+import dev.pgworker.WorkerStatus;
+
+/**
+ * For readiness: down if the worker does not do its work although the database would let it. It does not run, a thread has
+ * ended or hangs, due jobs do not start, or something that it does regularly has not been done for long. Never asks the
+ * database, and stays up while that cannot be used: a new process could not use it either. An application that only adds
+ * jobs has no worker and is up.
+ */
+final class EngineHealthIndicator extends AbstractHealthIndicator {
+
+    /** What a loop may take beyond its interval, for instance because a statement waits for a lock. */
+    private static final Duration TOLERANCE = Duration.ofMinutes(1);
+
+    /** The worker finds out every few seconds whether due jobs start; a large table makes it take longer. */
+    private static final Duration LONGEST_AUDIT = Duration.ofMinutes(2);
+
+    private final ObjectProvider<Worker> provider;
+    private final Duration longestFetch;
+    private final Duration longestHeartbeat;
+
+    /** Creates an indicator that asks for the worker at each check, because it is built after all other beans. */
+    EngineHealthIndicator(ObjectProvider<Worker> provider, WorkerSettings settings) {
+        super("The worker cannot be asked");
+        this.provider = provider;
+        longestFetch = settings.pollInterval().multipliedBy(2).plus(TOLERANCE);
+        longestHeartbeat =
+                settings.recovery().heartbeatInterval().multipliedBy(2).plus(TOLERANCE);
+    }
+
+    @Override
+    protected void doHealthCheck(Health.Builder builder) {
+        Worker worker = provider.getIfAvailable();
+        builder.up();
+        if (worker == null || (worker.tasks().isEmpty() && worker.cronItems().isEmpty())) {
+            builder.withDetail("runsJobs", false);
+            return;
+        }
+        builder.withDetail("runsJobs", !worker.tasks().isEmpty());
+        WorkerStatus status = worker.status();
+        String problem = status == null ? "The worker does not run" : problem(status);
+        if (problem != null) {
+            builder.down().withDetail("problem", problem);
+        }
+        if (status != null) {
+            describe(status, builder);
+        }
+    }
+
+    /** Returns what is wrong, or null. */
+    @Nullable String problem(WorkerStatus status) {
+        String threads = ThreadsHealthIndicator.problem(status);
+        if (threads != null) {
+            return threads;
+        }
+        if (status.stall() != null) {
+            return "Due jobs do not start although a handler is free: " + status.stall();
+        }
+        if (status.outage()) {
+            return null;
+        }
+        if (status.sinceFetch().compareTo(longestFetch) > 0) {
+            return "No look for jobs for more than " + longestFetch.toSeconds() + " s";
+        }
+        Duration sinceHeartbeat = status.sinceHeartbeat();
+        if ((sinceHeartbeat == null ? status.sinceStart() : sinceHeartbeat).compareTo(longestHeartbeat) > 0) {
+            return "No sign of life for more than " + longestHeartbeat.toSeconds() + " s";
+        }
+        if (status.sinceAudit().compareTo(LONGEST_AUDIT) > 0) {
+            return "Whether due jobs start is not known since more than " + LONGEST_AUDIT.toSeconds() + " s";
+        }
+        return null;
+    }
+
+    private static void describe(WorkerStatus status, Health.Builder builder) {
+        builder.withDetail("worker", status.workerId())
+                .withDetail("running", status.running())
+                .withDetail("freeSlots", status.freeSlots())
+                .withDetail("listening", status.listening())
+                .withDetail("databaseUsable", !status.outage())
+                .withDetail("secondsSinceFetch", status.sinceFetch().toSeconds());
+        Duration sinceHeartbeat = status.sinceHeartbeat();
+        if (sinceHeartbeat != null) {
+            builder.withDetail("secondsSinceHeartbeat", sinceHeartbeat.toSeconds());
+        }
+        builder.withDetail("secondsSinceAudit", status.sinceAudit().toSeconds())
+                .withDetail("reconciled", status.reconciled());
+        WorkerStatus.HeldSnapshot held = status.heldSnapshot();
+        if (held != null) {
+            builder.withDetail(
+                    "heldSnapshot", held.holder() + ", for " + held.age().toSeconds() + " s");
+        }
+    }
+}

@@ -1,0 +1,26 @@
+package dev.pgworker.autoconfigure.health;
+
+import org.springframework.boot.health.contributor.AbstractHealthIndicator;
+import org.springframework.boot.health.contributor.Health;
+
+import dev.pgworker.schema.SchemaMigrator;
+import dev.pgworker.schema.WorkerSchema;
+
+/** Down if the database does not answer or does not have the schema. */
+final class SchemaHealthIndicator extends AbstractHealthIndicator {
+
+    private final SchemaMigrator migrator;
+    private final WorkerSchema schema;
+
+    SchemaHealthIndicator(SchemaMigrator migrator, WorkerSchema schema) {
+        super("The worker's schema cannot be read");
+        this.migrator = migrator;
+        this.schema = schema;
+    }
+
+    @Override
+    protected void doHealthCheck(Health.Builder builder) {
+        builder.withDetail("schema", schema.name());
+        builder.up().withDetail("version", migrator.version());
+    }
+}

@@ -1,0 +1,85 @@
+package dev.pgworker.autoconfigure.metrics;
+
+import java.time.Duration;
+import java.util.concurrent.TimeUnit;
+import java.util.function.ToDoubleFunction;
+
+import io.micrometer.core.instrument.Gauge;
+import io.micrometer.core.instrument.MeterRegistry;
+import io.micrometer.core.instrument.TimeGauge;
+import org.jspecify.annotations.Nullable;
+
+import dev.pgworker.Worker;
+import dev.pgworker.WorkerStatus;
+
+/** Shows what a worker is doing. Each look takes microseconds; a worker that does not run has no values. */
+final class WorkerGauges {
+
+    private WorkerGauges() {}
+
+    static void register(Worker worker, MeterRegistry registry) {
+        gauge(worker, registry, "worker.handlers.active", "Handlers that run", WorkerStatus::running);
+        gauge(worker, registry, "worker.handlers.free", "Further handlers that could run", WorkerStatus::freeSlots);
+        gauge(worker, registry, "worker.local.queue", "Claimed jobs that wait for a handler", WorkerStatus::waiting);
+        gauge(
+                worker,
+                registry,
+                "worker.listener.up",
+                "1 if notifications arrive, else 0",
+                status -> status.listening() ? 1 : 0);
+        gauge(
+                worker,
+                registry,
+                "worker.stalled",
+                "1 if due jobs do not start although a handler is free, else 0",
+                status -> status.stall() == null ? 0 : 1);
+        gauge(
+                worker,
+                registry,
+                "worker.threads.failed",
+                "Threads of the worker that have ended or hang",
+                status -> status.deadThreads().size() + status.stuckThreads().size());
+        TimeGauge.builder(
+                        "worker.snapshot.age",
+                        worker,
+                        TimeUnit.MILLISECONDS,
+                        w -> value(
+                                w,
+                                status -> status.heldSnapshot() == null
+                                        ? 0
+                                        : millis(status.heldSnapshot().age())))
+                .description(
+                        "Time for which a snapshot has been held that keeps the table of jobs growing; 0 if none is")
+                .strongReference(true)
+                .register(registry);
+        TimeGauge.builder(
+                        "worker.heartbeat.age",
+                        worker,
+                        TimeUnit.MILLISECONDS,
+                        w -> value(w, status -> millis(status.sinceHeartbeat())))
+                .description("Time since the worker last told the database that it lives")
+                .strongReference(true)
+                .register(registry);
+    }
+
+    private static void gauge(
+            Worker worker,
+            MeterRegistry registry,
+            String name,
+            String description,
+            ToDoubleFunction<WorkerStatus> value) {
+        Gauge.builder(name, worker, w -> value(w, value))
+                .description(description)
+                .strongReference(true)
+                .register(registry);
+    }
+
+    private static double value(@Nullable Worker worker, ToDoubleFunction<WorkerStatus> value) {
+        WorkerStatus status = worker == null ? null : worker.status();
+        return status == null ? Double.NaN : value.applyAsDouble(status);
+    }
+
+    private static double millis(@Nullable Duration time) {
+        return time == null ? Double.NaN : time.toMillis();
+    }
+}

@@ -1,0 +1,71 @@
+package dev.pgworker.autoconfigure.observation;
+
+import java.util.Objects;
+
+import io.micrometer.observation.Observation;
+import io.micrometer.observation.ObservationRegistry;
+import io.micrometer.observation.transport.ReceiverContext;
+import org.jspecify.annotations.Nullable;
+
+import dev.pgworker.job.Job;
+import dev.pgworker.task.BatchResult;
+import dev.pgworker.task.JobContext;
+import dev.pgworker.task.JobControlException;
+import dev.pgworker.task.JobInterceptor;
+
+/** Observes each run of a job as the receipt of a message, within the trace that its payload carries. */
+final class ObservedRuns implements JobInterceptor {
+
+    private final ObservationRegistry registry;
+    private final boolean propagate;
+
+    /**
+     * Creates an interceptor.
+     *
+     * @param propagate whether to look for traces in payloads
+     */
+    ObservedRuns(ObservationRegistry registry, boolean propagate) {
+        this.registry = registry;
+        this.propagate = propagate;
+    }
+
+    @Override
+    public @Nullable BatchResult intercept(JobContext context, Execution execution) throws Exception {
+        if (registry.isNoop()) {
+            return execution.proceed();
+        }
+        Job job = context.job();
+        PayloadTrace.Found found = propagate ? PayloadTrace.in(job.payload()) : null;
+        Observation observation = observation(job, found == null ? PayloadTrace.NONE : found.trace());
+        observation.start();
+        try (Observation.Scope scope = observation.openScope()) {
+            Objects.requireNonNull(scope);
+            BatchResult result = found == null ? execution.proceed() : execution.proceed(found.payload());
+            if (result != null) {
+                result.errors().stream().filter(Objects::nonNull).findFirst().ifPresent(observation::error);
+            }
+            return result;
+        } catch (Throwable e) {
+            if (!(e instanceof JobControlException control
+                    && control.decision() == JobControlException.Decision.SNOOZE)) {
+                observation.error(e);
+            }
+            throw e;
+        } finally {
+            observation.stop();
+        }
+    }
+
+    private Observation observation(Job job, PayloadTrace trace) {
+        ReceiverContext<PayloadTrace> context = new ReceiverContext<>(PayloadTrace::header);
+        context.setCarrier(trace);
+        Observation observation = Observation.createNotStarted("worker.job.run", () -> context, registry)
+                .contextualName("run " + job.taskIdentifier())
+                .lowCardinalityKeyValue("task", job.taskIdentifier())
+                .highCardinalityKeyValue("job.id", Long.toString(job.id()))
+                .highCardinalityKeyValue("job.attempt", Integer.toString(job.attempts()));
+        return job.queueName() == null
+                ? observation
+                : observation.highCardinalityKeyValue("job.queue", job.queueName());
+    }
+}

@@ -1,0 +1,365 @@
+package dev.pgworker.autoconfigure.endpoint;
+
+import java.io.IOException;
+import java.net.URI;
+import java.net.http.HttpClient;
+import java.net.http.HttpRequest;
+import java.net.http.HttpResponse;
+import java.util.ArrayList;
+import java.util.List;
+
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.extension.RegisterExtension;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
+import org.springframework.boot.SpringApplication;
+import org.springframework.boot.autoconfigure.AutoConfigurations;
+import org.springframework.boot.autoconfigure.EnableAutoConfiguration;
+import org.springframework.boot.test.context.FilteredClassLoader;
+import org.springframework.context.ConfigurableApplicationContext;
+import org.springframework.context.annotation.Bean;
+import org.springframework.context.annotation.Configuration;
+import tools.jackson.databind.JsonNode;
+import tools.jackson.databind.json.JsonMapper;
+
+import dev.pgworker.Worker;
+import dev.pgworker.autoconfigure.testing.Greetings;
+import dev.pgworker.autoconfigure.testing.RecordedEvents;
+import dev.pgworker.autoconfigure.testing.TestDatabase;
+import dev.pgworker.event.WorkerEvent.JobCompleted;
+import dev.pgworker.job.Job;
+import dev.pgworker.job.JobAdmin;
+import dev.pgworker.job.JobScheduler;
+import dev.pgworker.job.JobSpec;
+import dev.pgworker.testsupport.TestPostgres;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+/** The endpoint over real HTTP, in an application with everything that Spring Boot configures. */
+class WorkerEndpointTest {
+
+    @RegisterExtension
+    final TestDatabase db = new TestDatabase();
+
+    @Configuration(proxyBeanMethods = false)
+    @EnableAutoConfiguration
+    static class Application {
+
+        @Bean
+        Greetings greetings() {
+            return new Greetings();
+        }
+
+        @Bean
+        RecordedEvents events() {
+            return new RecordedEvents();
+        }
+    }
+
+    /** A running application and a client of its endpoint. */
+    private final class Client implements AutoCloseable {
+
+        final ConfigurableApplicationContext context;
+        private final HttpClient http = HttpClient.newHttpClient();
+        private final String url;
+
+        Client(String... properties) {
+            List<String> arguments = new ArrayList<>(List.of(
+                    "--server.port=0",
+                    "--spring.datasource.url=" + TestPostgres.jdbcUrl(),
+                    "--spring.flyway.enabled=false",
+                    "--spring.main.banner-mode=off",
+                    "--worker.schema.name=" + db.schema(),
+                    "--management.endpoints.web.exposure.include=worker,health,prometheus"));
+            for (String property : properties) {
+                arguments.add("--" + property);
+            }
+            context = SpringApplication.run(Application.class, arguments.toArray(String[]::new));
+            url = "http://localhost:" + context.getEnvironment().getProperty("local.server.port") + "/actuator";
+        }
+
+        HttpResponse<String> get(String path) throws IOException, InterruptedException {
+            return send(HttpRequest.newBuilder(URI.create(url + path)).build());
+        }
+
+        HttpResponse<String> post(String path, String body) throws IOException, InterruptedException {
+            return send(HttpRequest.newBuilder(URI.create(url + path))
+                    .header("Content-Type", "application/json")
+                    .POST(HttpRequest.BodyPublishers.ofString(body.replace('\'', '"')))
+                    .build());
+        }
+
+        private HttpResponse<String> send(HttpRequest request) throws IOException, InterruptedException {
+            return http.send(request, HttpResponse.BodyHandlers.ofString());
+        }
+
+        JsonNode json(HttpResponse<String> response) {
+            assertThat(response.statusCode()).as(response.body()).isEqualTo(200);
+            return new JsonMapper().readTree(response.body());
+        }
+
+        @Override
+        public void close() {
+            context.close();
+        }
+    }
+
+    @Test
+    void showsJobsQueuesWorkersAndTheWhole() throws Exception {
+        try (Client client = new Client()) {
+            JobScheduler jobs = client.context.getBean(JobScheduler.class);
+            Job mail = jobs.addJob(
+                    "mail",
+                    "secret",
+                    JobSpec.builder().queueName("q").jobKey("k").build());
+            Job other = jobs.addJob("other", "secret");
+
+            JsonNode overview = client.json(client.get("/worker"));
+            assertThat(overview.path("backlog").path("ready").asInt()).isEqualTo(2);
+            assertThat(overview.path("tasks").path(0).asString()).isEqualTo("hello");
+            assertThat(overview.path("status").path("workerId").asString())
+                    .isEqualTo(client.context.getBean(Worker.class).id());
+            assertThat(overview.path("status").path("reconciled").isNumber()).isTrue();
+            assertThat(overview.path("status").path("stall").asString("")).isEmpty();
+            assertThat(overview.path("status").path("stuckThreads").isEmpty()).isTrue();
+
+            JsonNode page = client.json(client.get("/worker/jobs?limit=1"));
+            assertThat(page.path("jobs").size()).isEqualTo(1);
+            assertThat(page.path("jobs").path(0).path("id").asLong()).isEqualTo(other.id());
+            JsonNode next = client.json(client.get("/worker/jobs?state=ready&limit=1&after="
+                    + page.path("next").asLong()));
+            assertThat(next.path("jobs").path(0).path("id").asLong()).isEqualTo(mail.id());
+            assertThat(client.json(client.get("/worker/jobs?task=mail&queue=q"))
+                            .path("jobs")
+                            .size())
+                    .isEqualTo(1);
+            assertThat(client.json(client.get("/worker/jobs?state=failed"))
+                            .path("jobs")
+                            .size())
+                    .isZero();
+
+            HttpResponse<String> one = client.get("/worker/jobs/" + mail.id());
+            assertThat(client.json(one).path("key").asString()).isEqualTo("k");
+            assertThat(one.body()).doesNotContain("secret");
+            assertThat(client.get("/worker/jobs/0").statusCode()).isEqualTo(404);
+            assertThat(client.get("/worker/nothing").statusCode()).isEqualTo(404);
+
+            JsonNode queue =
+                    client.json(client.get("/worker/queues")).path("queues").path(0);
+            assertThat(queue.path("name").asString()).isEqualTo("q");
+            assertThat(queue.path("waiting").asInt()).isEqualTo(1);
+            assertThat(client.json(client.get("/worker/queues?after=q"))
+                            .path("queues")
+                            .size())
+                    .isZero();
+            assertThat(client.get("/worker/workers").statusCode()).isEqualTo(200);
+        }
+    }
+
+    @Test
+    void showsPayloadsOnlyIfAllowed() throws Exception {
+        try (Client client = new Client("worker.endpoint.show-payloads=true")) {
+            Job job = client.context.getBean(JobScheduler.class).addJob("mail", "secret");
+
+            assertThat(client.get("/worker/jobs/" + job.id()).body()).contains("secret");
+            assertThat(client.json(client.get("/worker/jobs?search=secret"))
+                            .path("jobs")
+                            .size())
+                    .isEqualTo(1);
+        }
+    }
+
+    @Test
+    void changesJobs() throws Exception {
+        try (Client client = new Client()) {
+            JobScheduler jobs = client.context.getBean(JobScheduler.class);
+            JobAdmin admin = client.context.getBean(JobAdmin.class);
+            RecordedEvents events = client.context.getBean(RecordedEvents.class);
+            Job a = jobs.addJob("mail");
+            Job b = jobs.addJob("mail");
+            Job c = jobs.addJob("mail", null, JobSpec.builder().jobKey("k").build());
+
+            assertThat(client.json(client.post("/worker/complete", "{'ids': '" + a.id() + ", " + Long.MAX_VALUE + "'}"))
+                            .path("changed")
+                            .toString())
+                    .isEqualTo("[" + a.id() + "]");
+            assertThat(admin.find(a.id())).isEmpty();
+
+            client.json(client.post("/worker/fail", "{'ids': " + b.id() + ", 'reason': 'wrong address'}"));
+            assertThat(admin.find(b.id()).orElseThrow().lastError()).isEqualTo("wrong address");
+
+            client.json(client.post("/worker/reschedule", "{'ids': " + c.id() + ", 'runAt': 'PT1H', 'priority': -5}"));
+            Job later = admin.find(c.id()).orElseThrow();
+            assertThat(later.priority()).isEqualTo(-5);
+            assertThat(later.runAt()).isAfter(java.time.Instant.now().plusSeconds(3_000));
+
+            client.json(client.post("/worker/run-now", "{'ids': '" + b.id() + "," + c.id() + "'}"));
+            assertThat(admin.find(b.id()).orElseThrow().attempts()).isZero();
+            assertThat(admin.find(c.id()).orElseThrow().runAt()).isBefore(later.runAt());
+
+            assertThat(client.json(client.post("/worker/remove", "{'key': 'k'}"))
+                            .path("changed")
+                            .toString())
+                    .isEqualTo("[" + c.id() + "]");
+            assertThat(client.json(client.post("/worker/remove", "{'key': 'k'}"))
+                            .path("changed")
+                            .size())
+                    .isZero();
+
+            client.json(client.post("/worker/fail", "{'ids': " + b.id() + ", 'reason': 'again'}"));
+            assertThat(client.json(client.post("/worker/cleanup", "{'tasks': 'delete-permafailed-jobs'}"))
+                            .toString())
+                    .contains("1");
+            assertThat(admin.find(b.id())).isEmpty();
+
+            Job stuck = jobs.addJob(
+                    "hello",
+                    new Greetings.Greeting("Ada"),
+                    JobSpec.builder().runIn(java.time.Duration.ofHours(1)).build());
+            db.sql("update {schema}._private_jobs set locked_by = 'dead', locked_at = now(), run_at = now() where id = "
+                            + stuck.id())
+                    .update();
+            client.json(client.post("/worker/force-unlock", "{'workers': 'dead'}"));
+            assertThat(events.await(JobCompleted.class).job().id()).isEqualTo(stuck.id());
+        }
+    }
+
+    @Test
+    void sweepsDeadWorkersUnlessTold() throws Exception {
+        try (Client client = new Client()) {
+            db.sql(
+                            "insert into {schema}._private_workers (id, last_heartbeat_at) values ('dead', now() - interval '1 hour')")
+                    .update();
+
+            JsonNode found = client.json(client.post("/worker/sweep", "{'threshold': 'PT10M', 'dryRun': true}"));
+            assertThat(found.path("workerIds").toString()).isEqualTo("[\"dead\"]");
+            JsonNode swept =
+                    client.json(client.post("/worker/sweep", "{'threshold': 'PT10M', 'recoveryDelay': 'PT0S'}"));
+            assertThat(swept.path("workerIds").toString()).isEqualTo("[\"dead\"]");
+            assertThat(client.json(client.post("/worker/sweep", "{'threshold': 'PT10M'}"))
+                            .path("workerIds")
+                            .size())
+                    .isZero();
+        }
+    }
+
+    @Test
+    void showsTriggersAndPausesRecurringJobs() throws Exception {
+        try (Client client = new Client("worker.crontab=0 4 1 1 * report ?id=yearly")) {
+            JsonNode item =
+                    client.json(client.get("/worker/crontab")).path("items").path(0);
+            assertThat(item.path("identifier").asString()).isEqualTo("yearly");
+            assertThat(item.path("task").asString()).isEqualTo("report");
+            assertThat(item.has("nextExecution")).isTrue();
+
+            long job = client.json(client.post("/worker/cron-trigger", "{'item': 'yearly'}"))
+                    .path("job")
+                    .asLong();
+            assertThat(client.json(client.get("/worker/jobs/" + job))
+                            .path("task")
+                            .asString())
+                    .isEqualTo("report");
+            assertThat(client.json(client.post("/worker/cron-pause", "{'item': 'yearly'}"))
+                            .path("changed")
+                            .asBoolean())
+                    .isTrue();
+            assertThat(client.json(client.get("/worker/crontab/yearly")).has("pausedSince"))
+                    .isTrue();
+            assertThat(client.json(client.post("/worker/cron-resume", "{'item': 'yearly'}"))
+                            .path("changed")
+                            .asBoolean())
+                    .isTrue();
+            HttpResponse<String> unknown = client.post("/worker/cron-trigger", "{'item': 'daily'}");
+            assertThat(unknown.statusCode()).isEqualTo(400);
+            assertThat(unknown.body()).contains("yearly");
+        }
+    }
+
+    @ParameterizedTest
+    @CsvSource(delimiter = '|', quoteCharacter = '~', textBlock = """
+                    GET | jobs?state=broken | | state must be one of [READY
+                    GET | jobs?limit=0 | | limit must be between 1 and 1000
+                    GET | jobs?limit=many | | limit must be an integer
+                    GET | jobs?after=x | | after must be a job id
+                    GET | jobs?search=secret | | worker.endpoint.show-payloads
+                    GET | jobs/x | | id must be a job id
+                    GET | jobs?task=%00 | | taskIdentifier must not contain the NUL character
+                    GET | queues?after=%00 | | after must not contain the NUL character
+                    GET | queues?limit=1001 | | limit must be between 1 and 1000
+                    POST | complete | {} | ids is required
+                    POST | complete | {'ids': '1,'} | ids is required
+                    POST | complete | {'ids': 'x'} | ids must be a job id
+                    POST | fail | {'ids': 1} | reason is required
+                    POST | reschedule | {'ids': 1} | One of runAt, priority, attempts and maxAttempts must be set
+                    POST | reschedule | {'ids': 1, 'runAt': 'tomorrow'} | runAt must be an instant
+                    POST | reschedule | {'ids': 1, 'runAt': 'PT9223372036854775807S'} | runAt must be an instant
+                    POST | reschedule | {'ids': 1, 'runAt': 'PT99999999999999S'} | runAt must
+                    POST | reschedule | {'ids': 1, 'priority': 99999} | priority must be between
+                    POST | reschedule | {'ids': 1, 'maxAttempts': 0} | maxAttempts must be between
+                    POST | run-now | {} | ids is required
+                    POST | remove | {} | key is required
+                    POST | cleanup | {'tasks': 'everything'} | tasks must be one of
+                    POST | force-unlock | {} | workers is required
+                    POST | force-unlock | {'workers': '\\u0000'} | workerIds must not contain the NUL character
+                    POST | remove | {'key': '\\u0000'} | jobKey must not contain the NUL character
+                    POST | fail | {'ids': 1, 'reason': '\\u0000'} | reason must not contain the NUL character
+                    POST | cron-pause | {'item': '\\u0000'} | identifier must not contain the NUL character
+                    POST | sweep | {'threshold': 'PT9223372036854775807S'} | threshold must be between
+                    POST | sweep | {'threshold': 'soon'} | threshold must be a duration
+                    POST | sweep | {'threshold': 'PT0S'} | threshold must be positive
+                    POST | sweep | {'dryRun': 'perhaps'} | dryRun must be true or false
+                    POST | cron-trigger | {} | item is required
+                    POST | cron-pause | {} | item is required
+                    """)
+    void refusesWhatIsWrong(String method, String path, String body, String message) throws Exception {
+        HttpResponse<String> response =
+                method.equals("GET") ? shared().get("/worker/" + path) : shared().post("/worker/" + path, body);
+
+        assertThat(response.statusCode()).isEqualTo(400);
+        assertThat(new JsonMapper().readTree(response.body()).path("error").asString())
+                .contains(message);
+    }
+
+    private static Client shared;
+
+    private Client shared() {
+        if (shared == null) {
+            shared = new Client("worker.enabled=false");
+        }
+        return shared;
+    }
+
+    @org.junit.jupiter.api.AfterAll
+    static void closeShared() {
+        if (shared != null) {
+            shared.close();
+        }
+    }
+
+    @Test
+    void mayBeReadOnly() throws Exception {
+        try (Client client = new Client("management.endpoint.worker.access=read-only")) {
+            assertThat(client.get("/worker").statusCode()).isEqualTo(200);
+            assertThat(client.post("/worker/complete", "{'ids': 1}").statusCode())
+                    .isGreaterThanOrEqualTo(400);
+            assertThat(client.get("/health").statusCode()).isEqualTo(200);
+            assertThat(client.get("/prometheus").body()).contains("worker_backlog");
+        }
+    }
+
+    @Test
+    void isThereOnlyWhereItIsExposed() {
+        db.runner()
+                .withConfiguration(AutoConfigurations.of(WorkerEndpointAutoConfiguration.class))
+                .run(context -> assertThat(context).hasNotFailed().doesNotHaveBean(WorkerEndpoint.class));
+        db.runner()
+                .withConfiguration(AutoConfigurations.of(WorkerEndpointAutoConfiguration.class))
+                .withPropertyValues("management.endpoints.web.exposure.include=*")
+                .run(context -> assertThat(context).hasSingleBean(WorkerEndpoint.class));
+        db.runner()
+                .withConfiguration(AutoConfigurations.of(WorkerEndpointAutoConfiguration.class))
+                .withClassLoader(new FilteredClassLoader("org.springframework.boot.actuate"))
+                .withPropertyValues("management.endpoints.web.exposure.include=*")
+                .run(context -> assertThat(context).hasNotFailed().hasSingleBean(Worker.class));
+    }
+}

@@ -1,0 +1,359 @@
+package dev.pgworker.autoconfigure.health;
+
+import java.sql.Connection;
+import java.sql.DriverManager;
+import java.sql.SQLException;
+import java.sql.Statement;
+import java.time.Duration;
+import java.util.List;
+import java.util.Objects;
+import java.util.Queue;
+import java.util.concurrent.ConcurrentLinkedQueue;
+import java.util.concurrent.CountDownLatch;
+
+import org.awaitility.Awaitility;
+import org.jspecify.annotations.Nullable;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+import org.junit.jupiter.api.extension.RegisterExtension;
+import org.springframework.beans.factory.support.StaticListableBeanFactory;
+import org.springframework.boot.autoconfigure.AutoConfigurations;
+import org.springframework.boot.autoconfigure.availability.ApplicationAvailabilityAutoConfiguration;
+import org.springframework.boot.availability.AvailabilityChangeEvent;
+import org.springframework.boot.availability.LivenessState;
+import org.springframework.boot.availability.ReadinessState;
+import org.springframework.boot.health.actuate.endpoint.HealthEndpoint;
+import org.springframework.boot.health.autoconfigure.actuate.endpoint.HealthEndpointAutoConfiguration;
+import org.springframework.boot.health.autoconfigure.application.AvailabilityHealthContributorAutoConfiguration;
+import org.springframework.boot.health.autoconfigure.contributor.HealthContributorAutoConfiguration;
+import org.springframework.boot.health.autoconfigure.registry.HealthContributorRegistryAutoConfiguration;
+import org.springframework.boot.health.contributor.CompositeHealthContributor;
+import org.springframework.boot.health.contributor.Health;
+import org.springframework.boot.health.contributor.HealthIndicator;
+import org.springframework.boot.health.contributor.Status;
+import org.springframework.boot.test.context.FilteredClassLoader;
+import org.springframework.boot.test.context.runner.ApplicationContextRunner;
+import org.springframework.context.ApplicationContext;
+
+import dev.pgworker.ImpatientWorkers;
+import dev.pgworker.Worker;
+import dev.pgworker.WorkerSettings;
+import dev.pgworker.WorkerStatus;
+import dev.pgworker.autoconfigure.WorkerBuilderCustomizer;
+import dev.pgworker.autoconfigure.testing.Greetings;
+import dev.pgworker.autoconfigure.testing.RecordedEvents;
+import dev.pgworker.autoconfigure.testing.TestDatabase;
+import dev.pgworker.event.WorkerEvent.FetchStarted;
+import dev.pgworker.event.WorkerEvent.JobCompleted;
+import dev.pgworker.event.WorkerEvent.ListenerConnected;
+import dev.pgworker.job.JobScheduler;
+import dev.pgworker.job.Task;
+import dev.pgworker.testsupport.TestPostgres;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+/** When the application is healthy and when not. */
+@Timeout(60)
+class WorkerHealthTest {
+
+    private static final Task<Greetings.Greeting> HELLO = Task.of("hello", Greetings.Greeting.class);
+    private static final Duration SHORT = Duration.ofMillis(500);
+
+    @RegisterExtension
+    final TestDatabase db = new TestDatabase();
+
+    private final RecordedEvents events = new RecordedEvents();
+
+    private ApplicationContextRunner adding() {
+        return db.runner().withConfiguration(AutoConfigurations.of(WorkerHealthAutoConfiguration.class));
+    }
+
+    private ApplicationContextRunner working() {
+        return adding().withBean(Greetings.class).withBean(RecordedEvents.class, () -> events);
+    }
+
+    /** Asked in the way that the guide advises. */
+    private ApplicationContextRunner probed(WorkerBuilderCustomizer customizer) {
+        return working()
+                .withConfiguration(AutoConfigurations.of(
+                        ApplicationAvailabilityAutoConfiguration.class,
+                        AvailabilityHealthContributorAutoConfiguration.class,
+                        HealthContributorAutoConfiguration.class,
+                        HealthContributorRegistryAutoConfiguration.class,
+                        HealthEndpointAutoConfiguration.class))
+                .withPropertyValues(
+                        "management.health.livenessstate.enabled=true",
+                        "management.health.readinessstate.enabled=true",
+                        "management.endpoint.health.group.liveness.include=livenessState,worker/threads",
+                        "management.endpoint.health.group.readiness.include=readinessState,worker/engine")
+                .withBean(
+                        "impatience",
+                        WorkerBuilderCustomizer.class,
+                        () -> builder -> ImpatientWorkers.say(builder, SHORT))
+                .withBean("fault", WorkerBuilderCustomizer.class, () -> customizer);
+    }
+
+    private static Status group(ApplicationContext context, String name) {
+        // As Spring Boot says when it runs an application.
+        AvailabilityChangeEvent.publish(context, LivenessState.CORRECT);
+        AvailabilityChangeEvent.publish(context, ReadinessState.ACCEPTING_TRAFFIC);
+        return Objects.requireNonNull(context.getBean(HealthEndpoint.class).healthForPath(name), name)
+                .getStatus();
+    }
+
+    private static Health health(ApplicationContext context, String part) {
+        HealthIndicator indicator = (HealthIndicator)
+                context.getBean(CompositeHealthContributor.class).getContributor(part);
+        assertThat(indicator).isNotNull();
+        return indicator.health();
+    }
+
+    private static String problem(ApplicationContext context, String part) {
+        return String.valueOf(health(context, part).getDetails().get("problem"));
+    }
+
+    @Test
+    void aWorkerThatWorks() {
+        probed(builder -> {}).run(context -> {
+            events.await(ListenerConnected.class);
+
+            assertThat(health(context, "schema").getStatus()).isEqualTo(Status.UP);
+            assertThat(health(context, "schema").getDetails())
+                    .containsEntry("schema", db.schema())
+                    .containsEntry("version", "1");
+            Health engine = health(context, "engine");
+            assertThat(engine.getStatus()).isEqualTo(Status.UP);
+            assertThat(engine.getDetails())
+                    .containsEntry("worker", context.getBean(Worker.class).id())
+                    .containsEntry("listening", true)
+                    .containsEntry("databaseUsable", true)
+                    .containsEntry("reconciled", 0L);
+            assertThat(health(context, "threads").getStatus()).isEqualTo(Status.UP);
+            assertThat(group(context, "liveness")).isEqualTo(Status.UP);
+            assertThat(group(context, "readiness")).isEqualTo(Status.UP);
+        });
+    }
+
+    @Test
+    void aWorkerThatHasBeenStopped() {
+        probed(builder -> {}).run(context -> {
+            context.getBean(Worker.class).stop();
+
+            assertThat(health(context, "engine").getStatus()).isEqualTo(Status.DOWN);
+            assertThat(group(context, "readiness")).isEqualTo(Status.DOWN);
+            // Somebody wanted it.
+            assertThat(health(context, "threads").getStatus()).isEqualTo(Status.UP);
+            assertThat(group(context, "liveness")).isEqualTo(Status.UP);
+            assertThat(health(context, "schema").getStatus()).isEqualTo(Status.UP);
+        });
+    }
+
+    @Test
+    void aWorkerWithoutItsSchema() {
+        working().run(context -> {
+            events.await(ListenerConnected.class);
+            db.sql("alter schema {schema} rename to {schema}_app").update();
+
+            assertThat(health(context, "schema").getStatus()).isEqualTo(Status.DOWN);
+            assertThat(health(context, "threads").getStatus()).isEqualTo(Status.UP);
+            // A database that refuses statements can be used: the schema's health says what is wrong.
+            assertThat(health(context, "engine").getDetails()).containsEntry("databaseUsable", true);
+            db.sql("alter schema {schema}_app rename to {schema}").update();
+        });
+    }
+
+    @Test
+    void jobsThatDoNotStart() {
+        Queue<Runnable> lost = new ConcurrentLinkedQueue<>();
+        probed(builder -> builder.handlerExecutor(lost::add)).run(context -> {
+            context.getBean(JobScheduler.class).addJob(HELLO, new Greetings.Greeting("Ada"));
+
+            Awaitility.await().until(() -> group(context, "readiness").equals(Status.DOWN));
+            assertThat(problem(context, "engine"))
+                    .startsWith("Due jobs do not start although a handler is free: ")
+                    .contains("wait for the handler executor");
+            assertThat(group(context, "liveness")).isEqualTo(Status.UP);
+
+            Awaitility.await().until(() -> {
+                Runnable task = lost.poll();
+                if (task != null) {
+                    new Thread(task).start();
+                }
+                return health(context, "engine").getStatus().equals(Status.UP);
+            });
+            events.await(JobCompleted.class);
+        });
+    }
+
+    @Test
+    void aThreadThatHangsInADirectListener() {
+        CountDownLatch release = new CountDownLatch(1);
+        probed(builder -> builder.directListener(event -> {
+                    if (event instanceof FetchStarted) {
+                        await(release);
+                    }
+                }))
+                .run(context -> {
+                    Awaitility.await().until(() -> group(context, "liveness").equals(Status.DOWN));
+                    assertThat(problem(context, "threads")).isEqualTo("Threads hang: worker-fetch");
+                    assertThat(problem(context, "engine")).isEqualTo("Threads hang: worker-fetch");
+
+                    release.countDown();
+                    Awaitility.await().until(() -> group(context, "liveness").equals(Status.UP));
+                });
+    }
+
+    private static void await(CountDownLatch latch) {
+        try {
+            latch.await();
+        } catch (InterruptedException e) {
+            // The worker stops.
+        }
+    }
+
+    @Test
+    void aDatabaseThatDoesNotAnswer() {
+        probed(builder -> {}).run(context -> {
+            events.await(ListenerConnected.class);
+            try (Connection connection = DriverManager.getConnection(TestPostgres.jdbcUrl())) {
+                lockJobs(connection);
+                awaitWaitingWorker();
+
+                assertThat(group(context, "liveness")).isEqualTo(Status.UP);
+                connection.rollback();
+            }
+        });
+    }
+
+    private void lockJobs(Connection connection) throws SQLException {
+        connection.setAutoCommit(false);
+        try (Statement statement = connection.createStatement()) {
+            statement.execute("lock table " + db.schema() + "._private_jobs in access exclusive mode");
+        }
+    }
+
+    /** Longer than a thread may hang. */
+    private void awaitWaitingWorker() {
+        Awaitility.await()
+                .until(() -> db.sql("select count(*) from pg_stat_activity where wait_event_type = 'Lock'"
+                                        + " and query like '%{schema}%' and state_change < now() - interval '1 second'")
+                                .query(Integer.class)
+                                .single()
+                        > 0);
+    }
+
+    @Test
+    void anApplicationThatOnlyAddsJobs() {
+        adding().withPropertyValues("worker.enabled=false").run(context -> {
+            assertThat(health(context, "schema").getStatus()).isEqualTo(Status.UP);
+            assertThat(health(context, "engine").getStatus()).isEqualTo(Status.UP);
+            assertThat(health(context, "engine").getDetails()).containsEntry("runsJobs", false);
+            assertThat(health(context, "threads").getStatus()).isEqualTo(Status.UP);
+        });
+        adding().run(context ->
+                assertThat(health(context, "engine").getDetails()).containsEntry("runsJobs", false));
+    }
+
+    @Test
+    void nothingIsToldUnlessWanted() {
+        working()
+                .withPropertyValues("management.health.worker.enabled=false")
+                .run(context -> assertThat(context).doesNotHaveBean(CompositeHealthContributor.class));
+        working()
+                .withClassLoader(new FilteredClassLoader("org.springframework.boot.health"))
+                .run(context -> assertThat(context).hasNotFailed().hasSingleBean(Worker.class));
+    }
+
+    /** What a status means that takes too long to come about in a test. */
+    private static final class Statuses {
+
+        private Duration sinceFetch = Duration.ZERO;
+        private @Nullable Duration sinceHeartbeat = Duration.ZERO;
+        private Duration sinceAudit = Duration.ZERO;
+        private Duration sinceStart = Duration.ofHours(1);
+        private boolean outage;
+        private @Nullable String stall;
+        private List<String> dead = List.of();
+        private List<String> stuck = List.of();
+
+        WorkerStatus status() {
+            return new WorkerStatus(
+                    "w",
+                    0,
+                    0,
+                    1,
+                    true,
+                    sinceHeartbeat,
+                    sinceFetch,
+                    dead,
+                    outage,
+                    stall,
+                    0,
+                    stuck,
+                    sinceAudit,
+                    null,
+                    sinceStart);
+        }
+
+        @Nullable String readiness() {
+            return new EngineHealthIndicator(
+                            new StaticListableBeanFactory().getBeanProvider(Worker.class),
+                            WorkerSettings.builder().build())
+                    .problem(status());
+        }
+
+        @Nullable String liveness() {
+            return ThreadsHealthIndicator.problem(status());
+        }
+    }
+
+    @Test
+    void threadsThatHaveEndedOrHang() {
+        Statuses statuses = new Statuses();
+        assertThat(statuses.readiness()).isNull();
+        assertThat(statuses.liveness()).isNull();
+
+        statuses.dead = List.of("worker-cron", "worker-sweep");
+        assertThat(statuses.liveness()).isEqualTo("Threads have ended: worker-cron, worker-sweep");
+        assertThat(statuses.readiness()).isEqualTo(statuses.liveness());
+
+        statuses.dead = List.of();
+        statuses.stuck = List.of("worker-listen");
+        statuses.outage = true;
+        assertThat(statuses.liveness()).isEqualTo("Threads hang: worker-listen");
+        assertThat(statuses.readiness()).isEqualTo(statuses.liveness());
+    }
+
+    @Test
+    void whatHasNotBeenDoneForLong() {
+        Duration tooLong = Duration.ofMinutes(30);
+        Statuses statuses = new Statuses();
+        statuses.sinceFetch = tooLong;
+        assertThat(statuses.readiness()).startsWith("No look for jobs");
+        statuses.sinceFetch = Duration.ZERO;
+        statuses.sinceHeartbeat = tooLong;
+        assertThat(statuses.readiness()).startsWith("No sign of life");
+        statuses.sinceHeartbeat = null;
+        assertThat(statuses.readiness()).startsWith("No sign of life");
+        statuses.sinceStart = Duration.ofSeconds(5);
+        assertThat(statuses.readiness()).isNull();
+        statuses.sinceAudit = tooLong;
+        assertThat(statuses.readiness()).startsWith("Whether due jobs start is not known");
+        assertThat(statuses.liveness()).isNull();
+    }
+
+    @Test
+    void anOutageIsNotTheFaultOfTheWorker() {
+        Statuses statuses = new Statuses();
+        statuses.outage = true;
+        statuses.sinceFetch = Duration.ofMinutes(30);
+        statuses.sinceHeartbeat = Duration.ofMinutes(30);
+        statuses.sinceAudit = Duration.ofMinutes(30);
+        assertThat(statuses.readiness()).isNull();
+        assertThat(statuses.liveness()).isNull();
+
+        statuses.stall = "the reason";
+        assertThat(statuses.readiness()).contains("the reason");
+        assertThat(statuses.liveness()).isNull();
+    }
+}

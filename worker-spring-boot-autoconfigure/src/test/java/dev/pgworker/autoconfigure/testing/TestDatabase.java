@@ -1,0 +1,79 @@
+package dev.pgworker.autoconfigure.testing;
+
+import java.util.concurrent.atomic.AtomicInteger;
+
+import org.junit.jupiter.api.extension.AfterEachCallback;
+import org.junit.jupiter.api.extension.BeforeEachCallback;
+import org.junit.jupiter.api.extension.ExtensionContext;
+import org.springframework.boot.autoconfigure.AutoConfigurations;
+import org.springframework.boot.autoconfigure.aop.AopAutoConfiguration;
+import org.springframework.boot.jackson.autoconfigure.JacksonAutoConfiguration;
+import org.springframework.boot.jdbc.autoconfigure.DataSourceAutoConfiguration;
+import org.springframework.boot.jdbc.autoconfigure.DataSourceTransactionManagerAutoConfiguration;
+import org.springframework.boot.jdbc.autoconfigure.JdbcClientAutoConfiguration;
+import org.springframework.boot.jdbc.autoconfigure.JdbcTemplateAutoConfiguration;
+import org.springframework.boot.test.context.runner.ApplicationContextRunner;
+import org.springframework.boot.transaction.autoconfigure.TransactionAutoConfiguration;
+import org.springframework.jdbc.core.simple.JdbcClient;
+import org.springframework.jdbc.datasource.DriverManagerDataSource;
+
+import dev.pgworker.autoconfigure.WorkerAutoConfiguration;
+import dev.pgworker.testsupport.TestPostgres;
+
+/** Gives each test a schema for jobs, one for its application, and contexts that use them. */
+public final class TestDatabase implements BeforeEachCallback, AfterEachCallback {
+
+    private static final AtomicInteger counter = new AtomicInteger();
+
+    private String schema;
+
+    @Override
+    public void beforeEach(ExtensionContext context) {
+        schema = "a" + ProcessHandle.current().pid() + "_" + counter.incrementAndGet();
+    }
+
+    @Override
+    public void afterEach(ExtensionContext context) {
+        sql("drop schema if exists {schema} cascade").update();
+        sql("drop schema if exists {schema}_app cascade").update();
+    }
+
+    public String schema() {
+        return schema;
+    }
+
+    /** Returns a runner with the auto-configurations of an application that uses JDBC. */
+    public ApplicationContextRunner runner() {
+        return new ApplicationContextRunner()
+                .withConfiguration(AutoConfigurations.of(
+                        AopAutoConfiguration.class,
+                        DataSourceAutoConfiguration.class,
+                        DataSourceTransactionManagerAutoConfiguration.class,
+                        TransactionAutoConfiguration.class,
+                        JdbcTemplateAutoConfiguration.class,
+                        JdbcClientAutoConfiguration.class,
+                        JacksonAutoConfiguration.class,
+                        WorkerAutoConfiguration.class))
+                .withPropertyValues(
+                        "spring.datasource.url=" + TestPostgres.jdbcUrl(),
+                        "spring.datasource.hikari.minimum-idle=0",
+                        "spring.datasource.hikari.connection-timeout=5000",
+                        "worker.schema.name=" + schema);
+    }
+
+    /** Returns a statement, outside every application, in which {schema} stands for the schema's name. */
+    public JdbcClient.StatementSpec sql(String text) {
+        return JdbcClient.create(new DriverManagerDataSource(TestPostgres.jdbcUrl()))
+                .sql(text.replace("{schema}", schema));
+    }
+
+    public int jobs() {
+        return sql("select count(*) from {schema}.jobs").query(Integer.class).single();
+    }
+
+    public boolean isInstalled() {
+        return sql("select to_regclass('{schema}.jobs') is not null")
+                .query(Boolean.class)
+                .single();
+    }
+}
