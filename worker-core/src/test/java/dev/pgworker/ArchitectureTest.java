@@ -15,6 +15,7 @@ import java.util.stream.Collectors;
 import java.util.stream.Stream;
 
 import com.tngtech.archunit.base.DescribedPredicate;
+import com.tngtech.archunit.core.domain.JavaClass;
 import com.tngtech.archunit.core.domain.JavaClasses;
 import com.tngtech.archunit.core.domain.JavaConstructor;
 import com.tngtech.archunit.core.domain.JavaMethodCall;
@@ -23,6 +24,8 @@ import com.tngtech.archunit.core.importer.ImportOption;
 import com.tngtech.archunit.lang.ArchCondition;
 import com.tngtech.archunit.lang.ConditionEvents;
 import com.tngtech.archunit.lang.SimpleConditionEvent;
+import com.tngtech.archunit.library.dependencies.SliceAssignment;
+import com.tngtech.archunit.library.dependencies.SliceIdentifier;
 import org.assertj.core.api.Assertions;
 import org.jspecify.annotations.NullMarked;
 import org.junit.jupiter.api.Tag;
@@ -46,6 +49,40 @@ class ArchitectureTest {
     @Test
     void packagesAreFreeOfCycles() {
         slices().matching("dev.pgworker.(**)").should().beFreeOfCycles().check(production);
+    }
+
+    /** Of two classes that know each other neither can be read alone. */
+    @Test
+    void classesOfAPackageAreFreeOfCycles() {
+        Set<String> packages = Set.of(
+                "schema",
+                "job",
+                "crontab",
+                "recovery",
+                "internal.jdbc",
+                "internal.store",
+                "internal.client",
+                "internal.crontab",
+                "internal.recovery",
+                "internal.event",
+                "internal.failure",
+                "internal.lifecycle");
+        slices().assignedFrom(new SliceAssignment() {
+                    @Override
+                    public SliceIdentifier getIdentifierOf(JavaClass type) {
+                        String name = type.getName().replaceFirst("\\$.*", "");
+                        String inOurs = type.getPackageName().replaceFirst("^dev\\.pgworker\\.", "");
+                        return packages.contains(inOurs) ? SliceIdentifier.of(name) : SliceIdentifier.ignore();
+                    }
+
+                    @Override
+                    public String getDescription() {
+                        return "top-level classes";
+                    }
+                })
+                .should()
+                .beFreeOfCycles()
+                .check(production);
     }
 
     /** What each package may import, from the lowest floor to the highest. Services of one floor do not know each other. */
@@ -118,15 +155,17 @@ class ArchitectureTest {
                         .collect(Collectors.toCollection(TreeSet::new)));
     }
 
+    /** What an application does by hand goes through Spring's client; only adding jobs is plain JDBC. */
     @Test
-    void onlyStoreAndSchemaPrepareStatements() {
+    void onlyStoreSchemaAndWhatAddsJobsPrepareStatements() {
         noClasses()
                 .that()
                 .resideOutsideOfPackages(
-                        "dev.pgworker.internal.store",
-                        "dev.pgworker.internal.client",
-                        "dev.pgworker.internal.jdbc",
-                        "dev.pgworker.schema")
+                        "dev.pgworker.internal.store", "dev.pgworker.internal.jdbc", "dev.pgworker.schema")
+                .and(DescribedPredicate.describe(
+                        "do not add jobs",
+                        type -> !type.getName()
+                                .matches("dev\\.pgworker\\.internal\\.client\\.(JdbcJobScheduler|BulkAdd.*)")))
                 .should()
                 .dependOnClassesThat()
                 .haveFullyQualifiedName("java.sql.PreparedStatement")

@@ -75,7 +75,7 @@ public final class CronItem {
     /**
      * Returns the job that each execution adds, as the item says it: without the time of the execution, and with a payload
      * that is as it was given, without {@code _cron}. The payload of an item from a text or an annotation is a Jackson
-     * {@code ObjectNode}, which must not be changed; null for none.
+     * {@code ObjectNode}, which must not be changed, or null for none.
      */
     public JobRequest job() {
         return job;

@@ -13,7 +13,8 @@ import java.time.zone.ZoneRules;
 import org.jspecify.annotations.Nullable;
 
 /**
- * When an item is due: the local times of a zone that match a pattern.
+ * When an item is due: the local times of a zone that match a pattern. Of a local time that exists twice the first counts, and
+ * one that does not exist is the moment of the change, except for a pattern that is open in its hours.
  *
  * @param zone whose local time the pattern means; null for the crontab's own, which is UTC as long as there is none
  */
@@ -26,7 +27,7 @@ record CronSchedule(CronPattern pattern, @Nullable ZoneId zone) {
         return zone == null ? new CronSchedule(pattern, other) : this;
     }
 
-    /** As {@link CronItem#isDueAt}. */
+    /** Tells whether the minute is due that begins at the given instant. */
     boolean isDueAt(Instant tick) {
         ZoneRules rules = local().getRules();
         ZoneOffset offset = rules.getOffset(tick);
@@ -53,7 +54,7 @@ record CronSchedule(CronPattern pattern, @Nullable ZoneId zone) {
         return false;
     }
 
-    /** As {@link CronItem#nextDue}. */
+    /** Returns the first minute after the given instant that is due, or null if there is none for years. */
     @Nullable Instant nextDue(Instant after) {
         ZoneId local = local();
         Instant hour = after.truncatedTo(ChronoUnit.HOURS);

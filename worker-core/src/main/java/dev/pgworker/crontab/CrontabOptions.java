@@ -9,6 +9,7 @@ import java.util.HashMap;
 import java.util.Map;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
+import java.util.stream.Stream;
 
 import org.jspecify.annotations.Nullable;
 
@@ -83,11 +84,11 @@ final class CrontabOptions {
                         .build();
             case "jobKey" -> jobKey = JobSpec.builder().jobKey(value).build().jobKey();
             case "jobKeyMode" ->
-                jobKeyMode = switch (value) {
-                    case "replace" -> JobKeyMode.REPLACE;
-                    case "preserve_run_at" -> JobKeyMode.PRESERVE_RUN_AT;
-                    default -> throw new IllegalArgumentException("jobKeyMode must be replace or preserve_run_at");
-                };
+                jobKeyMode = Stream.of(JobKeyMode.REPLACE, JobKeyMode.PRESERVE_RUN_AT)
+                        .filter(mode -> mode.sqlName().equals(value))
+                        .findFirst()
+                        .orElseThrow(
+                                () -> new IllegalArgumentException("jobKeyMode must be replace or preserve_run_at"));
             case "priority" -> spec.priority(integer(name, value, Short.MIN_VALUE, Short.MAX_VALUE));
             case "tz" -> {
                 if (strict) {

@@ -35,7 +35,8 @@ import dev.pgworker.task.PayloadCodec;
  * One bulk add, all or nothing within the caller's transaction.
  *
  * <p>Jobs without keys are written in chunks, and only their ids come back. Those with keys go into one statement, which locks them in key order: two
- * such adds then wait for each other, but never in a circle. Used by one thread for one add.
+ * such adds then wait for each other, but never in a circle. Used by one thread for one add. Plain JDBC, for the reason that the
+ * package gives.
  */
 final class BulkAdd {
 

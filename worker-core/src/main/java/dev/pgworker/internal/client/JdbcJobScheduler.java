@@ -29,7 +29,7 @@ import dev.pgworker.task.PayloadCodec;
 
 /**
  * Adds jobs on the connection of the caller's transaction: those with a key through {@code add_job} and {@code add_jobs},
- * those without through statements that do the same but return no rows.
+ * those without through statements that do the same but return no rows. Plain JDBC, for the reason that the package gives.
  */
 public final class JdbcJobScheduler implements JobScheduler {
 

@@ -28,7 +28,8 @@ import dev.pgworker.schema.WorkerSchema;
 
 /**
  * The register of recurring jobs, shared with all workers of the schema, in which an item's last execution advances in
- * the transaction that adds its jobs. Each method takes a connection of its own and commits before it returns.
+ * the transaction that adds its jobs. Each method takes a connection of its own and commits before it returns. Plain JDBC, for
+ * the reason that the package gives.
  */
 public final class CrontabStore {
 

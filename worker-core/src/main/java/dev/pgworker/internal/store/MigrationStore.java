@@ -8,7 +8,7 @@ import javax.sql.DataSource;
 import dev.pgworker.internal.jdbc.Connections;
 import dev.pgworker.schema.WorkerSchema;
 
-/** The ledger of migrations that all Graphile Workers of a schema share. */
+/** The ledger of migrations that all Graphile Workers of a schema share.Plain JDBC, for the reason that the package gives. */
 public final class MigrationStore {
 
     private static final Duration ANSWER_LIMIT = Duration.ofSeconds(10);

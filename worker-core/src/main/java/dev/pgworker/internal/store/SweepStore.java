@@ -41,7 +41,8 @@ import dev.pgworker.task.RecoveryDecision;
  * Rust workers take, too.
  *
  * <p>Handlers are asked within the transaction but before it locks the row of a job, so that they may do with jobs
- * whatever they like. Meanwhile it locks the dead workers' registrations alone.
+ * whatever they like. Meanwhile it locks the dead workers' registrations alone. Plain JDBC, for the reason that the package
+ * gives.
  */
 public final class SweepStore {
 

@@ -11,7 +11,7 @@ import dev.pgworker.internal.jdbc.Connections;
 import dev.pgworker.internal.jdbc.PrivateConnections;
 import dev.pgworker.schema.WorkerSchema;
 
-/** The register of live workers, shared with the Rust worker's recovery. */
+/** The register of live workers, shared with the Rust worker's recovery.Plain JDBC, for the reason that the package gives. */
 public final class WorkerStore {
 
     private static final Duration ANSWER_LIMIT = Duration.ofSeconds(10);

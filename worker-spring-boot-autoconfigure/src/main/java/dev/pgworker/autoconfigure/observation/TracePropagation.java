@@ -38,9 +38,7 @@ final class TracePropagation implements ScheduleInterceptor {
         if (span == null || span.isNoop()) {
             return request;
         }
-        String json = request.payloadType() == null
-                ? codec.encode("payload", request.payload())
-                : codec.encode("payload", request.payload(), request.payloadType());
+        String json = codec.encode("payload", request.payload(), request.payloadType());
         JsonNode payload = PayloadTrace.of(span.context()).writtenInto(json);
         return JobRequest.of(request.identifier(), payload, request.spec());
     }
