@@ -15,7 +15,7 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 import dev.pgworker.event.WorkerEvent;
-import dev.pgworker.internal.engine.LocalQueue;
+import dev.pgworker.internal.engine.queue.LocalQueue;
 import dev.pgworker.internal.lifecycle.Activity;
 import dev.pgworker.internal.lifecycle.BackgroundService;
 import dev.pgworker.internal.lifecycle.Lease;

@@ -7,7 +7,7 @@ import org.springframework.dao.DataAccessException;
 import org.springframework.jdbc.UncategorizedSQLException;
 import org.springframework.jdbc.support.SQLStateSQLExceptionTranslator;
 
-import dev.pgworker.internal.engine.FetchResult;
+import dev.pgworker.internal.engine.claim.FetchResult;
 import dev.pgworker.internal.failure.DatabaseFailure;
 
 /** Runs every job that is due on the handler executor, claims them on the calling thread, and returns when there is none left. */

@@ -10,37 +10,33 @@ import org.jspecify.annotations.Nullable;
 import org.springframework.transaction.PlatformTransactionManager;
 
 import dev.pgworker.internal.crontab.CronScheduler;
-import dev.pgworker.internal.engine.ClaimFloor;
-import dev.pgworker.internal.engine.ClaimPermission;
-import dev.pgworker.internal.engine.ClaimPlanner;
-import dev.pgworker.internal.engine.ClaimTracker;
-import dev.pgworker.internal.engine.CurrentFlags;
-import dev.pgworker.internal.engine.DirectChains;
-import dev.pgworker.internal.engine.DirectTasks;
-import dev.pgworker.internal.engine.FetchLoop;
-import dev.pgworker.internal.engine.Fetcher;
-import dev.pgworker.internal.engine.FloorScanner;
-import dev.pgworker.internal.engine.FollowUpClaims;
-import dev.pgworker.internal.engine.HandlerCalls;
-import dev.pgworker.internal.engine.HandlerThreads;
-import dev.pgworker.internal.engine.HandlerTransactions;
-import dev.pgworker.internal.engine.JobAnnouncements;
-import dev.pgworker.internal.engine.JobCompleter;
-import dev.pgworker.internal.engine.JobExecutor;
-import dev.pgworker.internal.engine.LocalQueue;
-import dev.pgworker.internal.engine.MigrationWatch;
-import dev.pgworker.internal.engine.NotificationListener;
-import dev.pgworker.internal.engine.OutcomeInbox;
-import dev.pgworker.internal.engine.Ownership;
-import dev.pgworker.internal.engine.QueueFloors;
-import dev.pgworker.internal.engine.Reconciler;
-import dev.pgworker.internal.engine.RunningAttempts;
-import dev.pgworker.internal.engine.SecondFetchLoop;
-import dev.pgworker.internal.engine.ServedTasks;
-import dev.pgworker.internal.engine.SnapshotWatch;
-import dev.pgworker.internal.engine.StallDiagnosis;
-import dev.pgworker.internal.engine.Vacuum;
 import dev.pgworker.internal.engine.WorkerContext;
+import dev.pgworker.internal.engine.claim.ClaimPermission;
+import dev.pgworker.internal.engine.claim.ClaimPlanner;
+import dev.pgworker.internal.engine.claim.ClaimTracker;
+import dev.pgworker.internal.engine.claim.CurrentFlags;
+import dev.pgworker.internal.engine.claim.DirectTasks;
+import dev.pgworker.internal.engine.claim.FetchLoop;
+import dev.pgworker.internal.engine.claim.Fetcher;
+import dev.pgworker.internal.engine.claim.FloorScanner;
+import dev.pgworker.internal.engine.claim.FollowUpClaims;
+import dev.pgworker.internal.engine.claim.SecondFetchLoop;
+import dev.pgworker.internal.engine.claim.ServedTasks;
+import dev.pgworker.internal.engine.complete.JobCompleter;
+import dev.pgworker.internal.engine.complete.Reconciler;
+import dev.pgworker.internal.engine.complete.StallDiagnosis;
+import dev.pgworker.internal.engine.direct.DirectChains;
+import dev.pgworker.internal.engine.floor.ClaimFloor;
+import dev.pgworker.internal.engine.floor.JobAnnouncements;
+import dev.pgworker.internal.engine.floor.QueueFloors;
+import dev.pgworker.internal.engine.queue.LocalQueue;
+import dev.pgworker.internal.engine.run.HandlerCalls;
+import dev.pgworker.internal.engine.run.HandlerThreads;
+import dev.pgworker.internal.engine.run.HandlerTransactions;
+import dev.pgworker.internal.engine.run.JobExecutor;
+import dev.pgworker.internal.engine.run.OutcomeInbox;
+import dev.pgworker.internal.engine.run.Ownership;
+import dev.pgworker.internal.engine.run.RunningAttempts;
 import dev.pgworker.internal.event.WorkerEvents;
 import dev.pgworker.internal.failure.Outage;
 import dev.pgworker.internal.jdbc.StaleConnections;
@@ -49,6 +45,7 @@ import dev.pgworker.internal.lifecycle.Lease;
 import dev.pgworker.internal.lifecycle.WorkSignal;
 import dev.pgworker.internal.recovery.Heartbeat;
 import dev.pgworker.internal.recovery.LeaseWatchdog;
+import dev.pgworker.internal.recovery.OldLocks;
 import dev.pgworker.internal.recovery.Sweep;
 import dev.pgworker.internal.store.CrontabStore;
 import dev.pgworker.internal.store.JobStore;
@@ -56,6 +53,10 @@ import dev.pgworker.internal.store.JobTableStore;
 import dev.pgworker.internal.store.MigrationStore;
 import dev.pgworker.internal.store.SweepStore;
 import dev.pgworker.internal.store.WorkerStore;
+import dev.pgworker.internal.watch.MigrationWatch;
+import dev.pgworker.internal.watch.NotificationListener;
+import dev.pgworker.internal.watch.SnapshotWatch;
+import dev.pgworker.internal.watch.Vacuum;
 import dev.pgworker.recovery.RecoverySettings;
 
 /** The parts of one run of a worker, not started. Who knows whom is decided here and nowhere else. */
@@ -250,9 +251,8 @@ final class WorkerServices {
         return new Sweep(
                 context.workerId(),
                 recovery,
-                Sweep.firstRelease(),
                 new SweepStore(parts.dataSource(), parts.schema(), parts.recoveryHandlers()),
-                new WorkerStore(parts.dataSource(), parts.schema()),
+                new OldLocks(new WorkerStore(parts.dataSource(), parts.schema())),
                 lease,
                 context.events(),
                 context.outage());

@@ -70,6 +70,16 @@ class ArchitectureTest {
                 model, "internal.event", "internal.failure", "internal.lifecycle", "internal.jdbc", "internal.store");
         floors.put("internal.client", below);
         floors.put("internal.engine", below);
+        Set<String> engine = and(below, "internal.engine");
+        floors.put("internal.engine.queue", engine);
+        floors.put("internal.engine.floor", engine);
+        Set<String> jobs = and(engine, "internal.engine.queue", "internal.engine.floor");
+        floors.put("internal.engine.run", jobs);
+        floors.put("internal.engine.claim", and(jobs, "internal.engine.run"));
+        Set<String> claims = and(jobs, "internal.engine.run", "internal.engine.claim");
+        floors.put("internal.engine.direct", claims);
+        floors.put("internal.engine.complete", claims);
+        floors.put("internal.watch", jobs);
         floors.put("internal.recovery", below);
         floors.put("internal.crontab", and(below, "crontab", "internal.client"));
         return floors;
@@ -148,7 +158,7 @@ class ArchitectureTest {
         Set<String> exempt = Set.of(
                 "dev.pgworker.job.JobSpec$Builder",
                 "dev.pgworker.job.Rescheduling$Builder",
-                "dev.pgworker.internal.engine.JobPipeline",
+                "dev.pgworker.internal.engine.run.JobPipeline",
                 "dev.pgworker.internal.store.JobRows");
         DescribedPredicate<JavaMethodCall> asksForTheTime =
                 DescribedPredicate.describe("ask for the time of day", ArchitectureTest::asksForTheTime);

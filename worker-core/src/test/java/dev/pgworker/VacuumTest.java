@@ -19,8 +19,8 @@ import org.junit.jupiter.api.extension.RegisterExtension;
 import org.slf4j.LoggerFactory;
 import org.springframework.jdbc.datasource.DelegatingDataSource;
 
-import dev.pgworker.internal.engine.Vacuum;
 import dev.pgworker.internal.store.JobTableStore;
+import dev.pgworker.internal.watch.Vacuum;
 import dev.pgworker.job.Task;
 import dev.pgworker.testing.TestSchema;
 import dev.pgworker.testsupport.TestPostgres;

@@ -48,7 +48,7 @@ public sealed interface WorkerEvent {
     record EventsDropped(String workerId, long count) implements WorkerEvent {}
 
     /**
-     * Another program has migrated the schema. Published on {@code worker-ledger}.
+     * Another program has migrated the schema. Published on {@code worker-migrations}.
      *
      * @param migration the newest id of the ledger
      * @param breaking whether this worker cannot go on, and therefore stops

@@ -46,7 +46,7 @@ class AdoptionTest {
 
     private final String url = TestPostgres.newDatabase("adoption");
     private final WorkerSchema schema = new WorkerSchema("jobs_of_peers");
-    private final Logger logger = (Logger) LoggerFactory.getLogger(SchemaMigrator.class);
+    private final Logger logger = (Logger) LoggerFactory.getLogger("dev.pgworker.schema");
     private final ListAppender<ILoggingEvent> log = new ListAppender<>();
     private HikariDataSource pool;
     private JdbcClient sql;

@@ -272,7 +272,7 @@ class SchemaMigratorTest {
     @Test
     void refusesAnOldServer() {
         assertThatExceptionOfType(SchemaException.class)
-                .isThrownBy(() -> SchemaMigrator.checkServerVersion(110022, "11.22"))
+                .isThrownBy(() -> ServerCheck.checkVersion(110022, "11.22"))
                 .satisfies(e -> assertThat(e.problem()).contains("11.22", "12"));
     }
 

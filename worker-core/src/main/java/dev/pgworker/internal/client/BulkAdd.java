@@ -21,6 +21,7 @@ import java.util.stream.Stream;
 
 import org.jspecify.annotations.Nullable;
 
+import dev.pgworker.internal.jdbc.SqlArrays;
 import dev.pgworker.internal.jdbc.Timestamps;
 import dev.pgworker.internal.store.JobRows;
 import dev.pgworker.job.Job;
@@ -116,7 +117,7 @@ final class BulkAdd {
     }
 
     private void checkKey(String name, JobSpec spec, String key) {
-        JobKeyMode own = spec.jobKeyMode() == null ? JobKeyMode.REPLACE : spec.jobKeyMode();
+        JobKeyMode own = JobRows.keyMode(spec);
         if (own == JobKeyMode.UNSAFE_DEDUPE) {
             throw new IllegalArgumentException(
                     name + ".jobKeyMode must be REPLACE or PRESERVE_RUN_AT in a bulk add, but is UNSAFE_DEDUPE");
@@ -232,10 +233,10 @@ final class BulkAdd {
             statement.setArray(1, texts(connection, rows, Row::identifier));
             statement.setArray(2, texts(connection, rows, Row::json));
             statement.setArray(3, texts(connection, rows, r -> r.spec.queueName()));
-            statement.setArray(4, runAts(connection, rows));
+            statement.setArray(4, SqlArrays.times(connection, rows, r -> r.spec.runAt()));
             statement.setArray(5, numbers(connection, rows, r -> r.spec.maxAttempts()));
             statement.setArray(6, numbers(connection, rows, r -> r.spec.priority()));
-            statement.setArray(7, flags(connection, rows));
+            statement.setArray(7, texts(connection, rows, r -> JobRows.flags(r.spec)));
             return Objects.requireNonNull(added(statement));
         }
     }
@@ -346,11 +347,11 @@ final class BulkAdd {
         statement.setArray(3, texts(connection, rows, Row::identifier));
         statement.setArray(4, texts(connection, rows, Row::json));
         statement.setArray(5, texts(connection, rows, r -> r.spec.queueName()));
-        statement.setArray(6, runAts(connection, rows));
+        statement.setArray(6, SqlArrays.times(connection, rows, r -> r.spec.runAt()));
         statement.setArray(7, numbers(connection, rows, r -> r.spec.maxAttempts()));
         statement.setArray(8, texts(connection, rows, r -> r.spec.jobKey()));
         statement.setArray(9, numbers(connection, rows, r -> r.spec.priority()));
-        statement.setArray(10, flags(connection, rows));
+        statement.setArray(10, texts(connection, rows, r -> JobRows.flags(r.spec)));
         statement.setBoolean(11, mode == JobKeyMode.PRESERVE_RUN_AT);
     }
 
@@ -364,25 +365,6 @@ final class BulkAdd {
     private static @Nullable Array numbers(
             Connection connection, List<Row> rows, Function<Row, @Nullable Integer> value) throws SQLException {
         return array(connection, "int4", rows, new @Nullable Integer[rows.size()], value);
-    }
-
-    private static @Nullable Array runAts(Connection connection, List<Row> rows) throws SQLException {
-        Function<Row, @Nullable String> value = r -> Timestamps.text(r.spec.runAt());
-        return array(connection, "timestamptz", rows, new @Nullable String[rows.size()], value);
-    }
-
-    /** Arrays of arrays must be rectangular, so each job's flags travel as the text of an array. */
-    private static @Nullable Array flags(Connection connection, List<Row> rows) throws SQLException {
-        @Nullable String[] texts = new @Nullable String[rows.size()];
-        boolean any = false;
-        for (int i = 0; i < texts.length; i++) {
-            List<String> flags = rows.get(i).spec.flags();
-            if (!flags.isEmpty()) {
-                any = true;
-                texts[i] = connection.createArrayOf("text", flags.toArray()).toString();
-            }
-        }
-        return any ? connection.createArrayOf("text", texts) : null;
     }
 
     /** Fills the given array, whose element type is that of the values. */

@@ -1,6 +1,5 @@
 package dev.pgworker.internal.client;
 
-import java.sql.Array;
 import java.sql.Connection;
 import java.sql.PreparedStatement;
 import java.sql.ResultSet;
@@ -133,7 +132,7 @@ public final class JdbcJobScheduler implements JobScheduler {
               coalesce(
                 ({schema}.add_job(
                   identifier => ?, payload => ?::pg_catalog.json, queue_name => ?, run_at => ?, max_attempts => ?,
-                  priority => ?, flags => ?)).id,
+                  priority => ?, flags => ?::pg_catalog.text[])).id,
                 {schema}.pgworker_kept_out(0, 1)),
               pg_catalog.now()
             """;
@@ -152,7 +151,7 @@ public final class JdbcJobScheduler implements JobScheduler {
             statement.setObject(4, Timestamps.offset(spec.runAt()), Types.TIMESTAMP_WITH_TIMEZONE);
             statement.setObject(5, spec.maxAttempts(), Types.INTEGER);
             statement.setObject(6, spec.priority(), Types.INTEGER);
-            statement.setArray(7, flags(connection, spec));
+            statement.setString(7, JobRows.flags(spec));
             return Objects.requireNonNull(added(statement, identifier, payload, spec));
         }
     }
@@ -183,11 +182,11 @@ public final class JdbcJobScheduler implements JobScheduler {
                    created_at, updated_at, key, locked_at, locked_by, revision, flags
             from {schema}.add_job(
               identifier => ?, payload => ?::pg_catalog.json, queue_name => ?, run_at => ?, max_attempts => ?,
-              job_key => ?, priority => ?, flags => ?, job_key_mode => ?)
+              job_key => ?, priority => ?, flags => ?::pg_catalog.text[], job_key_mode => ?)
             """;
 
     private Job addKeyed(Connection connection, String identifier, String payload, JobSpec spec) throws SQLException {
-        JobKeyMode mode = spec.jobKeyMode() == null ? JobKeyMode.REPLACE : spec.jobKeyMode();
+        JobKeyMode mode = JobRows.keyMode(spec);
         try (PreparedStatement statement = connection.prepareStatement(addKeyed)) {
             statement.setString(1, identifier);
             statement.setString(2, payload);
@@ -196,7 +195,7 @@ public final class JdbcJobScheduler implements JobScheduler {
             statement.setObject(5, spec.maxAttempts(), Types.INTEGER);
             statement.setString(6, spec.jobKey());
             statement.setObject(7, spec.priority(), Types.INTEGER);
-            statement.setArray(8, flags(connection, spec));
+            statement.setString(8, JobRows.flags(spec));
             statement.setString(9, mode.sqlName());
             try (ResultSet row = statement.executeQuery()) {
                 row.next();
@@ -224,11 +223,5 @@ public final class JdbcJobScheduler implements JobScheduler {
                         : JobRows.addedJob(job, givenIdentifier, givenQueue);
             }
         }
-    }
-
-    private static @Nullable Array flags(Connection connection, JobSpec spec) throws SQLException {
-        return spec.flags().isEmpty()
-                ? null
-                : connection.createArrayOf("text", spec.flags().toArray());
     }
 }

@@ -11,7 +11,6 @@ import org.jspecify.annotations.Nullable;
 import dev.pgworker.internal.argument.Arguments;
 import dev.pgworker.internal.jdbc.ClientConnections;
 import dev.pgworker.internal.jdbc.Timestamps;
-import dev.pgworker.internal.store.SweepStore;
 import dev.pgworker.job.ActiveWorker;
 import dev.pgworker.job.JobBacklog;
 import dev.pgworker.job.NamedQueue;
@@ -104,12 +103,12 @@ final class SchemaOverview {
      * @param peersStaleAfter the least that counts as such; null if the threshold counts for every worker
      */
     List<ActiveWorker> workers(Duration staleAfter, @Nullable Duration peersStaleAfter) {
-        Double peers = peersStaleAfter == null ? null : SweepStore.millis(peersStaleAfter);
+        Double peers = peersStaleAfter == null ? null : Timestamps.millis(peersStaleAfter);
         return connections.query(
                 "list the workers",
                 false,
                 client -> client.sql(schema.in(WORKERS))
-                        .param(1, SweepStore.millis(staleAfter), Types.DOUBLE)
+                        .param(1, Timestamps.millis(staleAfter), Types.DOUBLE)
                         .param(2, peers, Types.DOUBLE)
                         .query((row, number) -> new ActiveWorker(
                                 row.getString(1),

@@ -18,7 +18,7 @@ import dev.pgworker.internal.lifecycle.WorkSignal;
 public record WorkerContext(String workerId, WorkerEvents events, Outage outage, WorkSignal signal) {
 
     /** Publishes an event, which is made only if somebody listens. */
-    void publish(Supplier<WorkerEvent> event) {
+    public void publish(Supplier<WorkerEvent> event) {
         if (events.isWatched()) {
             events.publish(event.get());
         }

@@ -1,4 +1,4 @@
-/** Claims, runs and completes jobs. */
+/** What all parts of a running worker share. */
 @NullMarked
 package dev.pgworker.internal.engine;
 

@@ -67,7 +67,7 @@ public final class Connections {
         return call(
                 dataSource,
                 sql,
-                (connection, statement) -> answered(connection, answerLimit, () -> {
+                (connection, statement) -> NetworkTimeout.limiting(connection, answerLimit, () -> {
                     if (answerLimit.compareTo(SHORTEST_CANCELLED) >= 0) {
                         statement.setQueryTimeout((int) answerLimit.toSeconds() - 1);
                     }
@@ -75,32 +75,8 @@ public final class Connections {
                 }));
     }
 
-    /** Runs statements of which none may wait for its answer for longer than the limit: the connection breaks then. */
-    public static <T extends @Nullable Object> T answered(Connection connection, Duration answerLimit, Work<T> work)
-            throws SQLException {
-        int limit = (int) answerLimit.toMillis();
-        int usual = connection.getNetworkTimeout();
-        if (usual > 0 && usual <= limit) {
-            return work.run();
-        }
-        connection.setNetworkTimeout(Runnable::run, limit);
-        try {
-            return work.run();
-        } finally {
-            if (!connection.isClosed()) {
-                connection.setNetworkTimeout(Runnable::run, usual);
-            }
-        }
-    }
-
-    /** Something that may fail. */
-    @FunctionalInterface
-    public interface Work<T extends @Nullable Object> {
-        T run() throws SQLException;
-    }
-
     /** Runs several statements on a connection that is in no transaction, commits them, and leaves it as it was. */
-    public static <T> T inTransaction(Connection connection, Work<T> work) throws SQLException {
+    public static <T> T inTransaction(Connection connection, SqlWork<T> work) throws SQLException {
         boolean autoCommit = connection.getAutoCommit();
         if (autoCommit) {
             connection.setAutoCommit(false);

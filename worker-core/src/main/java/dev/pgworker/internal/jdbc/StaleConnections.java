@@ -74,7 +74,7 @@ public final class StaleConnections {
                         throw e;
                     }
                     long took = System.nanoTime() - begin;
-                    ReadOnly server = Connections.answered(connection, ANSWER_LIMIT, () -> ReadOnly.ask(connection));
+                    ReadOnly server = NetworkTimeout.limiting(connection, ANSWER_LIMIT, () -> ReadOnly.ask(connection));
                     if (!server.readOnly) {
                         throw aboutARow(e);
                     }

@@ -2,6 +2,7 @@ package dev.pgworker.internal.jdbc;
 
 import java.sql.ResultSet;
 import java.sql.SQLException;
+import java.time.Duration;
 import java.time.Instant;
 import java.time.LocalDate;
 import java.time.OffsetDateTime;
@@ -89,5 +90,10 @@ public final class Timestamps {
     public static @Nullable Instant nullableInstant(ResultSet row, int column) throws SQLException {
         OffsetDateTime value = row.getObject(column, OffsetDateTime.class);
         return value == null ? null : value.toInstant();
+    }
+
+    /** Returns a duration in milliseconds, from which statements make intervals of any length. */
+    public static double millis(Duration duration) {
+        return duration.toSeconds() * 1e3 + duration.toNanosPart() / 1e6;
     }
 }

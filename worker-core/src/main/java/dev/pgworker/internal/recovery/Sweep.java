@@ -2,7 +2,6 @@ package dev.pgworker.internal.recovery;
 
 import java.sql.SQLException;
 import java.time.Duration;
-import java.util.concurrent.ThreadLocalRandom;
 
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
@@ -14,12 +13,11 @@ import dev.pgworker.internal.lifecycle.BackgroundService;
 import dev.pgworker.internal.lifecycle.Lease;
 import dev.pgworker.internal.store.SweepReport;
 import dev.pgworker.internal.store.SweepStore;
-import dev.pgworker.internal.store.WorkerStore;
 import dev.pgworker.recovery.RecoverySettings;
 
 /**
- * Takes the jobs of dead workers away on {@code worker-sweep}, unless recovery is disabled, and releases locks of more than
- * four hours, in any case. The latter never are those of a live worker, which renews them.
+ * Takes the jobs of dead workers away on {@code worker-sweep}, unless recovery is disabled, and in any case has {@link OldLocks}
+ * released when it is time.
  *
  * <p>After an outage it lets the heartbeats of others arrive before it judges them.
  */
@@ -36,89 +34,50 @@ public final class Sweep extends BackgroundService {
      */
     private static final int ALL_SHARE = 100;
 
-    /** Old locks are released every 8 to 10 minutes, as by Node.js. */
-    private static final Duration RELEASE = Duration.ofMinutes(8);
-
-    private static final Duration RELEASE_SPREAD = Duration.ofMinutes(2);
-    private static final Duration FIRST_RELEASE = Duration.ofMinutes(1);
-
     /** After so long a sweeper that is turned away says so. */
     private static final Duration TURNED_AWAY = Duration.ofMinutes(10);
 
     private final String workerId;
     private final RecoverySettings settings;
     private final SweepStore sweeps;
-    private final WorkerStore workers;
+    private final OldLocks oldLocks;
     private final Lease lease;
     private final WorkerEvents events;
 
     // Owned by the thread.
     private long sweepAt = System.nanoTime();
     private long allAt = sweepAt;
-    private long releaseAt;
-    private boolean peerTold;
     /** Since when another sweep has been at work whenever this one tried; null if it was not. */
     private @Nullable Long turnedAwaySince;
 
-    /**
-     * Creates the sweep of one worker.
-     *
-     * @param firstRelease after how long to release old locks for the first time
-     */
+    /** Creates the sweep of one worker. */
     public Sweep(
             String workerId,
             RecoverySettings settings,
-            Duration firstRelease,
             SweepStore sweeps,
-            WorkerStore workers,
+            OldLocks oldLocks,
             Lease lease,
             WorkerEvents events,
             Outage outage) {
         super("worker-sweep", true, outage);
         this.workerId = workerId;
         this.settings = settings;
-        this.releaseAt = sweepAt + firstRelease.toNanos();
         this.sweeps = sweeps;
-        this.workers = workers;
+        this.oldLocks = oldLocks;
         this.lease = lease;
         this.events = events;
     }
 
-    /** Returns when a worker that starts is to release old locks for the first time: soon, but not all workers at once. */
-    public static Duration firstRelease() {
-        return random(FIRST_RELEASE);
-    }
-
     @Override
     protected void step() throws SQLException, InterruptedException {
-        if (System.nanoTime() - releaseAt >= 0) {
-            releaseOldLocks();
-        }
+        oldLocks.releaseWhenDue();
         if (settings.enabled() && System.nanoTime() - sweepAt >= 0) {
             Duration pause = sweep() ? settings.sweepInterval() : shorter(settings.sweepInterval(), RETRY);
             sweepAt = System.nanoTime() + pause.toNanos();
         }
+        long releaseAt = oldLocks.dueAt();
         long next = settings.enabled() && sweepAt - releaseAt < 0 ? sweepAt : releaseAt;
         pause(Math.max(0, next - System.nanoTime()));
-    }
-
-    private void releaseOldLocks() throws SQLException {
-        WorkerStore.OldLocks found = workers.releaseOldLocks();
-        if (found.released() > 0) {
-            log.warn(
-                    "Released {} jobs that were locked for more than four hours by workers that are gone",
-                    found.released());
-        }
-        if (found.unindexedPeer() != null && !peerTold) {
-            log.warn(
-                    "A worker of Node.js or Rust, {}, works here without the index that it fetches with, so it reads all waiting"
-                            + " jobs for each that it fetches. Set worker.schema.peer-indexes=always, or run: {};",
-                    found.unindexedPeer(),
-                    workers.peerIndex());
-            peerTold = true;
-        }
-        releaseAt =
-                System.nanoTime() + RELEASE.toNanos() + random(RELEASE_SPREAD).toNanos();
     }
 
     /** Handlers decide about all jobs of a sweep in one step, for up to five minutes: then the server ends its transaction. */
@@ -164,9 +123,5 @@ public final class Sweep extends BackgroundService {
 
     private static Duration shorter(Duration a, Duration b) {
         return a.compareTo(b) < 0 ? a : b;
-    }
-
-    private static Duration random(Duration most) {
-        return Duration.ofNanos(ThreadLocalRandom.current().nextLong(most.toNanos()));
     }
 }

@@ -4,25 +4,25 @@ import java.sql.Connection;
 import java.sql.PreparedStatement;
 import java.sql.ResultSet;
 import java.sql.SQLException;
-import java.sql.Timestamp;
+import java.sql.Types;
 import java.time.Duration;
 import java.time.Instant;
-import java.time.OffsetDateTime;
 import java.util.ArrayList;
 import java.util.Collection;
 import java.util.HashMap;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
-import java.util.function.Function;
 import javax.sql.DataSource;
 
 import org.jspecify.annotations.Nullable;
 
 import dev.pgworker.internal.failure.DatabaseFailure;
 import dev.pgworker.internal.jdbc.Connections;
+import dev.pgworker.internal.jdbc.NetworkTimeout;
+import dev.pgworker.internal.jdbc.SqlArrays;
 import dev.pgworker.internal.jdbc.StaleConnections;
-import dev.pgworker.job.JobKeyMode;
+import dev.pgworker.internal.jdbc.Timestamps;
 import dev.pgworker.job.JobSpec;
 import dev.pgworker.schema.WorkerSchema;
 
@@ -106,7 +106,7 @@ public final class CrontabStore {
         return Connections.call(dataSource, NOW, ANSWER_LIMIT, (connection, statement) -> {
             try (ResultSet row = statement.executeQuery()) {
                 row.next();
-                return row.getObject(1, OffsetDateTime.class).toInstant();
+                return Timestamps.instant(row, 1);
             }
         });
     }
@@ -158,7 +158,7 @@ public final class CrontabStore {
 
     private void remember(Connection connection, Collection<String> identifiers, Instant since) throws SQLException {
         try (PreparedStatement statement = connection.prepareStatement(schema.in(REMEMBER))) {
-            statement.setTimestamp(1, Timestamp.from(since));
+            statement.setObject(1, Timestamps.offset(since), Types.TIMESTAMP_WITH_TIMEZONE);
             statement.setArray(2, connection.createArrayOf("text", identifiers.toArray()));
             statement.executeUpdate();
         }
@@ -254,7 +254,7 @@ public final class CrontabStore {
     private <T> T limitingLocks(Duration lockLimit, StaleConnections.Work<T> work) throws SQLException {
         return StaleConnections.replacing(
                 dataSource,
-                connection -> Connections.answered(
+                connection -> NetworkTimeout.limiting(
                         connection,
                         ANSWER_LIMIT,
                         () -> Connections.inTransaction(connection, () -> {
@@ -314,16 +314,22 @@ public final class CrontabStore {
 
     private Result add(Connection connection, List<Execution> due) throws SQLException {
         try (PreparedStatement statement = connection.prepareStatement(schema.in(ADD))) {
-            setColumn(statement, 1, "text", due, Execution::identifier);
-            setColumn(statement, 2, "timestamptz", due, execution -> Timestamp.from(execution.tick()));
-            setColumn(statement, 3, "text", due, Execution::task);
-            setColumn(statement, 4, "text", due, Execution::payload);
-            setColumn(statement, 5, "text", due, execution -> execution.spec().queueName());
-            setColumn(statement, 6, "int4", due, execution -> execution.spec().maxAttempts());
-            setColumn(statement, 7, "text", due, execution -> execution.spec().jobKey());
-            setColumn(statement, 8, "int4", due, execution -> execution.spec().priority());
-            setColumn(statement, 9, "text", due, execution -> flags(execution.spec()));
-            setColumn(statement, 10, "text", due, execution -> mode(execution.spec()));
+            statement.setArray(1, SqlArrays.array(connection, "text", due, Execution::identifier));
+            statement.setArray(2, SqlArrays.times(connection, due, Execution::tick));
+            statement.setArray(3, SqlArrays.array(connection, "text", due, Execution::task));
+            statement.setArray(4, SqlArrays.array(connection, "text", due, Execution::payload));
+            statement.setArray(5, SqlArrays.array(connection, "text", due, one -> one.spec.queueName()));
+            statement.setArray(6, SqlArrays.array(connection, "int4", due, one -> one.spec.maxAttempts()));
+            statement.setArray(7, SqlArrays.array(connection, "text", due, one -> one.spec.jobKey()));
+            statement.setArray(8, SqlArrays.array(connection, "int4", due, one -> one.spec.priority()));
+            statement.setArray(9, SqlArrays.array(connection, "text", due, one -> JobRows.flags(one.spec)));
+            statement.setArray(
+                    10,
+                    SqlArrays.array(
+                            connection,
+                            "text",
+                            due,
+                            one -> JobRows.keyMode(one.spec).sqlName()));
             Result result = new Result();
             try (ResultSet rows = statement.executeQuery()) {
                 while (rows.next()) {
@@ -340,49 +346,12 @@ public final class CrontabStore {
         }
     }
 
-    private static void setColumn(
-            PreparedStatement statement,
-            int index,
-            String type,
-            List<Execution> due,
-            Function<Execution, @Nullable Object> value)
-            throws SQLException {
-        statement.setArray(
-                index,
-                statement
-                        .getConnection()
-                        .createArrayOf(type, due.stream().map(value).toArray()));
-    }
-
-    /** Returns the flags as an array in PostgreSQL's own notation: arrays of arrays must be rectangular. */
-    private static @Nullable String flags(JobSpec spec) {
-        if (spec.flags().isEmpty()) {
-            return null;
-        }
-        StringBuilder text = new StringBuilder("{");
-        for (String flag : spec.flags()) {
-            text.append(text.length() > 1 ? "," : "")
-                    .append('"')
-                    .append(flag.replace("\\", "\\\\").replace("\"", "\\\""))
-                    .append('"');
-        }
-        return text.append('}').toString();
-    }
-
-    private static String mode(JobSpec spec) {
-        return (spec.jobKeyMode() == null ? JobKeyMode.REPLACE : spec.jobKeyMode()).sqlName();
-    }
-
     private static Map<String, Known> known(PreparedStatement statement) throws SQLException {
         Map<String, Known> known = new HashMap<>();
         try (ResultSet rows = statement.executeQuery()) {
             while (rows.next()) {
-                OffsetDateTime last = rows.getObject(3, OffsetDateTime.class);
                 known.put(
-                        rows.getString(1),
-                        new Known(
-                                rows.getObject(2, OffsetDateTime.class).toInstant(),
-                                last == null ? null : last.toInstant()));
+                        rows.getString(1), new Known(Timestamps.instant(rows, 2), Timestamps.nullableInstant(rows, 3)));
             }
         }
         return known;

@@ -6,16 +6,18 @@ import java.time.Instant;
 import java.util.LinkedHashSet;
 import java.util.Map;
 import java.util.Set;
+import java.util.stream.Collectors;
 
 import org.jspecify.annotations.Nullable;
 import tools.jackson.databind.json.JsonMapper;
 
 import dev.pgworker.internal.jdbc.Timestamps;
 import dev.pgworker.job.Job;
+import dev.pgworker.job.JobKeyMode;
 import dev.pgworker.job.JobRequest;
 import dev.pgworker.job.JobSpec;
 
-/** Reads the column types that jobs have. */
+/** The columns of jobs: how rows are read, and how what a {@link JobSpec} says is written. */
 public final class JobRows {
 
     private static final JsonMapper json = new JsonMapper();
@@ -102,5 +104,23 @@ public final class JobRows {
             flags.add(property.getKey());
         }
         return flags;
+    }
+
+    /**
+     * Returns the flags as PostgreSQL writes an array of texts; null for none. As a text, because those of many jobs are an array
+     * again, and arrays of arrays must be rectangular.
+     */
+    public static @Nullable String flags(JobSpec spec) {
+        if (spec.flags().isEmpty()) {
+            return null;
+        }
+        return spec.flags().stream()
+                .map(flag -> '"' + flag.replace("\\", "\\\\").replace("\"", "\\\"") + '"')
+                .collect(Collectors.joining(",", "{", "}"));
+    }
+
+    /** Returns what happens if a job with the key exists. */
+    public static JobKeyMode keyMode(JobSpec spec) {
+        return spec.jobKeyMode() == null ? JobKeyMode.REPLACE : spec.jobKeyMode();
     }
 }

@@ -11,6 +11,7 @@ import javax.sql.DataSource;
 import org.jspecify.annotations.Nullable;
 
 import dev.pgworker.internal.jdbc.Connections;
+import dev.pgworker.internal.jdbc.NetworkTimeout;
 import dev.pgworker.internal.jdbc.Timestamps;
 import dev.pgworker.schema.WorkerSchema;
 
@@ -181,7 +182,7 @@ public final class JobTableStore {
                 statement.setQueryTimeout((int) longestVacuum.toSeconds());
                 running = statement;
                 if (!vacuumEnds) {
-                    Connections.answered(
+                    NetworkTimeout.limiting(
                             connection,
                             longestVacuum.plus(CANCELLATION),
                             () -> statement.execute(schema.in(VACUUM.formatted(mayBeParallel ? ", parallel 0" : ""))));

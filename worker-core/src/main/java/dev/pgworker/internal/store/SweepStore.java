@@ -26,6 +26,7 @@ import org.slf4j.LoggerFactory;
 import dev.pgworker.event.RecoveryOutcome;
 import dev.pgworker.internal.failure.ErrorText;
 import dev.pgworker.internal.jdbc.Connections;
+import dev.pgworker.internal.jdbc.NetworkTimeout;
 import dev.pgworker.internal.jdbc.Timestamps;
 import dev.pgworker.job.DeadWorker;
 import dev.pgworker.job.Job;
@@ -192,7 +193,7 @@ public final class SweepStore {
      */
     public Result sweep(Request request, String workerId) throws SQLException {
         try (Connection connection = dataSource.getConnection()) {
-            return Connections.answered(
+            return NetworkTimeout.limiting(
                     connection,
                     ANSWER_LIMIT,
                     () -> Connections.inTransaction(connection, () -> {
@@ -251,9 +252,9 @@ public final class SweepStore {
 
     private Found deadWorkers(Connection connection, Request request, String workerId) throws SQLException {
         try (PreparedStatement statement = connection.prepareStatement(schema.in(DEAD))) {
-            statement.setDouble(1, millis(request.threshold));
+            statement.setDouble(1, Timestamps.millis(request.threshold));
             Duration peerThreshold = request.peerThreshold;
-            statement.setObject(2, peerThreshold == null ? null : millis(peerThreshold), Types.DOUBLE);
+            statement.setObject(2, peerThreshold == null ? null : Timestamps.millis(peerThreshold), Types.DOUBLE);
             statement.setInt(3, request.resilientMultiplier);
             statement.setArray(4, connection.createArrayOf("text", request.resilientFlags.toArray()));
             statement.setBoolean(5, request.orphans);
@@ -273,10 +274,6 @@ public final class SweepStore {
             }
             return found;
         }
-    }
-
-    public static double millis(Duration duration) {
-        return duration.toSeconds() * 1e3 + duration.toNanosPart() / 1e6;
     }
 
     @SuppressWarnings("unchecked")
@@ -407,7 +404,7 @@ public final class SweepStore {
             statement.setArray(1, connection.createArrayOf("text", found.ids()));
             statement.setArray(2, connection.createArrayOf("int8", ids.toArray()));
             statement.setArray(3, connection.createArrayOf("int4", found.idleQueues.toArray()));
-            statement.setDouble(4, millis(request.delay));
+            statement.setDouble(4, Timestamps.millis(request.delay));
             statement.setInt(5, request.maxRecoveries);
             statement.setArray(6, connection.createArrayOf("text", actions.toArray()));
             statement.setArray(7, connection.createArrayOf("timestamptz", runAts.toArray()));

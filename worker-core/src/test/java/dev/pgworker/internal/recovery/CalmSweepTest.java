@@ -71,9 +71,8 @@ class CalmSweepTest {
         return new Sweep(
                 "me",
                 RecoverySettings.builder().enabled(true).build(),
-                Duration.ofHours(1),
                 new SweepStore(db.dataSource(), db.schema(), List.of()),
-                new WorkerStore(db.dataSource(), db.schema()),
+                new OldLocks(new WorkerStore(db.dataSource(), db.schema()), Duration.ofHours(1)),
                 lease,
                 new WorkerEvents("me", List.of(), List.of()),
                 new Outage());

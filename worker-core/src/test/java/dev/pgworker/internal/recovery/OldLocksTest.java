@@ -136,7 +136,7 @@ class OldLocksTest {
     void theSweepNamesTheStatementThatMakesTheIndex() throws Exception {
         db.scheduler().addJob("work", 1);
         lock("pool-1", "1 second");
-        Logger logger = (Logger) LoggerFactory.getLogger(Sweep.class);
+        Logger logger = (Logger) LoggerFactory.getLogger(OldLocks.class);
         ListAppender<ILoggingEvent> log = new ListAppender<>();
         log.start();
         logger.addAppender(log);
@@ -225,9 +225,8 @@ class OldLocksTest {
         return new Sweep(
                 "me",
                 RecoverySettings.DEFAULT,
-                Duration.ZERO,
                 new SweepStore(db.dataSource(), db.schema(), List.of()),
-                workers(),
+                new OldLocks(workers(), Duration.ZERO),
                 new Lease(Duration.ofMinutes(5), Duration.ofMinutes(5)),
                 new WorkerEvents("w", List.of(), List.of()),
                 new Outage());

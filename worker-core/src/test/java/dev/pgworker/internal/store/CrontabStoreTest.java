@@ -7,12 +7,14 @@ import java.time.Instant;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
+import java.util.TimeZone;
 import java.util.concurrent.Callable;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
 import java.util.concurrent.Future;
 import java.util.stream.IntStream;
 
+import com.zaxxer.hikari.HikariDataSource;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.extension.RegisterExtension;
 
@@ -122,6 +124,25 @@ class CrontabStoreTest {
                         .list())
                 .isSorted()
                 .hasSize(4);
+    }
+
+    /** A local time without its offset would mean either of two hours. */
+    @Test
+    void theHourInWhichClocksGoBackIsExecutedTwiceWhateverTheZoneOfThisProcess() throws SQLException {
+        Instant first = Instant.parse("2026-10-25T00:30:00Z");
+        Instant second = first.plusSeconds(3600);
+        TimeZone before = TimeZone.getDefault();
+        TimeZone.setDefault(TimeZone.getTimeZone("Europe/Berlin"));
+        try (HikariDataSource pool = TestSchema.pool(1)) {
+            CrontabStore store = new CrontabStore(pool, db.schema());
+
+            assertThat(store.execute(List.of(execution("a", first))).added()).hasSize(1);
+            assertThat(store.execute(List.of(execution("a", second))).added()).hasSize(1);
+
+            assertThat(store.register(List.of("a"), second)).isEqualTo(Map.of("a", new Known(first, second)));
+        } finally {
+            TimeZone.setDefault(before);
+        }
     }
 
     @Test

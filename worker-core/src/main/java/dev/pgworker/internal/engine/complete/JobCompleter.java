@@ -1,0 +1,704 @@
+package dev.pgworker.internal.engine.complete;
+
+import java.sql.SQLException;
+import java.time.Duration;
+import java.util.ArrayDeque;
+import java.util.ArrayList;
+import java.util.Comparator;
+import java.util.Deque;
+import java.util.EnumSet;
+import java.util.HashMap;
+import java.util.HashSet;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.Objects;
+import java.util.Set;
+import java.util.function.Predicate;
+import java.util.function.Supplier;
+
+import org.jspecify.annotations.Nullable;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+import dev.pgworker.event.WorkerEvent;
+import dev.pgworker.internal.engine.WorkerContext;
+import dev.pgworker.internal.engine.claim.ClaimTracker;
+import dev.pgworker.internal.engine.claim.FollowUpClaims;
+import dev.pgworker.internal.engine.queue.LocalQueue;
+import dev.pgworker.internal.engine.run.EncodedOutcome;
+import dev.pgworker.internal.engine.run.JobMdc;
+import dev.pgworker.internal.engine.run.JobOutcome;
+import dev.pgworker.internal.engine.run.OutcomeEncoder;
+import dev.pgworker.internal.engine.run.OutcomeInbox;
+import dev.pgworker.internal.failure.Backoff;
+import dev.pgworker.internal.failure.DatabaseFailure;
+import dev.pgworker.internal.failure.ErrorText;
+import dev.pgworker.internal.lifecycle.BackgroundService;
+import dev.pgworker.internal.store.Completion;
+import dev.pgworker.internal.store.FollowUp;
+import dev.pgworker.internal.store.LanePlan;
+import dev.pgworker.internal.store.OutcomeStore;
+import dev.pgworker.internal.store.Release;
+import dev.pgworker.internal.store.WriteResult;
+import dev.pgworker.job.Job;
+
+/**
+ * Writes outcomes in groups on {@code worker-complete}: what ends while a write is under way forms the next one. An
+ * outcome stays here until it is written or the job turns out to be another claim's.
+ *
+ * <p>A group that the database refuses is written one by one, so that an outcome that cannot be written hurts its own job
+ * alone: that is put away as failed, with the reason, or left to the reconciler where even this is refused. While nothing can be
+ * written, outcomes wait; after a while the database is asked whether that is because of the jobs, and if so they are left to
+ * the audit one after the other, so that others get their turn. A full disk is waited for, however long.
+ */
+public final class JobCompleter extends BackgroundService {
+
+    private static final Logger log = LoggerFactory.getLogger(JobCompleter.class);
+
+    private static final int LARGEST_GROUP = 500;
+    private static final Duration SHORTEST_BUSY_PAUSE = Duration.ofMillis(20);
+    private static final Duration LONGEST_BUSY_PAUSE = Duration.ofMillis(320);
+
+    /** How often an outcome is written before it is put away where something else may be to blame, a right for instance. */
+    private static final int SCHEMA_TRIES = 6;
+
+    /** Into so many parts the patience is divided to say how often an outcome is left to the reconciler while none is written. */
+    private static final int PACE = 30;
+
+    /** So many are left to the reconciler at once after a pause, at most. */
+    private static final int MOST_AT_ONCE = 4;
+
+    private static final Set<WriteResult> NOT_WRITTEN =
+            EnumSet.of(WriteResult.BUSY, WriteResult.LOST, WriteResult.GONE);
+
+    private final WorkerContext context;
+    private final OutcomeStore store;
+    private final LocalQueue localQueue;
+    private final ClaimTracker tracker;
+    private final FollowUpClaims followUps;
+    private final OutcomeInbox inbox;
+    private final Duration patience;
+
+    /** What the next write holds, one outcome of a job. Owned by the thread; survives a failed write. */
+    private final Map<Long, Ending> group = new LinkedHashMap<>();
+
+    /** Outcomes of jobs of which there is another one in the group. Owned by the thread. */
+    private final Deque<Ending> later = new ArrayDeque<>();
+
+    /** What is on its way from the inbox to {@link #group}. Owned by the thread. */
+    private final List<EncodedOutcome> drained = new ArrayList<>();
+
+    /** When outcomes were last written, by {@link System#nanoTime}. Owned by the thread. */
+    private long writtenAt = System.nanoTime();
+
+    /** Since when outcomes are refused and none is written, by {@link System#nanoTime}; null if not. Owned by the thread. */
+    private @Nullable Long refusedSince;
+
+    /** From when the pace of leaving outcomes to the reconciler counts, by {@link System#nanoTime}. Owned by the thread. */
+    private long givenUpAt = System.nanoTime();
+
+    /** How long to wait before busy jobs are tried again. Owned by the thread. */
+    private Duration busyPause = SHORTEST_BUSY_PAUSE;
+
+    /** Why the last outcome could not be written; null if none is in the way. */
+    private volatile @Nullable String obstacle;
+
+    /**
+     * Creates a completer for one worker.
+     *
+     * @param patience how long an outcome that the database refuses is tried again before it is left to the reconciler
+     */
+    public JobCompleter(
+            WorkerContext context,
+            OutcomeStore store,
+            LocalQueue localQueue,
+            ClaimTracker tracker,
+            FollowUpClaims followUps,
+            OutcomeInbox inbox,
+            Duration patience) {
+        super("worker-complete", true, context.outage());
+        this.context = context;
+        this.store = store;
+        this.localQueue = localQueue;
+        this.tracker = tracker;
+        this.followUps = followUps;
+        this.inbox = inbox;
+        this.patience = patience;
+    }
+
+    /** An outcome on its way. Owned by the thread. */
+    private static final class Ending {
+
+        private EncodedOutcome ended;
+
+        /** Set once a statement about it has ended in an unknown way: it may be written already. */
+        private boolean tried;
+
+        /** Set once it was in a group that was refused. */
+        private boolean alone;
+
+        /** When it was first refused, by {@link System#nanoTime}. */
+        private long refusedAt;
+
+        /** Whether somebody held its row at the last write. */
+        private boolean busy;
+
+        /** Set while it is refused though others are written; it is not tried again before {@link #waitUntil}. */
+        private @Nullable Backoff backoff;
+
+        /** By {@link System#nanoTime}. */
+        private long waitUntil;
+
+        /** What says that there is no room for it on a disk of the server; null if it waits for another reason. */
+        private @Nullable Throwable fullDisk;
+
+        /** Whether it has been told that it waits though others are written. */
+        private boolean toldWaiting;
+
+        private int failures;
+
+        Ending(EncodedOutcome ended) {
+            this.ended = ended;
+        }
+
+        private Job job() {
+            return ended.job();
+        }
+
+        private boolean isWaiting() {
+            return backoff != null && System.nanoTime() - waitUntil < 0;
+        }
+
+        /** Takes note of a failed write; returns how many there have been. */
+        private int failed() {
+            return ++failures;
+        }
+
+        private boolean isRefusedFor(Duration duration) {
+            return System.nanoTime() - refusedAt >= duration.toNanos();
+        }
+
+        /** Has it written by itself from here on. */
+        private void isolate() {
+            alone = true;
+            refusedAt = System.nanoTime();
+            failures = 0;
+        }
+
+        private boolean isSuccess() {
+            return ended.outcome() instanceof JobOutcome.Success;
+        }
+    }
+
+    /** Returns why outcomes cannot be written; null while nothing is known to be in the way. */
+    public @Nullable String obstacle() {
+        return obstacle;
+    }
+
+    /**
+     * Waits until every outcome submitted so far is written.
+     *
+     * @return false if that takes longer than the limit
+     */
+    public boolean awaitWritten(Duration limit) throws InterruptedException {
+        return localQueue.awaitIdle(limit);
+    }
+
+    @Override
+    protected void step() throws SQLException, InterruptedException {
+        try {
+            fill();
+            settleDecided();
+            SQLException first = writeIsolated(Ending::isSuccess, this::complete);
+            SQLException second = writeIsolated(ending -> !ending.isSuccess(), this::release);
+            if (first != null || second != null) {
+                throw first == null ? second : first;
+            }
+            obstacle = null;
+        } catch (SQLException | RuntimeException | Error e) {
+            obstacle = ErrorText.headline(e);
+            throw e;
+        }
+        noteFullDisk();
+        awaitBusy();
+    }
+
+    /** Where only busy jobs are left somebody changes them in an open transaction, which may take long. So may a refusal. */
+    private void awaitBusy() throws InterruptedException {
+        if (group.isEmpty()) {
+            busyPause = SHORTEST_BUSY_PAUSE;
+        } else if (inbox.isEmpty()) {
+            EncodedOutcome next = inbox.poll(busyPause);
+            if (next != null) {
+                add(new Ending(next));
+            }
+            Duration longer = busyPause.multipliedBy(2);
+            busyPause = longer.compareTo(LONGEST_BUSY_PAUSE) < 0 ? longer : LONGEST_BUSY_PAUSE;
+        }
+    }
+
+    private void fill() throws InterruptedException {
+        for (int i = later.size(); i > 0; i--) {
+            add(later.remove());
+        }
+        if (group.isEmpty()) {
+            add(new Ending(idle(inbox::take)));
+        }
+        // Those whose rows somebody holds, or that alone are refused, keep nobody out.
+        int room = LARGEST_GROUP
+                - (int) group.values().stream()
+                        .filter(ending -> !ending.busy && ending.backoff == null)
+                        .count();
+        if (room > 0) {
+            inbox.drainTo(drained, room);
+            drained.forEach(next -> add(new Ending(next)));
+            drained.clear();
+        }
+    }
+
+    private void add(Ending ending) {
+        Ending present = group.putIfAbsent(ending.job().id(), ending);
+        if (present != null && present != ending) {
+            later.add(ending);
+        }
+    }
+
+    /** Writes outcomes together and settles those that are written. */
+    @FunctionalInterface
+    private interface Writer {
+        void write(List<Ending> endings) throws SQLException;
+    }
+
+    /**
+     * Writes outcomes of the group together, or one by one where that is refused. Returns why it is to be repeated, if
+     * something was in the way; what could be written is settled all the same.
+     *
+     * @throws SQLException if the database cannot be used
+     */
+    private @Nullable SQLException writeIsolated(Predicate<Ending> which, Writer writer) throws SQLException {
+        List<Ending> together = group.values().stream()
+                .filter(ending -> !ending.alone && which.test(ending))
+                .toList();
+        if (!together.isEmpty()) {
+            try {
+                writer.write(together);
+            } catch (SQLException | RuntimeException | Error e) {
+                together.forEach(ending -> ending.tried = true);
+                requireAnswer(e);
+                int tries = together.stream().mapToInt(Ending::failed).max().orElse(1);
+                if (tries < mostGroupTries(e) && !isPatienceOver()) {
+                    return asSqlException(e);
+                }
+                log.debug("A group of {} outcomes was refused; they are written one by one", together.size(), e);
+                together.forEach(Ending::isolate);
+            }
+        }
+        SQLException toRepeat = null;
+        for (Ending ending : group.values().stream()
+                .filter(ending -> ending.alone && !ending.isWaiting() && which.test(ending))
+                .toList()) {
+            try {
+                writer.write(List.of(ending));
+                progress();
+            } catch (SQLException | RuntimeException | Error e) {
+                ending.tried = true;
+                requireAnswer(e);
+                if (!isOutOfTheWay(ending, e, writer)) {
+                    if (othersAreWritten(ending)) {
+                        letWait(ending, e);
+                    } else {
+                        toRepeat = asSqlException(e);
+                    }
+                }
+            }
+        }
+        return toRepeat;
+    }
+
+    /** Others do not wait for an outcome that alone cannot be written. */
+    private void letWait(Ending ending, Throwable e) {
+        ending.fullDisk = DatabaseFailure.isDiskFull(e) ? e : null;
+        if (ending.backoff == null) {
+            ending.backoff = new Backoff();
+        }
+        if (ending.fullDisk == null && !ending.toldWaiting) {
+            ending.toldWaiting = true;
+            named(
+                    ending.job(),
+                    () -> log.warn(
+                            "The outcome of {} cannot be written, unlike others; that is tried again",
+                            ending.job(),
+                            ErrorText.loggable(e)));
+        }
+        ending.waitUntil = System.nanoTime() + ending.backoff.next().toNanos();
+    }
+
+    /** The rows of others may still find room, which makes it no less an outage. */
+    private void noteFullDisk() {
+        for (Ending ending : group.values()) {
+            if (ending.fullDisk != null) {
+                obstacle = ErrorText.headline(ending.fullDisk);
+                context.outage().failed(name(), ending.fullDisk);
+                return;
+            }
+        }
+    }
+
+    /** Returns how often a group is written before its outcomes are written one by one: a refusal is repeated in vain. */
+    private static int mostGroupTries(Throwable e) {
+        return switch (DatabaseFailure.of(e)) {
+            case CONFLICT, CANCELLED -> 3;
+            case OUTAGE -> 5;
+            case REFUSED, INTERNAL -> 1;
+        };
+    }
+
+    /** Returns how often one outcome is written before it is put away. */
+    private static int mostTries(Throwable e) {
+        return switch (DatabaseFailure.of(e)) {
+            case CONFLICT -> 8;
+            case CANCELLED -> 5;
+            case OUTAGE, REFUSED, INTERNAL -> isAboutTheSchema(e) ? SCHEMA_TRIES : 1;
+        };
+    }
+
+    /** Puts a refused outcome away, or leaves it to the reconciler, if its job is to blame; returns false if it is to be tried again. */
+    private boolean isOutOfTheWay(Ending ending, Throwable e, Writer writer) throws SQLException {
+        if (DatabaseFailure.isDiskFull(e)) {
+            return false;
+        }
+        boolean others = othersAreWritten(ending);
+        boolean proven = false;
+        if (!others && isPatienceOver() && areRowsToBlame()) {
+            try {
+                // What was in the way may just have ended.
+                writer.write(List.of(ending));
+                return true;
+            } catch (SQLException | RuntimeException | Error again) {
+                requireAnswer(again);
+                proven = true;
+            }
+        }
+        boolean lacking = DatabaseFailure.of(e) == DatabaseFailure.OUTAGE;
+        boolean blamed = lacking
+                ? others && ending.isRefusedFor(patience)
+                : ending.failed() >= mostTries(e) && (others || !mayConcernAll(e));
+        if (!blamed && !proven) {
+            return false;
+        } else if (!lacking && (writeInAscii(ending, e) || putAway(ending, e))) {
+            return true;
+        } else if (!others && !proven) {
+            return false;
+        }
+        giveUp(ending, e);
+        return true;
+    }
+
+    /** As a time limit, a lock or a missing right does. */
+    private static boolean mayConcernAll(Throwable e) {
+        return DatabaseFailure.of(e) == DatabaseFailure.CANCELLED || isAboutTheSchema(e);
+    }
+
+    private boolean othersAreWritten(Ending ending) {
+        return writtenAt - ending.refusedAt > 0;
+    }
+
+    /** Returns whether nothing has been written for so long that the database is to be asked why. */
+    private boolean isPatienceOver() {
+        return refusedSince != null && System.nanoTime() - refusedSince >= patience.toNanos();
+    }
+
+    /** Asks the database whether outcomes could be written if it were not for their rows; no answer, or too soon, is a no. */
+    private boolean areRowsToBlame() {
+        long pace = patience.dividedBy(PACE).toNanos();
+        if (System.nanoTime() - givenUpAt < pace) {
+            return false;
+        }
+        try {
+            store.writeNothing();
+        } catch (SQLException e) {
+            log.debug("Nothing can be written", e);
+            return false;
+        }
+        // What was let pass is made up for, as there are pauses of several seconds between the writes that fail.
+        long next = givenUpAt + pace;
+        long earliest = System.nanoTime() - MOST_AT_ONCE * pace;
+        givenUpAt = next - earliest > 0 ? next : earliest;
+        return true;
+    }
+
+    /** Nobody writes it any more; the reconciler finds the job held by nobody. */
+    private void giveUp(Ending ending, Throwable refusal) {
+        named(
+                ending.job(),
+                () -> log.error(
+                        "The outcome of {} cannot be written, and the job is not put away either; it stays locked until"
+                                + " it can be given back, and runs again then. A trigger or a constraint on the tables"
+                                + " of the jobs may be the reason; remove that, or the job",
+                        ending.job(),
+                        ErrorText.loggable(refusal)));
+        forget(List.of(ending));
+        localQueue.settled(List.of(ending.job()));
+        tracker.doubt();
+        context.signal().capacityFreed();
+    }
+
+    private static boolean isAboutTheSchema(Throwable e) {
+        String state = stateOf(e);
+        return state.startsWith("42") || state.startsWith("3F") || state.startsWith("28");
+    }
+
+    private static String stateOf(Throwable e) {
+        return e instanceof SQLException sql && sql.getSQLState() != null ? sql.getSQLState() : "";
+    }
+
+    /** Throws the failure unless a server that works has answered with it, which may concern one row, whatever it says. */
+    private void requireAnswer(Throwable e) throws SQLException {
+        if (DatabaseFailure.of(e) == DatabaseFailure.OUTAGE && !DatabaseFailure.isAnswer(e)) {
+            refusedSince = null;
+            throw asSqlException(e);
+        }
+        if (refusedSince == null) {
+            refusedSince = System.nanoTime();
+        }
+    }
+
+    private static SQLException asSqlException(Throwable e) {
+        return e instanceof SQLException sql ? sql : new SQLException(e);
+    }
+
+    /** The encoding of the database may lack characters of an error's text. */
+    private boolean writeInAscii(Ending ending, Throwable refusal) throws SQLException {
+        Release release = ending.ended.release();
+        if (release == null || release.error() == null || !stateOf(refusal).startsWith("22")) {
+            return false;
+        }
+        EncodedOutcome ended = ending.ended;
+        Release ascii = release.withError(ErrorText.ascii(release.error()));
+        ending.ended = new EncodedOutcome(ended.job(), ended.outcome(), ascii, ended.error());
+        return wrote(ending, ended);
+    }
+
+    private boolean putAway(Ending ending, Throwable refusal) throws SQLException {
+        EncodedOutcome ended = ending.ended;
+        ending.ended = OutcomeEncoder.inexpressible(
+                ended.job(), "the outcome of this attempt could not be written: " + ErrorText.headline(refusal));
+        boolean wrote = wrote(ending, ended);
+        if (wrote) {
+            named(
+                    ending.job(),
+                    () -> log.error(
+                            "The outcome of {} cannot be written; the job counts as failed",
+                            ending.job(),
+                            ErrorText.loggable(refusal)));
+        }
+        return wrote;
+    }
+
+    /** Tries another text of the outcome; returns false, and restores the one before, if that is refused as well. */
+    private boolean wrote(Ending ending, EncodedOutcome before) throws SQLException {
+        try {
+            release(List.of(ending));
+            return true;
+        } catch (SQLException | RuntimeException | Error e) {
+            ending.ended = before;
+            requireAnswer(e);
+            log.debug("The outcome of {} is refused in plain text, too", ending.job(), e);
+            return false;
+        }
+    }
+
+    private void complete(List<Ending> endings) throws SQLException {
+        List<Job> done = endings.stream()
+                .map(Ending::job)
+                .sorted(Comparator.comparingLong(Job::id))
+                .toList();
+        Completion completion = tracker.during(() -> {
+            // A job that cannot be claimed must not keep the one before from being completed.
+            boolean alone = endings.stream().anyMatch(ending -> ending.alone);
+            LanePlan lanes = localQueue.plan(done);
+            FollowUp next = followUps.allowed(alone ? lanes.withoutClaims() : lanes, done);
+            Completion answer = store.complete(done, next, localQueue);
+            followUps.accept(answer.claimed());
+            return answer;
+        });
+        settle(endings, completion.unwritten());
+    }
+
+    private void release(List<Ending> endings) throws SQLException {
+        List<Release> releases = new ArrayList<>();
+        List<Job> jobs = new ArrayList<>();
+        for (Ending ending : endings) {
+            releases.add(Objects.requireNonNull(ending.ended.release()));
+            jobs.add(ending.job());
+        }
+        settle(
+                endings,
+                followUps.givingBack(
+                        jobs,
+                        releases,
+                        () -> store.release(
+                                releases, localQueue.plan(jobs).goingOn(), localQueue, followUps.start(jobs))));
+        context.signal().jobsMayBeDue();
+    }
+
+    /** Settles what handlers' transactions have written, or found to be another claim's. */
+    private void settleDecided() throws SQLException {
+        List<Ending> decided = new ArrayList<>();
+        List<Job> jobs = new ArrayList<>();
+        List<Job> holding = new ArrayList<>();
+        Map<Long, WriteResult> lost = new HashMap<>();
+        for (Ending ending : group.values()) {
+            if (ending.ended.outcome() instanceof JobOutcome.Committed committed) {
+                decided.add(ending);
+                jobs.add(ending.job());
+                if (committed.queueHeld()) {
+                    holding.add(ending.job());
+                }
+            } else if (ending.ended.outcome() instanceof JobOutcome.Lost) {
+                decided.add(ending);
+                jobs.add(ending.job());
+                lost.put(ending.job().id(), WriteResult.LOST);
+            }
+        }
+        if (!decided.isEmpty()) {
+            freeQueues(holding, jobs);
+            settle(decided, lost);
+            if (jobs.stream().anyMatch(job -> job.queueName() != null)) {
+                context.signal().jobsMayBeDue();
+            }
+        }
+    }
+
+    /** Frees the queues that these jobs left locked although nothing is left of them. */
+    private void freeQueues(List<Job> holding, List<Job> decided) throws SQLException {
+        if (holding.isEmpty()) {
+            return;
+        }
+        List<Long> goingOn = localQueue.plan(decided).goingOn();
+        Set<String> over = new HashSet<>();
+        for (Job job : holding) {
+            if (!goingOn.contains(job.id())) {
+                over.add(Objects.requireNonNull(job.queueName()));
+            }
+        }
+        if (over.isEmpty()) {
+            return;
+        }
+        try {
+            store.free(over);
+        } catch (SQLException | RuntimeException e) {
+            requireAnswer(e);
+            log.warn("Queues {} could not be freed; that is tried again", over, e);
+            tracker.doubt();
+        }
+    }
+
+    /** Removes what is written from the group, tells about it, and frees the slots. */
+    private void settle(List<Ending> endings, Map<Long, WriteResult> outcomes) {
+        writtenAt = System.nanoTime();
+        refusedSince = null;
+        List<Ending> settled = new ArrayList<>();
+        boolean anyLost = false;
+        for (Ending ending : endings) {
+            WriteResult written = outcomes.get(ending.job().id());
+            ending.busy = written == WriteResult.BUSY;
+            if (!ending.busy) {
+                settled.add(ending);
+                // A statement that ran twice answers for the second time only: the first may have claimed the next of
+                // the queue.
+                boolean mayHaveGoneOn =
+                        written == WriteResult.GONE && ending.job().queueName() != null;
+                anyLost |= written == WriteResult.LOST || mayHaveGoneOn;
+            }
+        }
+        forget(settled);
+        localQueue.settled(settled.stream().map(Ending::job).toList());
+        if (anyLost) {
+            tracker.doubt();
+        }
+        context.signal().capacityFreed();
+        settled.forEach(ending -> report(ending, outcomes.get(ending.job().id())));
+    }
+
+    private void forget(List<Ending> endings) {
+        for (Ending ending : endings) {
+            group.remove(ending.job().id(), ending);
+            inbox.forget(ending.ended.claim());
+        }
+    }
+
+    /**
+     * Tells what the database has made of an outcome.
+     *
+     * @param written null for a job that was deleted
+     */
+    private void report(Ending ending, @Nullable WriteResult written) {
+        Job job = ending.job();
+        JobOutcome outcome = ending.ended.outcome();
+        if (written != null && NOT_WRITTEN.contains(written) && !mayBeWritten(ending, written)) {
+            named(job, () -> log.warn("{} is not held by this worker any more; its outcome is not recorded", job));
+            publish(() -> new WorkerEvent.JobLost(context.workerId(), job));
+        } else if (written == WriteResult.SUPERSEDED) {
+            named(
+                    job,
+                    () -> log.info(
+                            "{} was superseded or removed by its key while it ran, and does not run again",
+                            job,
+                            ending.ended.error()));
+            publish(() -> new WorkerEvent.JobSuperseded(context.workerId(), job));
+        } else if (outcome instanceof JobOutcome.Failure failure) {
+            reportFailure(job, failure, ending.ended.error(), written);
+        } else if (outcome instanceof JobOutcome.Snoozed) {
+            log.debug("{} is snoozed", job);
+            publish(() -> new WorkerEvent.JobSnoozed(context.workerId(), job));
+        } else if (outcome instanceof JobOutcome.Returned returned) {
+            log.info("{} is given back, its attempt not counted", job);
+            publish(() -> new WorkerEvent.JobReturned(context.workerId(), job, returned.started()));
+        } else {
+            log.debug("{} succeeded", job);
+            publish(() -> new WorkerEvent.JobCompleted(context.workerId(), job));
+        }
+    }
+
+    /** A statement that is repeated may find what it did before: a job that succeeded is gone then. */
+    private static boolean mayBeWritten(Ending ending, WriteResult written) {
+        return ending.tried && (written == WriteResult.GONE || !ending.isSuccess());
+    }
+
+    private void reportFailure(
+            Job job, JobOutcome.Failure failure, @Nullable Throwable error, @Nullable WriteResult written) {
+        // An answer that was lost told what this would have told again.
+        boolean permanently = written == WriteResult.FAILED
+                || (written != WriteResult.RETRIED && (failure.permanently() || job.attempts() >= job.maxAttempts()));
+        String text =
+                failure.permanently() ? job.withMaxAttempts(job.attempts()).toString() : job.toString();
+        named(job, () -> {
+            if (permanently) {
+                log.error("{} failed permanently", text, error);
+            } else {
+                log.warn("{} failed and will be retried", text, error);
+            }
+        });
+        publish(() -> new WorkerEvent.JobFailed(context.workerId(), job, failure.error(), permanently));
+    }
+
+    /** Logs with the job in the logging context, as while its handler ran. */
+    private void named(Job job, Runnable logging) {
+        JobMdc.put(job, context.workerId());
+        try {
+            logging.run();
+        } catch (Throwable e) {
+            // An exception of the application that a logger cannot read.
+            log.warn("What became of {} could not be logged", job);
+        } finally {
+            JobMdc.clear();
+        }
+    }
+
+    private void publish(Supplier<WorkerEvent> event) {
+        context.publish(event);
+        progress();
+    }
+}

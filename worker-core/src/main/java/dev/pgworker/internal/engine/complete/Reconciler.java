@@ -1,0 +1,499 @@
+package dev.pgworker.internal.engine.complete;
+
+import java.sql.SQLException;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.Collection;
+import java.util.HashMap;
+import java.util.HashSet;
+import java.util.List;
+import java.util.Map;
+import java.util.Set;
+import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.atomic.AtomicInteger;
+import java.util.concurrent.atomic.AtomicLong;
+
+import org.jspecify.annotations.Nullable;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+import dev.pgworker.event.WorkerEvent;
+import dev.pgworker.internal.engine.WorkerContext;
+import dev.pgworker.internal.engine.claim.ClaimTracker;
+import dev.pgworker.internal.engine.queue.LocalQueue;
+import dev.pgworker.internal.engine.run.JobExecutor;
+import dev.pgworker.internal.failure.DatabaseFailure;
+import dev.pgworker.internal.failure.ErrorText;
+import dev.pgworker.internal.lifecycle.BackgroundService;
+import dev.pgworker.internal.lifecycle.WorkSignal;
+import dev.pgworker.internal.store.Claim;
+import dev.pgworker.internal.store.HeldJob;
+import dev.pgworker.internal.store.HeldQueue;
+import dev.pgworker.internal.store.HoldingStore;
+import dev.pgworker.internal.store.JobStore;
+import dev.pgworker.internal.store.OutcomeStore;
+import dev.pgworker.internal.store.Release;
+import dev.pgworker.internal.store.ReleaseAction;
+import dev.pgworker.internal.store.RenewedLocks;
+import dev.pgworker.internal.store.WriteResult;
+import dev.pgworker.job.Job;
+
+/**
+ * Compares on {@code worker-reconcile} what the database says this worker holds with what the worker knows, and puts right where
+ * they differ: nobody else would, because the worker lives.
+ *
+ * <ul>
+ *   <li>Every few seconds: jobs that wait here but are not held any more, by their keys, are not started; claims that are
+ *       known but that nobody runs, gives back or writes are given back.
+ *   <li>By a look at all jobs: those that are held but not known were claimed in an answer that never arrived, for instance;
+ *       they are given back. The look takes no lock. It follows every statement whose end is unknown, at once and twice more
+ *       later, because a server may finish a statement after its client has gone; and without any such reason it is made
+ *       once a minute, or after a hundred times as long as it takes.
+ * </ul>
+ *
+ * <p>A job that is held but not known may be on its way here: {@link ClaimTracker}.
+ */
+public final class Reconciler extends BackgroundService implements WorkSignal.Receiver {
+
+    private static final Logger log = LoggerFactory.getLogger(Reconciler.class);
+
+    private static final Duration TICK = Duration.ofSeconds(1);
+
+    /** How often the rows of jobs that wait here are looked at. */
+    private static final Duration COMPARE = Duration.ofSeconds(3);
+
+    /** How often to find out why nothing starts. */
+    private static final Duration STALL_CHECK = Duration.ofSeconds(10);
+
+    /** One part of so many of the time, where it takes long. */
+    private static final int STALL_SHARE = 20;
+
+    private static final List<Duration> LOOKS_AFTER_DOUBT =
+            List.of(Duration.ZERO, Duration.ofSeconds(5), Duration.ofSeconds(30));
+
+    /** The longest time between two looks, so that nothing is held in vain for two minutes. */
+    private static final Duration LONGEST_INTERVAL = Duration.ofSeconds(105);
+
+    /** Looks take a hundredth of the time at most, and a tenth while there is a doubt. */
+    private static final int SHARE = 100;
+
+    private static final int SHARE_IN_DOUBT = 10;
+
+    /** Node.js releases locks of four hours without asking who holds them. */
+    private static final Duration RENEW_AFTER = Duration.ofHours(1);
+
+    /** How long the database may take for a look at all jobs. */
+    private static final Duration LOOK_LIMIT = Duration.ofMinutes(1);
+
+    /** How long to wait for statements that may bring what is unknown; then other things have their turn. */
+    private static final Duration LONGEST_AWAIT = Duration.ofSeconds(2);
+
+    private static final int RELEASE_TRIES = 3;
+
+    private static final long RECHECK_NANOS = Duration.ofMillis(50).toNanos();
+
+    private final WorkerContext context;
+    private final HoldingStore holdings;
+    private final OutcomeStore outcomes;
+    private final LocalQueue localQueue;
+    private final ClaimTracker tracker;
+    private final JobExecutor executor;
+    private final StallDiagnosis stallDiagnosis;
+    private final Duration interval;
+    private final Duration stallAfter;
+
+    /** Which look after a doubt comes next; the size of the list when there is none. Set to 0 by any thread. */
+    private final AtomicInteger nextLook = new AtomicInteger(LOOKS_AFTER_DOUBT.size());
+
+    private volatile long doubtedAt;
+
+    private final AtomicLong reconciled = new AtomicLong();
+    private volatile @Nullable String stall;
+
+    // Owned by the thread.
+    private long lookAt;
+    private long earliestLook = System.nanoTime();
+    private long stallCheckAt = System.nanoTime();
+    private long compareAt = System.nanoTime();
+    private Set<Claim> suspects = Set.of();
+
+    /** When they were found. */
+    private long suspectedAt = System.nanoTime();
+
+    /** What is unknown and cannot be given back, each told once. Changed by the thread only. */
+    private final Set<Claim> refused = ConcurrentHashMap.newKeySet();
+
+    /**
+     * Creates the reconciler of one worker.
+     *
+     * @param executor knows which claims are attended to, and gives back those that are not
+     * @param stallDiagnosis asked when no job has started for a while although a handler is free
+     * @param interval the time between two looks without a reason, if looks are fast
+     */
+    public Reconciler(
+            WorkerContext context,
+            JobStore store,
+            LocalQueue localQueue,
+            ClaimTracker tracker,
+            JobExecutor executor,
+            StallDiagnosis stallDiagnosis,
+            Duration interval) {
+        super("worker-reconcile", true, context.outage());
+        this.context = context;
+        this.holdings = store.holdings();
+        this.outcomes = store.outcomes();
+        this.localQueue = localQueue;
+        this.tracker = tracker;
+        this.executor = executor;
+        this.stallDiagnosis = stallDiagnosis;
+        this.interval = interval;
+        stallAfter = stallDiagnosis.stallAfter();
+        lookAt = System.nanoTime() + interval.toNanos();
+    }
+
+    @Override
+    public void holdingsInDoubt() {
+        doubtedAt = System.nanoTime();
+        nextLook.set(0);
+        wake();
+    }
+
+    /**
+     * Returns true if a statement has not ended, or has ended in an unknown way and no look has followed, or what a look has found
+     * cannot be given back.
+     */
+    public boolean isInDoubt() {
+        return tracker.isInDoubt() || !refused.isEmpty();
+    }
+
+    /** Returns how many jobs this worker held without knowing it, or knew without running them, since its start. */
+    public long reconciled() {
+        return reconciled.get();
+    }
+
+    /** Returns why a due job does not start although a handler is free; null while there is no such job. */
+    public @Nullable String stall() {
+        return stall;
+    }
+
+    /** A part that fails does not keep the others from being done, unless the database cannot be used. */
+    @Override
+    protected void step() throws SQLException, InterruptedException {
+        giveBackUnattended();
+        Failed failed = new Failed();
+        failed.unless(this::compareWaiting);
+        failed.unless(this::renew);
+        failed.unless(this::checkStall);
+        if (isLookDue(System.nanoTime())) {
+            failed.unless(this::look);
+        }
+        failed.rethrow();
+        pause(untilNextStep());
+    }
+
+    /** A part of a step. */
+    @FunctionalInterface
+    private interface Part {
+        void run() throws SQLException, InterruptedException;
+    }
+
+    /** Why the first part of a step failed that did. */
+    private static final class Failed {
+
+        private @Nullable SQLException first;
+
+        void unless(Part part) throws SQLException, InterruptedException {
+            try {
+                part.run();
+            } catch (SQLException e) {
+                if (DatabaseFailure.of(e) == DatabaseFailure.OUTAGE) {
+                    throw e;
+                } else if (first == null) {
+                    first = e;
+                } else {
+                    first.addSuppressed(e);
+                }
+            }
+        }
+
+        void rethrow() throws SQLException {
+            if (first != null) {
+                throw first;
+            }
+        }
+    }
+
+    private boolean isLookDue(long time) {
+        return time - earliestLook >= 0 && (time - lookAt >= 0 || time - nextLookAt() >= 0);
+    }
+
+    /** Returns when the next look after a doubt is due; a time that never comes if there is none. */
+    private long nextLookAt() {
+        int look = nextLook.get();
+        return look < LOOKS_AFTER_DOUBT.size()
+                ? doubtedAt + LOOKS_AFTER_DOUBT.get(look).toNanos()
+                : System.nanoTime() + Long.MAX_VALUE / 2;
+    }
+
+    private long untilNextStep() {
+        long time = System.nanoTime();
+        long untilLook = Math.max(earliestLook - time, Math.min(lookAt - time, nextLookAt() - time));
+        return Math.max(0, Math.min(Math.min(TICK.toNanos(), stallAfter.toNanos()), untilLook));
+    }
+
+    /** Drops jobs that wait here although they are not held any more. */
+    private void compareWaiting() throws SQLException {
+        if (System.nanoTime() - compareAt < 0) {
+            return;
+        }
+        compareAt = System.nanoTime() + COMPARE.toNanos();
+        List<Claim> waiting = localQueue.waiting();
+        if (!waiting.isEmpty()) {
+            Set<Claim> held = holdings.stillHeld(waiting, localQueue);
+            List<Claim> lost = new ArrayList<>(waiting);
+            lost.removeIf(held::contains);
+            dropLost(lost);
+        }
+    }
+
+    /** Gives back what somebody took from the local queue but nobody has, and had not a tick ago. */
+    private void giveBackUnattended() {
+        long time = System.nanoTime();
+        if (time - suspectedAt < Math.min(TICK.toNanos(), stallAfter.toNanos())) {
+            return;
+        }
+        suspectedAt = time;
+        Set<Claim> unattended = new HashSet<>(localQueue.taken());
+        unattended.removeIf(executor::isAttendedTo);
+        Set<Claim> twice = new HashSet<>(unattended);
+        twice.retainAll(suspects);
+        suspects = unattended;
+        for (Claim claim : twice) {
+            Job job = localQueue.job(claim);
+            if (job != null) {
+                reconciled.incrementAndGet();
+                log.error("{} was claimed, but nobody runs it; it is given back", job);
+                executor.giveBack(job);
+                publish(1, 0);
+            }
+        }
+    }
+
+    private void dropLost(Collection<Claim> lost) {
+        List<Job> removed = localQueue.remove(lost);
+        for (Job job : removed) {
+            log.warn("{} is not held by this worker any more; it is not started", job);
+            context.events().publish(new WorkerEvent.JobLost(context.workerId(), job));
+        }
+        localQueue.settled(removed);
+    }
+
+    private void renew() throws SQLException {
+        List<Claim> claims = localQueue.toRenew(RENEW_AFTER);
+        if (!claims.isEmpty()) {
+            Set<Long> renewed = holdings.renew(claims, localQueue);
+            localQueue.renewed(claims.stream()
+                    .filter(claim -> renewed.contains(claim.jobId()))
+                    .toList());
+        }
+    }
+
+    private void checkStall() throws SQLException {
+        if (localQueue.sinceStart().compareTo(stallAfter) < 0) {
+            stall = null;
+        } else if (System.nanoTime() - stallCheckAt >= 0) {
+            long begin = System.nanoTime();
+            stallCheckAt = begin + Math.min(STALL_CHECK.toNanos(), stallAfter.toNanos());
+            String reason = stallDiagnosis.reason(stall != null);
+            long end = System.nanoTime();
+            stallCheckAt = Math.max(stallCheckAt, end + STALL_SHARE * (end - begin));
+            if (reason != null && stall == null) {
+                log.error("Due jobs wait although handlers are free: {}", reason);
+            }
+            stall = reason;
+        }
+    }
+
+    private void look() throws SQLException, InterruptedException {
+        int look = nextLook.get();
+        long begin = System.nanoTime();
+        boolean afterDoubt = begin - nextLookAt() >= 0;
+        long doubtsBefore = tracker.doubts();
+        Throwable why = tracker.takeUnreadable();
+        long took = 0;
+        boolean compared;
+        try {
+            List<HeldJob> held = holdings.held(LOOK_LIMIT);
+            List<HeldQueue> queues = holdings.heldQueues(LOOK_LIMIT);
+            took = System.nanoTime() - begin;
+            compared = giveBackUnknown(held, queues, why);
+        } finally {
+            long rest = Math.min(SHARE * took, LONGEST_INTERVAL.toNanos());
+            lookAt = System.nanoTime() + Math.max(interval.toNanos(), rest);
+            earliestLook = System.nanoTime() + SHARE_IN_DOUBT * took;
+        }
+        if (!compared) {
+            // A statement takes long: look again when it has ended.
+            nextLook.compareAndSet(look, Math.min(look, LOOKS_AFTER_DOUBT.size() - 1));
+            return;
+        }
+        tracker.settled(doubtsBefore);
+        if (afterDoubt && tracker.doubts() == doubtsBefore) {
+            nextLook.compareAndSet(look, look + 1);
+        }
+    }
+
+    /** Returns false if it could not be found out, because a statement has not ended that may bring what is unknown. */
+    private boolean giveBackUnknown(List<HeldJob> held, List<HeldQueue> queues, @Nullable Throwable why)
+            throws SQLException, InterruptedException {
+        refused.retainAll(held.stream().map(HeldJob::claim).toList());
+        List<HeldJob> unknown = new ArrayList<>(held);
+        unknown.removeIf(this::isKnown);
+        List<HeldQueue> unknownQueues = new ArrayList<>(queues);
+        unknownQueues.removeIf(queue -> localQueue.containsQueue(queue.name()));
+        if (unknown.isEmpty() && unknownQueues.isEmpty()) {
+            return true;
+        }
+        if (!awaitEnd(tracker.lastBegun())) {
+            return false;
+        }
+        unknown.removeIf(this::isKnown);
+        int jobs = unknown.isEmpty() ? 0 : giveBack(unknown, unknown.size() == 1 ? why : null);
+        unknownQueues.removeIf(queue -> localQueue.containsQueue(queue.name()));
+        if (!unknownQueues.isEmpty()) {
+            outcomes.free(unknownQueues);
+        }
+        if (jobs > 0 || !unknownQueues.isEmpty()) {
+            reconciled.addAndGet(jobs);
+            log.warn(
+                    "{} jobs and {} queues were held by this worker without its knowledge, because an answer of the database"
+                            + " was lost or could not be used; they are given back",
+                    jobs,
+                    unknownQueues.size());
+            publish(jobs, unknownQueues.size());
+        }
+        return true;
+    }
+
+    /** A lock that has been renewed is known by its first time. */
+    private boolean isKnown(HeldJob held) {
+        return localQueue.contains(held.claim())
+                || localQueue.holds(held.claim().jobId(), held.claim().lockedAt());
+    }
+
+    /** Waits until the statements have ended that had begun by then; returns whether they have. */
+    private boolean awaitEnd(long upTo) throws InterruptedException {
+        long deadline = System.nanoTime() + LONGEST_AWAIT.toNanos();
+        while (!tracker.haveEnded(upTo)) {
+            if (isStopping() || System.nanoTime() - deadline >= 0) {
+                return false;
+            }
+            pause(RECHECK_NANOS);
+        }
+        return true;
+    }
+
+    private int giveBack(List<HeldJob> unknown, @Nullable Throwable why) throws SQLException {
+        List<Release> releases = new ArrayList<>();
+        List<Long> goingOn = new ArrayList<>();
+        for (HeldJob held : unknown) {
+            releases.add(
+                    why == null
+                            ? new Release(held.claim(), held.key(), null, ReleaseAction.BACK, null, null, null)
+                            : new Release(
+                                    held.claim(),
+                                    held.key(),
+                                    null,
+                                    ReleaseAction.RETRY,
+                                    null,
+                                    ErrorText.ascii("The job could not be read: " + ErrorText.headline(why)),
+                                    null));
+            if (localQueue.containsQueue(held.queueName())) {
+                goingOn.add(held.claim().jobId());
+            }
+        }
+        int released = release(releases, goingOn);
+        if (!goingOn.isEmpty()) {
+            // Queues that were left locked for jobs here, which may have ended meanwhile.
+            tracker.doubt();
+        }
+        return released;
+    }
+
+    /** Gives jobs back together, or one by one where that is refused; returns how many it has given back. */
+    private int release(List<Release> releases, List<Long> goingOn) throws SQLException {
+        Map<Long, WriteResult> written = new HashMap<>();
+        try {
+            written.putAll(releaseUndisturbed(releases, goingOn));
+            releases.forEach(release -> refused.remove(release.claim()));
+        } catch (SQLException e) {
+            if (DatabaseFailure.of(e) == DatabaseFailure.OUTAGE && !DatabaseFailure.isAnswer(e)) {
+                throw e;
+            } else if (releases.size() == 1) {
+                tellRefused(releases.get(0).claim(), e);
+                return 0;
+            }
+            int released = 0;
+            for (Release release : releases) {
+                released += release(List.of(release), goingOn);
+            }
+            return released;
+        }
+        written.values().removeIf(outcome -> outcome == WriteResult.LOST || outcome == WriteResult.GONE);
+        return written.size();
+    }
+
+    /** Once more where something was in the way that may be gone. */
+    private Map<Long, WriteResult> releaseUndisturbed(List<Release> releases, List<Long> goingOn) throws SQLException {
+        for (int attempt = 1; ; attempt++) {
+            try {
+                return outcomes.release(releases, goingOn, RenewedLocks.UNCHANGED, null);
+            } catch (SQLException e) {
+                DatabaseFailure kind = DatabaseFailure.of(e);
+                boolean disturbed = kind == DatabaseFailure.CONFLICT || kind == DatabaseFailure.CANCELLED;
+                if (!disturbed || attempt == RELEASE_TRIES) {
+                    throw e;
+                }
+            }
+        }
+    }
+
+    private void tellRefused(Claim claim, SQLException e) {
+        if (refused.add(claim)) {
+            log.error(
+                    "Job {} is held by this worker without its knowledge, and cannot be given back; that is tried again",
+                    claim.jobId(),
+                    e);
+        }
+    }
+
+    /**
+     * Looks once on the calling thread, after the service has been stopped.
+     *
+     * @param limit how long the database may take for each of two answers
+     * @return false if a statement has not ended yet, the database does not answer, or something cannot be given back
+     */
+    public boolean lookForTheLastTime(Duration limit) {
+        try {
+            if (!tracker.haveEnded(tracker.lastBegun())) {
+                return false;
+            }
+            long doubtsBefore = tracker.doubts();
+            if (!giveBackUnknown(holdings.held(limit), holdings.heldQueues(limit), null)) {
+                return false;
+            }
+            tracker.settled(doubtsBefore);
+            return refused.isEmpty();
+        } catch (SQLException | RuntimeException | Error e) {
+            log.debug("What this worker still holds cannot be found out", e);
+            return false;
+        } catch (InterruptedException e) {
+            Thread.currentThread().interrupt();
+            return false;
+        }
+    }
+
+    private void publish(int jobs, int queues) {
+        context.events().publish(new WorkerEvent.ClaimsReconciled(context.workerId(), jobs, queues));
+    }
+}

@@ -1,0 +1,98 @@
+package dev.pgworker.internal.engine.complete;
+
+import java.sql.SQLException;
+import java.sql.SQLTransientConnectionException;
+import java.time.Duration;
+
+import org.jspecify.annotations.Nullable;
+
+import dev.pgworker.internal.engine.claim.ClaimPlanner;
+import dev.pgworker.internal.engine.claim.FetchLoop;
+import dev.pgworker.internal.engine.queue.LocalQueue;
+import dev.pgworker.internal.engine.run.Ownership;
+import dev.pgworker.internal.failure.ErrorText;
+import dev.pgworker.internal.store.DueStore;
+
+/** Finds out why no job starts although a handler is free. Called on {@code worker-reconcile}. */
+public final class StallDiagnosis {
+
+    private final Ownership ownership;
+    private final LocalQueue localQueue;
+    private final ClaimPlanner planner;
+    private final FetchLoop fetchLoop;
+    private final JobCompleter completer;
+    private final Questions questions;
+
+    /**
+     * Whom to ask whether jobs wait, and since when that is a fault.
+     *
+     * @param store asks on connections of the application's pool
+     * @param besideThePool asks on a connection of its own; null if there is nowhere to have it from
+     * @param stallAfter how long a due job may wait for a free handler before that counts as a fault
+     */
+    public record Questions(DueStore store, @Nullable DueStore besideThePool, Duration stallAfter) {}
+
+    /** Creates the diagnosis for one worker. */
+    public StallDiagnosis(
+            Ownership ownership,
+            LocalQueue localQueue,
+            ClaimPlanner planner,
+            FetchLoop fetchLoop,
+            JobCompleter completer,
+            Questions questions) {
+        this.ownership = ownership;
+        this.localQueue = localQueue;
+        this.planner = planner;
+        this.fetchLoop = fetchLoop;
+        this.completer = completer;
+        this.questions = questions;
+    }
+
+    Duration stallAfter() {
+        return questions.stallAfter();
+    }
+
+    /**
+     * Returns why a due job does not start although a handler is free; null if there is none that waits.
+     *
+     * @param isKnown whether that has been found before: a job that is given back and claimed again waits on
+     */
+    @Nullable String reason(boolean isKnown) throws SQLException {
+        Duration longEnough = isKnown ? Duration.ZERO : questions.stallAfter();
+        if (!ownership.mayClaim()) {
+            return null;
+        }
+        if (localQueue.sinceStartable().compareTo(longEnough) <= 0) {
+            try {
+                if (!planner.jobsWait(longEnough, questions.store())) {
+                    return null;
+                }
+            } catch (SQLTransientConnectionException e) {
+                return whyThePoolIsToBlame(e, longEnough);
+            }
+        }
+        String obstacle = fetchLoop.obstacle() == null ? completer.obstacle() : fetchLoop.obstacle();
+        LocalQueue.Load load = localQueue.load();
+        if (obstacle != null) {
+            return obstacle;
+        }
+        if (load.waiting() + load.unwritten() == 0) {
+            String refusal = planner.refusal();
+            return refusal == null
+                    ? "they cannot be claimed: another transaction holds their rows, or the database refuses to change them"
+                    : "job " + refusal;
+        }
+        return load.waiting() + " claimed jobs wait for the handler executor, and the outcomes of " + load.unwritten()
+                + " are not written";
+    }
+
+    /** A pool has given no connection: the application may have all of them in use, though the database can be used. */
+    private @Nullable String whyThePoolIsToBlame(SQLTransientConnectionException failure, Duration longEnough)
+            throws SQLException {
+        DueStore beside = questions.besideThePool();
+        if (beside == null) {
+            throw failure;
+        }
+        return planner.jobsWait(longEnough, beside) ? ErrorText.headline(failure) : null;
+    }
+}

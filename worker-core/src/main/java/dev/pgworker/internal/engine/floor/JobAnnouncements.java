@@ -1,0 +1,77 @@
+package dev.pgworker.internal.engine.floor;
+
+import java.time.Instant;
+import java.util.ArrayList;
+import java.util.List;
+
+import org.jspecify.annotations.Nullable;
+import tools.jackson.core.JacksonException;
+import tools.jackson.databind.JsonNode;
+import tools.jackson.databind.json.JsonMapper;
+
+/**
+ * What notifications of jobs say: that of the schema's functions tells when the first job is due and which priorities the jobs
+ * have. Anybody may send anything, and believing it costs a look; peers say nothing of the kind.
+ */
+public final class JobAnnouncements {
+
+    private static final JsonMapper json = new JsonMapper();
+
+    /** More are in no announcement of the schema's functions. */
+    private static final int MOST_PRIORITIES = 32;
+
+    private final ClaimFloor floor;
+    private final QueueFloors queueFloors;
+
+    /** Creates announcements that lower these floors. */
+    public JobAnnouncements(ClaimFloor floor, QueueFloors queueFloors) {
+        this.floor = floor;
+        this.queueFloors = queueFloors;
+    }
+
+    /** Says that announcements may have been missed. May be called from any thread, as the other method. */
+    public void missed() {
+        floor.forget();
+        queueFloors.forget();
+    }
+
+    /** Takes note of a notification; returns whether the next claim looks elsewhere because of it. */
+    public boolean made(String text) {
+        JsonNode said;
+        try {
+            said = json.readTree(text);
+        } catch (JacksonException e) {
+            queueFloors.announced(null, null);
+            return floor.announced(null, null);
+        }
+        if (said.path("p").isNull()) {
+            // Jobs are back where they were before, wherever that is.
+            queueFloors.forget();
+        }
+        JsonNode at = said.path("at");
+        // The server has rounded to the millisecond.
+        Instant earliest = at.isIntegralNumber() && at.canConvertToLong()
+                ? Instant.ofEpochMilli(at.longValue()).minusMillis(1)
+                : null;
+        List<Integer> priorities = priorities(said.path("p"));
+        queueFloors.announced(earliest, priorities);
+        return floor.announced(
+                earliest, said.path("q").asBoolean(false) && priorities != null ? List.of() : priorities);
+    }
+
+    private static @Nullable List<Integer> priorities(JsonNode said) {
+        if (!said.isArray() || said.size() > MOST_PRIORITIES) {
+            return null;
+        }
+        List<Integer> priorities = new ArrayList<>(said.size());
+        for (JsonNode priority : said) {
+            if (!priority.isIntegralNumber()
+                    || !priority.canConvertToInt()
+                    || priority.intValue() != (short) priority.intValue()) {
+                return null;
+            }
+            priorities.add(priority.intValue());
+        }
+        return priorities;
+    }
+}

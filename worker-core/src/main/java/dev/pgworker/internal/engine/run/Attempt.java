@@ -1,0 +1,185 @@
+package dev.pgworker.internal.engine.run;
+
+import java.time.Instant;
+import java.util.Objects;
+import java.util.function.Predicate;
+
+import com.google.errorprone.annotations.concurrent.GuardedBy;
+import org.jspecify.annotations.Nullable;
+
+import dev.pgworker.internal.engine.queue.RunnerSlots;
+import dev.pgworker.internal.store.Claim;
+import dev.pgworker.job.Job;
+import dev.pgworker.job.JobScheduler;
+import dev.pgworker.task.JobContext;
+
+/**
+ * One run of a handler. Ends exactly once, either by the handler or by a worker that waits for it no longer, and never
+ * interrupts a thread that has gone on to another job.
+ */
+final class Attempt implements JobContext {
+
+    private final Job job;
+
+    /** The job with the payload that interceptors let the handler see. */
+    private volatile Job shown;
+
+    private final String workerId;
+    private final JobScheduler jobScheduler;
+    private final Predicate<Job> owned;
+    private final RunnerSlots.@Nullable Runner runner;
+    private final boolean direct;
+
+    /** The thread that runs the handler; null once the attempt has ended. */
+    @GuardedBy("this") private @Nullable Thread thread = Thread.currentThread();
+
+    private final long begun = System.nanoTime();
+
+    private volatile boolean claimed;
+    private volatile boolean stopping;
+    private volatile boolean timedOut;
+
+    /**
+     * Begins an attempt on the calling thread.
+     *
+     * @param owned whether the job is still this worker's
+     * @param direct whether the job is of a direct task
+     * @param runner whose thread this is; null if it is that of a direct batch
+     */
+    Attempt(
+            Job job,
+            String workerId,
+            JobScheduler jobScheduler,
+            Predicate<Job> owned,
+            boolean direct,
+            RunnerSlots.@Nullable Runner runner) {
+        this.owned = owned;
+        this.direct = direct;
+        this.runner = runner;
+        claimed = runner != null;
+        this.job = job;
+        this.shown = job;
+        this.workerId = workerId;
+        this.jobScheduler = jobScheduler;
+    }
+
+    @Override
+    public Job job() {
+        return shown;
+    }
+
+    /** Returns the job as it was claimed. */
+    Job claimed() {
+        return job;
+    }
+
+    Claim claim() {
+        return Claim.of(job);
+    }
+
+    /** Returns the runner whose thread runs the handler; null in a direct batch. */
+    RunnerSlots.@Nullable Runner runner() {
+        return runner;
+    }
+
+    /** Returns false while the job is only locked by the transaction of a direct batch. */
+    boolean isClaimed() {
+        return claimed;
+    }
+
+    /** Says that the job is claimed as others are, although a direct batch has begun it. */
+    void setClaimed() {
+        claimed = true;
+    }
+
+    /** Changes the payload that the handler sees. */
+    void show(String payload) {
+        shown = job.withPayload(payload);
+    }
+
+    @Override
+    public String workerId() {
+        return workerId;
+    }
+
+    @Override
+    public JobScheduler jobScheduler() {
+        return jobScheduler;
+    }
+
+    @Override
+    public boolean isInterrupted() {
+        return stopping || timedOut;
+    }
+
+    @Override
+    public boolean isOwned() {
+        return !isEnded() && owned.test(job);
+    }
+
+    /** A direct batch that breaks leaves no change of the job, from which an ordinary run would take the time. */
+    @Override
+    public String fencingToken() {
+        if (!direct) {
+            return JobContext.super.fencingToken();
+        }
+        Instant taken = Objects.requireNonNull(job.lockedAt());
+        return job.id() + "-" + attempt() + "-" + (taken.getEpochSecond() * 1_000_000 + taken.getNano() / 1_000);
+    }
+
+    private synchronized boolean isEnded() {
+        return thread == null;
+    }
+
+    /** Returns true if the calling thread runs the handler. */
+    synchronized boolean isOnItsThread() {
+        return Thread.currentThread().equals(thread);
+    }
+
+    /** Returns how long ago the attempt began. */
+    long nanos() {
+        return System.nanoTime() - begun;
+    }
+
+    /** Returns true if the handler was interrupted because the worker stops. */
+    boolean isStopping() {
+        return stopping;
+    }
+
+    /** Returns true if the handler was interrupted because its time is over. */
+    boolean isTimedOut() {
+        return timedOut;
+    }
+
+    /** Interrupts the handler because the worker stops; returns false if it has ended. */
+    synchronized boolean interruptToStop() {
+        if (thread == null) {
+            return false;
+        }
+        stopping = true;
+        thread.interrupt();
+        return true;
+    }
+
+    /** Interrupts the handler because its time is over; returns false if it has ended. */
+    synchronized boolean interruptOnTimeout() {
+        if (thread == null) {
+            return false;
+        }
+        timedOut = true;
+        thread.interrupt();
+        return true;
+    }
+
+    /** Returns true for the first caller only, who decides the outcome. No interrupt arrives afterwards. */
+    synchronized boolean end() {
+        boolean first = thread != null;
+        thread = null;
+        return first;
+    }
+
+    @Override
+    public String toString() {
+        return job.toString();
+    }
+}

@@ -1,0 +1,34 @@
+package dev.pgworker.internal.engine.run;
+
+import java.util.List;
+
+import org.jspecify.annotations.Nullable;
+
+import dev.pgworker.job.Job;
+import dev.pgworker.job.JobScheduler;
+import dev.pgworker.task.JobInterceptor;
+import dev.pgworker.task.PayloadCodec;
+import dev.pgworker.task.TaskOptions;
+import dev.pgworker.task.TaskRegistration;
+import dev.pgworker.task.TaskRegistry;
+
+/**
+ * What it takes to call handlers.
+ *
+ * @param interceptors stand around every run, the first one outermost
+ * @param transactions runs transactional handlers; null if there are none
+ * @param jobScheduler what handlers get from their context
+ */
+public record HandlerCalls(
+        TaskRegistry tasks,
+        PayloadCodec codec,
+        List<JobInterceptor> interceptors,
+        @Nullable HandlerTransactions transactions,
+        JobScheduler jobScheduler) {
+
+    /** Returns how the jobs of a task are run. */
+    TaskOptions options(Job job) {
+        TaskRegistration task = tasks.find(job.taskIdentifier());
+        return task == null ? TaskOptions.DEFAULT : task.options();
+    }
+}

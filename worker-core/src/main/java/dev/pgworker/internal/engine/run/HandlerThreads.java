@@ -1,0 +1,151 @@
+package dev.pgworker.internal.engine.run;
+
+import java.time.Duration;
+import java.util.Objects;
+import java.util.concurrent.Executor;
+import java.util.concurrent.ExecutorService;
+import java.util.concurrent.LinkedBlockingQueue;
+import java.util.concurrent.RejectedExecutionException;
+import java.util.concurrent.SynchronousQueue;
+import java.util.concurrent.ThreadPoolExecutor;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicInteger;
+import java.util.concurrent.atomic.AtomicLong;
+import java.util.function.Consumer;
+
+import org.jspecify.annotations.Nullable;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+import dev.pgworker.internal.engine.queue.LocalQueue;
+import dev.pgworker.internal.engine.queue.RunnerSlots.Runner;
+import dev.pgworker.internal.failure.ErrorText;
+
+/**
+ * Hands the runners of a local queue to what runs the handlers: threads of the worker's own, or an executor of the application's,
+ * which may refuse, block, lose them, or run them on the thread of the caller. Safe for use by many threads.
+ */
+public final class HandlerThreads {
+
+    private static final Logger log = LoggerFactory.getLogger(HandlerThreads.class);
+
+    private static final Duration TELL_PAUSE = Duration.ofSeconds(10);
+
+    private final LocalQueue localQueue;
+    private final Executor executor;
+
+    /** Runs what hands tasks to the executor: at once, or on {@code worker-hand-over} where that may take long. */
+    private final Executor handOvers;
+
+    /** The executor if it is the worker's own; null otherwise. */
+    private final @Nullable ExecutorService own;
+
+    private final AtomicLong tellAgainAt = new AtomicLong(System.nanoTime());
+
+    /**
+     * Creates threads.
+     *
+     * @param given runs the handlers; null for threads of their own
+     */
+    public HandlerThreads(LocalQueue localQueue, @Nullable Executor given) {
+        this.localQueue = localQueue;
+        own = given == null ? ownThreads() : null;
+        executor = own == null ? Objects.requireNonNull(given) : own;
+        handOvers = own == null ? handOverThread() : Runnable::run;
+    }
+
+    private static ExecutorService ownThreads() {
+        AtomicInteger number = new AtomicInteger();
+        return new ThreadPoolExecutor(0, Integer.MAX_VALUE, 60, TimeUnit.SECONDS, new SynchronousQueue<>(), task -> {
+            Thread thread = new Thread(task, "worker-job-" + number.incrementAndGet());
+            thread.setDaemon(true);
+            return thread;
+        });
+    }
+
+    /** Its thread is there while tasks are handed over. */
+    private static ExecutorService handOverThread() {
+        ThreadPoolExecutor service =
+                new ThreadPoolExecutor(1, 1, 10, TimeUnit.SECONDS, new LinkedBlockingQueue<>(), task -> {
+                    Thread thread = new Thread(task, "worker-hand-over");
+                    thread.setDaemon(true);
+                    return thread;
+                });
+        service.allowCoreThreadTimeOut(true);
+        return service;
+    }
+
+    /** Starts a runner that is signed on; one that cannot be started is signed off, and its jobs stay queued. */
+    void start(Runner runner, Consumer<Runner> runsJobs) {
+        try {
+            handOvers.execute(() -> handOver(runner, runsJobs));
+        } catch (Throwable e) {
+            localQueue.signOffRefused(runner);
+            tell("A task could not be handed to the handler executor", e);
+        }
+    }
+
+    /** Hands a runner over. Where that fails its jobs stay queued: the next poll tries again, or they are given back. */
+    private void handOver(Runner runner, Consumer<Runner> runsJobs) {
+        if (!localQueue.isSignedOn(runner)) {
+            return; // the executor has been busy with others for so long
+        }
+        HandOver handOver = new HandOver(() -> runsJobs.accept(runner));
+        try {
+            executor.execute(handOver);
+        } catch (RejectedExecutionException e) {
+            localQueue.signOffRefused(runner);
+            tell("The handler executor refuses work", e);
+        } catch (Throwable e) {
+            localQueue.signOffRefused(runner);
+            tell("The handler executor failed", e);
+        } finally {
+            handOver.isHandedOver = true;
+        }
+    }
+
+    /** What the handler executor runs. It must not do so on the thread that hands it over, which has other work to do. */
+    private final class HandOver implements Runnable {
+
+        private final Runnable jobs;
+        private final Thread handsOver = Thread.currentThread();
+        private volatile boolean isHandedOver;
+
+        HandOver(Runnable jobs) {
+            this.jobs = jobs;
+        }
+
+        @Override
+        public void run() {
+            if (!isHandedOver && Thread.currentThread() == handsOver) {
+                tell(
+                        "The handler executor runs tasks on the thread of the caller; threads of their own run them",
+                        null);
+                Thread thread = new Thread(jobs, "worker-job");
+                thread.setDaemon(true);
+                thread.start();
+            } else {
+                jobs.run();
+            }
+        }
+    }
+
+    /** Logs what is wrong with the handler executor, but not so often that it does harm. */
+    void tell(String what, @Nullable Throwable error) {
+        long time = System.nanoTime();
+        long again = tellAgainAt.get();
+        if (time - again >= 0 && tellAgainAt.compareAndSet(again, time + TELL_PAUSE.toNanos())) {
+            log.error(what, error == null ? null : ErrorText.loggable(error));
+        }
+    }
+
+    /** Hands nothing over any more. The threads that are the worker's own end when their handlers have. */
+    void shutDown() {
+        if (handOvers instanceof ExecutorService service) {
+            service.shutdownNow();
+        }
+        if (own != null) {
+            own.shutdown();
+        }
+    }
+}

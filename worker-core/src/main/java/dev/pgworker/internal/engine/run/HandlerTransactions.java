@@ -1,0 +1,165 @@
+package dev.pgworker.internal.engine.run;
+
+import java.sql.Connection;
+import java.util.List;
+import javax.sql.DataSource;
+
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+import org.springframework.jdbc.datasource.DataSourceUtils;
+import org.springframework.transaction.PlatformTransactionManager;
+import org.springframework.transaction.TransactionStatus;
+import org.springframework.transaction.support.DefaultTransactionDefinition;
+
+import dev.pgworker.internal.engine.floor.QueueFloors;
+import dev.pgworker.internal.engine.queue.LocalQueue;
+import dev.pgworker.internal.failure.ErrorText;
+import dev.pgworker.internal.store.Completion;
+import dev.pgworker.internal.store.FollowUp;
+import dev.pgworker.internal.store.LanePlan;
+import dev.pgworker.internal.store.OutcomeStore;
+import dev.pgworker.internal.store.TaskIds;
+import dev.pgworker.job.Job;
+
+/**
+ * Runs handlers in transactions that also complete their jobs, so that both happen or neither. The job stays locked by a
+ * committed claim while the handler runs; only its deletion belongs to the handler's transaction.
+ */
+public final class HandlerTransactions {
+
+    private static final Logger log = LoggerFactory.getLogger(HandlerTransactions.class);
+
+    private final PlatformTransactionManager transactionManager;
+    private final DataSource dataSource;
+    private final OutcomeStore store;
+    private final LocalQueue localQueue;
+    private final QueueFloors queueFloors;
+    private final Ownership ownership;
+
+    /**
+     * Creates what runs them.
+     *
+     * @param transactionManager manages transactions on the data source
+     */
+    public HandlerTransactions(
+            PlatformTransactionManager transactionManager,
+            DataSource dataSource,
+            OutcomeStore store,
+            LocalQueue localQueue,
+            QueueFloors queueFloors,
+            Ownership ownership) {
+        this.transactionManager = transactionManager;
+        this.dataSource = dataSource;
+        this.store = store;
+        this.localQueue = localQueue;
+        this.queueFloors = queueFloors;
+        this.ownership = ownership;
+    }
+
+    /** The work of a handler. */
+    @FunctionalInterface
+    interface Work {
+        JobOutcome run() throws Exception;
+    }
+
+    /**
+     * Runs the work on the calling thread. Rolls back unless it succeeds and the job is still this worker's.
+     *
+     * @throws Exception what the work throws, or a failure to commit
+     */
+    JobOutcome run(Job job, Work work) throws Exception {
+        TransactionStatus status = transactionManager.getTransaction(new DefaultTransactionDefinition());
+        JobOutcome outcome;
+        try {
+            outcome = work.run();
+            if (outcome instanceof JobOutcome.Success && status.isRollbackOnly()) {
+                throw new IllegalStateException("The handler marked its transaction as rollback-only");
+            }
+        } catch (Throwable e) {
+            rollback(status, e);
+            throw e;
+        }
+        if (!(outcome instanceof JobOutcome.Success)) {
+            transactionManager.rollback(status);
+            return withAllItems(outcome);
+        }
+        return complete(job, status);
+    }
+
+    /** The items of a batch that succeeded have been rolled back with those that failed. */
+    private static JobOutcome withAllItems(JobOutcome outcome) {
+        if (outcome instanceof JobOutcome.Failure failure) {
+            return new JobOutcome.Failure(failure.error(), failure.permanently(), failure.when(), null);
+        }
+        return outcome instanceof JobOutcome.Returned returned
+                ? new JobOutcome.Returned(returned.started(), null)
+                : outcome;
+    }
+
+    private JobOutcome complete(Job job, TransactionStatus status) throws Exception {
+        Completion completion;
+        FollowUp next = continuation(job);
+        try {
+            Connection connection = DataSourceUtils.getConnection(dataSource);
+            try {
+                if (!DataSourceUtils.isConnectionTransactional(connection, dataSource)) {
+                    throw new IllegalStateException(
+                            "The transaction manager does not manage the worker's data source, so that a transactional"
+                                    + " handler cannot complete its job");
+                }
+                store.awaitRow(connection, job);
+                completion = store.complete(connection, job, next, localQueue);
+            } finally {
+                DataSourceUtils.releaseConnection(connection, dataSource);
+            }
+        } catch (Throwable e) {
+            rollback(status, e);
+            throw e;
+        }
+        if (!completion.unwritten().isEmpty()) {
+            transactionManager.rollback(status);
+            return JobOutcome.Lost.INSTANCE;
+        }
+        commit(job, status);
+        return new JobOutcome.Committed(!next.lanes().goingOn().isEmpty());
+    }
+
+    /** What fails after the commit does not undo it: the database tells whether the job has been deleted. */
+    private void commit(Job job, TransactionStatus status) throws Exception {
+        try {
+            transactionManager.commit(status);
+        } catch (Throwable e) {
+            rollback(status, e);
+            if (ownership.isHeld(job)) {
+                throw e;
+            }
+            log.warn(
+                    "{} has succeeded and its transaction is committed, but what was to follow the commit failed",
+                    job,
+                    ErrorText.loggable(e));
+        }
+    }
+
+    /**
+     * Claims nothing: a claim in the handler's transaction could undo what the handler has done. A queue of which there are
+     * more jobs here is left to the completer, which may be writing the outcome of one of them.
+     */
+    private FollowUp continuation(Job job) {
+        LanePlan lanes = localQueue.plan(List.of(job)).withoutClaims();
+        return new FollowUp(TaskIds.NONE, lanes, 1, List.of(), queueFloors.ofQueuesOf(List.of(job)));
+    }
+
+    private void rollback(TransactionStatus status, Throwable cause) {
+        if (status.isCompleted()) {
+            return;
+        }
+        try {
+            transactionManager.rollback(status);
+        } catch (RuntimeException | Error e) {
+            log.debug("A transaction could not be rolled back", e);
+            if (e != cause) {
+                cause.addSuppressed(e);
+            }
+        }
+    }
+}

@@ -1,0 +1,305 @@
+package dev.pgworker.internal.engine.run;
+
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.function.BooleanSupplier;
+import java.util.function.Consumer;
+
+import org.jspecify.annotations.Nullable;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+import dev.pgworker.internal.engine.WorkerContext;
+import dev.pgworker.internal.engine.queue.LocalQueue;
+import dev.pgworker.internal.engine.queue.RunnerSlots.Runner;
+import dev.pgworker.internal.failure.ErrorText;
+import dev.pgworker.internal.store.Claim;
+import dev.pgworker.internal.store.Claimed;
+import dev.pgworker.internal.store.Unreadable;
+import dev.pgworker.job.Job;
+
+/**
+ * Has claimed jobs run: takes them into the local queue, starts runners for them, lets each runner take one job after the other
+ * through the {@link JobPipeline}, and passes the outcomes on. Safe for use by many threads.
+ */
+public final class JobExecutor {
+
+    private static final Logger log = LoggerFactory.getLogger(JobExecutor.class);
+
+    /** How long the handler executor may take to begin a task before the task is taken for lost. */
+    private static final Duration LONGEST_HAND_OVER = Duration.ofSeconds(10);
+
+    private final WorkerContext context;
+    private final LocalQueue localQueue;
+    private final HandlerCalls calls;
+    private final HandlerThreads threads;
+    private final RunningAttempts attempts;
+    private final Ownership ownership;
+    private final OutcomeInbox inbox;
+    private final AttemptSupervisor supervisor;
+    private final JobPipeline pipeline;
+
+    /** Creates an executor for one worker. */
+    public JobExecutor(
+            WorkerContext context,
+            LocalQueue localQueue,
+            HandlerCalls calls,
+            HandlerThreads threads,
+            RunningAttempts attempts,
+            Ownership ownership,
+            OutcomeInbox inbox) {
+        this.context = context;
+        this.localQueue = localQueue;
+        this.calls = calls;
+        this.threads = threads;
+        this.attempts = attempts;
+        this.ownership = ownership;
+        this.inbox = inbox;
+        supervisor = new AttemptSupervisor(context, attempts, this::abandon);
+        pipeline = new JobPipeline(context, calls, supervisor, inbox);
+    }
+
+    // Claimed jobs come in
+
+    /** Takes claimed jobs over; returns before they run. Gives them back if the worker is stopping. */
+    public void submit(Claimed claimed) {
+        if (!claimed.unreadable().isEmpty()) {
+            localQueue.addEnded(
+                    claimed.unreadable().stream().map(Unreadable::job).toList());
+            claimed.unreadable().forEach(one -> failUnreadable(one.job(), one.error()));
+        }
+        List<Runner> runners = localQueue.add(claimed.jobs());
+        if (runners == null) {
+            giveBack(claimed.jobs());
+            return;
+        }
+        runners.forEach(this::start);
+    }
+
+    private void failUnreadable(Job job, Throwable error) {
+        inbox.submit(inbox.encode(job, JobOutcome.Failure.of(new UnreadableJobException(error))));
+    }
+
+    /** The row of a job could not be read. */
+    private static final class UnreadableJobException extends RuntimeException {
+
+        private static final long serialVersionUID = 1L;
+
+        UnreadableJobException(Throwable cause) {
+            super("The job could not be read: " + ErrorText.headline(cause), ErrorText.loggable(cause));
+        }
+    }
+
+    /** Starts the runners that the handler executor refused, or has not begun, before. */
+    public void startMissingRunners() {
+        int unbegun = localQueue.signOffUnbegun(LONGEST_HAND_OVER);
+        if (unbegun > 0) {
+            threads.tell(
+                    "The handler executor has not begun " + unbegun + " tasks within " + LONGEST_HAND_OVER.toSeconds()
+                            + " s; it has lost them, or has too few threads",
+                    null);
+        }
+        localQueue.missingRunners().forEach(this::start);
+    }
+
+    private void start(Runner runner) {
+        threads.start(runner, this::runJobs);
+    }
+
+    // Jobs run
+
+    private void runJobs(Runner runner) {
+        if (!localQueue.begin(runner)) {
+            return;
+        }
+        try {
+            Job job = localQueue.next(runner, 0);
+            while (job != null) {
+                long start = System.nanoTime();
+                if (!ownership.mayStart()) {
+                    giveBack(job);
+                } else if (!runJob(runner, job)) {
+                    return; // somebody else has signed this runner off
+                }
+                job = localQueue.next(runner, System.nanoTime() - start);
+            }
+        } catch (Throwable e) {
+            // A job at hand is found by the reconciler.
+            threads.tell("A runner of jobs failed; others go on", e);
+        } finally {
+            localQueue.signOff(runner);
+        }
+    }
+
+    /** Returns false if the attempt was abandoned. */
+    private boolean runJob(Runner runner, Job job) {
+        Attempt attempt = new Attempt(
+                job,
+                context.workerId(),
+                calls.jobScheduler(),
+                ownership::holds,
+                calls.options(job).direct(),
+                runner);
+        EncodedOutcome outcome = pipeline.run(attempt);
+        if (outcome != null) {
+            end(attempt, outcome);
+        }
+        return outcome != null;
+    }
+
+    /** Passes an outcome on. Until then the attempt counts as running; a claim that nobody has any more the reconciler finds. */
+    private void end(Attempt attempt, EncodedOutcome outcome) {
+        try {
+            pipeline.report(attempt, outcome.outcome());
+            inbox.submit(outcome);
+        } finally {
+            attempts.remove(attempt);
+        }
+    }
+
+    /**
+     * Runs a job of a direct batch on the calling thread. A handler that ignores its interruption is waited for, but its job is
+     * not once {@link #takeOver} took it over.
+     *
+     * @param owned whether the job is still this worker's
+     * @param end gets the outcome, if that is still the handler's to decide
+     */
+    public void runDirect(Job job, BooleanSupplier owned, Consumer<EncodedOutcome> end) {
+        Attempt attempt =
+                new Attempt(job, context.workerId(), calls.jobScheduler(), any -> owned.getAsBoolean(), true, null);
+        try {
+            EncodedOutcome outcome = pipeline.run(attempt);
+            if (outcome != null) {
+                pipeline.report(attempt, outcome.outcome());
+                end.accept(outcome);
+            }
+        } finally {
+            attempts.remove(attempt);
+        }
+    }
+
+    /**
+     * Takes jobs of a direct batch over that have been claimed when it ended.
+     *
+     * @param ended whose outcomes are to be written
+     * @param running whose handler still runs; null if there is none
+     */
+    public void takeOver(List<EncodedOutcome> ended, @Nullable Job running) {
+        List<Job> held = new ArrayList<>();
+        ended.forEach(outcome -> held.add(outcome.job()));
+        if (running != null) {
+            held.add(running);
+            Attempt attempt = attempts.of(Claim.of(running));
+            if (attempt != null) {
+                attempt.setClaimed();
+            }
+        }
+        localQueue.addEnded(held);
+        ended.forEach(inbox::submit);
+    }
+
+    /** Has the outcome of a job of a direct batch written that {@link #takeOver} took over. */
+    public void ended(EncodedOutcome outcome) {
+        inbox.submit(outcome);
+    }
+
+    /** Counts jobs of a direct batch as settled. */
+    public void settledElsewhere(int jobs) {
+        localQueue.settledElsewhere(jobs);
+    }
+
+    /** Decides the outcome of an attempt whose handler does not react, and lets another runner take its place. */
+    private void abandon(Attempt attempt, JobOutcome outcome) {
+        Runner stuck = attempt.runner();
+        if (!attempt.isClaimed()) {
+            log.warn("{} ignores its interruption, and with it the direct batch goes on that it is part of", attempt);
+        } else if (attempt.end()) {
+            log.warn(
+                    "{} ignores its interruption; the worker goes on without it while its handler still runs", attempt);
+            try {
+                end(attempt, inbox.encode(attempt.claimed(), outcome));
+            } finally {
+                Runner replacement = stuck == null ? null : localQueue.replace(stuck, attempt.nanos());
+                if (replacement != null) {
+                    start(replacement);
+                }
+            }
+        }
+    }
+
+    // Jobs are given back
+
+    /** Gives the jobs back that have waited too long for a handler. */
+    public void giveBackExpired() {
+        List<Job> expired = localQueue.takeExpired();
+        if (!expired.isEmpty()) {
+            log.info("{} jobs have waited too long for a handler of this worker; they are given back", expired.size());
+            giveBack(expired);
+        }
+    }
+
+    private void giveBack(List<Job> jobs) {
+        jobs.forEach(this::giveBack);
+    }
+
+    /** Gives a job back that has not started. */
+    public void giveBack(Job job) {
+        inbox.submit(inbox.encode(job, new JobOutcome.Returned(false, null)));
+    }
+
+    /** Returns true if the handler of this claim runs, or its outcome is to be written. */
+    public boolean isAttendedTo(Claim claim) {
+        return attempts.of(claim) != null || inbox.isPending(claim);
+    }
+
+    // The worker stops
+
+    /** Lets no further job start and gives those back that have not started. */
+    public void close() {
+        giveBack(localQueue.close());
+    }
+
+    /**
+     * Waits for the running handlers, interrupts those that take longer, and gives back the jobs of those that do not
+     * react to it. Call after {@link #close}.
+     *
+     * @param grace how long handlers may go on undisturbed
+     * @param afterInterrupt how long interrupted handlers may take to end
+     */
+    public void finish(Duration grace, Duration afterInterrupt) throws InterruptedException {
+        if (localQueue.awaitNoRunners(grace)) {
+            return;
+        }
+        log.info(
+                "Interrupting {} running jobs after the grace period of {}",
+                attempts.all().size(),
+                grace);
+        interruptAll();
+        if (localQueue.awaitNoRunners(afterInterrupt)) {
+            return;
+        }
+        abandonRunning();
+    }
+
+    /** Gives the jobs back whose handlers do not react to their interruption. */
+    public void abandonRunning() {
+        attempts.all().forEach(attempt -> abandon(attempt, new JobOutcome.Returned(true, null)));
+    }
+
+    /** Interrupts all running handlers, and those that are just beginning, because the worker may not go on with them. */
+    public void interruptAll() {
+        supervisor.interruptAll();
+    }
+
+    /** Returns true if {@code worker-timeout} has been at one thing for longer than that; never waits. */
+    public boolean isTimerStuck(Duration longerThan) {
+        return supervisor.isStuck(longerThan);
+    }
+
+    /** Ends the threads that watch timeouts, hand runners over and run handlers, the last when their handlers have ended. */
+    public void shutDown() {
+        supervisor.shutDown();
+        threads.shutDown();
+    }
+}

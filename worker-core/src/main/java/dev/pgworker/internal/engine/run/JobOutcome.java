@@ -1,0 +1,55 @@
+package dev.pgworker.internal.engine.run;
+
+import org.jspecify.annotations.Nullable;
+
+import dev.pgworker.internal.store.RetryTime;
+
+/** How an attempt ended. */
+public sealed interface JobOutcome {
+
+    /** The handler returned: the job is deleted. */
+    record Success() implements JobOutcome {
+        static final Success INSTANCE = new Success();
+    }
+
+    /**
+     * The handler's transaction has committed, and with it the deletion of the job.
+     *
+     * @param queueHeld whether it left the job's queue locked because this worker had more jobs of it
+     */
+    record Committed(boolean queueHeld) implements JobOutcome {}
+
+    /** The handler's transaction found that another worker holds the job, and has been rolled back. */
+    record Lost() implements JobOutcome {
+        static final Lost INSTANCE = new Lost();
+    }
+
+    /**
+     * The attempt failed.
+     *
+     * @param permanently whether the job must not run again although it has attempts left
+     * @param when when it is retried; null for the usual back-off
+     * @param rest the payload of the retry if it differs: the items of a batch that failed
+     */
+    record Failure(
+            Throwable error,
+            boolean permanently,
+            @Nullable RetryTime when,
+            @Nullable String rest) implements JobOutcome {
+
+        /** A failure that is retried as usual. */
+        static Failure of(Throwable error) {
+            return new Failure(error, false, null, null);
+        }
+    }
+
+    /** The handler wants to run again later; the attempt does not count. */
+    record Snoozed(RetryTime when) implements JobOutcome {}
+
+    /**
+     * The worker is stopping and the attempt does not count; the job runs again.
+     *
+     * @param rest the payload of the next attempt if it differs: the items of a batch that are left
+     */
+    record Returned(boolean started, @Nullable String rest) implements JobOutcome {}
+}

@@ -1,0 +1,73 @@
+package dev.pgworker.internal.engine.run;
+
+import java.time.Duration;
+
+import org.jspecify.annotations.Nullable;
+
+import dev.pgworker.internal.failure.ErrorText;
+import dev.pgworker.internal.store.Release;
+import dev.pgworker.internal.store.ReleaseAction;
+import dev.pgworker.internal.store.RetryTime;
+import dev.pgworker.job.Job;
+
+/**
+ * Turns outcomes into what is written about them. Whatever it is that cannot be expressed, an exception for instance whose
+ * methods fail, becomes a failure of that job, with the usual back-off. Safe for use by many threads.
+ */
+public final class OutcomeEncoder {
+
+    private final Duration interruptedRetryDelay;
+
+    /**
+     * Creates an encoder.
+     *
+     * @param interruptedRetryDelay when a job runs again that was interrupted by a stop
+     */
+    OutcomeEncoder(Duration interruptedRetryDelay) {
+        this.interruptedRetryDelay = interruptedRetryDelay;
+    }
+
+    /** Encodes an outcome on the calling thread, the handler's. Never throws. */
+    EncodedOutcome encode(Job job, JobOutcome outcome) {
+        try {
+            Throwable error = outcome instanceof JobOutcome.Failure failure ? failure.error() : null;
+            return new EncodedOutcome(
+                    job, outcome, release(job, outcome), error == null ? null : ErrorText.loggable(error));
+        } catch (Throwable e) {
+            return inexpressible(job, "what became of this attempt cannot be expressed: " + ErrorText.headline(e));
+        }
+    }
+
+    /** Returns the end of a claim as a failure with this reason, and nothing else that might be at fault. */
+    public static EncodedOutcome inexpressible(Job job, String reason) {
+        String text = ErrorText.ascii(reason);
+        JobOutcome.Failure failure = JobOutcome.Failure.of(new InexpressibleException(text));
+        return new EncodedOutcome(
+                job, failure, Release.of(job, ReleaseAction.RETRY, null, text, null), failure.error());
+    }
+
+    private @Nullable Release release(Job job, JobOutcome outcome) {
+        if (outcome instanceof JobOutcome.Failure failure) {
+            ReleaseAction action = failure.permanently() ? ReleaseAction.FAIL : ReleaseAction.RETRY;
+            return Release.of(job, action, failure.when(), ErrorText.of(failure.error()), failure.rest());
+        }
+        if (outcome instanceof JobOutcome.Snoozed snoozed) {
+            return Release.of(job, ReleaseAction.BACK, snoozed.when(), null, null);
+        }
+        if (outcome instanceof JobOutcome.Returned returned) {
+            RetryTime when = returned.started() ? RetryTime.in(interruptedRetryDelay) : null;
+            return Release.of(job, ReleaseAction.BACK, when, null, returned.rest());
+        }
+        return null;
+    }
+
+    /** Stands for an outcome that could not be expressed or written. */
+    private static final class InexpressibleException extends RuntimeException {
+
+        private static final long serialVersionUID = 1L;
+
+        InexpressibleException(String message) {
+            super(message, null, false, false);
+        }
+    }
+}

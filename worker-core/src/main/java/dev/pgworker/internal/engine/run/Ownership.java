@@ -1,0 +1,55 @@
+package dev.pgworker.internal.engine.run;
+
+import java.sql.SQLException;
+import java.util.List;
+
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+import dev.pgworker.internal.lifecycle.Lease;
+import dev.pgworker.internal.store.Claim;
+import dev.pgworker.internal.store.HoldingStore;
+import dev.pgworker.internal.store.RenewedLocks;
+import dev.pgworker.job.Job;
+
+/** Whether a worker may still work on what it has claimed. Safe for use by many threads. */
+public final class Ownership {
+
+    private static final Logger log = LoggerFactory.getLogger(Ownership.class);
+
+    private final Lease lease;
+    private final HoldingStore store;
+    private final RenewedLocks locks;
+
+    /** Creates the ownership of one worker. */
+    public Ownership(Lease lease, HoldingStore store, RenewedLocks locks) {
+        this.lease = lease;
+        this.store = store;
+        this.locks = locks;
+    }
+
+    /** Returns true if jobs may be claimed: the worker is registered and cannot have been declared dead. */
+    public boolean mayClaim() {
+        return lease.isHeld();
+    }
+
+    /** Returns false once others may have declared the worker dead: no claimed job may start then. */
+    public boolean mayStart() {
+        return !lease.isLost();
+    }
+
+    /** Asks the database whether the job is still held by the claim that returned it; no answer is a no. */
+    public boolean holds(Job job) {
+        try {
+            return mayStart() && isHeld(job);
+        } catch (SQLException e) {
+            log.warn("Whether {} is still this worker's cannot be found out", job, e);
+            return false;
+        }
+    }
+
+    /** As {@link #holds}, but whatever this worker may do, and without an answer where there is none. */
+    boolean isHeld(Job job) throws SQLException {
+        return !store.stillHeld(List.of(Claim.of(job)), locks).isEmpty();
+    }
+}

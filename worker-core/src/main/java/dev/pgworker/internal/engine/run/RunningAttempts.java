@@ -1,0 +1,43 @@
+package dev.pgworker.internal.engine.run;
+
+import java.util.Collection;
+import java.util.Collections;
+import java.util.Map;
+import java.util.concurrent.ConcurrentHashMap;
+
+import org.jspecify.annotations.Nullable;
+
+import dev.pgworker.internal.store.Claim;
+
+/** The attempts whose handlers run, each until its outcome is on its way. Safe for use by many threads. */
+public final class RunningAttempts {
+
+    private final Map<Claim, Attempt> running = new ConcurrentHashMap<>();
+
+    void add(Attempt attempt) {
+        running.put(attempt.claim(), attempt);
+    }
+
+    void remove(Attempt attempt) {
+        running.remove(attempt.claim());
+    }
+
+    Collection<Attempt> all() {
+        return running.values();
+    }
+
+    @Nullable Attempt of(Claim claim) {
+        return running.get(claim);
+    }
+
+    /** Returns true if a handler calls this, on the thread that runs it. */
+    public boolean isOnHandlerThread() {
+        return all().stream().anyMatch(Attempt::isOnItsThread);
+    }
+
+    /** Returns true if a job runs that has one of the flags. */
+    public boolean anyFlagged(Collection<String> flags) {
+        return all().stream()
+                .anyMatch(attempt -> !Collections.disjoint(attempt.job().flags(), flags));
+    }
+}

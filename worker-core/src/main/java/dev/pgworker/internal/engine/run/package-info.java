@@ -1,0 +1,5 @@
+/** Runs claimed jobs and tells how they ended. */
+@NullMarked
+package dev.pgworker.internal.engine.run;
+
+import org.jspecify.annotations.NullMarked;

@@ -1,0 +1,106 @@
+package dev.pgworker.internal.watch;
+
+import java.sql.SQLException;
+import java.time.Duration;
+import java.util.concurrent.atomic.AtomicBoolean;
+
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+import dev.pgworker.event.WorkerEvent;
+import dev.pgworker.internal.event.WorkerEvents;
+import dev.pgworker.internal.failure.Outage;
+import dev.pgworker.internal.lifecycle.BackgroundService;
+import dev.pgworker.internal.store.MigrationStore;
+
+/**
+ * Looks into the ledger on {@code worker-migrations} when somebody announces a migration. Whoever may connect to the database can
+ * announce any, and migrations of other schemas are announced alike, so that nothing but the ledger is believed. However many
+ * announcements come, there is one look in ten seconds.
+ */
+public final class MigrationWatch extends BackgroundService {
+
+    private static final Logger log = LoggerFactory.getLogger(MigrationWatch.class);
+
+    private static final Duration USUAL_INTERVAL = Duration.ofSeconds(10);
+
+    /** The newest id that is known not to matter. */
+    private static final int NEWEST_KNOWN = 22;
+
+    private final String workerId;
+    private final MigrationStore ledger;
+    private final Runnable onBreaking;
+    private final WorkerEvents events;
+    private final Duration interval;
+    private final AtomicBoolean announced = new AtomicBoolean();
+
+    // Owned by the thread.
+    private int newest = NEWEST_KNOWN;
+    private boolean toldBreaking;
+
+    /**
+     * Creates a watch.
+     *
+     * @param onBreaking called on the watching thread, once, when the ledger says that this worker cannot go on
+     */
+    public MigrationWatch(
+            String workerId, MigrationStore ledger, Runnable onBreaking, WorkerEvents events, Outage outage) {
+        this(workerId, ledger, onBreaking, events, outage, USUAL_INTERVAL);
+    }
+
+    MigrationWatch(
+            String workerId,
+            MigrationStore ledger,
+            Runnable onBreaking,
+            WorkerEvents events,
+            Outage outage,
+            Duration interval) {
+        super("worker-migrations", true, outage);
+        this.workerId = workerId;
+        this.ledger = ledger;
+        this.onBreaking = onBreaking;
+        this.events = events;
+        this.interval = interval;
+    }
+
+    /** Says that a migration may have been made. Never waits; may be called from any thread. */
+    public void migrationAnnounced() {
+        if (announced.compareAndSet(false, true)) {
+            wake();
+        }
+    }
+
+    @Override
+    protected void step() throws SQLException, InterruptedException {
+        if (!announced.getAndSet(false)) {
+            pause(Long.MAX_VALUE);
+            return;
+        }
+        long lookedAt = System.nanoTime();
+        try {
+            look();
+        } catch (SQLException | RuntimeException | Error e) {
+            announced.set(true);
+            throw e;
+        }
+        for (long left; !isStopping() && (left = lookedAt + interval.toNanos() - System.nanoTime()) > 0; ) {
+            pause(left);
+        }
+    }
+
+    private void look() throws SQLException {
+        MigrationStore.Ledger found = ledger.read();
+        boolean breaks = found.breaking() && !toldBreaking;
+        if (breaks || found.newest() > newest) {
+            newest = Math.max(newest, found.newest());
+            events.publish(new WorkerEvent.SchemaMigrated(workerId, found.newest(), found.breaking()));
+        }
+        if (breaks) {
+            toldBreaking = true;
+            log.error(
+                    "The schema has been migrated by a newer Graphile Worker (ledger id {}), with which this version cannot work",
+                    found.newest());
+            onBreaking.run();
+        }
+    }
+}

@@ -1,0 +1,269 @@
+package dev.pgworker.internal.watch;
+
+import java.sql.Connection;
+import java.sql.SQLException;
+import java.sql.Statement;
+import java.util.concurrent.TimeUnit;
+import javax.sql.DataSource;
+
+import org.jspecify.annotations.Nullable;
+import org.postgresql.PGConnection;
+import org.postgresql.PGNotification;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+import dev.pgworker.event.WorkerEvent;
+import dev.pgworker.internal.engine.floor.JobAnnouncements;
+import dev.pgworker.internal.event.WorkerEvents;
+import dev.pgworker.internal.failure.DatabaseContact;
+import dev.pgworker.internal.failure.Outage;
+import dev.pgworker.internal.lifecycle.BackgroundService;
+import dev.pgworker.internal.watch.MessageArrival.Reception;
+
+/**
+ * Listens for notifications on {@code worker-listen}, on a connection that it keeps for itself and replaces when it
+ * breaks. Whatever happened while nobody listened is made up for: each (re)connection counts as a notification.
+ */
+public final class NotificationListener extends BackgroundService {
+
+    private static final Logger log = LoggerFactory.getLogger(NotificationListener.class);
+
+    private static final String JOBS_INSERT = "jobs:insert";
+    private static final String WORKER_MIGRATE = "worker:migrate";
+
+    /** How long one wait takes at most, and so how long a stop may go unnoticed where it cannot end the wait. */
+    private static final int WAIT_MILLIS = 200;
+
+    /** The same where it can. */
+    private static final int LONG_WAIT_MILLIS = 1_000;
+
+    /** A connection that brings nothing for this long is checked, so that one cut silently is noticed. */
+    private static final long CHECK_NANOS = TimeUnit.SECONDS.toNanos(5);
+
+    private static final int CHECK_LIMIT_SECONDS = 3;
+
+    /** How long a server may take that is asked to listen. */
+    private static final int LISTEN_LIMIT_MILLIS = 10_000;
+
+    private static final int UNLISTEN_LIMIT_MILLIS = 1_000;
+
+    private final String workerId;
+    private final DataSource dataSource;
+    private final Runnable onJobs;
+    private final JobAnnouncements announcements;
+    private final Runnable onMigrate;
+    private final WorkerEvents events;
+
+    /** Written by the thread. */
+    private volatile boolean listening;
+
+    /** Set by the thread, one for each connection. */
+    private volatile @Nullable Reception reception;
+
+    // Owned by the thread.
+    private @Nullable Connection connection;
+    private boolean told;
+    private long checkAt;
+    private boolean disconnectedReported;
+    private boolean connectedBefore;
+
+    /**
+     * Creates a listener.
+     *
+     * @param onJobs called on the listening thread when jobs may be due
+     * @param announcements told what notifications of jobs say
+     * @param onMigrate called there when somebody announces a migration of some schema, and when announcements may have been missed
+     */
+    public NotificationListener(
+            String workerId,
+            DataSource dataSource,
+            Runnable onJobs,
+            JobAnnouncements announcements,
+            Runnable onMigrate,
+            WorkerEvents events,
+            Outage outage) {
+        super("worker-listen", true, outage);
+        this.workerId = workerId;
+        this.dataSource = dataSource;
+        this.onJobs = onJobs;
+        this.announcements = announcements;
+        this.onMigrate = onMigrate;
+        this.events = events;
+    }
+
+    @Override
+    protected void step() throws SQLException {
+        Connection current = connection;
+        try {
+            if (current == null) {
+                connect();
+            } else {
+                receive(current);
+            }
+        } catch (SQLException | RuntimeException | Error e) {
+            drop();
+            if (!isStopping() && !disconnectedReported) {
+                disconnectedReported = true;
+                Exception error = e instanceof Exception exception ? exception : new IllegalStateException(e);
+                events.publish(new WorkerEvent.ListenerDisconnected(workerId, error));
+            }
+            throw e;
+        }
+    }
+
+    private void connect() throws SQLException {
+        events.publish(new WorkerEvent.ListenerConnecting(workerId));
+        Connection fresh = dataSource.getConnection();
+        // Even if the rest fails it is to be given back.
+        connection = fresh;
+        if (!fresh.getAutoCommit()) {
+            fresh.setAutoCommit(true);
+        }
+        int usual = fresh.getNetworkTimeout();
+        fresh.setNetworkTimeout(Runnable::run, LISTEN_LIMIT_MILLIS);
+        try (Statement statement = fresh.createStatement()) {
+            statement.execute("listen \"" + JOBS_INSERT + "\"; listen \"" + WORKER_MIGRATE + "\"");
+        }
+        fresh.setNetworkTimeout(Runnable::run, usual);
+        DatabaseContact.made();
+        listening = true;
+        disconnectedReported = false;
+        checkAt = System.nanoTime() + CHECK_NANOS;
+        log.debug("Listening for jobs");
+        events.publish(new WorkerEvent.ListenerConnected(workerId));
+        announcements.missed();
+        tellJobs();
+        if (connectedBefore) {
+            tellMigration();
+        }
+        connectedBefore = true;
+    }
+
+    private void receive(Connection used) throws SQLException {
+        Reception current = reception;
+        if (current == null) {
+            // All but some messages are notifications of jobs, and looking for jobs in vain costs little.
+            current = new Reception(() -> {
+                told = true;
+                tellJobs();
+            });
+            reception = current;
+        }
+        if (isStopping()) {
+            return;
+        }
+        told = false;
+        PGNotification[] notifications =
+                current.await(used.unwrap(PGConnection.class), current.canBeEnded() ? LONG_WAIT_MILLIS : WAIT_MILLIS);
+        if (notifications == null || notifications.length == 0) {
+            check(used);
+            return;
+        }
+        checkAt = System.nanoTime() + CHECK_NANOS;
+        boolean jobs = false;
+        boolean elsewhere = false;
+        boolean migration = false;
+        for (PGNotification notification : notifications) {
+            if (notification.getName().equals(WORKER_MIGRATE)) {
+                migration = true;
+            } else {
+                jobs = true;
+                elsewhere |= announcements.made(notification.getParameter());
+            }
+        }
+        if (migration) {
+            tellMigration();
+        }
+        // The others may have come after the first was told.
+        if (elsewhere || (jobs && !(told && notifications.length == 1))) {
+            tellJobs();
+        }
+    }
+
+    /** What those who are told make of it is no reason to listen no longer. */
+    private void tellJobs() {
+        try {
+            onJobs.run();
+        } catch (RuntimeException | Error e) {
+            log.error("Jobs were announced, but not everybody could be told", e);
+        }
+    }
+
+    /** Anybody may announce anything: the text does not matter. */
+    private void tellMigration() {
+        try {
+            onMigrate.run();
+        } catch (RuntimeException | Error e) {
+            log.debug("A migration was announced, but not everybody could be told", e);
+        }
+    }
+
+    /** Returns true if it was time to ask the server: the driver may have read notifications before the answer. */
+    private boolean check(Connection current) throws SQLException {
+        if (System.nanoTime() - checkAt < 0) {
+            return false;
+        }
+        if (!current.isValid(CHECK_LIMIT_SECONDS)) {
+            throw new SQLException("The listening connection does not answer", "08006");
+        }
+        DatabaseContact.made();
+        checkAt = System.nanoTime() + CHECK_NANOS;
+        return true;
+    }
+
+    @Override
+    protected void endWait() {
+        Reception current = reception;
+        if (current != null) {
+            current.end();
+        }
+    }
+
+    @Override
+    protected void afterLastStep() {
+        disconnect();
+    }
+
+    /** Returns true while notifications arrive, as far as is known. */
+    public boolean isListening() {
+        return listening;
+    }
+
+    private @Nullable Connection forget() {
+        Connection current = connection;
+        listening = false;
+        connection = null;
+        reception = null;
+        return current;
+    }
+
+    /** Gives the connection back as it was: the pool may hand it to somebody who does not expect notifications. */
+    private void disconnect() {
+        Connection current = forget();
+        if (current == null) {
+            return;
+        }
+        try (current;
+                Statement statement = current.createStatement()) {
+            int usual = current.getNetworkTimeout();
+            current.setNetworkTimeout(Runnable::run, UNLISTEN_LIMIT_MILLIS);
+            statement.execute("unlisten *");
+            current.setNetworkTimeout(Runnable::run, usual);
+        } catch (SQLException e) {
+            log.debug("The listening connection was broken already", e);
+        }
+    }
+
+    /** Breaks the connection, which may lead to a server that gives no answer or is no longer the one to talk to. */
+    private void drop() {
+        Connection current = forget();
+        if (current == null) {
+            return;
+        }
+        try (current) {
+            current.abort(Runnable::run);
+        } catch (SQLException | RuntimeException e) {
+            log.debug("The listening connection was broken already", e);
+        }
+    }
+}

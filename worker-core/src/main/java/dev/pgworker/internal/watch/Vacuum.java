@@ -1,0 +1,147 @@
+package dev.pgworker.internal.watch;
+
+import java.sql.SQLException;
+import java.time.Duration;
+import java.util.concurrent.TimeUnit;
+
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+import dev.pgworker.internal.engine.queue.LocalQueue;
+import dev.pgworker.internal.failure.Outage;
+import dev.pgworker.internal.lifecycle.BackgroundService;
+import dev.pgworker.internal.store.JobTableStore;
+
+/**
+ * Vacuums the table of jobs on {@code worker-vacuum} while this worker finishes many. The table and its indexes
+ * grow by what finished jobs leave behind, and autovacuum comes once a minute at most.
+ *
+ * <p>It takes a tenth of the time at most, stays away while nothing happens, and shares the work with other workers: who
+ * finds that somebody has vacuumed just now does not.
+ */
+public final class Vacuum extends BackgroundService {
+
+    private static final Logger log = LoggerFactory.getLogger(Vacuum.class);
+
+    /** The SQLSTATE of a statement that was cancelled, by its client, an operator or a limit. */
+    private static final String CANCELLED = "57014";
+
+    private static final Duration SHORTEST_INTERVAL = Duration.ofSeconds(3);
+
+    private static final Duration INTERVAL_IN_VAIN = Duration.ofMinutes(2);
+
+    /** Fewer finished jobs than this are not worth it. */
+    private static final long LEAST_FINISHED = 20_000;
+
+    /** The share of the time in which a vacuum may run is one in so many. */
+    private static final int SHARE = 10;
+
+    private final JobTableStore table;
+    private final LocalQueue localQueue;
+    private final SnapshotWatch snapshots;
+
+    /** How often, and after what pauses, a vacuum is cancelled that had perhaps not begun. */
+    private static final int CANCELLATIONS = 10;
+
+    private static final Duration BETWEEN_CANCELLATIONS = Duration.ofMillis(200);
+
+    // Owned by the thread.
+    private boolean hasToldOfCancellation;
+    private boolean knowsWhetherItMay;
+    private boolean forbidden;
+    private long finishedBefore;
+    private long vacuumedAt = System.nanoTime();
+    private long intervalNanos = SHORTEST_INTERVAL.toNanos();
+
+    /** Creates the service of one worker, whose finished jobs the local queue counts. */
+    public Vacuum(JobTableStore table, LocalQueue localQueue, SnapshotWatch snapshots, Outage outage) {
+        super("worker-vacuum", true, outage);
+        this.table = table;
+        this.localQueue = localQueue;
+        this.snapshots = snapshots;
+    }
+
+    /** Ends a vacuum that runs, so that the stop need not wait for it. Returns at once: the server may not answer. */
+    public void cancel() {
+        try {
+            Thread thread = new Thread(this::cancelNow, "worker-vacuum-cancel");
+            thread.setDaemon(true);
+            thread.start();
+        } catch (Error e) {
+            log.debug("There is no thread that could cancel a vacuum", e);
+        }
+    }
+
+    private void cancelNow() {
+        try {
+            for (int i = 0; i < CANCELLATIONS && table.cancelVacuum(); i++) {
+                Thread.sleep(BETWEEN_CANCELLATIONS.toMillis());
+            }
+        } catch (SQLException e) {
+            log.debug("The vacuum could not be cancelled", e);
+        } catch (InterruptedException e) {
+            Thread.currentThread().interrupt();
+        }
+    }
+
+    @Override
+    protected void step() throws SQLException, InterruptedException {
+        pause(intervalNanos);
+        long finished = localQueue.settledInTotal();
+        if (isStopping() || finished - finishedBefore < LEAST_FINISHED || !isAllowed() || isInVain()) {
+            return;
+        }
+        Duration since = table.sinceVacuum();
+        if (since == null || since.toNanos() >= intervalNanos / 2) {
+            vacuum();
+        }
+        finishedBefore = finished;
+    }
+
+    private boolean isAllowed() throws SQLException {
+        if (!knowsWhetherItMay) {
+            forbidden = !table.mayVacuum();
+            knowsWhetherItMay = true;
+            if (forbidden) {
+                log.info(
+                        "The role of this worker may not VACUUM the table of jobs, which grows by what finished jobs leave"
+                                + " behind until autovacuum comes. Let the role own the table, or, from PostgreSQL 17 on,"
+                                + " grant it MAINTAIN");
+            }
+        }
+        return !forbidden;
+    }
+
+    /** While a snapshot is held a vacuum reads everything and removes next to nothing. */
+    private boolean isInVain() {
+        return snapshots.holder() != null && System.nanoTime() - vacuumedAt < INTERVAL_IN_VAIN.toNanos();
+    }
+
+    /** Autovacuum remains, which has no limit. */
+    private void failed(SQLException e, Duration after) {
+        if (CANCELLED.equals(e.getSQLState()) && !isStopping() && !hasToldOfCancellation) {
+            hasToldOfCancellation = true;
+            log.warn(
+                    "The vacuum of the table of jobs was cancelled after {} s: each try may end so, and what finished jobs"
+                            + " leave behind slows down claims. If that is the role's statement_timeout, lift it for this role;"
+                            + " if it is the limit of an hour, raise maintenance_work_mem and rebuild the table's indexes"
+                            + " (REINDEX TABLE CONCURRENTLY), or leave the vacuum to autovacuum with worker.vacuum=false",
+                    after.toSeconds());
+        } else {
+            log.debug("The table of jobs could not be vacuumed", e);
+        }
+    }
+
+    private void vacuum() {
+        long start = System.nanoTime();
+        try {
+            table.vacuum();
+        } catch (SQLException e) {
+            failed(e, Duration.ofNanos(System.nanoTime() - start));
+        }
+        vacuumedAt = System.nanoTime();
+        long took = vacuumedAt - start;
+        intervalNanos = Math.max(SHORTEST_INTERVAL.toNanos(), SHARE * took);
+        log.debug("Vacuumed the table of jobs in {} ms", TimeUnit.NANOSECONDS.toMillis(took));
+    }
+}

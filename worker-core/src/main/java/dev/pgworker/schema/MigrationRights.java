@@ -1,0 +1,75 @@
+package dev.pgworker.schema;
+
+import java.sql.Connection;
+import java.sql.PreparedStatement;
+import java.sql.ResultSet;
+import java.sql.SQLException;
+
+import org.jspecify.annotations.Nullable;
+
+/** What a user needs who migrates. */
+final class MigrationRights {
+
+    private final WorkerSchema schema;
+
+    MigrationRights(WorkerSchema schema) {
+        this.schema = schema;
+    }
+
+    /** Tells what is missing before Flyway fails halfway through a statement. */
+    void check(Connection connection) throws SQLException {
+        String sql = """
+                select current_user, pg_catalog.current_database() as current_database,
+                       (select pg_catalog.has_schema_privilege(n.oid, 'CREATE')
+                        from pg_catalog.pg_namespace n where n.nspname = s.name) as may_create_objects,
+                       pg_catalog.has_database_privilege(pg_catalog.current_database(), 'CREATE') as may_create_schema,
+                       (select pg_catalog.string_agg(distinct pg_catalog.pg_get_userbyid(c.relowner), ', ')
+                        from pg_catalog.pg_class c join pg_catalog.pg_namespace n on n.oid = c.relnamespace
+                        where n.nspname = s.name and c.relkind in ('r', 'v')
+                          and not pg_catalog.pg_has_role(c.relowner, 'USAGE')) as foreign_owners
+                from (select ?::pg_catalog.name as name) s
+                """;
+        try (PreparedStatement statement = connection.prepareStatement(sql)) {
+            statement.setString(1, schema.name());
+            try (ResultSet row = statement.executeQuery()) {
+                row.next();
+                require(
+                        row.getString("current_user"),
+                        row.getString("current_database"),
+                        row.getObject("may_create_objects", Boolean.class),
+                        row.getBoolean("may_create_schema"),
+                        row.getString("foreign_owners"));
+            }
+        }
+    }
+
+    private void require(
+            String user,
+            String database,
+            @Nullable Boolean mayCreateObjects,
+            boolean mayCreateSchema,
+            @Nullable String foreignOwners) {
+        String alternatives = " Or let a user that may do so migrate (worker.schema.user, worker.schema.password), or"
+                + " start once with such a user and then use worker.schema.mode=validate.";
+        if (mayCreateObjects == null && !mayCreateSchema) {
+            throw new SchemaException(
+                    "User \"%s\" may not create schema \"%s\" in database \"%s\"."
+                            .formatted(user, schema.name(), database),
+                    "Have an administrator run: CREATE SCHEMA \"%s\" AUTHORIZATION \"%s\";"
+                                    .formatted(schema.name(), user)
+                            + alternatives);
+        }
+        if (mayCreateObjects != null && !mayCreateObjects) {
+            throw new SchemaException(
+                    "User \"%s\" may not create tables and functions in schema \"%s\".".formatted(user, schema.name()),
+                    "Have its owner run: GRANT CREATE, USAGE ON SCHEMA \"%s\" TO \"%s\";".formatted(schema.name(), user)
+                            + alternatives);
+        }
+        if (foreignOwners != null) {
+            throw new SchemaException(
+                    "Schema \"%s\" has to be migrated, but its tables belong to \"%s\" and not to user \"%s\"."
+                            .formatted(schema.name(), foreignOwners, user),
+                    "Let that owner migrate (worker.schema.user, worker.schema.password).");
+        }
+    }
+}

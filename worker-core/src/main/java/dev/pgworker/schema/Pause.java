@@ -1,0 +1,19 @@
+package dev.pgworker.schema;
+
+import java.time.Duration;
+
+/** A wait that ends the start when it is interrupted. */
+final class Pause {
+
+    private Pause() {}
+
+    /** Waits for so long. */
+    static void of(Duration time) {
+        try {
+            Thread.sleep(time.toMillis());
+        } catch (InterruptedException e) {
+            Thread.currentThread().interrupt();
+            throw new SchemaException("The start was interrupted while it waited.", "Start the application again.");
+        }
+    }
+}

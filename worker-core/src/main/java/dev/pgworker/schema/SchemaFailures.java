@@ -1,0 +1,80 @@
+package dev.pgworker.schema;
+
+import java.sql.SQLException;
+
+import org.jspecify.annotations.Nullable;
+
+/** What failures of the database mean to whoever starts the application. */
+final class SchemaFailures {
+
+    private SchemaFailures() {}
+
+    /** Says what failed in a schema and what to do about it. */
+    static SchemaException translate(WorkerSchema schema, Exception failure) {
+        SQLException sql = sqlException(failure);
+        String state = stateOf(failure);
+        String said = "The database said: " + (sql == null ? failure : sql).getMessage();
+        if (state.startsWith("28")) {
+            return new SchemaException(
+                    "PostgreSQL refused the login. " + said,
+                    "Check spring.datasource.username and spring.datasource.password, or worker.schema.user and"
+                            + " worker.schema.password where they are set.",
+                    failure);
+        }
+        if (state.equals("25006")) {
+            return new SchemaException(
+                    "The server is read-only, as a standby is. " + said,
+                    "Add targetServerType=primary to spring.datasource.url (or worker.schema.url), with the addresses of"
+                            + " all servers in it, or let it name the primary.",
+                    failure);
+        }
+        if (state.equals("3D000")) {
+            return new SchemaException(
+                    "The database does not exist. " + said, "Create it, or correct spring.datasource.url.", failure);
+        }
+        if (state.equals("42501")) {
+            return new SchemaException(
+                    "A privilege is missing in schema \"" + schema.name() + "\". " + said,
+                    "Grant it, or let a user that owns the schema migrate (worker.schema.user,"
+                            + " worker.schema.password).",
+                    failure);
+        }
+        if (said.contains("No suitable driver")) {
+            // The driver manager quotes the URL, perhaps with a password, so that the failure goes nowhere.
+            return new SchemaException(
+                    "There is no JDBC driver for the URL of the database.",
+                    "Correct spring.datasource.url (or worker.schema.url): it begins with jdbc:postgresql:");
+        }
+        if (state.startsWith("08")) {
+            return new SchemaException(
+                    "PostgreSQL cannot be reached. " + said,
+                    "Check that the server runs and that spring.datasource.url (or worker.schema.url) names it.",
+                    failure);
+        }
+        return new SchemaException(
+                "Schema \"" + schema.name() + "\" could not be checked or migrated. " + said,
+                "Correct the cause and start again: a failed migration leaves nothing behind.",
+                failure);
+    }
+
+    /** Returns the SQLSTATE of a failure; empty for none. */
+    static String stateOf(Throwable failure) {
+        SQLException sql = sqlException(failure);
+        return sql == null || sql.getSQLState() == null ? "" : sql.getSQLState();
+    }
+
+    /** Returns what the database said, or else the failure itself. */
+    static @Nullable String messageOf(Exception failure) {
+        SQLException sql = sqlException(failure);
+        return (sql == null ? failure : sql).getMessage();
+    }
+
+    private static @Nullable SQLException sqlException(Throwable failure) {
+        for (Throwable cause = failure; cause != null; cause = cause.getCause()) {
+            if (cause instanceof SQLException sql && sql.getSQLState() != null) {
+                return sql;
+            }
+        }
+        return null;
+    }
+}

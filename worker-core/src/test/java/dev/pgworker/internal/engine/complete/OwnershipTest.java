@@ -1,0 +1,132 @@
+package dev.pgworker.internal.engine.complete;
+
+import java.time.Duration;
+import java.util.List;
+import java.util.Set;
+import java.util.concurrent.CopyOnWriteArrayList;
+
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.extension.RegisterExtension;
+
+import dev.pgworker.event.WorkerEvent.JobReturned;
+import dev.pgworker.internal.engine.WorkerContext;
+import dev.pgworker.internal.engine.claim.ClaimPermission;
+import dev.pgworker.internal.engine.claim.ClaimTracker;
+import dev.pgworker.internal.engine.claim.CurrentFlags;
+import dev.pgworker.internal.engine.claim.DirectTasks;
+import dev.pgworker.internal.engine.claim.FollowUpClaims;
+import dev.pgworker.internal.engine.claim.ServedTasks;
+import dev.pgworker.internal.engine.floor.QueueFloors;
+import dev.pgworker.internal.engine.queue.LocalQueue;
+import dev.pgworker.internal.engine.run.HandlerCalls;
+import dev.pgworker.internal.engine.run.HandlerThreads;
+import dev.pgworker.internal.engine.run.JobExecutor;
+import dev.pgworker.internal.engine.run.OutcomeInbox;
+import dev.pgworker.internal.engine.run.Ownership;
+import dev.pgworker.internal.engine.run.RunningAttempts;
+import dev.pgworker.internal.event.WorkerEvents;
+import dev.pgworker.internal.failure.Outage;
+import dev.pgworker.internal.lifecycle.Lease;
+import dev.pgworker.internal.lifecycle.WorkSignal;
+import dev.pgworker.internal.store.ClaimRequest;
+import dev.pgworker.internal.store.Claimed;
+import dev.pgworker.internal.store.JobStore;
+import dev.pgworker.internal.store.TaskIds;
+import dev.pgworker.job.Job;
+import dev.pgworker.job.Task;
+import dev.pgworker.task.TaskRegistration;
+import dev.pgworker.task.TaskRegistry;
+import dev.pgworker.testing.RecordingListener;
+import dev.pgworker.testing.TestSchema;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+/** What a worker does with what it has claimed once others may have declared it dead, before anybody interrupts it. */
+class OwnershipTest {
+
+    private static final Task<Integer> WORK = Task.of("work", Integer.class);
+    private static final Duration LIMIT = Duration.ofSeconds(15);
+
+    @RegisterExtension
+    final TestSchema db = new TestSchema();
+
+    private final RecordingListener events = new RecordingListener();
+    private final List<Integer> ran = new CopyOnWriteArrayList<>();
+    private final Lease lease = new Lease(Duration.ofMinutes(5), Duration.ofMinutes(5));
+    private final LocalQueue localQueue = new LocalQueue(1, 10, Duration.ofMinutes(1), 10, () -> {});
+    private JobStore store;
+    private Ownership ownership;
+    private TaskIds tasks;
+
+    @BeforeEach
+    void claimTasks() throws Exception {
+        store = new JobStore(db.dataSource(), db.schema(), "me");
+        ownership = new Ownership(lease, store.holdings(), localQueue);
+        tasks = store.claims().tasks(List.of("work"));
+    }
+
+    @Test
+    void claimedJobsDoNotStartButAreGivenBack() throws Exception {
+        WorkSignal signal = new WorkSignal();
+        WorkerContext context =
+                new WorkerContext("me", new WorkerEvents("w", List.of(events), List.of()), new Outage(), signal);
+        OutcomeInbox inbox = new OutcomeInbox(Duration.ZERO);
+        TaskRegistry registry = TaskRegistry.of(List.of(TaskRegistration.of(WORK, (n, any) -> ran.add(n))));
+        JobExecutor executor = new JobExecutor(
+                context,
+                localQueue,
+                new HandlerCalls(registry, db.codec(), List.of(), null, db.scheduler()),
+                new HandlerThreads(localQueue, task -> new Thread(task).start()),
+                new RunningAttempts(),
+                ownership,
+                inbox);
+        ServedTasks served = new ServedTasks(store.claims(), registry.identifiers(), new DirectTasks(Set.of(), signal));
+        ClaimPermission permission = new ClaimPermission(served, new CurrentFlags(null), ownership);
+        JobCompleter completer = new JobCompleter(
+                context,
+                store.outcomes(),
+                localQueue,
+                new ClaimTracker(signal),
+                new FollowUpClaims(permission, localQueue, new QueueFloors(() -> {}), executor),
+                inbox,
+                Duration.ofMinutes(1));
+        db.scheduler().addJob(WORK, 1);
+        db.scheduler().addJob(WORK, 2);
+        Claimed jobs = store.claims().claim(tasks, ClaimRequest.of(2));
+        lease.renew(System.nanoTime());
+
+        lease.revoke();
+        executor.submit(jobs);
+        completer.start();
+
+        assertThat(completer.awaitWritten(LIMIT)).isTrue();
+        completer.stop(LIMIT);
+        assertThat(ran).isEmpty();
+        assertThat(events.all(JobReturned.class)).hasSize(2);
+        assertThat(db.sql("select attempts from {schema}.jobs")
+                        .query(Integer.class)
+                        .list())
+                .containsExactly(0, 0);
+    }
+
+    @Test
+    void theDatabaseSaysWhoseAJobIs() throws Exception {
+        db.scheduler().addJob(WORK, 1);
+        Job job = store.claims().claim(tasks, ClaimRequest.of(1)).jobs().get(0);
+        assertThat(ownership.mayClaim()).as("before the first heartbeat").isFalse();
+        assertThat(ownership.holds(job)).isTrue();
+
+        lease.renew(System.nanoTime());
+        assertThat(ownership.mayClaim()).isTrue();
+        assertThat(ownership.holds(job)).isTrue();
+
+        db.sql("update {schema}._private_jobs set locked_by = 'other'").update();
+        assertThat(ownership.holds(job)).isFalse();
+
+        db.sql("update {schema}._private_jobs set locked_by = 'me'").update();
+        lease.revoke();
+        assertThat(ownership.holds(job)).isFalse();
+        assertThat(ownership.mayClaim()).isFalse();
+    }
+}

@@ -1,0 +1,534 @@
+package dev.pgworker.internal.engine.floor;
+
+import java.sql.SQLException;
+import java.time.Duration;
+import java.time.Instant;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.List;
+import java.util.Map;
+import java.util.Objects;
+import java.util.concurrent.atomic.AtomicInteger;
+import java.util.stream.IntStream;
+import java.util.stream.LongStream;
+
+import org.jspecify.annotations.Nullable;
+import org.junit.jupiter.api.Tag;
+import org.junit.jupiter.api.Test;
+
+import dev.pgworker.internal.store.ClaimStart;
+import dev.pgworker.internal.store.Claimed;
+import dev.pgworker.internal.store.FloorScan;
+import dev.pgworker.internal.store.IndexPosition;
+import dev.pgworker.job.Job;
+import dev.pgworker.testing.TestJob;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+
+@Tag("any-postgres")
+class ClaimFloorTest {
+
+    private static final Instant NOW = Instant.parse("2026-01-01T00:00:00Z");
+    private static final Instant EDGE = NOW.minusMillis(210);
+    private static final Duration TOOK = Duration.ofMillis(10);
+
+    private final AtomicInteger looksWanted = new AtomicInteger();
+    private final ClaimFloor floor = new ClaimFloor(looksWanted::incrementAndGet);
+
+    @Test
+    void isNotInUseBeforeALookHasToldThePriorities() throws SQLException {
+        assertThat(floor.current(List.of(), true)).isNull();
+        assertThat(floor.levels()).isNull();
+
+        look(List.of(0, 3));
+
+        ClaimStart start = current();
+        assertThat(start.floors())
+                .hasSize(2)
+                .containsEntry(0, IndexPosition.FIRST)
+                .containsEntry(3, IndexPosition.FIRST);
+        assertThat(floor.levels()).containsExactly(0, 3);
+    }
+
+    @Test
+    void beginsWhereTheClaimBeforeTheFirstLookHasEnded() throws SQLException {
+        claim(true, job(1, 0, -500, null), job(2, 3, -400, null));
+
+        look(List.of(0, 3, 7));
+
+        assertThat(current().floors())
+                .containsEntry(0, at(EDGE))
+                .containsEntry(3, new IndexPosition(NOW.minusSeconds(400), 2))
+                .containsEntry(7, IndexPosition.FIRST);
+    }
+
+    @Test
+    void beginsWhereAClaimHasEndedThatWasUnderWayDuringTheFirstLook() throws SQLException {
+        assertThat(floor.current(List.of(), true)).isNull();
+        look(List.of(0, 3));
+        boolean unused = floor.announced(EDGE.minusMillis(5), List.of(3));
+
+        assertThat(floor.claimed(null, claimed(job(1, 0, -1, null)), false, TOOK))
+                .isTrue();
+
+        assertThat(current().floors()).containsEntry(0, at(EDGE)).containsEntry(3, at(EDGE.minusMillis(5)));
+    }
+
+    @Test
+    void whatIsAnnouncedBetweenTheFirstClaimAndTheFirstLookIsLookedFor() throws SQLException {
+        claim(false, job(1, 0, -1, null));
+        boolean unused = floor.announced(EDGE.minusMillis(5), List.of(3));
+
+        look(List.of(0, 3));
+
+        assertThat(current().floors().get(3).runAt()).isBeforeOrEqualTo(EDGE.minusMillis(5));
+    }
+
+    @Test
+    void aClaimFromBeforeEverythingWasForgottenSetsNoFloor() throws SQLException {
+        claim(false, job(1, 0, -1, null));
+        floor.forget();
+
+        look(List.of(0));
+
+        assertThat(current().floors()).containsEntry(0, IndexPosition.FIRST);
+    }
+
+    @Test
+    void aClaimThatBringsAllRaisesItToItsOwnTimeLessTheLag() throws SQLException {
+        look(List.of(0, 3));
+
+        claim(false, job(1, 0, -500, null));
+
+        assertThat(current().floors()).containsEntry(0, at(EDGE)).containsEntry(3, at(EDGE));
+    }
+
+    @Test
+    void aFullClaimRaisesItToItsLastJobWithoutAQueue() throws SQLException {
+        look(List.of(0, 3, 7));
+
+        claim(true, job(1, 0, -500, null), job(2, 3, -500, null), job(3, 3, -400, null), job(4, 7, -9, "queue"));
+
+        assertThat(current().floors())
+                .containsEntry(0, at(EDGE))
+                .containsEntry(3, new IndexPosition(NOW.minusSeconds(400), 3))
+                .containsEntry(7, IndexPosition.FIRST);
+    }
+
+    @Test
+    void aFullClaimOfJobsThatHaveJustBecomeDueRaisesItNoFurtherThanTheEdge() throws SQLException {
+        look(List.of(3));
+
+        claim(true, job(1, 3, 0, null));
+
+        assertThat(current().floors()).containsEntry(3, at(EDGE));
+    }
+
+    @Test
+    void aFullClaimOfJobsOfQueuesSaysNothing() throws SQLException {
+        look(List.of(3));
+
+        claim(true, job(1, 0, -500, "queue"));
+
+        assertThat(current().floors()).containsEntry(3, IndexPosition.FIRST);
+    }
+
+    @Test
+    void aJobThatIsAnnouncedBelowLowersIt() throws SQLException {
+        look(List.of(0, 3));
+        claim(false);
+
+        assertThat(floor.announced(EDGE.plusMillis(1), List.of(0))).isFalse();
+        assertThat(floor.announced(EDGE.minusMillis(5), List.of(0))).isTrue();
+        assertThat(floor.announced(EDGE.minusMillis(2), List.of(0))).isTrue();
+
+        assertThat(current().floors()).containsEntry(0, at(EDGE.minusMillis(5))).containsEntry(3, at(EDGE));
+        claim(false);
+        assertThat(current().floors()).containsEntry(0, at(EDGE));
+    }
+
+    @Test
+    void whatIsAnnouncedDuringAClaimIsNotLostWithItsEnd() throws SQLException {
+        look(List.of(0));
+        claim(false);
+        ClaimStart start = current();
+
+        assertThat(floor.announced(EDGE.minusMillis(5), List.of(0))).isTrue();
+        assertThat(floor.announced(NOW, List.of(4))).isTrue();
+        floor.claimed(start, claimed(), false, TOOK);
+
+        assertThat(current().floors())
+                .containsEntry(0, at(EDGE.minusMillis(5)))
+                .containsEntry(4, new IndexPosition(Instant.MIN, Long.MIN_VALUE));
+    }
+
+    @Test
+    void anUnknownPlaceIsReasonForALookAndAnAnnouncementOfQueuesIsNot() throws SQLException {
+        look(List.of(0));
+        assertThat(floor.nanosUntilLook()).isEqualTo(Long.MAX_VALUE);
+
+        assertThat(floor.announced(null, List.of())).isFalse();
+        assertThat(floor.nanosUntilLook()).isEqualTo(Long.MAX_VALUE);
+        assertThat(floor.announced(null, List.of(1))).isFalse();
+        assertThat(floor.nanosUntilLook()).isLessThan(Duration.ofMillis(21).toNanos());
+    }
+
+    @Test
+    void aJobFarBelowWaitsForALookWhereThatTakesTime() throws Exception {
+        floor.lookBelow(start -> slowly());
+        claim(false);
+
+        assertThat(floor.announced(EDGE.minusSeconds(9), List.of(0))).isTrue();
+        assertThat(floor.announced(EDGE.minusSeconds(11), List.of(0))).isFalse();
+
+        assertThat(current().floors()).containsEntry(0, at(EDGE.minusSeconds(9)));
+        assertThat(floor.nanosUntilLook())
+                .as("for the first reason")
+                .isLessThan(Duration.ofMillis(21).toNanos());
+        floor.lookBelow(start -> slowly());
+        assertThat(floor.announced(null, null)).isFalse();
+        assertThat(floor.nanosUntilLook())
+                .as("for the next one")
+                .isBetween(
+                        Duration.ofMillis(200).toNanos(), Duration.ofSeconds(30).toNanos());
+    }
+
+    /** A look that takes longer. */
+    private static FloorScan slowly() {
+        long end = System.nanoTime() + Duration.ofMillis(30).toNanos();
+        while (System.nanoTime() < end) {
+            Thread.onSpinWait();
+        }
+        return new FloorScan(List.of(0), List.of());
+    }
+
+    @Test
+    void whatIsAnnouncedDuringAClaimAboveTheFloorAndLiesBelowItAfterwardsIsLookedFor() throws SQLException {
+        look(List.of(0));
+        claim(false);
+        ClaimStart start = current();
+        Instant announced = NOW.plusSeconds(1);
+
+        assertThat(floor.announced(announced, List.of(0))).as("no reason yet").isFalse();
+        Claimed later = new Claimed(List.of(), List.of(), false, NOW.plusSeconds(2), null);
+        assertThat(floor.claimed(start, later, false, TOOK)).isTrue();
+
+        assertThat(current().floors()).containsEntry(0, at(announced));
+        assertThat(floor.claimed(current(), later, false, TOOK)).isFalse();
+        assertThat(current().floors()).containsEntry(0, at(EDGE.plusSeconds(2)));
+    }
+
+    @Test
+    void aClaimSaysNothingAboutFloorsThatWereSetAnewMeanwhile() throws SQLException {
+        look(List.of(0));
+        claim(false);
+        ClaimStart start = current();
+
+        floor.forget();
+        look(List.of(0));
+        floor.claimed(start, claimed(), false, TOOK);
+
+        assertThat(current().floors()).containsEntry(0, IndexPosition.FIRST);
+    }
+
+    @Test
+    void theFirstLookAfterEverythingWasForgottenIsMadeAtOnce() throws SQLException {
+        floor.lookBelow(start -> slowly());
+        claim(false);
+        assertThat(floor.nanosUntilLook()).isGreaterThan(Duration.ofMillis(500).toNanos());
+
+        floor.forget();
+        claim(false);
+
+        assertThat(floor.nanosUntilLook()).isLessThan(Duration.ofMillis(21).toNanos());
+    }
+
+    @Test
+    void tooManyPrioritiesAreNoReasonForALookAfterTheOther() throws SQLException {
+        assertThat(floor.lookBelow(
+                        start -> new FloorScan(IntStream.range(0, 33).boxed().toList(), List.of())))
+                .isFalse();
+        claim(false);
+
+        assertThat(floor.nanosUntilLook()).isGreaterThan(Duration.ofSeconds(4).toNanos());
+    }
+
+    @Test
+    void whereALookIsFullClaimsFindTheRest() throws SQLException {
+        look(List.of(0));
+        claim(false);
+
+        assertThat(floor.lookBelow(start -> new FloorScan(
+                        List.of(0),
+                        LongStream.range(0, ClaimFloor.MOST_STRAYS).boxed().toList())))
+                .isTrue();
+
+        assertThat(current().strays()).isEmpty();
+        assertThat(current().floors()).containsEntry(0, IndexPosition.FIRST);
+    }
+
+    @Test
+    void straysAreLookedAtUntilAClaimHasHadRoomForThem() throws SQLException {
+        look(List.of(0));
+        assertThat(floor.lookBelow(start -> new FloorScan(List.of(0), List.of(7L, 8L))))
+                .isTrue();
+
+        assertThat(current().strays()).containsExactly(7L, 8L);
+        claim(true, job(7, 0, -900, null));
+
+        assertThat(current().strays()).containsExactly(8L);
+        assertThat(current().floors()).as("a stray says nothing").containsEntry(0, IndexPosition.FIRST);
+        claim(false);
+        assertThat(current().strays()).isEmpty();
+    }
+
+    @Test
+    void otherFlagsAndTasksEndIt() throws SQLException {
+        look(List.of(0));
+        assertThat(floor.current(List.of("flag"), true)).isNull();
+        look(List.of(0));
+        assertThat(floor.current(List.of("flag"), true)).isNotNull();
+        floor.forget();
+        assertThat(floor.current(List.of("flag"), true)).isNull();
+    }
+
+    @Test
+    void aLookThatBeganBeforeEverythingWasForgottenIsMadeAgain() throws SQLException {
+        floor.lookBelow(start -> {
+            floor.forget();
+            return new FloorScan(List.of(0), List.of());
+        });
+
+        assertThat(floor.current(List.of(), true)).isNull();
+        assertThat(floor.nanosUntilLook()).isLessThan(Duration.ofMillis(21).toNanos());
+    }
+
+    @Test
+    void withoutLooksItIsNotInUse() throws SQLException {
+        look(List.of(0));
+        claim(false);
+
+        assertThatThrownBy(() -> floor.lookBelow(start -> {
+                    throw new SQLException("on purpose");
+                }))
+                .hasMessage("on purpose");
+
+        assertThat(floor.current(List.of(), true)).isNull();
+        claim(false);
+        assertThat(floor.nanosUntilLook()).isLessThan(Duration.ofMinutes(1).toNanos());
+    }
+
+    @Test
+    void announcementsAreWhatTheFunctionsOfTheSchemaSend() throws SQLException {
+        look(List.of(0, 3));
+        claim(false);
+        JobAnnouncements announcements = new JobAnnouncements(floor, new QueueFloors(() -> {}));
+        looksWanted.set(0);
+
+        long below = EDGE.minusMillis(20).toEpochMilli();
+        assertThat(announcements.made("{\"r\":0.5,\"count\":1,\"at\":" + below + ",\"p\":[3]}"))
+                .isTrue();
+        assertThat(announcements.made("{\"r\":0.5,\"count\":2,\"p\":[]}")).isFalse();
+        assertThat(announcements.made("{\"r\":0.5,\"count\":1,\"at\":" + NOW.toEpochMilli() + ",\"p\":[0,3]}"))
+                .isFalse();
+        assertThat(looksWanted).hasValue(0);
+        assertThat(current().floors()).containsEntry(0, at(EDGE)).containsEntry(3, at(EDGE.minusMillis(21)));
+    }
+
+    @Test
+    void whatElseAnybodySendsIsReasonForALookAtMost() throws SQLException {
+        JobAnnouncements announcements = new JobAnnouncements(floor, new QueueFloors(() -> {}));
+        for (String text : List.of(
+                "",
+                "x",
+                "{\"r\":0.5,\"count\":1}",
+                "{\"at\":1e400,\"p\":[1]}",
+                "{\"at\":99999999999999999999,\"p\":[1]}",
+                "{\"at\":1,\"p\":[\"a\"]}",
+                "{\"at\":1,\"p\":[99999999999]}",
+                "{\"at\":1,\"p\":[32768]}",
+                "{\"at\":-9223372036854775808,\"p\":7}",
+                "[".repeat(7_999),
+                "null",
+                "{\"p\":[" + "1,".repeat(40) + "1]}")) {
+            look(List.of(0));
+            assertThat(floor.nanosUntilLook()).isEqualTo(Long.MAX_VALUE);
+            assertThat(announcements.made(text)).as(text).isFalse();
+            assertThat(floor.nanosUntilLook()).as(text).isLessThan(Long.MAX_VALUE);
+        }
+        claim(false);
+        assertThat(announcements.made("{\"at\":9223372036854775807,\"p\":[0]}")).isFalse();
+        assertThat(announcements.made("{\"at\":-9223372036854775808,\"p\":[0]}"))
+                .isTrue();
+        assertThat(current().floors()).containsOnlyKeys(0);
+    }
+
+    @Test
+    void chainsThatAreSplitHaveFloorsOfTheirOwnUntilTheyJoin() throws SQLException {
+        assertThat(floor.split()).as("before a look").isFalse();
+        assertThat(floor.currentOfOdd(List.of())).isNull();
+        look(List.of(0, 3));
+        assertThat(floor.split()).isTrue();
+        assertThat(floor.split()).isFalse();
+
+        claimOfMain(true, job(2, 3, -500, null));
+        claimOfOdd(true, job(1, 3, -900, null));
+
+        IndexPosition evenPlace = new IndexPosition(NOW.minusSeconds(500), 2);
+        IndexPosition oddPlace = new IndexPosition(NOW.minusSeconds(900), 1);
+        assertThat(currentOfMain().floors()).containsEntry(0, at(EDGE)).containsEntry(3, evenPlace);
+        assertThat(currentOfOdd().floors()).containsEntry(0, at(EDGE)).containsEntry(3, oddPlace);
+        assertThat(current().floors()).as("of all jobs").containsEntry(3, oddPlace);
+        floor.lookBelow(start -> {
+            assertThat(start.floors()).containsEntry(3, oddPlace);
+            return new FloorScan(List.of(0, 3, 5), List.of());
+        });
+        assertThat(currentOfOdd().floors()).containsEntry(5, IndexPosition.FIRST);
+
+        floor.join();
+        assertThat(floor.isSplit()).isFalse();
+        assertThat(floor.currentOfOdd(List.of())).isNull();
+        assertThat(currentOfMain().floors()).containsEntry(0, at(EDGE)).containsEntry(3, oddPlace);
+    }
+
+    @Test
+    void whatIsAnnouncedLowersTheFloorsOfBothChains() throws SQLException {
+        look(List.of(0));
+        assertThat(floor.split()).isTrue();
+        claimOfMain(false);
+        claimOfOdd(false);
+
+        ClaimStart duringTheOdd = currentOfOdd();
+        Instant below = EDGE.plusMillis(1);
+        floor.announced(below, List.of(0));
+        ClaimStart ofMain = currentOfMain();
+        floor.claimed(ofMain, claimed(), false, Duration.ZERO);
+        floor.claimedByOdd(duringTheOdd, claimed(), false, Duration.ZERO);
+        assertThat(currentOfOdd().floors()).as("announced during its claim").containsEntry(0, at(below));
+
+        floor.announced(EDGE.minusMillis(1), List.of(0, 7));
+        assertThat(currentOfMain().floors())
+                .containsEntry(0, at(EDGE.minusMillis(1)))
+                .containsEntry(7, at(Instant.MIN));
+        assertThat(currentOfOdd().floors()).containsEntry(0, at(EDGE.minusMillis(1)));
+    }
+
+    @Test
+    void aClaimThatWasUnderWayWhenTheChainsJoinedRaisesNothing() throws SQLException {
+        look(List.of(0));
+        assertThat(floor.split()).isTrue();
+        ClaimStart ofMain = currentOfMain();
+
+        floor.join();
+        floor.claimed(ofMain, claimed(), false, TOOK);
+
+        assertThat(current().floors()).containsEntry(0, IndexPosition.FIRST);
+    }
+
+    @Test
+    void aClaimOfAnEarlierSplitRaisesNothing() throws SQLException {
+        look(List.of(0));
+        assertThat(floor.split()).isTrue();
+        ClaimStart early = currentOfOdd();
+        floor.forget();
+        assertThat(floor.isSplit()).isFalse();
+        look(List.of(0));
+        assertThat(floor.split()).isTrue();
+
+        floor.claimedByOdd(early, claimed(), false, TOOK);
+
+        assertThat(currentOfOdd().floors()).containsEntry(0, IndexPosition.FIRST);
+        assertThat(floor.currentOfOdd(List.of("flag"))).as("other flags").isNull();
+    }
+
+    @Test
+    void ofManyPrioritiesClaimsLookAtSomeAtATimeAndLetThemRest() throws SQLException {
+        look(IntStream.range(0, 1000).boxed().toList());
+        assertThat(floor.hasManyLevels()).isTrue();
+        assertThat(floor.split()).isFalse();
+        List<Integer> firsts = new ArrayList<>();
+        boolean more = true;
+        while (more) {
+            ClaimStart start = current();
+            firsts.add(start.floors().firstKey());
+            more = floor.claimed(start, claimed(), false, TOOK);
+            floor.rest(start, Map.of());
+        }
+        assertThat(firsts).containsExactly(0, 256, 768);
+        assertThat(current().floors()).as("all rest").isEmpty();
+        assertThat(floor.levels()).isEmpty();
+        assertThat(floor.nanosUntilOtherLevel())
+                .isBetween(1L, Duration.ofSeconds(10).toNanos());
+
+        floor.announced(NOW, List.of(700));
+        assertThat(floor.levels()).containsExactly(700);
+        ClaimStart start = current();
+        assertThat(start.floors()).containsOnlyKeys(700);
+        floor.announced(NOW, List.of(700, 3));
+        floor.claimed(start, claimed(), false, TOOK);
+        floor.rest(start, Map.of());
+        assertThat(current().floors()).as("announced during the claim").containsOnlyKeys(3, 700);
+
+        floor.announced(null, null);
+        assertThat(current().floors()).as("who knows which").hasSize(256);
+    }
+
+    @Test
+    void priorityRestsUntilItsNextJobIsDueAndAFullClaimBeginsAtTheFirst() throws SQLException {
+        look(IntStream.range(0, 300).boxed().toList());
+        ClaimStart start = current();
+        floor.claimed(start, claimed(), false, TOOK);
+        floor.rest(start, Map.of(5, Duration.ZERO, 6, Duration.ofHours(1), 7, Duration.ofNanos(-1)));
+
+        assertThat(current().floors().keySet()).as("then the others").startsWith(256);
+        floor.claimed(current(), claimed(job(1, 257, -5, null)), true, TOOK);
+        assertThat(current().floors().keySet()).as("nothing was due at 256").startsWith(5, 7, 257);
+        floor.announced(NOW, List.of(256));
+        assertThat(current().floors().keySet()).startsWith(5, 7, 256, 257);
+    }
+
+    private ClaimStart currentOfMain() {
+        return Objects.requireNonNull(floor.current(List.of(), false));
+    }
+
+    private ClaimStart currentOfOdd() {
+        return Objects.requireNonNull(floor.currentOfOdd(List.of()));
+    }
+
+    private void claimOfMain(boolean full, Job... jobs) {
+        floor.claimed(currentOfMain(), claimed(jobs), full, TOOK);
+    }
+
+    private void claimOfOdd(boolean full, Job... jobs) {
+        floor.claimedByOdd(currentOfOdd(), claimed(jobs), full, TOOK);
+    }
+
+    private void look(List<Integer> levels) throws SQLException {
+        floor.lookBelow(start -> new FloorScan(levels, List.of()));
+    }
+
+    private ClaimStart current() {
+        return Objects.requireNonNull(floor.current(List.of(), true));
+    }
+
+    private void claim(boolean full, Job... jobs) {
+        floor.claimed(floor.current(List.of(), true), claimed(jobs), full, TOOK);
+    }
+
+    private static Claimed claimed(Job... jobs) {
+        return new Claimed(Arrays.asList(jobs), List.of(), false, NOW, null);
+    }
+
+    private static IndexPosition at(Instant time) {
+        return new IndexPosition(time, Long.MIN_VALUE);
+    }
+
+    private static Job job(long id, int priority, int second, @Nullable String queueName) {
+        return TestJob.withId(id)
+                .queueName(queueName)
+                .priority(priority)
+                .runAt(NOW.plusSeconds(second))
+                .build();
+    }
+}

@@ -1,0 +1,82 @@
+package dev.pgworker.internal.watch;
+
+import java.time.Duration;
+import java.util.List;
+import java.util.concurrent.BlockingQueue;
+import java.util.concurrent.LinkedBlockingQueue;
+import java.util.concurrent.TimeUnit;
+
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.extension.RegisterExtension;
+import org.postgresql.ds.PGSimpleDataSource;
+
+import dev.pgworker.event.WorkerEvent.ListenerConnected;
+import dev.pgworker.event.WorkerEvent.ListenerDisconnected;
+import dev.pgworker.internal.engine.floor.ClaimFloor;
+import dev.pgworker.internal.engine.floor.JobAnnouncements;
+import dev.pgworker.internal.engine.floor.QueueFloors;
+import dev.pgworker.internal.event.WorkerEvents;
+import dev.pgworker.internal.failure.Outage;
+import dev.pgworker.testing.RecordingListener;
+import dev.pgworker.testing.TestSchema;
+import dev.pgworker.testsupport.TestPostgres;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+class NotificationListenerTest {
+
+    @RegisterExtension
+    final TestSchema db = new TestSchema();
+
+    private final BlockingQueue<String> told = new LinkedBlockingQueue<>();
+    private final RecordingListener events = new RecordingListener();
+    private NotificationListener listener;
+
+    @AfterEach
+    void stop() {
+        listener.stop(Duration.ofSeconds(10));
+    }
+
+    private String next() throws InterruptedException {
+        return String.valueOf(told.poll(10, TimeUnit.SECONDS));
+    }
+
+    @Test
+    void whatThoseWhoAreToldMakeOfItDoesNotEndTheListening() throws InterruptedException {
+        PGSimpleDataSource plain = new PGSimpleDataSource();
+        plain.setURL(TestPostgres.jdbcUrl());
+        listener = new NotificationListener(
+                "w",
+                MessageArrival.toldBy(plain),
+                () -> {
+                    told.add("jobs");
+                    throw new AssertionError("on purpose");
+                },
+                new JobAnnouncements(new ClaimFloor(() -> {}), new QueueFloors(() -> {})),
+                () -> {
+                    told.add("migration");
+                    throw new IllegalArgumentException("on purpose");
+                },
+                new WorkerEvents("w", List.of(events), List.of()),
+                new Outage());
+        listener.start();
+        assertThat(next()).as("on connecting").isEqualTo("jobs");
+
+        db.sql("notify \"worker:migrate\", 'not JSON'").update();
+        // A notification counts as one of jobs until its name is read.
+        assertThat(List.of(next(), next())).containsExactly("jobs", "migration");
+        told.clear();
+        db.sql("notify \"jobs:insert\"").update();
+        assertThat(next()).isEqualTo("jobs");
+
+        assertThat(events.all(ListenerConnected.class)).hasSize(1);
+        assertThat(events.all(ListenerDisconnected.class)).isEmpty();
+        assertThat(listener.isListening()).isTrue();
+
+        assertThat(listener.stop(Duration.ofSeconds(10))).isTrue();
+        assertThat(events.all(ListenerDisconnected.class))
+                .as("a stop that ends the wait")
+                .isEmpty();
+    }
+}
