@@ -43,6 +43,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 /** A worker that cannot prove its life, or was declared dead, starts over. Each test has a database that it may close. */
 @Tag("any-postgres")
+@Tag("slow")
 class FencingTest {
 
     private static final Task<Integer> WORK = Task.of("work", Integer.class);

@@ -53,6 +53,7 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 /** What a handler can make of its job besides success and failure. */
 @Tag("any-postgres")
+@Tag("slow")
 class HandlerControlTest {
 
     private static final Task<Integer> WORK = Task.of("work", Integer.class);

@@ -30,6 +30,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 /** A stop takes no longer than configuration says, whatever hangs. */
 @Tag("any-postgres")
+@Tag("slow")
 class StopLimitTest {
 
     private static final Task<Integer> STUCK = Task.of("stuck", Integer.class);
