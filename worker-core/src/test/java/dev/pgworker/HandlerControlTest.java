@@ -183,7 +183,7 @@ class HandlerControlTest {
     }
 
     @Test
-    void aHandlerThatSwallowsItsTimeoutFailsAllTheSameAndTheNextJobIsNotInterrupted() {
+    void aSwallowedTimeoutFailsTheAttemptAndSparesTheNextJob() {
         List<Boolean> interrupted = new CopyOnWriteArrayList<>();
         var registration = TaskRegistration.of(WORK, (n, context) -> {
             interrupted.add(Thread.currentThread().isInterrupted());
@@ -359,7 +359,7 @@ class HandlerControlTest {
     }
 
     @Test
-    void itemsAddedUnderTheKeyWhileABatchRunsAreNotLostAndNeitherAreTheFailedOnes() throws Exception {
+    void failedItemsAndThoseAddedMeanwhileStayInTheBatch() throws Exception {
         CountDownLatch started = new CountDownLatch(1);
         CountDownLatch mayEnd = new CountDownLatch(1);
         List<Integer> succeeded = new CopyOnWriteArrayList<>();

@@ -264,8 +264,7 @@ class HostileOutcomeTest {
         events.await(JobFailed.class);
         add("later");
         events.await(JobCompleted.class);
-        assertThat(WorkerClient.jobAdmin(db.dataSource(), db.schema()).backlog().ready())
-                .isZero();
+        assertThat(db.admin().backlog().ready()).isZero();
         assertThat(events.all(WorkerStarted.class)).hasSize(1);
     }
 

@@ -137,8 +137,7 @@ class KilledWorkerTest {
     }
 
     @Test
-    void processesThatComeBackWhileOthersRunTheirJobsNeitherEndThemNorGiveThemBackNorFreeTheirQueues()
-            throws Exception {
+    void processesThatComeBackLeaveAloneWhatOthersRun() throws Exception {
         try (WorkerProcess one = WorkerProcess.start(db.schema(), "back-1");
                 WorkerProcess other = WorkerProcess.start(db.schema(), "back-2")) {
             awaitWorkers(2);
