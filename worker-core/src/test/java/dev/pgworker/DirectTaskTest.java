@@ -18,6 +18,7 @@ import java.util.stream.IntStream;
 
 import org.awaitility.Awaitility;
 import org.jspecify.annotations.Nullable;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.extension.RegisterExtension;
 
@@ -44,6 +45,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 /** Tasks whose jobs are locked, run and deleted in one transaction. */
+@Tag("slow")
 class DirectTaskTest {
 
     private static final Task<Integer> DIRECT = Task.of("direct", Integer.class);
