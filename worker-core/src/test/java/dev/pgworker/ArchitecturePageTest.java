@@ -25,6 +25,9 @@ class ArchitecturePageTest {
 
     private static final Path ROOT = Path.of("..");
 
+    /** Classes of others that the page names. */
+    private static final Set<String> OTHERS = Set.of("JdbcClient");
+
     private final String page = read(ROOT.resolve("docs/architecture.md"));
 
     @Test
@@ -59,7 +62,7 @@ class ArchitecturePageTest {
         }
 
         assertThat(code(page))
-                .filteredOn(name -> name.matches("[A-Z][a-z]\\w+(\\.\\w+)?"))
+                .filteredOn(name -> name.matches("[A-Z][a-z]\\w+(\\.\\w+)?") && !OTHERS.contains(name))
                 .isNotEmpty()
                 .allSatisfy(name -> assertThat(classes).contains(name.split("\\.")[0]));
     }
