@@ -28,6 +28,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 /** Real processes that die in the middle of a direct batch. */
 @Tag("any-postgres")
+@Tag("slow")
 class DirectKillTest {
 
     private static final Task<Integer> DIRECT = Task.of("direct", Integer.class);

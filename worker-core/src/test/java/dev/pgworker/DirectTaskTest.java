@@ -18,6 +18,7 @@ import java.util.stream.IntStream;
 
 import org.awaitility.Awaitility;
 import org.jspecify.annotations.Nullable;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.extension.RegisterExtension;
 
@@ -44,6 +45,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 /** Tasks whose jobs are locked, run and deleted in one transaction. */
+@Tag("slow")
 class DirectTaskTest {
 
     private static final Task<Integer> DIRECT = Task.of("direct", Integer.class);
@@ -95,21 +97,28 @@ class DirectTaskTest {
         assertThat(latch.await(LIMIT.toSeconds(), TimeUnit.SECONDS)).isTrue();
     }
 
+    /** A handler that takes over 100 ms, on a busy machine for instance, goes on without its batch; such runs do not count. */
     @Test
     void aJobIsLockedWhileItRunsWithoutEverHavingBeenWritten() {
         List<String> seen = new CopyOnWriteArrayList<>();
         start(worker((payload, context) -> {
+            long begun = System.nanoTime();
             Job job = context.job();
             Map<String, @Nullable Object> row = row(job);
-            seen.add(row.get("locked_by") + " " + row.get("attempts") + " " + isFree(job) + " " + context.attempt()
-                    + " " + context.isOwned() + " "
-                    + Thread.currentThread().getName().startsWith("worker-direct-"));
+            String found = row.get("locked_by") + " " + row.get("attempts") + " " + isFree(job) + " "
+                    + context.attempt() + " " + context.isOwned() + " "
+                    + Thread.currentThread().getName().startsWith("worker-direct-");
+            if (System.nanoTime() - begun < Duration.ofMillis(90).toNanos()) {
+                seen.add(found);
+            }
         }));
 
-        Job job = add(1);
+        for (int i = 0; i < 50 && seen.size() < 3; i++) {
+            Job job = add(i);
+            events.await(JobCompleted.class, event -> event.job().id() == job.id());
+        }
 
-        events.await(JobCompleted.class, event -> event.job().id() == job.id());
-        assertThat(seen).containsExactly("null 0 false 1 true true");
+        assertThat(seen).isNotEmpty().containsOnly("null 0 false 1 true true");
         assertThat(db.jobs()).isZero();
     }
 

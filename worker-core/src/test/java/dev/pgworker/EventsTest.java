@@ -45,6 +45,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 /** Which events a worker publishes, and what listeners may do to it. */
 @Timeout(60)
 @Tag("any-postgres")
+@Tag("slow")
 class EventsTest {
 
     private static final Task<Integer> WORK = Task.of("work", Integer.class);

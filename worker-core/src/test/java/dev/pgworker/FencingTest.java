@@ -14,7 +14,6 @@ import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.springframework.jdbc.core.simple.JdbcClient;
-import org.springframework.jdbc.datasource.DriverManagerDataSource;
 import tools.jackson.databind.json.JsonMapper;
 
 import dev.pgworker.event.WorkerEvent.JobCompleted;
@@ -35,29 +34,28 @@ import dev.pgworker.schema.WorkerSchema;
 import dev.pgworker.task.JobContext;
 import dev.pgworker.task.PayloadCodec;
 import dev.pgworker.task.TaskHandler;
+import dev.pgworker.testing.OwnDatabase;
 import dev.pgworker.testing.RecordingListener;
 import dev.pgworker.testing.TestSchema;
-import dev.pgworker.testsupport.TestPostgres;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
 /** A worker that cannot prove its life, or was declared dead, starts over. Each test has a database that it may close. */
 @Tag("any-postgres")
+@Tag("slow")
 class FencingTest {
 
     private static final Task<Integer> WORK = Task.of("work", Integer.class);
 
-    private final String database = TestSchema.uniqueName().name();
-    private final JdbcClient admin = JdbcClient.create(new DriverManagerDataSource(TestPostgres.jdbcUrl()));
+    private final OwnDatabase database = new OwnDatabase();
     private final RecordingListener events = new RecordingListener();
     private HikariDataSource pool;
     private Worker worker;
 
     @BeforeEach
     void createDatabase() {
-        admin.sql("create database " + database).update();
-        pool = new HikariDataSource(
-                TestSchema.poolConfig(TestPostgres.jdbcUrl().replaceFirst("/[^/?]*(\\?|$)", "/" + database + "$1"), 6));
+        database.create();
+        pool = new HikariDataSource(TestSchema.poolConfig(database.url(), 6));
         new SchemaMigrator(pool, WorkerSchema.DEFAULT).migrate();
     }
 
@@ -67,12 +65,11 @@ class FencingTest {
             worker.stop();
         }
         pool.close();
-        cut();
-        admin.sql("drop database " + database).update();
+        database.drop();
     }
 
     @Test
-    void aWorkerWithoutItsDatabaseForTheThresholdInterruptsItsHandlersAndStartsOverWhenItIsBack() throws Exception {
+    void anOutageBeyondTheThresholdInterruptsHandlersAndStartsOver() throws Exception {
         CountDownLatch started = new CountDownLatch(1);
         CountDownLatch interrupted = new CountDownLatch(1);
         AtomicReference<JobContext> context = new AtomicReference<>();
@@ -91,8 +88,8 @@ class FencingTest {
         assertThat(context.get().isOwned()).isTrue();
         String lost = worker.id();
 
-        forbidConnections();
-        cut();
+        database.forbidConnections();
+        database.cut();
 
         assertThat(interrupted.await(15, TimeUnit.SECONDS)).isTrue();
         assertThat(context.get().isOwned()).isFalse();
@@ -101,7 +98,7 @@ class FencingTest {
         assertThat(events.all(WorkerReplaced.class))
                 .as("while the database is away")
                 .isEmpty();
-        allowConnections();
+        database.allowConnections();
 
         WorkerReplaced replaced = events.await(WorkerReplaced.class);
         assertThat(replaced.lostWorkerId()).isEqualTo(lost);
@@ -191,15 +188,15 @@ class FencingTest {
                         JobSpec.builder().flags("infrastructure_resilient").build());
         started.await();
 
-        forbidConnections();
+        database.forbidConnections();
         long begin = System.nanoTime();
-        cut();
+        database.cut();
 
         assertThat(interrupted.await(15, TimeUnit.SECONDS)).isTrue();
         // The last heartbeat was sent up to an interval before the cut.
         assertThat(Duration.ofNanos(interruptedAt.get() - begin))
                 .isGreaterThan(threshold.multipliedBy(3).minusMillis(500));
-        allowConnections();
+        database.allowConnections();
         events.await(WorkerReplaced.class);
     }
 
@@ -212,8 +209,8 @@ class FencingTest {
         });
         scheduler().addJob(WORK, 1);
         started.await();
-        forbidConnections();
-        cut();
+        database.forbidConnections();
+        database.cut();
         events.await(WorkerLost.class);
 
         long begin = System.nanoTime();
@@ -221,7 +218,7 @@ class FencingTest {
 
         assertThat(Duration.ofNanos(System.nanoTime() - begin)).isLessThan(Duration.ofSeconds(25));
         assertThat(worker.isRunning()).isFalse();
-        allowConnections();
+        database.allowConnections();
         assertThat(events.all(WorkerReplaced.class)).isEmpty();
         assertThat(events.all(WorkerStopped.class)).hasSize(1);
     }
@@ -249,20 +246,5 @@ class FencingTest {
 
     private JdbcClient.StatementSpec sql(String text) {
         return JdbcClient.create(pool).sql(text);
-    }
-
-    private void forbidConnections() {
-        admin.sql("alter database " + database + " allow_connections false").update();
-    }
-
-    private void allowConnections() {
-        admin.sql("alter database " + database + " allow_connections true").update();
-    }
-
-    private void cut() {
-        admin.sql("select pg_terminate_backend(pid) from pg_stat_activity where datname = ?")
-                .param(database)
-                .query()
-                .listOfRows();
     }
 }

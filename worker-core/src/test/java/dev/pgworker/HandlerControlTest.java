@@ -53,6 +53,7 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 /** What a handler can make of its job besides success and failure. */
 @Tag("any-postgres")
+@Tag("slow")
 class HandlerControlTest {
 
     private static final Task<Integer> WORK = Task.of("work", Integer.class);
@@ -182,7 +183,7 @@ class HandlerControlTest {
     }
 
     @Test
-    void aHandlerThatSwallowsItsTimeoutFailsAllTheSameAndTheNextJobIsNotInterrupted() {
+    void aSwallowedTimeoutFailsTheAttemptAndSparesTheNextJob() {
         List<Boolean> interrupted = new CopyOnWriteArrayList<>();
         var registration = TaskRegistration.of(WORK, (n, context) -> {
             interrupted.add(Thread.currentThread().isInterrupted());
@@ -358,7 +359,7 @@ class HandlerControlTest {
     }
 
     @Test
-    void itemsAddedUnderTheKeyWhileABatchRunsAreNotLostAndNeitherAreTheFailedOnes() throws Exception {
+    void failedItemsAndThoseAddedMeanwhileStayInTheBatch() throws Exception {
         CountDownLatch started = new CountDownLatch(1);
         CountDownLatch mayEnd = new CountDownLatch(1);
         List<Integer> succeeded = new CopyOnWriteArrayList<>();

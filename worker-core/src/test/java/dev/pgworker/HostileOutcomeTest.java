@@ -52,6 +52,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 /** An outcome that cannot be expressed, or that the database refuses, is that job's own trouble. */
 @Tag("any-postgres")
+@Tag("slow")
 class HostileOutcomeTest {
 
     private static final Task<String> WORK = Task.of("work", String.class);
@@ -263,8 +264,7 @@ class HostileOutcomeTest {
         events.await(JobFailed.class);
         add("later");
         events.await(JobCompleted.class);
-        assertThat(WorkerClient.jobAdmin(db.dataSource(), db.schema()).backlog().ready())
-                .isZero();
+        assertThat(db.admin().backlog().ready()).isZero();
         assertThat(events.all(WorkerStarted.class)).hasSize(1);
     }
 

@@ -27,6 +27,7 @@ import org.junit.jupiter.api.AfterAll;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
@@ -45,6 +46,7 @@ import static org.assertj.core.api.Assertions.assertThat;
  * <p>The names are those words and operators of the migration and of the sources that PostgreSQL has a function, an
  * operator, a type or a table for, so that what is added is covered.
  */
+@Tag("slow")
 class HostileSearchPathTest {
 
     private static final WorkerSchema SCHEMA = new WorkerSchema("jobs");

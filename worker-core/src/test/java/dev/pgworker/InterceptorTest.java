@@ -120,11 +120,7 @@ class InterceptorTest {
         events.await(JobFailed.class);
 
         assertThat(seen).containsExactly("handler fail \"fail\"");
-        assertThat(WorkerClient.jobAdmin(db.dataSource(), db.schema())
-                        .find(job.id())
-                        .orElseThrow()
-                        .payload())
-                .isEqualTo("\"stored\"");
+        assertThat(db.admin().find(job.id()).orElseThrow().payload()).isEqualTo("\"stored\"");
     }
 
     @Test

@@ -34,6 +34,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 /** Real processes that are killed, or paused for longer than the threshold. */
 @DisabledOnOs(value = OS.WINDOWS, disabledReason = "needs the signals of kill")
 @Tag("any-postgres")
+@Tag("slow")
 class KilledWorkerTest {
 
     /** What a busy machine may add. */
@@ -136,8 +137,7 @@ class KilledWorkerTest {
     }
 
     @Test
-    void processesThatComeBackWhileOthersRunTheirJobsNeitherEndThemNorGiveThemBackNorFreeTheirQueues()
-            throws Exception {
+    void processesThatComeBackLeaveAloneWhatOthersRun() throws Exception {
         try (WorkerProcess one = WorkerProcess.start(db.schema(), "back-1");
                 WorkerProcess other = WorkerProcess.start(db.schema(), "back-2")) {
             awaitWorkers(2);

@@ -25,6 +25,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 /** Thousands of priorities, more than a claim looks at. */
 @Tag("any-postgres")
+@Tag("slow")
 class ManyPrioritiesTest {
 
     private static final int PRIORITIES = 2_000;

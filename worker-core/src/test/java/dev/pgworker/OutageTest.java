@@ -25,7 +25,6 @@ import org.junit.jupiter.api.Test;
 import org.slf4j.LoggerFactory;
 import org.springframework.jdbc.core.simple.JdbcClient;
 import org.springframework.jdbc.datasource.DelegatingDataSource;
-import org.springframework.jdbc.datasource.DriverManagerDataSource;
 
 import dev.pgworker.event.WorkerEvent.JobCompleted;
 import dev.pgworker.event.WorkerEvent.ListenerConnected;
@@ -36,9 +35,9 @@ import dev.pgworker.job.JobScheduler;
 import dev.pgworker.job.Task;
 import dev.pgworker.schema.SchemaMigrator;
 import dev.pgworker.schema.WorkerSchema;
+import dev.pgworker.testing.OwnDatabase;
 import dev.pgworker.testing.RecordingListener;
 import dev.pgworker.testing.TestSchema;
-import dev.pgworker.testsupport.TestPostgres;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
@@ -49,8 +48,7 @@ class OutageTest {
     private static final Task<Integer> NUMBER = Task.of("number", Integer.class);
     private static final Duration POLL = Duration.ofMinutes(5);
 
-    private final String database = TestSchema.uniqueName().name();
-    private final JdbcClient admin = JdbcClient.create(new DriverManagerDataSource(TestPostgres.jdbcUrl()));
+    private final OwnDatabase database = new OwnDatabase();
     private final RecordingListener events = new RecordingListener();
     private final ListAppender<ILoggingEvent> log = new ListAppender<>();
     private HikariDataSource pool;
@@ -58,8 +56,8 @@ class OutageTest {
 
     @BeforeEach
     void createDatabase() {
-        admin.sql("create database " + database).update();
-        pool = new HikariDataSource(TestSchema.poolConfig(url(), 4));
+        database.create();
+        pool = new HikariDataSource(TestSchema.poolConfig(database.url(), 4));
         new SchemaMigrator(pool, WorkerSchema.DEFAULT).migrate();
         log.start();
         outageLogger().addAppender(log);
@@ -72,8 +70,7 @@ class OutageTest {
             worker.stop();
         }
         pool.close();
-        cut();
-        admin.sql("drop database " + database).update();
+        database.drop();
     }
 
     @Test
@@ -87,10 +84,10 @@ class OutageTest {
         add(0, 200);
         half.await();
 
-        forbidConnections();
-        cut();
+        database.forbidConnections();
+        database.cut();
         events.await(ListenerDisconnected.class);
-        allowConnections();
+        database.allowConnections();
 
         events.await(ListenerConnected.class, 2);
         Awaitility.await().atMost(Duration.ofSeconds(40)).until(() -> jobs() == 0);
@@ -104,12 +101,12 @@ class OutageTest {
     @Test
     void aWorkerStartedWithoutItsDatabaseBeginsWhenItIsThere() {
         add(0, 1);
-        forbidConnections();
-        cut();
+        database.forbidConnections();
+        database.cut();
         start(pool, 2, number -> {});
         Awaitility.await().until(() -> !messages(Level.WARN).isEmpty());
 
-        allowConnections();
+        database.allowConnections();
 
         events.await(JobCompleted.class);
     }
@@ -117,15 +114,15 @@ class OutageTest {
     @Test
     void stoppingDuringAnOutageIsBounded() {
         start(pool, 2, number -> {});
-        forbidConnections();
-        cut();
+        database.forbidConnections();
+        database.cut();
         events.await(ListenerDisconnected.class);
 
         long begin = System.nanoTime();
         worker.stop();
 
         assertThat(Duration.ofNanos(System.nanoTime() - begin)).isLessThan(Duration.ofSeconds(20));
-        allowConnections();
+        database.allowConnections();
     }
 
     @Test
@@ -201,10 +198,7 @@ class OutageTest {
                 .listener(events)
                 .build();
         worker.start();
-        if (admin.sql("select datallowconn from pg_database where datname = ?")
-                .param(database)
-                .query(Boolean.class)
-                .single()) {
+        if (database.allowsConnections()) {
             events.await(WorkerStarted.class);
             events.await(ListenerConnected.class);
         }
@@ -230,21 +224,6 @@ class OutageTest {
                 .single();
     }
 
-    private void forbidConnections() {
-        admin.sql("alter database " + database + " allow_connections false").update();
-    }
-
-    private void allowConnections() {
-        admin.sql("alter database " + database + " allow_connections true").update();
-    }
-
-    private void cut() {
-        admin.sql("select pg_terminate_backend(pid) from pg_stat_activity where datname = ?")
-                .param(database)
-                .query()
-                .listOfRows();
-    }
-
     private List<ILoggingEvent> messages(Level level) {
         synchronized (log) {
             return List.copyOf(log.list).stream()
@@ -255,10 +234,6 @@ class OutageTest {
 
     private static Logger outageLogger() {
         return (Logger) LoggerFactory.getLogger(Outage.class);
-    }
-
-    private String url() {
-        return TestPostgres.jdbcUrl().replaceFirst("/[^/?]*(\\?|$)", "/" + database + "$1");
     }
 
     /** Lets a statement take effect and then breaks its connection, as a cut between commit and answer does. */

@@ -11,6 +11,7 @@ import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.concurrent.CountDownLatch;
 
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.extension.RegisterExtension;
 import org.junit.jupiter.params.ParameterizedTest;
@@ -44,6 +45,7 @@ import dev.pgworker.testing.TestSchema;
 import static org.assertj.core.api.Assertions.assertThat;
 
 /** What becomes of the jobs of dead workers. Dead ones are rows that a crash would leave. */
+@Tag("slow")
 class SweepTest {
 
     private static final Task<Integer> WORK = Task.of("work", Integer.class);
@@ -82,7 +84,7 @@ class SweepTest {
         Job job = claimedBy("dead");
         register("dead", "6 minutes");
 
-        assertThat(admin().sweep(SweepOptions.DEFAULT)).isEqualTo(new SweepResult(true, List.of("dead"), 1));
+        assertThat(db.admin().sweep(SweepOptions.DEFAULT)).isEqualTo(new SweepResult(true, List.of("dead"), 1));
 
         assertThat(row(job)).containsEntry("attempts", 0).containsEntry("last_error", RECOVERED);
         assertThat(delay(job)).isBetween(29.9, 30.1);
@@ -98,7 +100,7 @@ class SweepTest {
         claimAs("dead");
         register("dead", "6 minutes");
 
-        admin().sweep(SweepOptions.DEFAULT);
+        db.admin().sweep(SweepOptions.DEFAULT);
 
         assertThat(db.sql("select id from {schema}.jobs order by priority, run_at, id")
                         .query(Long.class)
@@ -112,7 +114,7 @@ class SweepTest {
         claimedBy("w");
         register("w", age);
 
-        assertThat(admin().sweep(SweepOptions.DEFAULT).workerIds()).hasSize(dead ? 1 : 0);
+        assertThat(db.admin().sweep(SweepOptions.DEFAULT).workerIds()).hasSize(dead ? 1 : 0);
         assertThat(workers()).hasSize(dead ? 0 : 1);
     }
 
@@ -129,7 +131,7 @@ class SweepTest {
         claimAs(worker);
         age(age);
 
-        assertThat(admin().sweep(SweepOptions.DEFAULT).workerIds())
+        assertThat(db.admin().sweep(SweepOptions.DEFAULT).workerIds())
                 .as("unless asked for")
                 .isEmpty();
 
@@ -177,8 +179,8 @@ class SweepTest {
         for (int i = 1; i <= 3; i++) {
             crash("dead" + i);
             assertThat(row(job)).containsEntry("attempts", 0).containsEntry("last_error", RECOVERED);
-            assertThat(admin().list(JobQuery.ALL).jobs().get(0).recoveries()).isEqualTo(i);
-            assertThat(admin().find(job.id()).orElseThrow().recoveries()).isEqualTo(i);
+            assertThat(db.admin().list(JobQuery.ALL).jobs().get(0).recoveries()).isEqualTo(i);
+            assertThat(db.admin().find(job.id()).orElseThrow().recoveries()).isEqualTo(i);
         }
 
         crash("dead4");
@@ -196,7 +198,8 @@ class SweepTest {
                         "last_error",
                         "WorkerCrashed: worker dead5 died during attempt 2 of 2; the job has lost its worker 5 times");
 
-        assertThat(admin().reschedule(
+        assertThat(db.admin()
+                        .reschedule(
                                 List.of(job.id()),
                                 Rescheduling.builder().attempts(0).build())
                         .get(0)
@@ -231,7 +234,7 @@ class SweepTest {
             crash("dead" + i);
             db.scheduler().addJob(WORK, 2, dedupe);
             db.scheduler().addJob(WORK, 2, dedupe);
-            assertThat(admin().find(job.id()).orElseThrow().recoveries()).isEqualTo(i);
+            assertThat(db.admin().find(job.id()).orElseThrow().recoveries()).isEqualTo(i);
         }
         crash("dead4");
         assertThat((String) row(job).get("last_error")).endsWith("the job has lost its worker 4 times");
@@ -241,15 +244,15 @@ class SweepTest {
     void whatIsNotedAboutAJobThatIsGoneGoesWithTheNextRecoveryOrCleanUp() {
         Job gone = db.scheduler().addJob(WORK, 1);
         crash("dead1");
-        admin().complete(List.of(gone.id()));
+        db.admin().complete(List.of(gone.id()));
         assertThat(noted()).containsExactly(gone.id());
 
         Job left = db.scheduler().addJob(WORK, 1);
         crash("dead2");
         assertThat(noted()).containsExactly(left.id());
 
-        admin().permanentlyFail(List.of(left.id()), "enough");
-        admin().cleanup(EnumSet.of(CleanupTask.DELETE_PERMAFAILED_JOBS));
+        db.admin().permanentlyFail(List.of(left.id()), "enough");
+        db.admin().cleanup(EnumSet.of(CleanupTask.DELETE_PERMAFAILED_JOBS));
         assertThat(noted()).isEmpty();
     }
 
@@ -264,11 +267,11 @@ class SweepTest {
         JobSpec spec = JobSpec.builder().jobKey("k").build();
         Job job = db.scheduler().addJob(WORK, 1, spec);
         crash("dead");
-        assertThat(admin().find(job.id()).orElseThrow().recoveries()).isEqualTo(1);
+        assertThat(db.admin().find(job.id()).orElseThrow().recoveries()).isEqualTo(1);
 
         db.scheduler().addJob(WORK, 2, spec);
 
-        assertThat(admin().find(job.id()).orElseThrow().recoveries()).isZero();
+        assertThat(db.admin().find(job.id()).orElseThrow().recoveries()).isZero();
     }
 
     @Test
@@ -293,7 +296,7 @@ class SweepTest {
                 .containsEntry("locked_by", null)
                 .containsEntry(
                         "last_error", "Superseded by a newer job with the same key while running; its worker died");
-        assertThat(admin().find(old.id()).orElseThrow().recoveries()).isZero();
+        assertThat(db.admin().find(old.id()).orElseThrow().recoveries()).isZero();
     }
 
     @Test
@@ -357,7 +360,7 @@ class SweepTest {
         Job job = claimedBy("dead");
         register("dead", "6 minutes");
 
-        SweepResult result = admin().sweep(new SweepOptions(null, null, true));
+        SweepResult result = db.admin().sweep(new SweepOptions(null, null, true));
 
         assertThat(result).isEqualTo(new SweepResult(true, List.of("dead"), 0));
         assertThat(row(job)).containsEntry("locked_by", "dead");
@@ -369,8 +372,8 @@ class SweepTest {
         Job job = claimedBy("dead");
         register("dead", "1 minute");
 
-        assertThat(admin().sweep(SweepOptions.DEFAULT).workerIds()).isEmpty();
-        admin().sweep(new SweepOptions(Duration.ofSeconds(50), Duration.ofSeconds(7), false));
+        assertThat(db.admin().sweep(SweepOptions.DEFAULT).workerIds()).isEmpty();
+        db.admin().sweep(new SweepOptions(Duration.ofSeconds(50), Duration.ofSeconds(7), false));
 
         assertThat(delay(job)).isBetween(6.9, 7.1);
     }
@@ -384,11 +387,11 @@ class SweepTest {
             try (var statement = connection.createStatement()) {
                 // The keys of the Rust worker: "GWRS" and "SWEP".
                 statement.execute("select pg_try_advisory_xact_lock(x'47575253'::int, x'53574550'::int)");
-                assertThat(admin().sweep(SweepOptions.DEFAULT)).isEqualTo(new SweepResult(false, List.of(), 0));
+                assertThat(db.admin().sweep(SweepOptions.DEFAULT)).isEqualTo(new SweepResult(false, List.of(), 0));
             }
             connection.rollback();
         }
-        assertThat(admin().sweep(SweepOptions.DEFAULT).swept()).isTrue();
+        assertThat(db.admin().sweep(SweepOptions.DEFAULT).swept()).isTrue();
     }
 
     @Test
@@ -399,12 +402,13 @@ class SweepTest {
             connection.setAutoCommit(false);
             try (var statement = connection.createStatement()) {
                 statement.execute(db.schema().in("select * from {schema}._private_jobs for update"));
-                assertThat(admin().sweep(SweepOptions.DEFAULT).recoveredJobs()).isZero();
+                assertThat(db.admin().sweep(SweepOptions.DEFAULT).recoveredJobs())
+                        .isZero();
             }
             connection.rollback();
         }
         age("6 minutes");
-        assertThat(admin().sweep(SweepOptions.DEFAULT).recoveredJobs()).isEqualTo(1);
+        assertThat(db.admin().sweep(SweepOptions.DEFAULT).recoveredJobs()).isEqualTo(1);
         assertThat(row(job)).containsEntry("locked_by", null);
     }
 
@@ -412,8 +416,8 @@ class SweepTest {
     void aWorkerThatIsStaleSaysSoInTheList() {
         register("old", "2 minutes");
 
-        assertThat(admin().activeWorkers()).extracting(ActiveWorker::stale).containsExactly(false);
-        assertThat(admin().activeWorkers(Duration.ofMinutes(1)))
+        assertThat(db.admin().activeWorkers()).extracting(ActiveWorker::stale).containsExactly(false);
+        assertThat(db.admin().activeWorkers(Duration.ofMinutes(1)))
                 .extracting(ActiveWorker::stale)
                 .containsExactly(true);
     }
@@ -452,10 +456,6 @@ class SweepTest {
 
         register("w", "2 hours");
         assertThat(db.sql(sql).query(Integer.class).single()).isEqualTo(1);
-    }
-
-    private JobAdmin admin() {
-        return WorkerClient.jobAdmin(db.dataSource(), db.schema());
     }
 
     private JobAdmin withOrphans() {
@@ -507,7 +507,7 @@ class SweepTest {
         due();
         claimAs(worker);
         register(worker, "6 minutes");
-        assertThat(admin().sweep(SweepOptions.DEFAULT).recoveredJobs()).isEqualTo(1);
+        assertThat(db.admin().sweep(SweepOptions.DEFAULT).recoveredJobs()).isEqualTo(1);
     }
 
     private void register(String worker, String age) {

@@ -40,6 +40,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 /** What a worker tells about itself when it is not well, and when its database is not. */
 @Timeout(60)
 @Tag("any-postgres")
+@Tag("slow")
 class WorkerFaultsTest {
 
     private static final Task<Integer> WORK = Task.of("work", Integer.class);

@@ -28,6 +28,7 @@ import static org.assertj.core.api.Assertions.assertThat;
  */
 @DisabledOnOs(value = OS.WINDOWS, disabledReason = "needs the signals of kill")
 @Tag("any-postgres")
+@Tag("slow")
 class ChaosTest {
 
     private static final Duration SHORT = Duration.ofSeconds(8);

@@ -24,6 +24,7 @@ import static org.assertj.core.api.Assertions.assertThat;
  * random. How many, and with which seeds, can be given: see docs/reliability.md.
  */
 @Tag("any-postgres")
+@Tag("slow")
 class FaultTest {
 
     private static final int MOST_REPORTS = Integer.getInteger("pgworker.faults.reports", 3);

@@ -16,6 +16,7 @@ import java.util.concurrent.Future;
 import com.zaxxer.hikari.HikariDataSource;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
@@ -34,6 +35,7 @@ import static org.assertj.core.api.Assertions.assertThatIllegalArgumentException
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 /** Installing, adopting, checking and refusing schemas. Each test has a database of its own. */
+@Tag("slow")
 class SchemaMigratorTest {
 
     private final JdbcClient admin = JdbcClient.create(new DriverManagerDataSource(TestPostgres.jdbcUrl()));

@@ -13,6 +13,7 @@ import tools.jackson.databind.json.JsonMapper;
 
 import dev.pgworker.Worker;
 import dev.pgworker.WorkerClient;
+import dev.pgworker.job.JobAdmin;
 import dev.pgworker.job.JobScheduler;
 import dev.pgworker.schema.WorkerSchema;
 import dev.pgworker.task.PayloadCodec;
@@ -72,6 +73,11 @@ public final class TestSchema implements BeforeEachCallback, AfterEachCallback {
         config.setMinimumIdle(0);
         config.setConnectionTimeout(5_000);
         return config;
+    }
+
+    /** Returns the administration of the schema's jobs, as an application without a worker has it. */
+    public JobAdmin admin() {
+        return WorkerClient.jobAdmin(dataSource, schema);
     }
 
     public HikariDataSource dataSource() {

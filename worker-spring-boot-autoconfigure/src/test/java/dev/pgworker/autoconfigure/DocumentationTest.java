@@ -108,6 +108,21 @@ class DocumentationTest {
                 : Stream.of(type);
     }
 
+    @Test
+    void theSlowTestsAreListed() throws IOException {
+        Set<String> listed = Pattern.compile("`(\\w+Test)` \\| \\d+")
+                .matcher(read(ROOT.resolve("CONTRIBUTING.md")))
+                .results()
+                .map(match -> match.group(1))
+                .collect(Collectors.toSet());
+        try (Stream<Path> tests = Files.walk(ROOT.resolve("worker-core/src/test"))) {
+            assertThat(tests.filter(file -> file.toString().endsWith(".java"))
+                            .filter(file -> read(file).contains("@Tag(\"slow\")"))
+                            .map(file -> file.getFileName().toString().replace(".java", "")))
+                    .containsExactlyInAnyOrderElementsOf(listed);
+        }
+    }
+
     private static String sources() throws IOException {
         try (Stream<Path> samples = Files.walk(ROOT.resolve("samples"));
                 Stream<Path> tests = Files.walk(ROOT.resolve("worker-spring-boot-autoconfigure/src/test"))) {

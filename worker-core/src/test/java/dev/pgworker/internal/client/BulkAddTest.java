@@ -122,7 +122,7 @@ class BulkAddTest {
     }
 
     @Test
-    void jobsThatDifferInTheirPayloadsOnlyTakeAPlainStatementForEachChunkOnceTheirTaskIsKnown() {
+    void plainJobsOfAKnownTaskTakeOneStatementForEachChunk() {
         db.scheduler().addJob(NUMBER, -1);
         List<Integer> numbers = IntStream.range(0, 12_001).boxed().toList();
 
@@ -299,7 +299,7 @@ class BulkAddTest {
     }
 
     @Test
-    void jobsThatWaitRunOrAreMissingUnderTheirKeysAreTreatedOneByOneWithinALargeBatch() {
+    void aLargeBatchTreatsEachKeyByItself() {
         int total = 6_000;
         JobRequest[] first = IntStream.range(0, total)
                 .filter(i -> i % 3 != 0)

@@ -53,10 +53,6 @@ class JdbcJobAdminTest {
 
     private final RecordingListener events = new RecordingListener();
 
-    private JobAdmin admin() {
-        return WorkerClient.jobAdmin(db.dataSource(), db.schema());
-    }
-
     @Test
     void completesWhatDoesNotRunInTheGivenOrder() {
         List<Long> ids = add(5);
@@ -64,7 +60,7 @@ class JdbcJobAdminTest {
         lock(ids.get(3), "241 minutes");
 
         List<Job> done =
-                admin().complete(List.of(ids.get(4), ids.get(1), ids.get(3), 999_999L, ids.get(0), ids.get(4)));
+                db.admin().complete(List.of(ids.get(4), ids.get(1), ids.get(3), 999_999L, ids.get(0), ids.get(4)));
 
         assertThat(done).extracting(Job::id).containsExactly(ids.get(4), ids.get(3), ids.get(0));
         assertThat(done.get(1).lockedBy()).isEqualTo("somebody");
@@ -78,7 +74,7 @@ class JdbcJobAdminTest {
                 .addJob("queued", 2, JobSpec.builder().queueName("lane").build())
                 .id();
 
-        List<Job> done = admin().complete(List.of(queued, plain));
+        List<Job> done = db.admin().complete(List.of(queued, plain));
 
         assertThat(done).extracting(Job::taskIdentifier).containsExactly("queued", "plain");
         assertThat(done).extracting(Job::queueName).containsExactly("lane", null);
@@ -91,7 +87,7 @@ class JdbcJobAdminTest {
         lock(ids.get(0), "239 minutes");
         lock(ids.get(1), "241 minutes");
 
-        List<Job> failed = admin().permanentlyFail(List.of(ids.get(2), ids.get(1), ids.get(0)), "wrong address");
+        List<Job> failed = db.admin().permanentlyFail(List.of(ids.get(2), ids.get(1), ids.get(0)), "wrong address");
 
         assertThat(failed).extracting(Job::id).containsExactly(ids.get(2), ids.get(1));
         assertThat(failed).allSatisfy(job -> {
@@ -99,7 +95,7 @@ class JdbcJobAdminTest {
             assertThat(job.lastError()).isEqualTo("wrong address");
             assertThat(job.lockedBy()).isNull();
         });
-        assertThat(admin().find(ids.get(0)).orElseThrow().lockedBy()).isEqualTo("somebody");
+        assertThat(db.admin().find(ids.get(0)).orElseThrow().lockedBy()).isEqualTo("somebody");
     }
 
     @Test
@@ -108,14 +104,15 @@ class JdbcJobAdminTest {
         lock(ids.get(1), "1 minute");
         Instant later = Instant.now().plusSeconds(1000).truncatedTo(ChronoUnit.MICROS);
 
-        List<Job> all = admin().reschedule(ids, new Rescheduling(later, -3, 7, 9));
+        List<Job> all = db.admin().reschedule(ids, new Rescheduling(later, -3, 7, 9));
         assertThat(all).extracting(Job::id).containsExactly(ids.get(0));
         assertThat(all.get(0).runAt()).isEqualTo(later);
         assertThat(all.get(0).priority()).isEqualTo(-3);
         assertThat(all.get(0).attempts()).isEqualTo(7);
         assertThat(all.get(0).maxAttempts()).isEqualTo(9);
 
-        Job one = admin().reschedule(ids, Rescheduling.builder().priority(4).build())
+        Job one = db.admin()
+                .reschedule(ids, Rescheduling.builder().priority(4).build())
                 .get(0);
         assertThat(one.priority()).isEqualTo(4);
         assertThat(one.runAt()).isEqualTo(later);
@@ -129,9 +126,10 @@ class JdbcJobAdminTest {
         long id = db.scheduler()
                 .addJob("mail", 1, JobSpec.builder().runIn(Duration.ofHours(2)).build())
                 .id();
-        admin().permanentlyFail(List.of(id), "not now");
+        db.admin().permanentlyFail(List.of(id), "not now");
 
-        admin().reschedule(
+        db.admin()
+                .reschedule(
                         List.of(id),
                         Rescheduling.builder().runAt(Instant.now()).attempts(0).build());
 
@@ -142,18 +140,19 @@ class JdbcJobAdminTest {
     void runsNowWhatDoesNotRunAndGivesAttemptsBackOnlyToWhatHasFailed() {
         JobSpec later = JobSpec.builder().runIn(Duration.ofHours(2)).build();
         long retried = db.scheduler().addJob("mail", 1, later).id();
-        admin().reschedule(List.of(retried), Rescheduling.builder().attempts(3).build());
+        db.admin()
+                .reschedule(List.of(retried), Rescheduling.builder().attempts(3).build());
         long failed = db.scheduler().addJob("mail", 2, later).id();
-        admin().permanentlyFail(List.of(failed), "not now");
+        db.admin().permanentlyFail(List.of(failed), "not now");
         long running = db.scheduler().addJob("mail", 3, later).id();
         lock(running, "1 minute");
 
-        List<Job> due = admin().runNow(List.of(failed, running, Long.MAX_VALUE, retried));
+        List<Job> due = db.admin().runNow(List.of(failed, running, Long.MAX_VALUE, retried));
 
         assertThat(due).extracting(Job::id).containsExactly(failed, retried);
         assertThat(due).extracting(Job::attempts).containsExactly(0, 3);
         assertThat(ids(JobQuery.builder().state(JobState.READY))).containsExactly(failed, retried);
-        assertThat(admin().runNow(List.of())).isEmpty();
+        assertThat(db.admin().runNow(List.of())).isEmpty();
     }
 
     @Test
@@ -163,7 +162,8 @@ class JdbcJobAdminTest {
                 Statement statement = other.createStatement()) {
             other.setAutoCommit(false);
             statement.execute(db.schema().in("update {schema}._private_jobs set attempts = max_attempts"));
-            CompletableFuture<List<Job>> due = CompletableFuture.supplyAsync(() -> admin().runNow(List.of(id)));
+            CompletableFuture<List<Job>> due =
+                    CompletableFuture.supplyAsync(() -> db.admin().runNow(List.of(id)));
             Awaitility.await()
                     .until(() -> db.sql("select count(*) from pg_stat_activity where wait_event_type = 'Lock'"
                                             + " and query like '%due as materialized%{schema}%'")
@@ -184,9 +184,9 @@ class JdbcJobAdminTest {
         lock(held, "1 minute");
         start();
 
-        admin().forceUnlockWorkers(List.of("nobody"));
-        assertThat(admin().count(JobQuery.ALL).running()).isEqualTo(1);
-        admin().forceUnlockWorkers(List.of("somebody"));
+        db.admin().forceUnlockWorkers(List.of("nobody"));
+        assertThat(db.admin().count(JobQuery.ALL).running()).isEqualTo(1);
+        db.admin().forceUnlockWorkers(List.of("somebody"));
 
         assertThat(events.await(JobCompleted.class, 2))
                 .extracting(e -> e.job().id())
@@ -201,10 +201,10 @@ class JdbcJobAdminTest {
         long forgotten = keyed("forgotten");
         lock(forgotten, "241 minutes");
 
-        assertThat(admin().remove("waiting")).map(Job::id).contains(waiting);
-        assertThat(admin().remove("waiting")).isEmpty();
-        assertThat(admin().remove("forgotten")).map(Job::id).contains(forgotten);
-        Job stillRunning = admin().remove("running").orElseThrow();
+        assertThat(db.admin().remove("waiting")).map(Job::id).contains(waiting);
+        assertThat(db.admin().remove("waiting")).isEmpty();
+        assertThat(db.admin().remove("forgotten")).map(Job::id).contains(forgotten);
+        Job stillRunning = db.admin().remove("running").orElseThrow();
 
         assertThat(stillRunning.lockedBy()).isEqualTo("somebody");
         assertThat(stillRunning.key()).isNull();
@@ -224,8 +224,8 @@ class JdbcJobAdminTest {
                                 .flags("slow")
                                 .build());
 
-        assertThat(admin().find(added.id())).contains(added);
-        assertThat(admin().find(added.id() + 1)).isEmpty();
+        assertThat(db.admin().find(added.id())).contains(added);
+        assertThat(db.admin().find(added.id() + 1)).isEmpty();
     }
 
     @Test
@@ -234,7 +234,9 @@ class JdbcJobAdminTest {
         long ready = db.scheduler().addJob("mail", "needle in payload").id();
         long scheduled = db.scheduler().addJob("mail", 1, later).id();
         long retrying = db.scheduler().addJob("report", 1, later).id();
-        admin().reschedule(List.of(retrying), Rescheduling.builder().attempts(1).build());
+        db.admin()
+                .reschedule(
+                        List.of(retrying), Rescheduling.builder().attempts(1).build());
         long running = db.scheduler()
                 .addJob("report", 1, JobSpec.builder().queueName("lane").build())
                 .id();
@@ -242,7 +244,7 @@ class JdbcJobAdminTest {
         long failed = db.scheduler()
                 .addJob("report", 1, JobSpec.builder().queueName("lane").build())
                 .id();
-        admin().permanentlyFail(List.of(failed), "needle in error");
+        db.admin().permanentlyFail(List.of(failed), "needle in error");
         long lastAttempt = db.scheduler()
                 .addJob(
                         "mail",
@@ -273,14 +275,15 @@ class JdbcJobAdminTest {
                 .containsExactly(failed);
         assertThat(ids(JobQuery.builder())).containsExactly(lastAttempt, failed, running, retrying, scheduled, ready);
 
-        assertThat(admin().count(JobQuery.ALL)).isEqualTo(new JobCounts(1, 1, 1, 2, 1));
-        assertThat(admin().count(JobQuery.ALL).total()).isEqualTo(6);
-        assertThat(admin().count(JobQuery.builder().taskIdentifier("mail").build()))
+        assertThat(db.admin().count(JobQuery.ALL)).isEqualTo(new JobCounts(1, 1, 1, 2, 1));
+        assertThat(db.admin().count(JobQuery.ALL).total()).isEqualTo(6);
+        assertThat(db.admin().count(JobQuery.builder().taskIdentifier("mail").build()))
                 .isEqualTo(new JobCounts(1, 1, 0, 1, 0));
-        assertThat(admin().count(JobQuery.builder()
-                        .state(JobState.FAILED)
-                        .search("needle")
-                        .build()))
+        assertThat(db.admin()
+                        .count(JobQuery.builder()
+                                .state(JobState.FAILED)
+                                .search("needle")
+                                .build()))
                 .isEqualTo(new JobCounts(0, 0, 0, 0, 1));
     }
 
@@ -297,7 +300,7 @@ class JdbcJobAdminTest {
 
         JobPage page;
         do {
-            page = admin().list(query);
+            page = db.admin().list(query);
             assertThat(page.jobs()).hasSize(100);
             page.jobs().forEach(job -> seen.add(job.id()));
             query = query.after(page.next());
@@ -306,9 +309,9 @@ class JdbcJobAdminTest {
 
         assertThat(pages).isEqualTo(10);
         assertThat(seen).isEqualTo(expected);
-        assertThat(admin().list(JobQuery.builder().pageSize(1000).build()).next())
+        assertThat(db.admin().list(JobQuery.builder().pageSize(1000).build()).next())
                 .isNull();
-        assertThat(admin().list(JobQuery.builder().pageSize(999).build()).next())
+        assertThat(db.admin().list(JobQuery.builder().pageSize(999).build()).next())
                 .isEqualTo(expected.get(998));
     }
 
@@ -318,7 +321,7 @@ class JdbcJobAdminTest {
         db.sql("delete from {schema}._private_tasks").update();
 
         assertThat(ids(JobQuery.builder())).containsExactly(id);
-        assertThat(admin().complete(List.of(id))).extracting(Job::id).containsExactly(id);
+        assertThat(db.admin().complete(List.of(id))).extracting(Job::id).containsExactly(id);
     }
 
     @Test
@@ -333,7 +336,7 @@ class JdbcJobAdminTest {
         begun.await();
         db.sql("select {schema}.worker_heartbeat('idle', null)").query().singleRow();
 
-        List<ActiveWorker> workers = admin().activeWorkers();
+        List<ActiveWorker> workers = db.admin().activeWorkers();
         mayEnd.countDown();
 
         assertThat(workers).extracting(ActiveWorker::id).containsExactly(worker.id(), "idle");
@@ -349,8 +352,8 @@ class JdbcJobAdminTest {
         List<Long> ids = add(2);
 
         new TransactionTemplate(new JdbcTransactionManager(db.dataSource())).executeWithoutResult(status -> {
-            assertThat(admin().complete(ids)).hasSize(2);
-            assertThat(admin().count(JobQuery.ALL).total()).isZero();
+            assertThat(db.admin().complete(ids)).hasSize(2);
+            assertThat(db.admin().count(JobQuery.ALL).total()).isZero();
             status.setRollbackOnly();
         });
 
@@ -444,7 +447,7 @@ class JdbcJobAdminTest {
     }
 
     private List<Long> ids(JobQuery.Builder query) {
-        return admin().list(query.build()).jobs().stream().map(Job::id).toList();
+        return db.admin().list(query.build()).jobs().stream().map(Job::id).toList();
     }
 
     private List<Long> remaining() {

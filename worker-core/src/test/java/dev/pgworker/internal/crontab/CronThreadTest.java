@@ -15,7 +15,6 @@ import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.springframework.jdbc.core.simple.JdbcClient;
-import org.springframework.jdbc.datasource.DriverManagerDataSource;
 import tools.jackson.databind.json.JsonMapper;
 
 import dev.pgworker.crontab.Crontab;
@@ -28,9 +27,9 @@ import dev.pgworker.internal.store.CrontabStore;
 import dev.pgworker.schema.SchemaMigrator;
 import dev.pgworker.schema.WorkerSchema;
 import dev.pgworker.task.PayloadCodec;
+import dev.pgworker.testing.OwnDatabase;
 import dev.pgworker.testing.RecordingListener;
 import dev.pgworker.testing.TestSchema;
-import dev.pgworker.testsupport.TestPostgres;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
@@ -43,8 +42,7 @@ class CronThreadTest {
 
     private static final Duration SOON = Duration.ofMillis(2_500);
 
-    private final String database = TestSchema.uniqueName().name();
-    private final JdbcClient admin = JdbcClient.create(new DriverManagerDataSource(TestPostgres.jdbcUrl()));
+    private final OwnDatabase database = new OwnDatabase();
     private final RecordingListener events = new RecordingListener();
     private final Outage outage = new Outage();
     private HikariDataSource pool;
@@ -55,8 +53,8 @@ class CronThreadTest {
 
     @BeforeEach
     void createDatabase() throws SQLException {
-        admin.sql("create database " + database).update();
-        HikariConfig config = TestSchema.poolConfig(url(), 4);
+        database.create();
+        HikariConfig config = TestSchema.poolConfig(database.url(), 4);
         config.setConnectionTimeout(300);
         pool = new HikariDataSource(config);
         new SchemaMigrator(pool, WorkerSchema.DEFAULT).migrate();
@@ -77,8 +75,7 @@ class CronThreadTest {
     void dropDatabase() {
         scheduler.stop(Duration.ofSeconds(10));
         pool.close();
-        cut();
-        admin.sql("drop database " + database).update();
+        database.drop();
     }
 
     @Test
@@ -100,11 +97,10 @@ class CronThreadTest {
         scheduler.start();
         events.await(CronStarted.class);
 
-        admin.sql("alter database " + database + " with allow_connections false")
-                .update();
-        cut();
+        database.forbidConnections();
+        database.cut();
         Awaitility.await().until(() -> outage.isPresent() && theMinuteHasBegun());
-        admin.sql("alter database " + database + " with allow_connections true").update();
+        database.allowConnections();
 
         CronJobAdded added = events.await(CronJobAdded.class);
         assertThat(added.timestamp()).isEqualTo(minute);
@@ -113,7 +109,7 @@ class CronThreadTest {
     }
 
     private boolean theMinuteHasBegun() {
-        return admin.sql("select clock_timestamp() > ?")
+        return database.onServer("select clock_timestamp() > ?")
                 .param(Timestamp.from(minute.minus(ahead)))
                 .query(Boolean.class)
                 .single();
@@ -124,16 +120,5 @@ class CronThreadTest {
                 .sql("select run_at from graphile_worker.jobs")
                 .query((row, i) -> row.getTimestamp(1).toInstant())
                 .list();
-    }
-
-    private void cut() {
-        admin.sql("select pg_terminate_backend(pid) from pg_stat_activity where datname = ?")
-                .param(database)
-                .query()
-                .listOfRows();
-    }
-
-    private String url() {
-        return TestPostgres.jdbcUrl().replaceFirst("(://[^/]+/)[^?]*", "$1" + database);
     }
 }

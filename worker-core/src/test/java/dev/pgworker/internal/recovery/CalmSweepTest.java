@@ -31,7 +31,7 @@ class CalmSweepTest {
     final TestSchema db = new TestSchema();
 
     @Test
-    void aWorkerWhoseHeartbeatsHaveJustComeBackDoesNotSweepButOneWithSteadyHeartbeatsDoes() {
+    void onlyAWorkerWithSteadyHeartbeatsSweeps() {
         db.sql(
                         "insert into {schema}._private_workers (id, last_heartbeat_at) values ('dead', now() - interval '1 hour')")
                 .update();

@@ -24,7 +24,7 @@ class BacklogTest {
     final TestSchema db = new TestSchema();
 
     private JobBacklog backlog() {
-        return WorkerClient.jobAdmin(db.dataSource(), db.schema()).backlog();
+        return db.admin().backlog();
     }
 
     @Test
@@ -52,7 +52,7 @@ class BacklogTest {
         assertThat(backlog().ready()).isEqualTo(2);
         assertThat(backlog().scheduled()).isEqualTo(1);
         assertThat(backlog().oldestDue()).isBetween(Duration.ofMinutes(59), Duration.ofMinutes(61));
-        JobAdmin admin = WorkerClient.jobAdmin(db.dataSource(), db.schema());
+        JobAdmin admin = db.admin();
         assertThat(admin.list(JobQuery.builder().build()).jobs()).hasSize(3);
         assertThat(admin.activeWorkers()).hasSize(2);
         assertThat(WorkerClient.cronAdmin(db.dataSource(), db.schema()).list()).hasSize(2);

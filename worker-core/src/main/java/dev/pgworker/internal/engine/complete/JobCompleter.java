@@ -6,7 +6,6 @@ import java.util.ArrayDeque;
 import java.util.ArrayList;
 import java.util.Comparator;
 import java.util.Deque;
-import java.util.EnumSet;
 import java.util.HashMap;
 import java.util.HashSet;
 import java.util.LinkedHashMap;
@@ -15,19 +14,16 @@ import java.util.Map;
 import java.util.Objects;
 import java.util.Set;
 import java.util.function.Predicate;
-import java.util.function.Supplier;
 
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
-import dev.pgworker.event.WorkerEvent;
 import dev.pgworker.internal.engine.WorkerContext;
 import dev.pgworker.internal.engine.claim.ClaimTracker;
 import dev.pgworker.internal.engine.claim.FollowUpClaims;
 import dev.pgworker.internal.engine.queue.LocalQueue;
 import dev.pgworker.internal.engine.run.EncodedOutcome;
-import dev.pgworker.internal.engine.run.JobMdc;
 import dev.pgworker.internal.engine.run.JobOutcome;
 import dev.pgworker.internal.engine.run.OutcomeEncoder;
 import dev.pgworker.internal.engine.run.OutcomeInbox;
@@ -69,9 +65,6 @@ public final class JobCompleter extends BackgroundService {
     /** So many are left to the reconciler at once after a pause, at most. */
     private static final int MOST_AT_ONCE = 4;
 
-    private static final Set<WriteResult> NOT_WRITTEN =
-            EnumSet.of(WriteResult.BUSY, WriteResult.LOST, WriteResult.GONE);
-
     private final WorkerContext context;
     private final OutcomeStore store;
     private final LocalQueue localQueue;
@@ -79,6 +72,7 @@ public final class JobCompleter extends BackgroundService {
     private final FollowUpClaims followUps;
     private final OutcomeInbox inbox;
     private final Duration patience;
+    private final OutcomeReporter reporter;
 
     /** What the next write holds, one outcome of a job. Owned by the thread; survives a failed write. */
     private final Map<Long, Ending> group = new LinkedHashMap<>();
@@ -125,70 +119,7 @@ public final class JobCompleter extends BackgroundService {
         this.followUps = followUps;
         this.inbox = inbox;
         this.patience = patience;
-    }
-
-    /** An outcome on its way. Owned by the thread. */
-    private static final class Ending {
-
-        private EncodedOutcome ended;
-
-        /** Set once a statement about it has ended in an unknown way: it may be written already. */
-        private boolean tried;
-
-        /** Set once it was in a group that was refused. */
-        private boolean alone;
-
-        /** When it was first refused, by {@link System#nanoTime}. */
-        private long refusedAt;
-
-        /** Whether somebody held its row at the last write. */
-        private boolean busy;
-
-        /** Set while it is refused though others are written; it is not tried again before {@link #waitUntil}. */
-        private @Nullable Backoff backoff;
-
-        /** By {@link System#nanoTime}. */
-        private long waitUntil;
-
-        /** What says that there is no room for it on a disk of the server; null if it waits for another reason. */
-        private @Nullable Throwable fullDisk;
-
-        /** Whether it has been told that it waits though others are written. */
-        private boolean toldWaiting;
-
-        private int failures;
-
-        Ending(EncodedOutcome ended) {
-            this.ended = ended;
-        }
-
-        private Job job() {
-            return ended.job();
-        }
-
-        private boolean isWaiting() {
-            return backoff != null && System.nanoTime() - waitUntil < 0;
-        }
-
-        /** Takes note of a failed write; returns how many there have been. */
-        private int failed() {
-            return ++failures;
-        }
-
-        private boolean isRefusedFor(Duration duration) {
-            return System.nanoTime() - refusedAt >= duration.toNanos();
-        }
-
-        /** Has it written by itself from here on. */
-        private void isolate() {
-            alone = true;
-            refusedAt = System.nanoTime();
-            failures = 0;
-        }
-
-        private boolean isSuccess() {
-            return ended.outcome() instanceof JobOutcome.Success;
-        }
+        reporter = new OutcomeReporter(context, this::progress);
     }
 
     /** Returns why outcomes cannot be written; null while nothing is known to be in the way. */
@@ -324,7 +255,7 @@ public final class JobCompleter extends BackgroundService {
         }
         if (ending.fullDisk == null && !ending.toldWaiting) {
             ending.toldWaiting = true;
-            named(
+            reporter.named(
                     ending.job(),
                     () -> log.warn(
                             "The outcome of {} cannot be written, unlike others; that is tried again",
@@ -430,7 +361,7 @@ public final class JobCompleter extends BackgroundService {
 
     /** Nobody writes it any more; the reconciler finds the job held by nobody. */
     private void giveUp(Ending ending, Throwable refusal) {
-        named(
+        reporter.named(
                 ending.job(),
                 () -> log.error(
                         "The outcome of {} cannot be written, and the job is not put away either; it stays locked until"
@@ -486,7 +417,7 @@ public final class JobCompleter extends BackgroundService {
                 ended.job(), "the outcome of this attempt could not be written: " + ErrorText.headline(refusal));
         boolean wrote = wrote(ending, ended);
         if (wrote) {
-            named(
+            reporter.named(
                     ending.job(),
                     () -> log.error(
                             "The outcome of {} cannot be written; the job counts as failed",
@@ -619,7 +550,8 @@ public final class JobCompleter extends BackgroundService {
             tracker.doubt();
         }
         context.signal().capacityFreed();
-        settled.forEach(ending -> report(ending, outcomes.get(ending.job().id())));
+        settled.forEach(
+                ending -> reporter.report(ending, outcomes.get(ending.job().id())));
     }
 
     private void forget(List<Ending> endings) {
@@ -627,78 +559,5 @@ public final class JobCompleter extends BackgroundService {
             group.remove(ending.job().id(), ending);
             inbox.forget(ending.ended.claim());
         }
-    }
-
-    /**
-     * Tells what the database has made of an outcome.
-     *
-     * @param written null for a job that was deleted
-     */
-    private void report(Ending ending, @Nullable WriteResult written) {
-        Job job = ending.job();
-        JobOutcome outcome = ending.ended.outcome();
-        if (written != null && NOT_WRITTEN.contains(written) && !mayBeWritten(ending, written)) {
-            named(job, () -> log.warn("{} is not held by this worker any more; its outcome is not recorded", job));
-            publish(() -> new WorkerEvent.JobLost(context.workerId(), job));
-        } else if (written == WriteResult.SUPERSEDED) {
-            named(
-                    job,
-                    () -> log.info(
-                            "{} was superseded or removed by its key while it ran, and does not run again",
-                            job,
-                            ending.ended.error()));
-            publish(() -> new WorkerEvent.JobSuperseded(context.workerId(), job));
-        } else if (outcome instanceof JobOutcome.Failure failure) {
-            reportFailure(job, failure, ending.ended.error(), written);
-        } else if (outcome instanceof JobOutcome.Snoozed) {
-            log.debug("{} is snoozed", job);
-            publish(() -> new WorkerEvent.JobSnoozed(context.workerId(), job));
-        } else if (outcome instanceof JobOutcome.Returned returned) {
-            log.info("{} is given back, its attempt not counted", job);
-            publish(() -> new WorkerEvent.JobReturned(context.workerId(), job, returned.started()));
-        } else {
-            log.debug("{} succeeded", job);
-            publish(() -> new WorkerEvent.JobCompleted(context.workerId(), job));
-        }
-    }
-
-    /** A statement that is repeated may find what it did before: a job that succeeded is gone then. */
-    private static boolean mayBeWritten(Ending ending, WriteResult written) {
-        return ending.tried && (written == WriteResult.GONE || !ending.isSuccess());
-    }
-
-    private void reportFailure(
-            Job job, JobOutcome.Failure failure, @Nullable Throwable error, @Nullable WriteResult written) {
-        // An answer that was lost told what this would have told again.
-        boolean permanently = written == WriteResult.FAILED
-                || (written != WriteResult.RETRIED && (failure.permanently() || job.attempts() >= job.maxAttempts()));
-        String text =
-                failure.permanently() ? job.withMaxAttempts(job.attempts()).toString() : job.toString();
-        named(job, () -> {
-            if (permanently) {
-                log.error("{} failed permanently", text, error);
-            } else {
-                log.warn("{} failed and will be retried", text, error);
-            }
-        });
-        publish(() -> new WorkerEvent.JobFailed(context.workerId(), job, failure.error(), permanently));
-    }
-
-    /** Logs with the job in the logging context, as while its handler ran. */
-    private void named(Job job, Runnable logging) {
-        JobMdc.put(job, context.workerId());
-        try {
-            logging.run();
-        } catch (Throwable e) {
-            // An exception of the application that a logger cannot read.
-            log.warn("What became of {} could not be logged", job);
-        } finally {
-            JobMdc.clear();
-        }
-    }
-
-    private void publish(Supplier<WorkerEvent> event) {
-        context.publish(event);
-        progress();
     }
 }

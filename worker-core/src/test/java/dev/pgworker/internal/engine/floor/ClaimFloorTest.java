@@ -204,7 +204,7 @@ class ClaimFloorTest {
     }
 
     @Test
-    void whatIsAnnouncedDuringAClaimAboveTheFloorAndLiesBelowItAfterwardsIsLookedFor() throws SQLException {
+    void whatIsAnnouncedDuringAClaimThatRaisesTheFloorIsLookedFor() throws SQLException {
         look(List.of(0));
         claim(false);
         ClaimStart start = current();
