@@ -5,11 +5,15 @@ import java.time.Duration;
 import java.time.Instant;
 import java.time.ZoneOffset;
 import java.util.List;
+import java.util.Objects;
 
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.extension.RegisterExtension;
 import tools.jackson.databind.JsonNode;
+import tools.jackson.databind.json.JsonMapper;
+import tools.jackson.databind.node.ObjectNode;
 
+import dev.pgworker.crontab.CronItem;
 import dev.pgworker.crontab.Crontab;
 import dev.pgworker.event.WorkerEvent.CronJobFailed;
 import dev.pgworker.internal.event.WorkerEvents;
@@ -22,7 +26,7 @@ import dev.pgworker.testing.TestSchema;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
-/** What interceptors may do to the jobs of recurring items. */
+/** What the jobs of recurring items are made of, and what interceptors may do to them. */
 class CronPlanTest {
 
     private static final Instant START = Instant.parse("2026-03-01T12:00:20Z");
@@ -98,5 +102,18 @@ class CronPlanTest {
 
         assertThat(jobs()).isEmpty();
         assertThat(events.all(CronJobFailed.class)).isEmpty();
+    }
+
+    @Test
+    void aTreeThatIsChangedAfterwardsChangesNoJob() {
+        ObjectNode given = new JsonMapper().createObjectNode().put("size", 1);
+        CronItem item = CronItem.of("a").everyMinute().payload(given).build();
+        CronPlan plan = CronPlan.of(Crontab.of(List.of(item)), ZoneOffset.UTC, db.codec());
+
+        given.put("size", 2);
+        ((ObjectNode) Objects.requireNonNull(plan.job(item, START, false).payload())).put("size", 3);
+
+        assertThat(plan.job(item, START, true).payload())
+                .hasToString("{\"size\":1,\"_cron\":{\"ts\":\"2026-03-01T12:00:20.000Z\",\"backfilled\":true}}");
     }
 }
