@@ -151,7 +151,8 @@ public record Job(
                 lockedAt,
                 lockedBy,
                 revision,
-                flags);
+                flags,
+                recoveries);
     }
 
     /** Returns a short description fit for logs: id, task and attempt, and never the payload. */
