@@ -1,5 +1,6 @@
 package dev.pgworker.autoconfigure;
 
+import java.io.IOException;
 import java.util.Arrays;
 import java.util.LinkedHashSet;
 import java.util.List;
@@ -14,7 +15,10 @@ import org.springframework.aop.scope.ScopedObject;
 import org.springframework.aop.scope.ScopedProxyUtils;
 import org.springframework.beans.BeanUtils;
 import org.springframework.beans.factory.config.ConfigurableListableBeanFactory;
+import org.springframework.core.NestedExceptionUtils;
 import org.springframework.core.annotation.AnnotationUtils;
+import org.springframework.core.type.classreading.SimpleMetadataReaderFactory;
+import org.springframework.util.ClassUtils;
 
 import dev.pgworker.task.HandlerDefinitionException;
 import dev.pgworker.task.JobHandler;
@@ -104,8 +108,35 @@ final class HandlerBeans {
             throw e;
         } catch (IllegalStateException | LinkageError e) {
             // A method mentions a class of an optional dependency that is not there.
-            log.debug("The methods of bean {} cannot be read", name, e);
+            tellUnreadable(name, e);
             return List.of();
+        }
+    }
+
+    /** Beans of libraries may have no handlers; those of the application whose class has one are missed. */
+    private void tellUnreadable(String name, Throwable e) {
+        if (mentionsHandlers(name)) {
+            log.warn(
+                    "The handlers of bean {} are not registered, because a method of its class mentions a class that is not on the"
+                            + " class path: {}. Add the dependency, or move the handlers to a class of their own",
+                    name,
+                    NestedExceptionUtils.getMostSpecificCause(e).toString());
+        } else {
+            log.debug("The methods of bean {} cannot be read", name, e);
+        }
+    }
+
+    /** Reads the class file, which needs none of the classes that it mentions. */
+    private boolean mentionsHandlers(String name) {
+        try {
+            Class<?> type = targetClass(name);
+            return type != null
+                    && new SimpleMetadataReaderFactory(type.getClassLoader())
+                            .getMetadataReader(ClassUtils.getUserClass(type).getName())
+                            .getAnnotationMetadata()
+                            .hasAnnotatedMethods(JobHandler.class.getName());
+        } catch (IOException | RuntimeException | LinkageError e) {
+            return false;
         }
     }
 

@@ -1,23 +1,31 @@
 package dev.pgworker.autoconfigure;
 
+import java.io.IOException;
+import java.io.InputStream;
 import java.lang.annotation.Retention;
 import java.lang.annotation.RetentionPolicy;
+import java.util.Objects;
 import java.util.concurrent.atomic.AtomicInteger;
 
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.extension.ExtendWith;
 import org.junit.jupiter.api.extension.RegisterExtension;
 import org.springframework.aop.support.AopUtils;
 import org.springframework.beans.factory.FactoryBean;
+import org.springframework.beans.factory.support.RootBeanDefinition;
 import org.springframework.boot.autoconfigure.AutoConfiguration;
 import org.springframework.boot.autoconfigure.AutoConfigurations;
 import org.springframework.boot.diagnostics.FailureAnalysis;
 import org.springframework.boot.test.context.runner.ApplicationContextRunner;
+import org.springframework.boot.test.system.CapturedOutput;
+import org.springframework.boot.test.system.OutputCaptureExtension;
 import org.springframework.context.ApplicationContext;
 import org.springframework.context.annotation.Bean;
 import org.springframework.context.annotation.Configuration;
 import org.springframework.context.annotation.Lazy;
 import org.springframework.context.annotation.Scope;
 import org.springframework.context.annotation.ScopedProxyMode;
+import org.springframework.context.support.GenericApplicationContext;
 import org.springframework.context.support.SimpleThreadScope;
 import org.springframework.transaction.annotation.Transactional;
 import org.springframework.transaction.support.TransactionSynchronizationManager;
@@ -320,6 +328,54 @@ class HandlerBeansTest {
     void findsHandlersOfSingletonsRegisteredByHand() {
         with().withInitializer(context -> context.getBeanFactory().registerSingleton("byHand", new Counting()))
                 .run(this::runsOneJob);
+    }
+
+    /** Of an optional dependency. */
+    public static class Absent {}
+
+    public static class Partial {
+
+        @JobHandler("partial")
+        public void run() {}
+
+        public void mentions(Absent absent) {}
+    }
+
+    /** Has everything but {@link Absent}. */
+    private static final class WithoutDependency extends ClassLoader {
+
+        WithoutDependency() {
+            super(HandlerBeansTest.class.getClassLoader());
+        }
+
+        @Override
+        protected Class<?> loadClass(String name, boolean resolve) throws ClassNotFoundException {
+            if (name.equals(Absent.class.getName())) {
+                throw new ClassNotFoundException(name);
+            } else if (!name.equals(Partial.class.getName())) {
+                return super.loadClass(name, resolve);
+            }
+            try (InputStream file = Objects.requireNonNull(getResourceAsStream(name.replace('.', '/') + ".class"))) {
+                byte[] bytes = file.readAllBytes();
+                return defineClass(name, bytes, 0, bytes.length);
+            } catch (IOException e) {
+                throw new ClassNotFoundException(name, e);
+            }
+        }
+    }
+
+    @Test
+    @ExtendWith(OutputCaptureExtension.class)
+    void warnsOfHandlersThatCannotBeRead(CapturedOutput output) throws Exception {
+        // Spring refuses such a class itself when it makes the bean.
+        RootBeanDefinition lazy = new RootBeanDefinition(new WithoutDependency().loadClass(Partial.class.getName()));
+        lazy.setLazyInit(true);
+        with().withInitializer(context -> ((GenericApplicationContext) context).registerBeanDefinition("partial", lazy))
+                .run(context -> assertThat(context).hasNotFailed());
+
+        assertThat(output)
+                .containsOnlyOnce("The handlers of bean partial are not registered")
+                .contains(Absent.class.getName());
     }
 
     @Test
