@@ -228,11 +228,16 @@ public final class WorkerAutoConfiguration {
                 HandlerBeans handlerBeans,
                 DataSource dataSource,
                 WorkerSettings settings,
+                WorkerProperties properties,
                 Environment environment) {
-            return new WorkerLifecycle(worker, handlerBeans, built -> {
-                ConnectionPool.check(dataSource, built);
-                ShutdownTime.check(settings, environment);
-            });
+            return new WorkerLifecycle(
+                    worker,
+                    handlerBeans,
+                    built -> {
+                        ConnectionPool.check(dataSource, built);
+                        ShutdownTime.check(settings, environment);
+                    },
+                    properties.autoStartup());
         }
 
         private static ForbiddenFlags union(List<String> fixed, List<ForbiddenFlags> suppliers) {

@@ -35,6 +35,7 @@ final class WorkerLifecycle
     private final ObjectProvider<Worker> provider;
     private final HandlerBeans handlerBeans;
     private final Consumer<Worker> check;
+    private final boolean autoStartup;
     private @Nullable ApplicationContext context;
     private volatile @Nullable Worker worker;
 
@@ -43,11 +44,19 @@ final class WorkerLifecycle
      *
      * @param handlerBeans what an auto-configured worker has its handlers from
      * @param check warns of what makes a worker run badly, and throws if it cannot run
+     * @param autoStartup whether the worker starts with the context
      */
-    WorkerLifecycle(ObjectProvider<Worker> provider, HandlerBeans handlerBeans, Consumer<Worker> check) {
+    WorkerLifecycle(
+            ObjectProvider<Worker> provider, HandlerBeans handlerBeans, Consumer<Worker> check, boolean autoStartup) {
         this.provider = provider;
         this.handlerBeans = handlerBeans;
         this.check = check;
+        this.autoStartup = autoStartup;
+    }
+
+    @Override
+    public boolean isAutoStartup() {
+        return autoStartup;
     }
 
     @Override

@@ -21,27 +21,30 @@ import dev.pgworker.schema.WorkerSchema;
 /**
  * The properties of PgWorker.
  *
- * @param enabled Whether this application runs jobs. If not, it can still add them.
- * @param concurrency How many jobs run at the same time, 1 to 10000. Unless set, the number of processors, but at
- *     least 2.
- * @param localQueue Jobs that are claimed before a handler is free for them.
- * @param queueRunLimit How many jobs of one named queue may be claimed at a time, 1 to 1000, if their handler is fast; they
- *     run one after the other.
- * @param pollInterval How often to look for jobs although nothing announced any.
- * @param vacuum Whether the worker vacuums the table of jobs every few seconds while it finishes many.
- * @param forbiddenFlags Flags whose jobs are passed over.
- * @param crontab Recurring jobs, one a line, in the format of a Graphile Worker crontab.
- * @param crontabFile Resource with more recurring jobs in the same format.
- * @param crontabZone Time zone of recurring jobs that name none.
- * @param crontabStrict Whether crontab texts are refused that other Graphile Workers would not understand.
- * @param shutdown How the worker stops.
- * @param schema The database schema that holds the jobs.
- * @param listen The connection that listens for notifications.
- * @param recovery How dead workers are told from living ones, and what becomes of their jobs.
+ * @param enabled Whether to run jobs. An application that does not run jobs can still add them.
+ * @param autoStartup Whether to start the worker with the application. Set to false to start it, or to run what is due with
+ *     Worker.runOnce, by hand.
+ * @param concurrency Maximum number of jobs that run at the same time, 1 to 10000. By default, the number of available
+ *     processors, but at least 2.
+ * @param localQueue Jobs that are claimed before a handler is free to run them.
+ * @param queueRunLimit Maximum number of jobs of one named queue to claim together, 1 to 1000, while their handler is fast.
+ *     The jobs still run one after the other.
+ * @param pollInterval Fallback polling interval, in case a notification is lost.
+ * @param vacuum Whether to vacuum the jobs table every few seconds while the worker finishes many jobs.
+ * @param forbiddenFlags Flags that exclude jobs from this worker.
+ * @param crontab Recurring jobs, one per line, in the Graphile Worker crontab format.
+ * @param crontabFile Location of a file with further recurring jobs in the same format.
+ * @param crontabZone Time zone of recurring jobs that do not specify one.
+ * @param crontabStrict Whether to reject crontab text that other Graphile Workers would not understand.
+ * @param shutdown Graceful shutdown of the worker.
+ * @param schema Database schema that holds the jobs.
+ * @param listen Connection that listens for notifications.
+ * @param recovery Detection of dead workers and recovery of their jobs.
  */
 @ConfigurationProperties("worker")
 public record WorkerProperties(
         @DefaultValue("true") boolean enabled,
+        @DefaultValue("true") boolean autoStartup,
         @Nullable Integer concurrency,
         @DefaultValue LocalQueue localQueue,
         @DefaultValue("100") int queueRunLimit,
@@ -58,20 +61,21 @@ public record WorkerProperties(
         @DefaultValue Recovery recovery) {
 
     /**
-     * Jobs that are claimed before a handler is free for them.
+     * Jobs that are claimed before a handler is free to run them.
      *
-     * @param size How many jobs may be claimed before a handler is free for them, 0 to 10000, if handlers are fast.
-     * @param ttl How long a claimed job may wait for a handler before it is given back.
+     * @param size Maximum number of jobs to claim ahead of free handlers, 0 to 10000, while handlers are fast. Set to 0 to
+     *     claim a job only when a handler is free.
+     * @param ttl Maximum time a claimed job waits for a handler before it is released to other workers.
      */
     public record LocalQueue(
             @DefaultValue("1000") int size,
             @DefaultValue("1s") Duration ttl) {}
 
     /**
-     * How the worker stops.
+     * Graceful shutdown of the worker.
      *
-     * @param gracePeriod How long running jobs may go on when the application stops, before they are interrupted.
-     * @param interruptedJobRetryDelay When a job that was interrupted by a stop runs again.
+     * @param gracePeriod Time that running jobs are given to finish on shutdown before they are interrupted.
+     * @param interruptedJobRetryDelay Delay before a job that was interrupted by a shutdown runs again.
      */
     public record Shutdown(
             @DefaultValue("5s") Duration gracePeriod,
@@ -80,14 +84,14 @@ public record WorkerProperties(
     /**
      * The database schema that holds the jobs.
      *
-     * @param name Name of the schema: lower-case letters, digits and underscores.
-     * @param mode What happens to the schema at startup.
-     * @param peerIndexes Whether the indexes that only Node.js and Rust workers fetch with are kept: where their installation
-     *     was adopted, always or never.
-     * @param startupTimeout How long to wait at startup for a server that is starting up itself.
-     * @param url JDBC URL for migrating the schema. Unless set, the application's.
-     * @param user User that migrates the schema. Unless set, the application's.
-     * @param password Password of the user that migrates the schema. Unless set, the application's.
+     * @param name Name of the schema. Lower-case letters, digits and underscores.
+     * @param mode What to do with the schema on startup.
+     * @param peerIndexes Whether to keep the indexes that only Node.js and Rust workers use: in schemas that they installed,
+     *     always or never.
+     * @param startupTimeout Maximum time to wait on startup for a database server that is still starting.
+     * @param url JDBC URL used to migrate the schema. By default, that of the application's data source.
+     * @param user User that migrates the schema. By default, that of the application's data source.
+     * @param password Password of the user that migrates the schema. By default, that of the application's data source.
      */
     public record Schema(
             @DefaultValue("graphile_worker") String name,
@@ -110,9 +114,11 @@ public record WorkerProperties(
      * The connection that listens for notifications. With any of these set, it is opened apart from the application's
      * pool, for instance past a connection pooler that does not pass notifications on.
      *
-     * @param url JDBC URL of the listening connection. Unless set, the application's.
-     * @param user User of the listening connection. Unless set, the application's.
-     * @param password Password of the user of the listening connection. Unless set, the application's.
+     * @param url JDBC URL of the connection that listens for notifications. By default, that of the application's data
+     *     source.
+     * @param user User of the connection that listens for notifications. By default, that of the application's data source.
+     * @param password Password of the connection that listens for notifications. By default, that of the application's data
+     *     source.
      */
     public record Listen(
             @Nullable String url,
@@ -127,22 +133,23 @@ public record WorkerProperties(
     }
 
     /**
-     * How dead workers are told from living ones, and what becomes of their jobs.
+     * Detection of dead workers and recovery of their jobs.
      *
-     * @param enabled Whether this worker looks for dead ones and takes their jobs from them.
-     * @param orphans Whether it also takes jobs from workers that are not registered at all, as Rust workers with recovery
-     *     turned off. The jobs of one that lives would run twice.
-     * @param heartbeatInterval How often the worker tells the database that it lives.
-     * @param sweepInterval How often to look for dead workers.
-     * @param sweepThreshold How old this worker's last heartbeat is when others take it for dead, at least twice the
-     *     heartbeat interval. A worker that cannot send one for so long gives its jobs up by itself.
-     * @param peerThreshold How old, at least, the last heartbeat of a dead worker is that publishes no threshold, as those
-     *     written in Rust. The sweep threshold counts if it is greater.
-     * @param recoveryDelay When a job taken from a dead worker runs again.
-     * @param resilientSweepThresholdMultiplier What the threshold is multiplied by for workers that hold a job with one of
-     *     the resilient flags, 1 to 1000.
-     * @param resilientJobFlags Flags of jobs whose workers are waited for longer.
-     * @param maxRecoveries How often a job is taken from dead workers without its attempt being counted, 0 to 1000.
+     * @param enabled Whether to look for dead workers and recover their jobs. The worker registers and sends heartbeats in
+     *     any case.
+     * @param orphans Whether to also recover jobs of workers that are not registered, such as Rust workers with recovery
+     *     turned off. Jobs of an unregistered worker that is alive run twice.
+     * @param heartbeatInterval Interval between heartbeats of this worker.
+     * @param sweepInterval Interval between sweeps for dead workers.
+     * @param sweepThreshold Age of this worker's last heartbeat at which other workers consider it dead. Must be at least
+     *     twice the heartbeat interval. A worker that cannot send a heartbeat for that long gives up its jobs.
+     * @param peerThreshold Minimum age of the last heartbeat at which a worker that does not publish a threshold, such as one
+     *     written in Rust, is considered dead. Ignored if the sweep threshold is greater.
+     * @param recoveryDelay Delay before a recovered job runs again.
+     * @param resilientSweepThresholdMultiplier Factor applied to the threshold of workers that hold a job with a resilient
+     *     flag, 1 to 1000.
+     * @param resilientJobFlags Flags of jobs whose workers are given more time before they are considered dead.
+     * @param maxRecoveries Number of times a job is recovered without counting an attempt, 0 to 1000.
      */
     public record Recovery(
             @DefaultValue("true") boolean enabled,

@@ -114,6 +114,25 @@ class WorkerAutoConfigurationTest {
     }
 
     @Test
+    void aWorkerThatDoesNotStartWithTheApplicationIsStartedOrRunsOnceByHand() {
+        db.runner()
+                .withBean(Greetings.class)
+                .withPropertyValues("worker.auto-startup=false")
+                .run(context -> {
+                    Worker worker = context.getBean(Worker.class);
+                    context.getBean(JobScheduler.class).addJob("hello", new Greetings.Greeting("once"));
+                    assertThat(worker.isRunning()).isFalse();
+
+                    assertThat(worker.runOnce()).isEqualTo(1);
+
+                    assertThat(context.getBean(Greetings.class).names).containsExactly("once");
+                    assertThat(worker.isRunning()).isFalse();
+                    worker.start();
+                    assertThat(worker.isRunning()).isTrue();
+                });
+    }
+
+    @Test
     void startsNoWorkerWithoutHandlers() {
         db.runner()
                 .withPropertyValues("spring.datasource.hikari.maximum-pool-size=1")

@@ -6,7 +6,7 @@ import org.springframework.boot.context.properties.bind.DefaultValue;
 /**
  * The actuator endpoint {@code worker}.
  *
- * @param showPayloads Whether payloads are shown to those who may read the endpoint.
+ * @param showPayloads Whether the endpoint shows payloads of jobs.
  */
 @ConfigurationProperties("worker.endpoint")
 record WorkerEndpointProperties(@DefaultValue("false") boolean showPayloads) {}

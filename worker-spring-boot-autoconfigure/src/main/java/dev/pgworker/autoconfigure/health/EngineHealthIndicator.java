@@ -28,11 +28,17 @@ final class EngineHealthIndicator extends AbstractHealthIndicator {
     private final ObjectProvider<Worker> provider;
     private final Duration longestFetch;
     private final Duration longestHeartbeat;
+    private final boolean autoStartup;
 
-    /** Creates an indicator that asks for the worker at each check, because it is built after all other beans. */
-    EngineHealthIndicator(ObjectProvider<Worker> provider, WorkerSettings settings) {
+    /**
+     * Creates an indicator that asks for the worker at each check, because it is built after all other beans.
+     *
+     * @param autoStartup whether a worker that does not run is a problem
+     */
+    EngineHealthIndicator(ObjectProvider<Worker> provider, WorkerSettings settings, boolean autoStartup) {
         super("The worker cannot be asked");
         this.provider = provider;
+        this.autoStartup = autoStartup;
         longestFetch = settings.pollInterval().multipliedBy(2).plus(TOLERANCE);
         longestHeartbeat =
                 settings.recovery().heartbeatInterval().multipliedBy(2).plus(TOLERANCE);
@@ -48,6 +54,10 @@ final class EngineHealthIndicator extends AbstractHealthIndicator {
         }
         builder.withDetail("runsJobs", !worker.tasks().isEmpty());
         WorkerStatus status = worker.status();
+        if (status == null && !autoStartup && !worker.hasFailed()) {
+            builder.withDetail("started", false);
+            return;
+        }
         String problem = status == null ? "The worker does not run" : problem(status);
         if (problem != null) {
             builder.down().withDetail("problem", problem);

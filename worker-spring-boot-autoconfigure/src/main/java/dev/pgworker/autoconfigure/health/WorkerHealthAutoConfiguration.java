@@ -15,6 +15,7 @@ import org.springframework.context.annotation.Bean;
 import dev.pgworker.Worker;
 import dev.pgworker.WorkerSettings;
 import dev.pgworker.autoconfigure.WorkerAutoConfiguration;
+import dev.pgworker.autoconfigure.WorkerProperties;
 import dev.pgworker.autoconfigure.WorkerSchemaInitializer;
 import dev.pgworker.schema.SchemaMigrator;
 import dev.pgworker.schema.WorkerSchema;
@@ -29,10 +30,14 @@ public final class WorkerHealthAutoConfiguration {
     @ConditionalOnEnabledHealthIndicator("worker")
     @ConditionalOnMissingBean(name = {"workerHealthContributor", "workerHealthIndicator"})
     CompositeHealthContributor workerHealthContributor(
-            SchemaMigrator migrator, WorkerSchema schema, ObjectProvider<Worker> worker, WorkerSettings settings) {
+            SchemaMigrator migrator,
+            WorkerSchema schema,
+            ObjectProvider<Worker> worker,
+            WorkerSettings settings,
+            WorkerProperties properties) {
         return CompositeHealthContributor.fromMap(Map.of(
                 "schema", new SchemaHealthIndicator(migrator, schema),
-                "engine", new EngineHealthIndicator(worker, settings),
+                "engine", new EngineHealthIndicator(worker, settings, properties.autoStartup()),
                 "threads", new ThreadsHealthIndicator(worker)));
     }
 }

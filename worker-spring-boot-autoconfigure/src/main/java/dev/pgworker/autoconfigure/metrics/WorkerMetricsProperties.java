@@ -10,8 +10,8 @@ import org.springframework.boot.context.properties.source.InvalidConfigurationPr
 /**
  * What is measured with Micrometer.
  *
- * @param enabled Whether to measure at all.
- * @param interval How often to look at the backlog of all applications, at least 1 s; 0 never.
+ * @param enabled Whether to record metrics.
+ * @param interval Interval at which the backlog of all applications is sampled, at least 1s. Set to 0 to disable.
  * @param tasks Tasks whose added jobs are counted by name although this application has no handler for them.
  */
 @ConfigurationProperties("worker.metrics")

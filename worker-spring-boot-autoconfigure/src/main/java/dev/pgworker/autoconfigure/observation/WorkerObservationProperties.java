@@ -6,8 +6,8 @@ import org.springframework.boot.context.properties.bind.DefaultValue;
 /**
  * Traces of jobs.
  *
- * @param enabled Whether adding and running jobs are observed, if the application has a tracer.
- * @param propagate Whether jobs carry the trace in which they are added to the worker that runs them, in their payload.
+ * @param enabled Whether to observe adding and running jobs, if the application has a tracer.
+ * @param propagate Whether to propagate the trace context to the worker in the payload of jobs.
  */
 @ConfigurationProperties("worker.observation")
 record WorkerObservationProperties(

@@ -113,6 +113,21 @@ class WorkerHealthTest {
     }
 
     @Test
+    void aWorkerThatIsToBeStartedByHand() {
+        working().withPropertyValues("worker.auto-startup=false").run(context -> {
+            Health engine = health(context, "engine");
+            assertThat(engine.getStatus()).isEqualTo(Status.UP);
+            assertThat(engine.getDetails()).containsEntry("started", false);
+            assertThat(health(context, "threads").getStatus()).isEqualTo(Status.UP);
+
+            context.getBean(Worker.class).start();
+
+            assertThat(health(context, "engine").getDetails())
+                    .containsEntry("worker", context.getBean(Worker.class).id());
+        });
+    }
+
+    @Test
     void aWorkerThatWorks() {
         probed(builder -> {}).run(context -> {
             events.await(ListenerConnected.class);
@@ -298,7 +313,8 @@ class WorkerHealthTest {
         @Nullable String readiness() {
             return new EngineHealthIndicator(
                             new StaticListableBeanFactory().getBeanProvider(Worker.class),
-                            WorkerSettings.builder().build())
+                            WorkerSettings.builder().build(),
+                            true)
                     .problem(status());
         }
 
