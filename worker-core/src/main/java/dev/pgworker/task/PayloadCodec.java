@@ -1,15 +1,19 @@
 package dev.pgworker.task;
 
 import java.lang.reflect.Type;
+import java.util.ArrayList;
+import java.util.List;
 import java.util.Locale;
+import java.util.StringJoiner;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.ConcurrentMap;
 
 import org.jspecify.annotations.Nullable;
+import tools.jackson.core.JsonParser;
+import tools.jackson.core.JsonToken;
 import tools.jackson.databind.JsonNode;
 import tools.jackson.databind.ObjectWriter;
 import tools.jackson.databind.json.JsonMapper;
-import tools.jackson.databind.node.ArrayNode;
 
 import dev.pgworker.internal.argument.Arguments;
 import dev.pgworker.job.Job;
@@ -136,25 +140,47 @@ public final class PayloadCodec {
     }
 
     /**
-     * Returns the items of a batch job that failed, as they stand in its payload.
+     * Returns the items of a batch job that failed, character for character as they stand in its payload.
      *
      * @param result how each item went
      * @return a JSON array
      * @throws IllegalArgumentException if the result has another number of entries than the payload has items
      */
     public String failedItems(Job job, BatchResult result) {
-        JsonNode items = mapper.readTree(job.payload());
+        List<String> items = items(job.payload());
         if (items.size() != result.errors().size()) {
             throw new IllegalArgumentException("The handler of task \"" + job.taskIdentifier() + "\" reported "
                     + result.errors().size() + " results for " + items.size() + " items");
         }
-        ArrayNode failed = mapper.createArrayNode();
+        StringJoiner failed = new StringJoiner(",", "[", "]");
         for (int i = 0; i < items.size(); i++) {
             if (result.errors().get(i) != null) {
                 failed.add(items.get(i));
             }
         }
-        return mapper.writeValueAsString(failed);
+        return failed.toString();
+    }
+
+    /** Returns the texts of an array's elements: from where each begins to where the next one does, without the comma between. */
+    private List<String> items(String array) {
+        List<String> items = new ArrayList<>();
+        try (JsonParser parser = mapper.createParser(array)) {
+            parser.nextToken();
+            int begin = -1;
+            for (JsonToken token = parser.nextToken(); token != null; token = parser.nextToken()) {
+                int next = (int) parser.currentTokenLocation().getCharOffset();
+                if (begin >= 0) {
+                    String item = array.substring(begin, next).stripTrailing();
+                    items.add(
+                            item.endsWith(",")
+                                    ? item.substring(0, item.length() - 1).stripTrailing()
+                                    : item);
+                }
+                begin = next;
+                parser.skipChildren();
+            }
+        }
+        return items;
     }
 
     private PayloadException unreadable(Job job, Type type, String path, String reason, @Nullable Throwable cause) {

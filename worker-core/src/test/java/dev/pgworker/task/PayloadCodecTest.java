@@ -11,6 +11,8 @@ import java.util.List;
 import java.util.Map;
 import java.util.Optional;
 import java.util.concurrent.TimeUnit;
+import java.util.function.IntPredicate;
+import java.util.stream.IntStream;
 
 import com.fasterxml.jackson.annotation.JsonProperty;
 import com.fasterxml.jackson.annotation.JsonSubTypes;
@@ -27,8 +29,10 @@ import tools.jackson.databind.DeserializationFeature;
 import tools.jackson.databind.JsonNode;
 import tools.jackson.databind.json.JsonMapper;
 
+import dev.pgworker.job.Job;
 import dev.pgworker.job.JobSpec;
 import dev.pgworker.job.Task;
+import dev.pgworker.testing.TestJob;
 
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatIllegalArgumentException;
@@ -464,5 +468,40 @@ class PayloadCodecTest {
                 .allSatisfy(payload -> assertThatThrownBy(() -> read(strict, payload, ITEMS))
                         .isInstanceOf(PayloadException.class)
                         .hasMessageContaining("$[0]._trace"));
+    }
+
+    @Test
+    void whatRemainsOfABatchStaysAsItWasWritten() {
+        List<String> items = List.of(
+                "0.12345678901234567890",
+                "1e400",
+                "{\"a\": 1,\"a\" :2}",
+                "\"x, ]\\\" \\ud800\"",
+                "[ 1 , [2] ]",
+                "null",
+                "-0.0",
+                "{}",
+                "[]",
+                "true",
+                "\"\"");
+        Job job = TestJob.withId(1)
+                .payload(" [ " + String.join(" ,\n ", items) + "\t] ")
+                .build();
+
+        assertThat(new PayloadCodec(new JsonMapper()).failedItems(job, results(items, index -> true)))
+                .isEqualTo("[" + String.join(",", items) + "]");
+        assertThat(new PayloadCodec(new JsonMapper()).failedItems(job, results(items, index -> false)))
+                .isEqualTo("[]");
+        for (int i = 0; i < items.size(); i++) {
+            int only = i;
+            assertThat(new PayloadCodec(new JsonMapper()).failedItems(job, results(items, index -> index == only)))
+                    .isEqualTo("[" + items.get(i) + "]");
+        }
+    }
+
+    private static BatchResult results(List<String> items, IntPredicate fails) {
+        return BatchResult.of(IntStream.range(0, items.size())
+                .mapToObj(index -> fails.test(index) ? new IllegalStateException() : null)
+                .toList());
     }
 }

@@ -118,6 +118,12 @@ public final class DirectChains implements WorkSignal.Receiver {
     }
 
     @Override
+    public void leaseChanged() {
+        capacityFreed();
+        jobsMayBeDue();
+    }
+
+    @Override
     public void capacityFreed() {
         loops.forEach(DirectLoop::capacityFreed);
     }
