@@ -67,8 +67,8 @@ public final class Worker implements AutoCloseable {
     }
 
     /**
-     * Returns a builder for a worker that takes its connections from the given data source: up to three for moments at a time,
-     * one permanently and another one for moments unless there is a {@link Builder#privateDataSource}, and one for each
+     * Returns a builder for a worker that takes its connections from the given data source: up to four for moments at a
+     * time, and a fifth while much is due, one permanently and another one for moments unless there is a {@link Builder#privateDataSource}, and one for each
      * transactional handler while it runs. {@link #connectionsNeeded} counts them.
      */
     public static Builder builder(DataSource dataSource) {
@@ -259,7 +259,7 @@ public final class Worker implements AutoCloseable {
         private final List<CronItem> cronItems = new ArrayList<>();
         private ZoneId crontabZone = ZoneOffset.UTC;
         private final List<JobRecoveryHandler> recoveryHandlers = new ArrayList<>();
-        private Duration auditInterval = Duration.ofMinutes(1);
+        private Duration reconcileInterval = Duration.ofMinutes(1);
         private Duration stallAfter = Duration.ofSeconds(30);
         private Duration stuckAfter = Duration.ofMinutes(2);
 
@@ -280,8 +280,8 @@ public final class Worker implements AutoCloseable {
         }
 
         /** Sets how often to look at all jobs for some that the worker holds without knowing it; for tests. */
-        Builder auditInterval(Duration auditInterval) {
-            this.auditInterval = auditInterval;
+        Builder reconcileInterval(Duration reconcileInterval) {
+            this.reconcileInterval = reconcileInterval;
             return this;
         }
 
@@ -456,7 +456,7 @@ public final class Worker implements AutoCloseable {
                     List.copyOf(jobInterceptors),
                     CronPlan.of(Crontab.of(cronItems), crontabZone, usedCodec).with(List.copyOf(scheduleInterceptors)),
                     List.copyOf(recoveryHandlers),
-                    auditInterval,
+                    reconcileInterval,
                     stallAfter,
                     stuckAfter));
         }

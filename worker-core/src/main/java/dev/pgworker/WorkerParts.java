@@ -42,11 +42,11 @@ record WorkerParts(
         List<JobInterceptor> jobInterceptors,
         CronPlan cron,
         List<JobRecoveryHandler> recoveryHandlers,
-        Duration auditInterval,
+        Duration reconcileInterval,
         Duration stallAfter,
         Duration stuckAfter) {
 
-    /** What else than claims and completions takes a connection for moments: sweeps, vacuums, recurring jobs, and the audit. */
+    /** What else than claims and completions takes a connection for moments: sweeps, vacuums, recurring jobs, and the reconciler. */
     private static final int UPKEEP = 2;
 
     private static final int CLAIM_AND_COMPLETE = 2;

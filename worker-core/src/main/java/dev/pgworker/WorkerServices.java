@@ -142,7 +142,7 @@ final class WorkerServices {
         ClaimPermission permission = new ClaimPermission(tasks, flags, ownership);
         followUps = new FollowUpClaims(permission, localQueue, queueFloors, executor);
         completer = new JobCompleter(
-                context, store.outcomes(), localQueue, tracker, followUps, inbox, parts.auditInterval());
+                context, store.outcomes(), localQueue, tracker, followUps, inbox, parts.reconcileInterval());
         ClaimPlanner planner = new ClaimPlanner(permission, store.due(), localQueue, floor, queueFloors, tracker);
         fetcher = new Fetcher(context, store.claims(), tasks, planner, tracker, executor);
         secondFetchLoop = new SecondFetchLoop(context, fetcher, planner, localQueue, ownership);
@@ -233,7 +233,7 @@ final class WorkerServices {
                 fetchLoop,
                 completer,
                 new StallDiagnosis.Questions(store.due(), beside == null ? null : beside.due(), parts.stallAfter()));
-        return new Reconciler(context, store, localQueue, tracker, executor, diagnosis, parts.auditInterval());
+        return new Reconciler(context, store, localQueue, tracker, executor, diagnosis, parts.reconcileInterval());
     }
 
     private NotificationListener listener(JobAnnouncements announcements) {

@@ -31,10 +31,10 @@ class ArchitecturePageTest {
     private final String page = read(ROOT.resolve("docs/architecture.md"));
 
     @Test
-    void everyFloorIsInTheTable() {
-        Set<String> named = new TreeSet<>(cells(section("Floors"), 1));
+    void everyLayerIsInTheTable() {
+        Set<String> named = new TreeSet<>(cells(section("Layers"), 1));
 
-        assertThat(named).isEqualTo(new TreeSet<>(ArchitectureTest.FLOORS.keySet()));
+        assertThat(named).isEqualTo(new TreeSet<>(ArchitectureTest.LAYERS.keySet()));
     }
 
     @Test
@@ -65,6 +65,20 @@ class ArchitecturePageTest {
                 .filteredOn(name -> name.matches("[A-Z][a-z]\\w+(\\.\\w+)?") && !OTHERS.contains(name))
                 .isNotEmpty()
                 .allSatisfy(name -> assertThat(classes).contains(name.split("\\.")[0]));
+    }
+
+    /** In a sequence diagram it ends the statement, and what follows is no statement. */
+    @Test
+    void noDiagramHasASemicolon() {
+        List<String> diagrams = Pattern.compile("```mermaid\n(.*?)```", Pattern.DOTALL)
+                .matcher(page)
+                .results()
+                .map(result -> result.group(1))
+                .toList();
+
+        assertThat(diagrams)
+                .isNotEmpty()
+                .allSatisfy(diagram -> assertThat(diagram).doesNotContain(";"));
     }
 
     @Test

@@ -54,25 +54,14 @@ class ArchitectureTest {
     /** Of two classes that know each other neither can be read alone. */
     @Test
     void classesOfAPackageAreFreeOfCycles() {
-        Set<String> packages = Set.of(
-                "schema",
-                "job",
-                "crontab",
-                "recovery",
-                "internal.jdbc",
-                "internal.store",
-                "internal.client",
-                "internal.crontab",
-                "internal.recovery",
-                "internal.event",
-                "internal.failure",
-                "internal.lifecycle");
         slices().assignedFrom(new SliceAssignment() {
                     @Override
                     public SliceIdentifier getIdentifierOf(JavaClass type) {
                         String name = type.getName().replaceFirst("\\$.*", "");
                         String inOurs = type.getPackageName().replaceFirst("^dev\\.pgworker\\.", "");
-                        return packages.contains(inOurs) ? SliceIdentifier.of(name) : SliceIdentifier.ignore();
+                        return inOurs.equals("dev.pgworker") || LAYERS.containsKey(inOurs)
+                                ? SliceIdentifier.of(name)
+                                : SliceIdentifier.ignore();
                     }
 
                     @Override
@@ -85,41 +74,41 @@ class ArchitectureTest {
                 .check(production);
     }
 
-    /** What each package may import, from the lowest floor to the highest. Services of one floor do not know each other. */
-    static final Map<String, Set<String>> FLOORS = floors();
+    /** What each package may import, from the lowest layer to the highest. Services of one layer do not know each other. */
+    static final Map<String, Set<String>> LAYERS = layers();
 
-    private static Map<String, Set<String>> floors() {
-        Map<String, Set<String>> floors = new LinkedHashMap<>();
-        floors.put("internal.argument", Set.of());
-        floors.put("internal.failure", Set.of());
-        floors.put("internal.lifecycle", Set.of("internal.failure"));
-        floors.put("schema", Set.of());
-        floors.put("internal.jdbc", Set.of("internal.failure"));
-        floors.put("job", Set.of("internal.argument"));
-        floors.put("task", Set.of("job", "internal.argument"));
-        floors.put("event", Set.of("job"));
-        floors.put("recovery", Set.of("internal.argument"));
-        floors.put("crontab", Set.of("job", "task", "internal.argument"));
-        floors.put("internal.event", Set.of("event", "job", "internal.lifecycle"));
+    private static Map<String, Set<String>> layers() {
+        Map<String, Set<String>> layers = new LinkedHashMap<>();
+        layers.put("internal.argument", Set.of());
+        layers.put("internal.failure", Set.of());
+        layers.put("internal.lifecycle", Set.of("internal.failure"));
+        layers.put("schema", Set.of());
+        layers.put("internal.jdbc", Set.of("internal.failure"));
+        layers.put("job", Set.of("internal.argument"));
+        layers.put("task", Set.of("job", "internal.argument"));
+        layers.put("event", Set.of("job"));
+        layers.put("recovery", Set.of("internal.argument"));
+        layers.put("crontab", Set.of("job", "task", "internal.argument"));
+        layers.put("internal.event", Set.of("event", "job", "internal.lifecycle"));
         Set<String> model = Set.of("job", "schema", "task", "event", "recovery", "internal.argument");
-        floors.put("internal.store", and(model, "internal.event", "internal.failure", "internal.jdbc"));
+        layers.put("internal.store", and(model, "internal.event", "internal.failure", "internal.jdbc"));
         Set<String> below = and(
                 model, "internal.event", "internal.failure", "internal.lifecycle", "internal.jdbc", "internal.store");
-        floors.put("internal.client", below);
-        floors.put("internal.engine", below);
+        layers.put("internal.client", below);
+        layers.put("internal.engine", below);
         Set<String> engine = and(below, "internal.engine");
-        floors.put("internal.engine.queue", engine);
-        floors.put("internal.engine.floor", engine);
+        layers.put("internal.engine.queue", engine);
+        layers.put("internal.engine.floor", engine);
         Set<String> jobs = and(engine, "internal.engine.queue", "internal.engine.floor");
-        floors.put("internal.engine.run", jobs);
-        floors.put("internal.engine.claim", and(jobs, "internal.engine.run"));
+        layers.put("internal.engine.run", jobs);
+        layers.put("internal.engine.claim", and(jobs, "internal.engine.run"));
         Set<String> claims = and(jobs, "internal.engine.run", "internal.engine.claim");
-        floors.put("internal.engine.direct", claims);
-        floors.put("internal.engine.complete", claims);
-        floors.put("internal.watch", jobs);
-        floors.put("internal.recovery", below);
-        floors.put("internal.crontab", and(below, "crontab", "internal.client"));
-        return floors;
+        layers.put("internal.engine.direct", claims);
+        layers.put("internal.engine.complete", claims);
+        layers.put("internal.watch", jobs);
+        layers.put("internal.recovery", below);
+        layers.put("internal.crontab", and(below, "crontab", "internal.client"));
+        return layers;
     }
 
     private static Set<String> and(Set<String> some, String... others) {
@@ -129,14 +118,14 @@ class ArchitectureTest {
     }
 
     @Test
-    void packagesImportOnlyFromFloorsBelow() {
-        FLOORS.forEach((floor, below) -> {
+    void packagesImportOnlyFromLayersBelow() {
+        LAYERS.forEach((layer, below) -> {
             Set<String> allowed = new HashSet<>();
-            allowed.add("dev.pgworker." + floor);
+            allowed.add("dev.pgworker." + layer);
             below.forEach(other -> allowed.add("dev.pgworker." + other));
             classes()
                     .that()
-                    .resideInAPackage("dev.pgworker." + floor)
+                    .resideInAPackage("dev.pgworker." + layer)
                     .should()
                     .onlyDependOnClassesThat(resideOutsideOfPackage("dev.pgworker..")
                             .or(resideInAnyPackage(allowed.toArray(String[]::new))))
@@ -145,13 +134,13 @@ class ArchitectureTest {
     }
 
     @Test
-    void everyPackageStandsOnAFloor() {
+    void everyPackageHasItsLayer() {
         Set<String> packages = new TreeSet<>();
         production.forEach(type -> packages.add(type.getPackageName()));
         packages.removeAll(Set.of("dev.pgworker", "dev.pgworker.internal", "dev.pgworker.testsupport"));
         Assertions.assertThat(packages)
-                .isEqualTo(FLOORS.keySet().stream()
-                        .map(floor -> "dev.pgworker." + floor)
+                .isEqualTo(LAYERS.keySet().stream()
+                        .map(layer -> "dev.pgworker." + layer)
                         .collect(Collectors.toCollection(TreeSet::new)));
     }
 

@@ -698,7 +698,7 @@ class HostileOutcomeTest {
                                 .pollInterval(Duration.ofMillis(200))
                                 .shutdownGracePeriod(Duration.ofMillis(100))
                                 .build())
-                        .auditInterval(Duration.ofMillis(500))
+                        .reconcileInterval(Duration.ofMillis(500))
                         .listener(events));
         events.await(WorkerStarted.class);
         return worker;

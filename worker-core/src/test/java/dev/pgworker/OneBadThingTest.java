@@ -265,7 +265,7 @@ class OneBadThingTest {
                         .localQueueTtl(Duration.ofMinutes(1))
                         .shutdownGracePeriod(Duration.ofMillis(100))
                         .build())
-                .auditInterval(Duration.ofMillis(200))
+                .reconcileInterval(Duration.ofMillis(200))
                 .listener(events)
                 .task(WORK, (n, context) -> {
                     if (n == 100) {
@@ -896,7 +896,7 @@ class OneBadThingTest {
                         .pollInterval(Duration.ofMillis(200))
                         .shutdownGracePeriod(Duration.ofMillis(100))
                         .build())
-                .auditInterval(Duration.ofMillis(300))
+                .reconcileInterval(Duration.ofMillis(300))
                 .listener(events)
                 .tasks(List.of(TaskRegistration.of(WORK, handler)
                         .with(TaskOptions.DEFAULT.withRetryPolicy(RetryPolicy.fixed(retryDelay))))));

@@ -34,7 +34,7 @@ public final class OutcomeStore {
             + QueueStart.ARGUMENTS + ")";
 
     /**
-     * Deletes the jobs that these claims still hold, and goes on as the continuation says.
+     * Deletes the jobs that these claims still hold, and goes on as the follow-up says.
      *
      * @param done no job twice; faster in ascending order of their ids
      */

@@ -6,13 +6,12 @@ import java.util.concurrent.atomic.AtomicLong;
 import com.google.errorprone.annotations.concurrent.GuardedBy;
 import org.jspecify.annotations.Nullable;
 
-import dev.pgworker.internal.engine.complete.Reconciler;
 import dev.pgworker.internal.failure.DatabaseFailure;
 import dev.pgworker.internal.lifecycle.WorkSignal;
 
 /**
  * Numbers the statements that may claim jobs, and counts the doubts: one arises when such a statement ends in an unknown way, so
- * that the database may hold jobs for this worker that it does not know. The {@link Reconciler} settles doubts. Safe for use by
+ * that the database may hold jobs for this worker that it does not know. The {@code Reconciler} settles doubts. Safe for use by
  * many threads.
  *
  * <p>A job that is held but not known may be on its way here: what is still unknown when all statements have ended that had

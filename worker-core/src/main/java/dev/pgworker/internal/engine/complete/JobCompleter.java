@@ -46,7 +46,7 @@ import dev.pgworker.job.Job;
  * <p>A group that the database refuses is written one by one, so that an outcome that cannot be written hurts its own job
  * alone: that is put away as failed, with the reason, or left to the reconciler where even this is refused. While nothing can be
  * written, outcomes wait; after a while the database is asked whether that is because of the jobs, and if so they are left to
- * the audit one after the other, so that others get their turn. A full disk is waited for, however long.
+ * the reconciler one after the other, so that others get their turn. A full disk is waited for, however long.
  */
 public final class JobCompleter extends BackgroundService {
 
@@ -60,7 +60,7 @@ public final class JobCompleter extends BackgroundService {
     private static final int SCHEMA_TRIES = 6;
 
     /** Into so many parts the patience is divided to say how often an outcome is left to the reconciler while none is written. */
-    private static final int PACE = 30;
+    private static final int LEAVE_SHARE = 30;
 
     /** So many are left to the reconciler at once after a pause, at most. */
     private static final int MOST_AT_ONCE = 4;
@@ -342,8 +342,8 @@ public final class JobCompleter extends BackgroundService {
 
     /** Asks the database whether outcomes could be written if it were not for their rows; no answer, or too soon, is a no. */
     private boolean areRowsToBlame() {
-        long pace = patience.dividedBy(PACE).toNanos();
-        if (System.nanoTime() - givenUpAt < pace) {
+        long interval = patience.dividedBy(LEAVE_SHARE).toNanos();
+        if (System.nanoTime() - givenUpAt < interval) {
             return false;
         }
         try {
@@ -353,8 +353,8 @@ public final class JobCompleter extends BackgroundService {
             return false;
         }
         // What was let pass is made up for, as there are pauses of several seconds between the writes that fail.
-        long next = givenUpAt + pace;
-        long earliest = System.nanoTime() - MOST_AT_ONCE * pace;
+        long next = givenUpAt + interval;
+        long earliest = System.nanoTime() - MOST_AT_ONCE * interval;
         givenUpAt = next - earliest > 0 ? next : earliest;
         return true;
     }

@@ -23,7 +23,7 @@ import dev.pgworker.job.Job;
  * then is free again without having been written. Jobs that do not succeed are claimed when the batch ends, and what is to
  * become of them is written as the outcomes of other jobs are. So is one whose handler takes long: the batch ends without it.
  *
- * <p>Run by the thread of its {@link DirectLoop}; {@link SlowDirectHandlers} may end it meanwhile.
+ * <p>Run by the thread of its {@code DirectLoop}; {@code SlowDirectHandlers} may end it meanwhile.
  */
 final class DirectBatch {
 
@@ -35,8 +35,7 @@ final class DirectBatch {
     /** A handler that takes longer goes on without its batch. */
     private static final long SLOW_HANDLER_NANOS = Duration.ofMillis(100).toNanos();
 
-    private final DirectChains chains;
-    private final DirectRest rest;
+    private final DirectContext context;
     private final DirectStore.Session session;
     private final Thread thread = Thread.currentThread();
 
@@ -64,9 +63,8 @@ final class DirectBatch {
     private long nanos;
 
     /** Creates a batch of the session's transaction, on the thread that is to run it. */
-    DirectBatch(DirectChains chains, DirectRest rest, DirectStore.Session session) {
-        this.chains = chains;
-        this.rest = rest;
+    DirectBatch(DirectContext context, DirectStore.Session session) {
+        this.context = context;
         this.session = session;
     }
 
@@ -77,7 +75,7 @@ final class DirectBatch {
      */
     void run(List<Taken> taken, BooleanSupplier isStopping) {
         long begin = System.nanoTime();
-        chains.watch();
+        context.others().watch();
         try {
             for (Taken one : taken) {
                 if (nanos >= BATCH_NANOS || isStopping.getAsBoolean() || !mayStart()) {
@@ -85,7 +83,7 @@ final class DirectBatch {
                 }
                 started++;
                 begin(one);
-                chains.executor().runDirect(one.job(), () -> isOwned(one), end -> ended(one, end));
+                context.executor().runDirect(one.job(), () -> isOwned(one), end -> ended(one, end));
                 nanos = System.nanoTime() - begin;
                 if (released) {
                     break;
@@ -93,13 +91,13 @@ final class DirectBatch {
             }
         } finally {
             if (released) {
-                chains.tasks().goesOn();
+                context.tasks().goesOn();
             }
         }
     }
 
     private boolean mayStart() {
-        return chains.permission().ownership().mayStart() && session.isOpen();
+        return context.permission().ownership().mayStart() && session.isOpen();
     }
 
     /** Returns how many of the jobs have been started. */
@@ -120,7 +118,7 @@ final class DirectBatch {
     private synchronized void ended(Taken one, EncodedOutcome end) {
         running = null;
         if (released && failure == null) {
-            chains.executor().ended(end);
+            context.executor().ended(end);
             return;
         }
         ended.add(end);
@@ -129,13 +127,13 @@ final class DirectBatch {
 
     private boolean isOwned(Taken one) {
         if (!Thread.currentThread().equals(thread)) {
-            return released ? chains.permission().ownership().holds(one.job()) : session.isOpen();
+            return released ? context.permission().ownership().holds(one.job()) : session.isOpen();
         }
         synchronized (this) {
             if (!released) {
                 return session.holds();
             }
-            return failure == null && chains.permission().ownership().holds(one.job());
+            return failure == null && context.permission().ownership().holds(one.job());
         }
     }
 
@@ -152,7 +150,7 @@ final class DirectBatch {
         } catch (SQLException | RuntimeException | Error e) {
             failure = e;
         }
-        chains.tasks().isHeldUp();
+        context.tasks().isHeldUp();
     }
 
     /** Ends the transaction, unless it has been ended while a handler ran that takes long. */
@@ -170,15 +168,15 @@ final class DirectBatch {
 
     /** Ends the batch; a job that still runs is claimed. */
     private synchronized void write(@Nullable Taken slow) throws SQLException {
-        boolean deleted = chains.tracker().during(() -> commit(slow));
+        boolean deleted = context.tracker().during(() -> commit(slow));
         if (!deleted) {
-            chains.tasks().suspend(new SQLException("A job that has succeeded could not be deleted"));
+            context.tasks().suspend(new SQLException("A job that has succeeded could not be deleted"));
             return;
         }
-        chains.executor().settledElsewhere(done.size());
+        context.executor().settledElsewhere(done.size());
         for (Taken one : done) {
             log.debug("{} succeeded", one.job());
-            chains.publish(() -> new WorkerEvent.JobCompleted(chains.context().workerId(), one.job()));
+            context.publish(() -> new WorkerEvent.JobCompleted(context.workerId(), one.job()));
         }
     }
 
@@ -193,7 +191,7 @@ final class DirectBatch {
         if (deleted) {
             toWrite.removeIf(end -> end.outcome() instanceof JobOutcome.Success);
         }
-        chains.executor().takeOver(toWrite, slow == null ? null : slow.job());
+        context.executor().takeOver(toWrite, slow == null ? null : slow.job());
         return deleted;
     }
 
@@ -207,8 +205,7 @@ final class DirectBatch {
                 "A direct batch of {} jobs broke; those that have not been deleted run again, the first of them {}",
                 started.size(),
                 started.get(0));
-        rest.addSuspects(started.stream().map(Job::id).toList());
-        started.forEach(job ->
-                chains.publish(() -> new WorkerEvent.JobLost(chains.context().workerId(), job)));
+        context.rest().addSuspects(started.stream().map(Job::id).toList());
+        started.forEach(job -> context.publish(() -> new WorkerEvent.JobLost(context.workerId(), job)));
     }
 }

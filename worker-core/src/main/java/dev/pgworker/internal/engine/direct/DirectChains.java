@@ -3,10 +3,8 @@ package dev.pgworker.internal.engine.direct;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
-import java.util.function.Supplier;
 import java.util.stream.Stream;
 
-import dev.pgworker.event.WorkerEvent;
 import dev.pgworker.internal.engine.WorkerContext;
 import dev.pgworker.internal.engine.claim.ClaimPermission;
 import dev.pgworker.internal.engine.claim.ClaimTracker;
@@ -21,13 +19,8 @@ import dev.pgworker.internal.store.JobStore;
  * The chains of one worker that run direct batches; none if it has no direct task. The first does all there is while it keeps
  * up, and the others help. Safe for use by many threads.
  */
-public final class DirectChains implements WorkSignal.Receiver {
+public final class DirectChains implements WorkSignal.Receiver, DirectContext.Others {
 
-    private final WorkerContext context;
-    private final ClaimPermission permission;
-    private final JobStore store;
-    private final ClaimTracker tracker;
-    private final JobExecutor executor;
     private final List<DirectLoop> loops = new ArrayList<>();
     private final SlowDirectHandlers slowHandlers;
 
@@ -40,69 +33,36 @@ public final class DirectChains implements WorkSignal.Receiver {
             ClaimTracker tracker,
             JobExecutor executor,
             Duration pollInterval) {
-        this.context = context;
-        this.permission = permission;
-        this.store = store;
-        this.tracker = tracker;
-        this.executor = executor;
         slowHandlers = new SlowDirectHandlers(loops, context.outage());
-        if (tasks().identifiers().isEmpty()) {
+        if (permission.tasks().direct().identifiers().isEmpty()) {
             return;
         }
         DirectRest rest = new DirectRest(permission.tasks(), store.claims(), localQueue, tracker, executor);
+        DirectContext shared = new DirectContext(context, permission, store, tracker, executor, rest, this);
         for (int number = 0; number < DirectTasks.CHAINS; number++) {
-            loops.add(new DirectLoop(number, this, rest, pollInterval));
+            loops.add(new DirectLoop(number, shared, pollInterval));
         }
-    }
-
-    // What all chains share
-
-    WorkerContext context() {
-        return context;
-    }
-
-    ClaimPermission permission() {
-        return permission;
-    }
-
-    DirectTasks tasks() {
-        return permission.tasks().direct();
-    }
-
-    JobStore store() {
-        return store;
-    }
-
-    ClaimTracker tracker() {
-        return tracker;
-    }
-
-    JobExecutor executor() {
-        return executor;
-    }
-
-    /** Publishes an event, which is made only if somebody listens. */
-    void publish(Supplier<WorkerEvent> event) {
-        context.publish(event);
     }
 
     // What one chain says to the others
 
-    int count() {
+    @Override
+    public int count() {
         return loops.size();
     }
 
-    boolean isFirstIdle() {
+    @Override
+    public boolean isFirstIdle() {
         return loops.get(0).isIdle();
     }
 
-    /** Has another chain look for jobs, if one has nothing to do. */
-    void helpWanted() {
+    @Override
+    public void helpWanted() {
         loops.stream().filter(DirectLoop::isIdle).findFirst().ifPresent(DirectLoop::jobsMayBeDue);
     }
 
-    /** Says that handlers run: one that takes long is not to keep its batch. */
-    void watch() {
+    @Override
+    public void watch() {
         slowHandlers.watch();
     }
 
@@ -136,11 +96,6 @@ public final class DirectChains implements WorkSignal.Receiver {
     /** Returns the chains as services. */
     public Stream<BackgroundService> services() {
         return loops.isEmpty() ? Stream.of() : Stream.concat(loops.stream(), Stream.of(slowHandlers));
-    }
-
-    /** Starts the chains. */
-    public void start() {
-        services().forEach(BackgroundService::start);
     }
 
     /** Has every chain end when the handler at hand has, and its batch is written. Returns at once. */

@@ -54,7 +54,7 @@ final class DirectLoop extends BackgroundService {
     private static final int MOST_FAILURES = 5;
 
     private final int number;
-    private final DirectChains chains;
+    private final DirectContext context;
     private final DirectTasks direct;
     private final DirectRest rest;
     private final JobStore store;
@@ -92,14 +92,14 @@ final class DirectLoop extends BackgroundService {
     private int slowLooks;
     private int failures;
 
-    DirectLoop(int number, DirectChains chains, DirectRest rest, Duration pollInterval) {
-        super("worker-direct-" + (number + 1), true, chains.context().outage());
+    DirectLoop(int number, DirectContext context, Duration pollInterval) {
+        super("worker-direct-" + (number + 1), true, context.worker().outage());
         this.number = number;
-        this.chains = chains;
-        this.direct = chains.tasks();
-        this.rest = rest;
-        this.store = chains.store();
-        this.permission = chains.permission();
+        this.context = context;
+        this.direct = context.tasks();
+        this.rest = context.rest();
+        this.store = context.store();
+        this.permission = context.permission();
         pollNanos = pollInterval.toNanos();
     }
 
@@ -171,7 +171,7 @@ final class DirectLoop extends BackgroundService {
         long time = System.nanoTime();
         if (time - pollAt >= 0) {
             pollAt = time + pollNanos;
-            if (number == 0 || !chains.isFirstIdle()) {
+            if (number == 0 || !context.others().isFirstIdle()) {
                 tasks = store.claims().tasks(direct.identifiers());
                 mayHaveDue = true;
             }
@@ -251,7 +251,7 @@ final class DirectLoop extends BackgroundService {
             session.rollBack();
             return taken.isEmpty() ? (mayHaveMore ? Ran.MAY_HAVE_MORE : Ran.ALL) : Ran.STALLED;
         }
-        DirectBatch batch = new DirectBatch(chains, rest, session);
+        DirectBatch batch = new DirectBatch(context, session);
         boolean cut;
         try {
             cut = run(batch, mine);
@@ -312,12 +312,12 @@ final class DirectLoop extends BackgroundService {
 
     private List<Taken> take(DirectStore.Session session, Collection<String> forbidden) throws SQLException {
         int wanted = Math.min(10 * LARGEST_BATCH, size + rest.size());
-        int parts = lastFull && !direct.isAnyHeldUp() ? chains.count() : 1;
+        int parts = lastFull && !direct.isAnyHeldUp() ? context.others().count() : 1;
         if (parts != lastParts) {
             floor = null;
             lastParts = parts;
         }
-        chains.publish(() -> new WorkerEvent.FetchStarted(chains.context().workerId(), wanted));
+        context.publish(() -> new WorkerEvent.FetchStarted(context.workerId(), wanted));
         long begin = System.nanoTime();
         Floor from = floor != null && begin - fullLookAt < 0 ? floor : null;
         List<Taken> taken = session.take(tasks, new Request(wanted, forbidden, number % parts, parts, from));
@@ -335,11 +335,11 @@ final class DirectLoop extends BackgroundService {
         }
         lastFull = full;
         if (full) {
-            chains.helpWanted();
+            context.others().helpWanted();
         }
-        chains.publish(() -> taken.isEmpty()
-                ? new WorkerEvent.FetchEmpty(chains.context().workerId())
-                : new WorkerEvent.JobsFetched(chains.context().workerId(), taken.size()));
+        context.publish(() -> taken.isEmpty()
+                ? new WorkerEvent.FetchEmpty(context.workerId())
+                : new WorkerEvent.JobsFetched(context.workerId(), taken.size()));
         return taken;
     }
 

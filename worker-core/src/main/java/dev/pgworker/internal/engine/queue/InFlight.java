@@ -25,18 +25,18 @@ final class InFlight {
     private final Map<Claim, LocalJob> unsettled = new HashMap<>();
 
     /** The size of the payloads, in characters. */
-    private long bytes;
+    private long payloadChars;
 
     void add(LocalJob local) {
         unsettled.put(Claim.of(local.job), local);
-        bytes += local.job.payload().length();
+        payloadChars += local.job.payload().length();
     }
 
     /** Forgets a job whose outcome is written; returns null if it is not here. */
     @Nullable LocalJob remove(Job job) {
         LocalJob local = unsettled.remove(Claim.of(job));
         if (local != null) {
-            bytes -= job.payload().length();
+            payloadChars -= job.payload().length();
         }
         return local;
     }
@@ -49,8 +49,8 @@ final class InFlight {
         return unsettled.isEmpty();
     }
 
-    long bytes() {
-        return bytes;
+    long payloadChars() {
+        return payloadChars;
     }
 
     boolean contains(Claim claim) {

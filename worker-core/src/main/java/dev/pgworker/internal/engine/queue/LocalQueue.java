@@ -149,12 +149,12 @@ public final class LocalQueue implements RenewedLocks {
     }
 
     @GuardedBy("this") private int ahead() {
-        return inFlight.bytes() >= MOST_BYTES ? 0 : throughput.jobs(concurrency, size);
+        return inFlight.payloadChars() >= MOST_BYTES ? 0 : throughput.jobs(concurrency, size);
     }
 
     /** Returns how many bytes the payloads of the next claim may have; it may bring one job whatever its size. */
     public synchronized long freeBytes() {
-        return Math.max(1, MOST_BYTES - inFlight.bytes());
+        return Math.max(1, MOST_BYTES - inFlight.payloadChars());
     }
 
     /** Returns how many jobs of a queue to claim together if the first is of this task. */

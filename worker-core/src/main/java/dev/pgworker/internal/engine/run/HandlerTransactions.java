@@ -98,7 +98,7 @@ public final class HandlerTransactions {
 
     private JobOutcome complete(Job job, TransactionStatus status) throws Exception {
         Completion completion;
-        FollowUp next = continuation(job);
+        FollowUp next = followUp(job);
         try {
             Connection connection = DataSourceUtils.getConnection(dataSource);
             try {
@@ -144,7 +144,7 @@ public final class HandlerTransactions {
      * Claims nothing: a claim in the handler's transaction could undo what the handler has done. A queue of which there are
      * more jobs here is left to the completer, which may be writing the outcome of one of them.
      */
-    private FollowUp continuation(Job job) {
+    private FollowUp followUp(Job job) {
         LanePlan lanes = localQueue.plan(List.of(job)).withoutClaims();
         return new FollowUp(TaskIds.NONE, lanes, 1, List.of(), queueFloors.ofQueuesOf(List.of(job)));
     }

@@ -11,7 +11,6 @@ import org.slf4j.LoggerFactory;
 
 import dev.pgworker.event.WorkerEvent;
 import dev.pgworker.internal.engine.WorkerContext;
-import dev.pgworker.internal.engine.complete.JobCompleter;
 import dev.pgworker.internal.failure.ErrorText;
 import dev.pgworker.internal.store.RetryTime;
 import dev.pgworker.job.Job;
@@ -32,7 +31,7 @@ import dev.pgworker.task.TaskRegistration;
  *       payload decoded by the registration of the task;
  *   <li>{@link #outcome outcome}: what the handler returned or threw, as success, failure, snooze or return of the job;
  *   <li>encoded within the handler's time, so that nothing of the handler's is asked for anything later;
- *   <li>{@link #report told}, and for the {@link JobCompleter} to write: that is what the caller does with the outcome.
+ *   <li>{@link #report told}, and for the {@code JobCompleter} to write: that is what the caller does with the outcome.
  * </ol>
  *
  * <p>Touches no table, but for the deletion of the job in a transactional handler's own transaction. Safe for use by many threads.

@@ -10,12 +10,11 @@ import java.util.concurrent.TimeUnit;
 
 import org.jspecify.annotations.Nullable;
 
-import dev.pgworker.internal.engine.complete.JobCompleter;
 import dev.pgworker.internal.store.Claim;
 import dev.pgworker.job.Job;
 
 /**
- * Outcomes on their way to the {@link JobCompleter}, and the claims whose outcomes it has not written yet. Filled by many
+ * Outcomes on their way to the {@code JobCompleter}, and the claims whose outcomes it has not written yet. Filled by many
  * threads, emptied by one.
  */
 public final class OutcomeInbox {
