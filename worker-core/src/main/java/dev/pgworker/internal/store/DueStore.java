@@ -120,7 +120,7 @@ public final class DueStore {
      *
      * @param forbidden flags whose jobs are passed over
      */
-    public FloorScan lookBelow(
+    public FloorScan scanBelow(
             TaskIds tasks, Collection<String> forbidden, ClaimStart start, int mostLevels, int mostStrays)
             throws SQLException {
         return sql.call(LOOK_BELOW, (connection, statement) -> {
@@ -151,7 +151,7 @@ public final class DueStore {
      * @param from where to begin; null for the first entry
      * @return floors below which there are no jobs, or none that are not below those to begin from; null if there are too many priorities
      */
-    public @Nullable QueueStart lookAtQueues(
+    public @Nullable QueueStart scanQueues(
             TaskIds tasks, Collection<String> forbidden, int mostLevels, int mostLanes, @Nullable QueueStart from)
             throws SQLException {
         return sql.<@Nullable QueueStart>call(LOOK_AT_QUEUES, (connection, statement) -> {

@@ -335,24 +335,24 @@ public final class ClaimPlanner {
 
     /** Looks for jobs that claims pass over because of the floor; returns whether there are any. May be called from any thread. */
     boolean scanFloor() throws SQLException {
-        return floor.lookBelow(start ->
-                store.lookBelow(ordinary(), forbiddenIfKnown(), start, ClaimFloor.MOST_LEVELS, ClaimFloor.MOST_STRAYS));
+        return floor.scanBelow(start ->
+                store.scanBelow(ordinary(), forbiddenIfKnown(), start, ClaimFloor.MOST_LEVELS, ClaimFloor.MOST_STRAYS));
     }
 
     /** Looks for where the jobs of queues are; returns whether claims have passed any over. May be called from any thread. */
     boolean scanQueues() throws SQLException {
-        return queueFloors.look(start -> store.lookAtQueues(
+        return queueFloors.scan(start -> store.scanQueues(
                 ordinary(), forbiddenIfKnown(), QueueFloors.MOST_LEVELS, QueueFloors.MOST_LANES, start));
     }
 
     /** Returns in how many nanoseconds the first of the two kinds of scans is due. May be called from any thread. */
     long nanosUntilScan() {
-        return Math.min(floor.nanosUntilLook(), queueFloors.nanosUntilLook());
+        return Math.min(floor.nanosUntilScan(), queueFloors.nanosUntilScan());
     }
 
     /** Returns whether a scan for jobs without a queue is due. May be called from any thread. */
     boolean isFloorScanDue() {
-        return floor.nanosUntilLook() == 0;
+        return floor.nanosUntilScan() == 0;
     }
 
     /** Returns whether a job that this worker may run has been due for longer than that. May be called from any thread. */

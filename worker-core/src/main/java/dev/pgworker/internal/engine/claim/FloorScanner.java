@@ -8,7 +8,7 @@ import dev.pgworker.internal.engine.floor.QueueFloors;
 import dev.pgworker.internal.lifecycle.BackgroundService;
 import dev.pgworker.internal.lifecycle.WorkSignal;
 
-/** Looks on {@code worker-look} for jobs that claims pass over because of the {@link ClaimFloor} or the {@link QueueFloors}. */
+/** Looks on {@code worker-scan} for jobs that claims pass over because of the {@link ClaimFloor} or the {@link QueueFloors}. */
 public final class FloorScanner extends BackgroundService implements WorkSignal.Receiver {
 
     private final ClaimPlanner planner;
@@ -16,7 +16,7 @@ public final class FloorScanner extends BackgroundService implements WorkSignal.
 
     /** Creates the service for one worker. */
     public FloorScanner(WorkerContext context, ClaimPlanner planner) {
-        super("worker-look", true, context.outage());
+        super("worker-scan", true, context.outage());
         this.planner = planner;
         this.signal = context.signal();
     }
@@ -28,7 +28,7 @@ public final class FloorScanner extends BackgroundService implements WorkSignal.
 
     @Override
     protected void step() throws SQLException, InterruptedException {
-        // A step without a look would count as one that has succeeded.
+        // A step without a scan would count as one that has succeeded.
         for (long wait = planner.nanosUntilScan(); wait > 0 && !isStopping(); wait = planner.nanosUntilScan()) {
             pause(wait);
         }

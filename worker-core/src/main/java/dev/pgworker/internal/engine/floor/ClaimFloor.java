@@ -31,59 +31,59 @@ import dev.pgworker.job.Job;
  *
  * <p>A claim that brings all there is raises the floors to its own time, less the time that a transaction which adds jobs
  * usually takes; a full one to the last job that it brought. What comes to lie below a floor after that was announced by
- * whoever put it there, with its time and priority, and lowers the floor for one claim; or it is a stray that a look finds,
- * which reads everything and therefore is made seldom, beside the claims, and for a small share of the time. Until a look has
+ * whoever put it there, with its time and priority, and lowers the floor for one claim; or it is a stray that a scan finds,
+ * which reads everything and therefore is made seldom, beside the claims, and for a small share of the time. Until a scan has
  * said which priorities there are, claims look at all jobs; where the last of these has ended, the floors begin.
  *
  * <p>For a while the jobs may be split between two chains of claims, by whether their ids are even or odd: each chain then has
  * floors of its own, and the lower ones hold when they are joined.
  *
  * <p>Safe for use by many threads: claims are noted by {@code worker-fetch} and {@code worker-fetch-2}, announcements by
- * {@code worker-listen}, looks by {@code worker-look}.
+ * {@code worker-listen}, scans by {@code worker-scan}.
  */
 public final class ClaimFloor {
 
     /** There are no more priorities than this. */
     public static final int MOST_LEVELS = 1 << Short.SIZE;
 
-    /** The strays that one look brings. */
+    /** The strays that one scan brings. */
     public static final int MOST_STRAYS = 10_000;
 
     /** A job is due when the transaction that adds it begins, and seen when that ends. */
     private static final Duration LAG = Duration.ofMillis(200);
 
-    /** How far an announced job lowers the floor; an earlier one is left to a look, unless looks take no time. */
+    /** How far an announced job lowers the floor; an earlier one is left to a scan, unless scans take no time. */
     private static final Duration DEEPEST = Duration.ofSeconds(10);
 
-    private static final Duration CHEAP_LOOK = Duration.ofMillis(10);
+    private static final Duration CHEAP_SCAN = Duration.ofMillis(10);
 
-    /** Looks take one part of so many of the time, and those for which there is a reason one of so many. */
+    /** Scans take one part of so many of the time, and those for which there is a reason one of so many. */
     private static final int SHARE = 50;
 
     private static final int WANTED_SHARE = 10;
 
-    private static final Duration LOOK_INTERVAL = Duration.ofSeconds(1);
-    private static final Duration IDLE_LOOK_INTERVAL = Duration.ofSeconds(5);
-    private static final Duration SHORTEST_LOOK_INTERVAL = Duration.ofMillis(20);
+    private static final Duration SCAN_INTERVAL = Duration.ofSeconds(1);
+    private static final Duration IDLE_SCAN_INTERVAL = Duration.ofSeconds(5);
+    private static final Duration SHORTEST_SCAN_INTERVAL = Duration.ofMillis(20);
 
     private static final int MOST_ANNOUNCED = 512;
 
     /** The generation of a claim that says nothing about the floors. */
     private static final long NO_CLAIM = -1;
 
-    /** A look at everything. */
+    /** A scan at everything. */
     @FunctionalInterface
-    public interface Look {
+    public interface Scan {
         FloorScan from(ClaimStart start) throws SQLException;
     }
 
-    /** Called when a look may be due sooner than {@link #nanosUntilLook} has said. */
-    private final Runnable lookWantedSooner;
+    /** Called when a scan may be due sooner than {@link #nanosUntilScan} has said. */
+    private final Runnable scanWantedSooner;
 
     /** The last claim of those that have looked everywhere because the priorities are not known. */
-    private record BeforeLook(Claimed claimed, boolean full, Duration took) {}
+    private record BeforeScan(Claimed claimed, boolean full, Duration took) {}
 
-    @GuardedBy("this") private @Nullable BeforeLook beforeLook;
+    @GuardedBy("this") private @Nullable BeforeScan beforeScan;
 
     /** Whether the floors are in use. */
     @GuardedBy("this") private boolean inUse;
@@ -105,33 +105,33 @@ public final class ClaimFloor {
     /** Counts the times when everything was forgotten. */
     @GuardedBy("this") private long generation;
 
-    /** Whether a claim has been made since the last look, and whether one has brought jobs. */
+    /** Whether a claim has been made since the last scan, and whether one has brought jobs. */
     @GuardedBy("this") private boolean claimTried;
 
     @GuardedBy("this") private boolean jobsClaimed;
 
-    @GuardedBy("this") private boolean lookWanted;
+    @GuardedBy("this") private boolean scanWanted;
 
-    /** The priorities that were announced since the last look began. */
-    @GuardedBy("this") private final Set<Integer> announcedSinceLook = new HashSet<>();
+    /** The priorities that were announced since the last scan began. */
+    @GuardedBy("this") private final Set<Integer> announcedSinceScan = new HashSet<>();
 
-    /** The generation for which a look has been made, with whatever success. */
-    @GuardedBy("this") private long lookedAtGeneration = -1;
+    /** The generation for which a scan has been made, with whatever success. */
+    @GuardedBy("this") private long scannedGeneration = -1;
 
-    @GuardedBy("this") private long lookEndedAt = System.nanoTime() - LOOK_INTERVAL.toNanos();
+    @GuardedBy("this") private long scanEndedAt = System.nanoTime() - SCAN_INTERVAL.toNanos();
 
-    @GuardedBy("this") private long wantedLookEndedAt = lookEndedAt;
+    @GuardedBy("this") private long wantedScanEndedAt = scanEndedAt;
 
-    @GuardedBy("this") private long lookNanos;
+    @GuardedBy("this") private long scanNanos;
 
     /**
      * Creates floors that are not in use.
      *
-     * @param lookWantedSooner called, on any thread, when a look may be due sooner than {@link #nanosUntilLook} has said; must
+     * @param scanWantedSooner called, on any thread, when a scan may be due sooner than {@link #nanosUntilScan} has said; must
      *     return at once
      */
-    public ClaimFloor(Runnable lookWantedSooner) {
-        this.lookWantedSooner = lookWantedSooner;
+    public ClaimFloor(Runnable scanWantedSooner) {
+        this.scanWantedSooner = scanWantedSooner;
     }
 
     /** The floors of one chain of claims. Guarded by the floor that it belongs to. */
@@ -227,7 +227,7 @@ public final class ClaimFloor {
         }
         if (!claimTried) {
             claimTried = true;
-            lookWantedSooner.run();
+            scanWantedSooner.run();
         }
         if (!inUse) {
             main.sinceClaim.clear();
@@ -275,10 +275,10 @@ public final class ClaimFloor {
         return any;
     }
 
-    /** Returns false if that is left to a look. */
+    /** Returns false if that is left to a scan. */
     @GuardedBy("this") private boolean lower(Side side, int priority, Instant runAt, IndexPosition floor) {
-        if (lookNanos > CHEAP_LOOK.toNanos() && !runAt.isAfter(floor.runAt().minus(DEEPEST))) {
-            wantLook();
+        if (scanNanos > CHEAP_SCAN.toNanos() && !runAt.isAfter(floor.runAt().minus(DEEPEST))) {
+            wantScan();
             return false;
         }
         side.announced.merge(priority, runAt, ClaimFloor::earlier);
@@ -336,7 +336,7 @@ public final class ClaimFloor {
     public synchronized boolean claimed(@Nullable ClaimStart start, Claimed claimed, boolean full, Duration took) {
         if (claimed.size() > 0 && !jobsClaimed) {
             jobsClaimed = true;
-            lookWantedSooner.run();
+            scanWantedSooner.run();
         }
         boolean announcedBelow = noted(main, start, claimed, full, took);
         boolean otherLevels = odd == null && resting.claimed(full);
@@ -361,10 +361,10 @@ public final class ClaimFloor {
             return false;
         }
         if (start == null) {
-            lookNanos = Math.max(lookNanos, took.toNanos());
+            scanNanos = Math.max(scanNanos, took.toNanos());
         }
         if (!inUse) {
-            beforeLook = new BeforeLook(claimed, full, took);
+            beforeScan = new BeforeScan(claimed, full, took);
             return false;
         }
         raise(side, start == null ? everywhere(side) : start, claimed, full, took);
@@ -417,13 +417,13 @@ public final class ClaimFloor {
         }
         if (priorities == null || earliest == null || main.announced.size() > MOST_ANNOUNCED) {
             resting.wakeAll();
-            wantLook();
+            wantScan();
             return false;
         }
         boolean elsewhere = false;
         for (int priority : priorities) {
             resting.wake(priority);
-            announcedSinceLook.add(priority);
+            announcedSinceScan.add(priority);
         }
         for (Side side : sides()) {
             for (int priority : priorities) {
@@ -446,18 +446,18 @@ public final class ClaimFloor {
         return false;
     }
 
-    @GuardedBy("this") private void wantLook() {
-        if (!lookWanted) {
-            lookWanted = true;
-            lookWantedSooner.run();
+    @GuardedBy("this") private void wantScan() {
+        if (!scanWanted) {
+            scanWanted = true;
+            scanWantedSooner.run();
         }
     }
 
-    /** Lets claims look at all jobs until the next look. */
+    /** Lets claims look at all jobs until the next scan. */
     public synchronized void forget() {
         generation++;
         inUse = false;
-        beforeLook = null;
+        beforeScan = null;
         main.clear();
         resting.wakeAll();
         odd = null;
@@ -465,84 +465,84 @@ public final class ClaimFloor {
     }
 
     /**
-     * Returns how long to wait for the next look; {@link Long#MAX_VALUE} while nobody needs one. The first one after everything
+     * Returns how long to wait for the next scan; {@link Long#MAX_VALUE} while nobody needs one. The first one after everything
      * was forgotten is cheaper than the claims without it.
      */
-    public synchronized long nanosUntilLook() {
+    public synchronized long nanosUntilScan() {
         long time = System.nanoTime();
-        long shortest = lookEndedAt + SHORTEST_LOOK_INTERVAL.toNanos() - time;
+        long shortest = scanEndedAt + SHORTEST_SCAN_INTERVAL.toNanos() - time;
         long wait = Long.MAX_VALUE;
-        if (claimTried && lookedAtGeneration != generation) {
+        if (claimTried && scannedGeneration != generation) {
             wait = shortest;
         } else if (claimTried) {
-            Duration interval = jobsClaimed ? LOOK_INTERVAL : IDLE_LOOK_INTERVAL;
-            wait = lookEndedAt + Math.max(interval.toNanos(), SHARE * lookNanos) - time;
+            Duration interval = jobsClaimed ? SCAN_INTERVAL : IDLE_SCAN_INTERVAL;
+            wait = scanEndedAt + Math.max(interval.toNanos(), SHARE * scanNanos) - time;
         }
-        if (lookWanted) {
-            wait = Math.min(wait, Math.max(shortest, wantedLookEndedAt + WANTED_SHARE * lookNanos - time));
+        if (scanWanted) {
+            wait = Math.min(wait, Math.max(shortest, wantedScanEndedAt + WANTED_SHARE * scanNanos - time));
         }
         return Math.max(0, wait);
     }
 
     /**
      * Looks for what claims pass over; returns whether the next claim looks elsewhere because of it. If that fails, claims
-     * look at all jobs until a look succeeds.
+     * look at all jobs until a scan succeeds.
      */
-    public boolean lookBelow(Look look) throws SQLException {
+    public boolean scanBelow(Scan scan) throws SQLException {
         ClaimStart start;
         long before;
         boolean wanted;
         synchronized (this) {
             start = new ClaimStart(lowest(), List.copyOf(strays));
             before = generation;
-            wanted = lookWanted;
-            lookedAtGeneration = generation;
-            announcedSinceLook.clear();
+            wanted = scanWanted;
+            scannedGeneration = generation;
+            announcedSinceScan.clear();
             claimTried = false;
             jobsClaimed = false;
-            lookWanted = false;
+            scanWanted = false;
         }
         long begin = System.nanoTime();
         try {
-            FloorScan below = look.from(start);
-            return looked(below, before);
+            FloorScan below = scan.from(start);
+            return scanned(below, before);
         } catch (SQLException | RuntimeException | Error e) {
             giveUp();
             throw e;
         } finally {
             synchronized (this) {
-                lookEndedAt = System.nanoTime();
-                lookNanos = lookEndedAt - begin;
-                wantedLookEndedAt = wanted ? lookEndedAt : wantedLookEndedAt;
+                scanEndedAt = System.nanoTime();
+                scanNanos = scanEndedAt - begin;
+                wantedScanEndedAt = wanted ? scanEndedAt : wantedScanEndedAt;
             }
         }
     }
 
-    /** Forgets everything, and lets the next look wait for its turn. */
+    /** Forgets everything, and lets the next scan wait for its turn. */
     private synchronized void giveUp() {
         forget();
-        lookedAtGeneration = generation;
+        scannedGeneration = generation;
     }
 
-    private synchronized boolean looked(FloorScan below, long before) {
+    private synchronized boolean scanned(FloorScan below, long before) {
         if (generation != before) {
-            lookWanted = true;
+            scanWanted = true;
             return false;
         }
         Set<Integer> present = new HashSet<>(below.levels());
-        present.addAll(announcedSinceLook);
+        present.addAll(announcedSinceScan);
         sides().forEach(side -> side.floors.keySet().retainAll(present));
         resting.retain(present);
         int known = main.floors.size();
         sides().forEach(side -> below.levels().forEach(level -> side.floors.putIfAbsent(level, IndexPosition.FIRST)));
-        if (beforeLook != null) {
-            raise(main, everywhere(main), beforeLook.claimed, beforeLook.full, beforeLook.took);
-            beforeLook = null;
+        if (beforeScan != null) {
+            raise(main, everywhere(main), beforeScan.claimed, beforeScan.full, beforeScan.took);
+            beforeScan = null;
         }
         if (below.strays().size() < MOST_STRAYS) {
             strays.addAll(below.strays());
         } else {
-            // There are more, which claims find faster than looks.
+            // There are more, which claims find faster than scans.
             sides().forEach(side -> side.floors.replaceAll((priority, place) -> IndexPosition.FIRST));
             return true;
         }

@@ -11,7 +11,7 @@ import tools.jackson.databind.json.JsonMapper;
 
 /**
  * What notifications of jobs say: that of the schema's functions tells when the first job is due and which priorities the jobs
- * have. Anybody may send anything, and believing it costs a look; peers say nothing of the kind.
+ * have. Anybody may send anything, and believing it costs a scan; peers say nothing of the kind.
  */
 public final class JobAnnouncements {
 

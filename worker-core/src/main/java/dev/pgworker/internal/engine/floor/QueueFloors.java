@@ -28,13 +28,13 @@ import dev.pgworker.job.Job;
  * for some queues that have floors of their own. What finished jobs leave in the indexes lies below, and stays there as long as
  * anybody's snapshot may see it; who began at the first entry would read past all of it.
  *
- * <p>Only looks raise floors, since a queue that somebody else holds tells a claim nothing. While jobs of queues are claimed, a look that
+ * <p>Only scans raise floors, since a queue that somebody else holds tells a claim nothing. While jobs of queues are claimed, a scan that
  * begins at the floors follows them a few times a second. What comes to lie below a floor was announced by whoever put it there,
- * with its time and priority, and lowers the floor; or a look that begins at the first entry finds it, which is made seldom, for a
- * small share of the time. Until such a look has been made, everything is looked at.
+ * with its time and priority, and lowers the floor; or a scan that begins at the first entry finds it, which is made seldom, for a
+ * small share of the time. Until such a scan has been made, everything is looked at.
  *
  * <p>What this worker gives back lowers the floors before and until it is written: the order within a queue depends on it. They are in
- * use only while a look from the first entry takes long.
+ * use only while a scan from the first entry takes long.
  *
  * <p>Safe for use by many threads.
  */
@@ -46,16 +46,16 @@ public final class QueueFloors {
     /** So many floors may be those of single queues. */
     public static final int MOST_LANES = 64;
 
-    /** Looks from the floors, from the first entry, and those from the first entry for which there is a reason take one part of so many of the time. */
+    /** Scans from the floors, from the first entry, and those from the first entry for which there is a reason take one part of so many of the time. */
     private static final int SHARE_FROM_FLOORS = 20;
 
     private static final int SHARE = 50;
 
     /**
-     * While a look from the first entry takes less, so do claims, and the floors are not in use: what another worker gives back lies
+     * While a scan from the first entry takes less, so do claims, and the floors are not in use: what another worker gives back lies
      * below them until that is announced, and a later job of its queue may start before it.
      */
-    private static final Duration SLOW_LOOK = Duration.ofMillis(100);
+    private static final Duration SLOW_SCAN = Duration.ofMillis(100);
 
     private static final int WANTED_SHARE = 10;
 
@@ -64,12 +64,12 @@ public final class QueueFloors {
     private static final Duration IDLE_INTERVAL = Duration.ofSeconds(5);
     private static final Duration SHORTEST_INTERVAL = Duration.ofMillis(20);
 
-    /** So many claims are a reason for a look from the floors whatever they bring: others may have run what was there. */
+    /** So many claims are a reason for a scan from the floors whatever they bring: others may have run what was there. */
     private static final int MANY_CLAIMS = 8;
 
-    /** A look for jobs of queues, from these floors or, if they are null, from the first entry. Returns null for too many priorities. */
+    /** A scan for jobs of queues, from these floors or, if they are null, from the first entry. Returns null for too many priorities. */
     @FunctionalInterface
-    public interface Look {
+    public interface Scan {
         @Nullable QueueStart from(@Nullable QueueStart floors) throws SQLException;
     }
 
@@ -79,8 +79,8 @@ public final class QueueFloors {
         T run() throws SQLException;
     }
 
-    /** Called when a look may be due sooner than {@link #nanosUntilLook} has said. */
-    private final Runnable lookWantedSooner;
+    /** Called when a scan may be due sooner than {@link #nanosUntilScan} has said. */
+    private final Runnable scanWantedSooner;
 
     /** Null while everything is looked at. Each queue that has floors of its own has one for each priority. */
     @GuardedBy("this") private @Nullable QueueStart current;
@@ -88,23 +88,23 @@ public final class QueueFloors {
     /** Counts the times when everything was forgotten. */
     @GuardedBy("this") private long generation;
 
-    /** The generation for which a look from the first entry has been made, with whatever success. */
-    @GuardedBy("this") private long lookedAtGeneration = -1;
+    /** The generation for which a scan from the first entry has been made, with whatever success. */
+    @GuardedBy("this") private long scannedGeneration = -1;
 
-    /** The earliest time of each priority that was announced since the last look began. */
-    @GuardedBy("this") private final Map<Integer, Instant> sinceLook = new HashMap<>();
+    /** The earliest time of each priority that was announced since the last scan began. */
+    @GuardedBy("this") private final Map<Integer, Instant> sinceScan = new HashMap<>();
 
     /** What is being given back: of each write the earliest time of each priority. */
     @GuardedBy("this") private final List<Map<Integer, Instant>> returning = new ArrayList<>();
 
-    @GuardedBy("this") private boolean lookWanted;
+    @GuardedBy("this") private boolean scanWanted;
 
-    /** Whether a claim has been made since the last look from the first entry, and whether one has brought jobs of queues. */
+    /** Whether a claim has been made since the last scan from the first entry, and whether one has brought jobs of queues. */
     @GuardedBy("this") private boolean claimTried;
 
     @GuardedBy("this") private boolean jobsClaimed;
 
-    /** The claims since the last look of any kind, and whether one has brought jobs of queues. */
+    /** The claims since the last scan of any kind, and whether one has brought jobs of queues. */
     @GuardedBy("this") private int claims;
 
     @GuardedBy("this") private boolean jobsClaimedSinceAny;
@@ -113,7 +113,7 @@ public final class QueueFloors {
 
     @GuardedBy("this") private final Turn fromFirst = new Turn();
 
-    /** When a kind of look was last made, and how long it took. */
+    /** When a kind of scan was last made, and how long it took. */
     private static final class Turn {
 
         private long endedAt = System.nanoTime() - INTERVAL.toNanos();
@@ -124,22 +124,22 @@ public final class QueueFloors {
         }
     }
 
-    private final Duration slowLook;
+    private final Duration slowScan;
 
     /**
      * Creates floors that are not in use.
      *
-     * @param lookWantedSooner called, on any thread, when a look may be due sooner than {@link #nanosUntilLook} has said; must
+     * @param scanWantedSooner called, on any thread, when a scan may be due sooner than {@link #nanosUntilScan} has said; must
      *     return at once
      */
-    public QueueFloors(Runnable lookWantedSooner) {
-        this(lookWantedSooner, SLOW_LOOK);
+    public QueueFloors(Runnable scanWantedSooner) {
+        this(scanWantedSooner, SLOW_SCAN);
     }
 
-    /** Creates floors that are in use while a look from the first entry takes that long. */
-    QueueFloors(Runnable lookWantedSooner, Duration slowLook) {
-        this.lookWantedSooner = lookWantedSooner;
-        this.slowLook = slowLook;
+    /** Creates floors that are in use while a scan from the first entry takes that long. */
+    QueueFloors(Runnable scanWantedSooner, Duration slowScan) {
+        this.scanWantedSooner = scanWantedSooner;
+        this.slowScan = slowScan;
     }
 
     /** Returns where a claim looks for jobs of queues; null for everywhere. */
@@ -147,7 +147,7 @@ public final class QueueFloors {
         claims++;
         if (!claimTried || claims == MANY_CLAIMS) {
             claimTried = true;
-            lookWantedSooner.run();
+            scanWantedSooner.run();
         }
         return current;
     }
@@ -187,7 +187,7 @@ public final class QueueFloors {
         if (!jobsClaimedSinceAny && claimed.jobs().stream().anyMatch(job -> job.queueName() != null)) {
             jobsClaimedSinceAny = true;
             jobsClaimed = true;
-            lookWantedSooner.run();
+            scanWantedSooner.run();
         }
     }
 
@@ -202,9 +202,9 @@ public final class QueueFloors {
             return;
         }
         if (priorities == null || earliest == null) {
-            if (!lookWanted) {
-                lookWanted = true;
-                lookWantedSooner.run();
+            if (!scanWanted) {
+                scanWanted = true;
+                scanWantedSooner.run();
             }
             return;
         }
@@ -212,7 +212,7 @@ public final class QueueFloors {
     }
 
     @GuardedBy("this") private void announced(int priority, Instant earliest) {
-        sinceLook.merge(priority, earliest, QueueFloors::earlier);
+        sinceScan.merge(priority, earliest, QueueFloors::earlier);
         lower(priority, earliest);
     }
 
@@ -304,15 +304,15 @@ public final class QueueFloors {
         return one == other;
     }
 
-    /** Lets everything be looked at until the next look from the first entry. */
+    /** Lets everything be looked at until the next scan from the first entry. */
     synchronized void forget() {
         generation++;
         current = null;
-        lookWantedSooner.run();
+        scanWantedSooner.run();
     }
 
-    /** Returns how long to wait for the next look; {@link Long#MAX_VALUE} while nobody needs one. */
-    public synchronized long nanosUntilLook() {
+    /** Returns how long to wait for the next scan; {@link Long#MAX_VALUE} while nobody needs one. */
+    public synchronized long nanosUntilScan() {
         long time = System.nanoTime();
         return Math.max(0, Math.min(nanosUntilFirst(time), nanosUntilFromFloors(time)));
     }
@@ -320,12 +320,12 @@ public final class QueueFloors {
     @GuardedBy("this") private long nanosUntilFirst(long time) {
         long wait = Long.MAX_VALUE;
         if (claimTried) {
-            wait = (lookedAtGeneration == generation
+            wait = (scannedGeneration == generation
                             ? fromFirst.dueAt(jobsClaimed ? INTERVAL : IDLE_INTERVAL, SHARE)
                             : fromFirst.dueAt(SHORTEST_INTERVAL, WANTED_SHARE))
                     - time;
         }
-        return lookWanted ? Math.min(wait, fromFirst.dueAt(SHORTEST_INTERVAL, WANTED_SHARE) - time) : wait;
+        return scanWanted ? Math.min(wait, fromFirst.dueAt(SHORTEST_INTERVAL, WANTED_SHARE) - time) : wait;
     }
 
     @GuardedBy("this") private long nanosUntilFromFloors(long time) {
@@ -335,10 +335,10 @@ public final class QueueFloors {
     }
 
     /**
-     * Looks for where the jobs are, if a look is due; returns whether claims have passed any over. If that fails, everything is looked at until
-     * a look succeeds.
+     * Looks for where the jobs are, if a scan is due; returns whether claims have passed any over. If that fails, everything is looked at until
+     * a scan succeeds.
      */
-    public boolean look(Look look) throws SQLException {
+    public boolean scan(Scan scan) throws SQLException {
         QueueStart before;
         QueueStart from;
         long madeFor;
@@ -351,21 +351,21 @@ public final class QueueFloors {
             before = current;
             from = first ? null : current;
             madeFor = generation;
-            sinceLook.clear();
+            sinceScan.clear();
             claims = 0;
             jobsClaimedSinceAny = false;
             if (first) {
-                lookedAtGeneration = generation;
-                lookWanted = false;
+                scannedGeneration = generation;
+                scanWanted = false;
                 claimTried = false;
                 jobsClaimed = false;
             }
         }
         long begin = System.nanoTime();
         try {
-            QueueStart found = look.from(from);
-            boolean quick = from == null && System.nanoTime() - begin < slowLook.toNanos();
-            return looked(quick ? null : found, from == null ? before : null, madeFor);
+            QueueStart found = scan.from(from);
+            boolean quick = from == null && System.nanoTime() - begin < slowScan.toNanos();
+            return scanned(quick ? null : found, from == null ? before : null, madeFor);
         } catch (SQLException | RuntimeException | Error e) {
             giveUp();
             throw e;
@@ -380,14 +380,14 @@ public final class QueueFloors {
         turn.nanos = nanos;
     }
 
-    /** Forgets everything, and lets the next look wait for its turn. */
+    /** Forgets everything, and lets the next scan wait for its turn. */
     private synchronized void giveUp() {
         generation++;
         current = null;
-        lookedAtGeneration = generation;
+        scannedGeneration = generation;
     }
 
-    private synchronized boolean looked(@Nullable QueueStart found, @Nullable QueueStart before, long madeFor) {
+    private synchronized boolean scanned(@Nullable QueueStart found, @Nullable QueueStart before, long madeFor) {
         if (generation != madeFor) {
             return false;
         }
@@ -397,12 +397,12 @@ public final class QueueFloors {
         if (current != null && was != null) {
             current = withLevelsOf(was, current);
         }
-        sinceLook.forEach(this::lower);
+        sinceScan.forEach(this::lower);
         returning.forEach(places -> places.forEach(this::lower));
         return passedOver;
     }
 
-    /** A priority of which all jobs run at the moment has none that a look finds; they may fail, and are then due again without a word. */
+    /** A priority of which all jobs run at the moment has none that a scan finds; they may fail, and are then due again without a word. */
     private static QueueStart withLevelsOf(QueueStart before, QueueStart found) {
         QueueStart all = found;
         for (Floor floor : before.floors()) {

@@ -14,7 +14,7 @@ import org.jspecify.annotations.Nullable;
 import dev.pgworker.internal.store.IndexPosition;
 
 /**
- * Which of many priorities claims look at: some at a time, and none at which no job is due. A look at one costs the server little, at
+ * Which of many priorities claims look at: some at a time, and none at which no job is due. A scan at one costs the server little, at
  * ten thousand more than all else that a claim does. A priority rests until its next job is due, a job is announced, or a while has
  * passed, for what nobody announces.
  *

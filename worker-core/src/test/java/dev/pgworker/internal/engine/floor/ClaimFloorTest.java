@@ -33,15 +33,15 @@ class ClaimFloorTest {
     private static final Instant EDGE = NOW.minusMillis(210);
     private static final Duration TOOK = Duration.ofMillis(10);
 
-    private final AtomicInteger looksWanted = new AtomicInteger();
-    private final ClaimFloor floor = new ClaimFloor(looksWanted::incrementAndGet);
+    private final AtomicInteger scansWanted = new AtomicInteger();
+    private final ClaimFloor floor = new ClaimFloor(scansWanted::incrementAndGet);
 
     @Test
     void isNotInUseBeforeALookHasToldThePriorities() throws SQLException {
         assertThat(floor.current(List.of(), true)).isNull();
         assertThat(floor.levels()).isNull();
 
-        look(List.of(0, 3));
+        scan(List.of(0, 3));
 
         ClaimStart start = current();
         assertThat(start.floors())
@@ -55,7 +55,7 @@ class ClaimFloorTest {
     void beginsWhereTheClaimBeforeTheFirstLookHasEnded() throws SQLException {
         claim(true, job(1, 0, -500, null), job(2, 3, -400, null));
 
-        look(List.of(0, 3, 7));
+        scan(List.of(0, 3, 7));
 
         assertThat(current().floors())
                 .containsEntry(0, at(EDGE))
@@ -66,7 +66,7 @@ class ClaimFloorTest {
     @Test
     void beginsWhereAClaimHasEndedThatWasUnderWayDuringTheFirstLook() throws SQLException {
         assertThat(floor.current(List.of(), true)).isNull();
-        look(List.of(0, 3));
+        scan(List.of(0, 3));
         boolean unused = floor.announced(EDGE.minusMillis(5), List.of(3));
 
         assertThat(floor.claimed(null, claimed(job(1, 0, -1, null)), false, TOOK))
@@ -80,7 +80,7 @@ class ClaimFloorTest {
         claim(false, job(1, 0, -1, null));
         boolean unused = floor.announced(EDGE.minusMillis(5), List.of(3));
 
-        look(List.of(0, 3));
+        scan(List.of(0, 3));
 
         assertThat(current().floors().get(3).runAt()).isBeforeOrEqualTo(EDGE.minusMillis(5));
     }
@@ -90,14 +90,14 @@ class ClaimFloorTest {
         claim(false, job(1, 0, -1, null));
         floor.forget();
 
-        look(List.of(0));
+        scan(List.of(0));
 
         assertThat(current().floors()).containsEntry(0, IndexPosition.FIRST);
     }
 
     @Test
     void aClaimThatBringsAllRaisesItToItsOwnTimeLessTheLag() throws SQLException {
-        look(List.of(0, 3));
+        scan(List.of(0, 3));
 
         claim(false, job(1, 0, -500, null));
 
@@ -106,7 +106,7 @@ class ClaimFloorTest {
 
     @Test
     void aFullClaimRaisesItToItsLastJobWithoutAQueue() throws SQLException {
-        look(List.of(0, 3, 7));
+        scan(List.of(0, 3, 7));
 
         claim(true, job(1, 0, -500, null), job(2, 3, -500, null), job(3, 3, -400, null), job(4, 7, -9, "queue"));
 
@@ -118,7 +118,7 @@ class ClaimFloorTest {
 
     @Test
     void aFullClaimOfJobsThatHaveJustBecomeDueRaisesItNoFurtherThanTheEdge() throws SQLException {
-        look(List.of(3));
+        scan(List.of(3));
 
         claim(true, job(1, 3, 0, null));
 
@@ -127,7 +127,7 @@ class ClaimFloorTest {
 
     @Test
     void aFullClaimOfJobsOfQueuesSaysNothing() throws SQLException {
-        look(List.of(3));
+        scan(List.of(3));
 
         claim(true, job(1, 0, -500, "queue"));
 
@@ -136,7 +136,7 @@ class ClaimFloorTest {
 
     @Test
     void aJobThatIsAnnouncedBelowLowersIt() throws SQLException {
-        look(List.of(0, 3));
+        scan(List.of(0, 3));
         claim(false);
 
         assertThat(floor.announced(EDGE.plusMillis(1), List.of(0))).isFalse();
@@ -150,7 +150,7 @@ class ClaimFloorTest {
 
     @Test
     void whatIsAnnouncedDuringAClaimIsNotLostWithItsEnd() throws SQLException {
-        look(List.of(0));
+        scan(List.of(0));
         claim(false);
         ClaimStart start = current();
 
@@ -165,30 +165,30 @@ class ClaimFloorTest {
 
     @Test
     void anUnknownPlaceIsReasonForALookAndAnAnnouncementOfQueuesIsNot() throws SQLException {
-        look(List.of(0));
-        assertThat(floor.nanosUntilLook()).isEqualTo(Long.MAX_VALUE);
+        scan(List.of(0));
+        assertThat(floor.nanosUntilScan()).isEqualTo(Long.MAX_VALUE);
 
         assertThat(floor.announced(null, List.of())).isFalse();
-        assertThat(floor.nanosUntilLook()).isEqualTo(Long.MAX_VALUE);
+        assertThat(floor.nanosUntilScan()).isEqualTo(Long.MAX_VALUE);
         assertThat(floor.announced(null, List.of(1))).isFalse();
-        assertThat(floor.nanosUntilLook()).isLessThan(Duration.ofMillis(21).toNanos());
+        assertThat(floor.nanosUntilScan()).isLessThan(Duration.ofMillis(21).toNanos());
     }
 
     @Test
     void aJobFarBelowWaitsForALookWhereThatTakesTime() throws Exception {
-        floor.lookBelow(start -> slowly());
+        floor.scanBelow(start -> slowly());
         claim(false);
 
         assertThat(floor.announced(EDGE.minusSeconds(9), List.of(0))).isTrue();
         assertThat(floor.announced(EDGE.minusSeconds(11), List.of(0))).isFalse();
 
         assertThat(current().floors()).containsEntry(0, at(EDGE.minusSeconds(9)));
-        assertThat(floor.nanosUntilLook())
+        assertThat(floor.nanosUntilScan())
                 .as("for the first reason")
                 .isLessThan(Duration.ofMillis(21).toNanos());
-        floor.lookBelow(start -> slowly());
+        floor.scanBelow(start -> slowly());
         assertThat(floor.announced(null, null)).isFalse();
-        assertThat(floor.nanosUntilLook())
+        assertThat(floor.nanosUntilScan())
                 .as("for the next one")
                 .isBetween(
                         Duration.ofMillis(200).toNanos(), Duration.ofSeconds(30).toNanos());
@@ -205,7 +205,7 @@ class ClaimFloorTest {
 
     @Test
     void whatIsAnnouncedDuringAClaimThatRaisesTheFloorIsLookedFor() throws SQLException {
-        look(List.of(0));
+        scan(List.of(0));
         claim(false);
         ClaimStart start = current();
         Instant announced = NOW.plusSeconds(1);
@@ -221,12 +221,12 @@ class ClaimFloorTest {
 
     @Test
     void aClaimSaysNothingAboutFloorsThatWereSetAnewMeanwhile() throws SQLException {
-        look(List.of(0));
+        scan(List.of(0));
         claim(false);
         ClaimStart start = current();
 
         floor.forget();
-        look(List.of(0));
+        scan(List.of(0));
         floor.claimed(start, claimed(), false, TOOK);
 
         assertThat(current().floors()).containsEntry(0, IndexPosition.FIRST);
@@ -234,32 +234,32 @@ class ClaimFloorTest {
 
     @Test
     void theFirstLookAfterEverythingWasForgottenIsMadeAtOnce() throws SQLException {
-        floor.lookBelow(start -> slowly());
+        floor.scanBelow(start -> slowly());
         claim(false);
-        assertThat(floor.nanosUntilLook()).isGreaterThan(Duration.ofMillis(500).toNanos());
+        assertThat(floor.nanosUntilScan()).isGreaterThan(Duration.ofMillis(500).toNanos());
 
         floor.forget();
         claim(false);
 
-        assertThat(floor.nanosUntilLook()).isLessThan(Duration.ofMillis(21).toNanos());
+        assertThat(floor.nanosUntilScan()).isLessThan(Duration.ofMillis(21).toNanos());
     }
 
     @Test
     void tooManyPrioritiesAreNoReasonForALookAfterTheOther() throws SQLException {
-        assertThat(floor.lookBelow(
+        assertThat(floor.scanBelow(
                         start -> new FloorScan(IntStream.range(0, 33).boxed().toList(), List.of())))
                 .isFalse();
         claim(false);
 
-        assertThat(floor.nanosUntilLook()).isGreaterThan(Duration.ofSeconds(4).toNanos());
+        assertThat(floor.nanosUntilScan()).isGreaterThan(Duration.ofSeconds(4).toNanos());
     }
 
     @Test
     void whereALookIsFullClaimsFindTheRest() throws SQLException {
-        look(List.of(0));
+        scan(List.of(0));
         claim(false);
 
-        assertThat(floor.lookBelow(start -> new FloorScan(
+        assertThat(floor.scanBelow(start -> new FloorScan(
                         List.of(0),
                         LongStream.range(0, ClaimFloor.MOST_STRAYS).boxed().toList())))
                 .isTrue();
@@ -270,8 +270,8 @@ class ClaimFloorTest {
 
     @Test
     void straysAreLookedAtUntilAClaimHasHadRoomForThem() throws SQLException {
-        look(List.of(0));
-        assertThat(floor.lookBelow(start -> new FloorScan(List.of(0), List.of(7L, 8L))))
+        scan(List.of(0));
+        assertThat(floor.scanBelow(start -> new FloorScan(List.of(0), List.of(7L, 8L))))
                 .isTrue();
 
         assertThat(current().strays()).containsExactly(7L, 8L);
@@ -285,9 +285,9 @@ class ClaimFloorTest {
 
     @Test
     void otherFlagsAndTasksEndIt() throws SQLException {
-        look(List.of(0));
+        scan(List.of(0));
         assertThat(floor.current(List.of("flag"), true)).isNull();
-        look(List.of(0));
+        scan(List.of(0));
         assertThat(floor.current(List.of("flag"), true)).isNotNull();
         floor.forget();
         assertThat(floor.current(List.of("flag"), true)).isNull();
@@ -295,36 +295,36 @@ class ClaimFloorTest {
 
     @Test
     void aLookThatBeganBeforeEverythingWasForgottenIsMadeAgain() throws SQLException {
-        floor.lookBelow(start -> {
+        floor.scanBelow(start -> {
             floor.forget();
             return new FloorScan(List.of(0), List.of());
         });
 
         assertThat(floor.current(List.of(), true)).isNull();
-        assertThat(floor.nanosUntilLook()).isLessThan(Duration.ofMillis(21).toNanos());
+        assertThat(floor.nanosUntilScan()).isLessThan(Duration.ofMillis(21).toNanos());
     }
 
     @Test
     void withoutLooksItIsNotInUse() throws SQLException {
-        look(List.of(0));
+        scan(List.of(0));
         claim(false);
 
-        assertThatThrownBy(() -> floor.lookBelow(start -> {
+        assertThatThrownBy(() -> floor.scanBelow(start -> {
                     throw new SQLException("on purpose");
                 }))
                 .hasMessage("on purpose");
 
         assertThat(floor.current(List.of(), true)).isNull();
         claim(false);
-        assertThat(floor.nanosUntilLook()).isLessThan(Duration.ofMinutes(1).toNanos());
+        assertThat(floor.nanosUntilScan()).isLessThan(Duration.ofMinutes(1).toNanos());
     }
 
     @Test
     void announcementsAreWhatTheFunctionsOfTheSchemaSend() throws SQLException {
-        look(List.of(0, 3));
+        scan(List.of(0, 3));
         claim(false);
         JobAnnouncements announcements = new JobAnnouncements(floor, new QueueFloors(() -> {}));
-        looksWanted.set(0);
+        scansWanted.set(0);
 
         long below = EDGE.minusMillis(20).toEpochMilli();
         assertThat(announcements.made("{\"r\":0.5,\"count\":1,\"at\":" + below + ",\"p\":[3]}"))
@@ -332,7 +332,7 @@ class ClaimFloorTest {
         assertThat(announcements.made("{\"r\":0.5,\"count\":2,\"p\":[]}")).isFalse();
         assertThat(announcements.made("{\"r\":0.5,\"count\":1,\"at\":" + NOW.toEpochMilli() + ",\"p\":[0,3]}"))
                 .isFalse();
-        assertThat(looksWanted).hasValue(0);
+        assertThat(scansWanted).hasValue(0);
         assertThat(current().floors()).containsEntry(0, at(EDGE)).containsEntry(3, at(EDGE.minusMillis(21)));
     }
 
@@ -352,10 +352,10 @@ class ClaimFloorTest {
                 "[".repeat(7_999),
                 "null",
                 "{\"p\":[" + "1,".repeat(40) + "1]}")) {
-            look(List.of(0));
-            assertThat(floor.nanosUntilLook()).isEqualTo(Long.MAX_VALUE);
+            scan(List.of(0));
+            assertThat(floor.nanosUntilScan()).isEqualTo(Long.MAX_VALUE);
             assertThat(announcements.made(text)).as(text).isFalse();
-            assertThat(floor.nanosUntilLook()).as(text).isLessThan(Long.MAX_VALUE);
+            assertThat(floor.nanosUntilScan()).as(text).isLessThan(Long.MAX_VALUE);
         }
         claim(false);
         assertThat(announcements.made("{\"at\":9223372036854775807,\"p\":[0]}")).isFalse();
@@ -368,7 +368,7 @@ class ClaimFloorTest {
     void chainsThatAreSplitHaveFloorsOfTheirOwnUntilTheyJoin() throws SQLException {
         assertThat(floor.split()).as("before a look").isFalse();
         assertThat(floor.currentOfOdd(List.of())).isNull();
-        look(List.of(0, 3));
+        scan(List.of(0, 3));
         assertThat(floor.split()).isTrue();
         assertThat(floor.split()).isFalse();
 
@@ -380,7 +380,7 @@ class ClaimFloorTest {
         assertThat(currentOfMain().floors()).containsEntry(0, at(EDGE)).containsEntry(3, evenPlace);
         assertThat(currentOfOdd().floors()).containsEntry(0, at(EDGE)).containsEntry(3, oddPlace);
         assertThat(current().floors()).as("of all jobs").containsEntry(3, oddPlace);
-        floor.lookBelow(start -> {
+        floor.scanBelow(start -> {
             assertThat(start.floors()).containsEntry(3, oddPlace);
             return new FloorScan(List.of(0, 3, 5), List.of());
         });
@@ -394,7 +394,7 @@ class ClaimFloorTest {
 
     @Test
     void whatIsAnnouncedLowersTheFloorsOfBothChains() throws SQLException {
-        look(List.of(0));
+        scan(List.of(0));
         assertThat(floor.split()).isTrue();
         claimOfMain(false);
         claimOfOdd(false);
@@ -416,7 +416,7 @@ class ClaimFloorTest {
 
     @Test
     void aClaimThatWasUnderWayWhenTheChainsJoinedRaisesNothing() throws SQLException {
-        look(List.of(0));
+        scan(List.of(0));
         assertThat(floor.split()).isTrue();
         ClaimStart ofMain = currentOfMain();
 
@@ -428,12 +428,12 @@ class ClaimFloorTest {
 
     @Test
     void aClaimOfAnEarlierSplitRaisesNothing() throws SQLException {
-        look(List.of(0));
+        scan(List.of(0));
         assertThat(floor.split()).isTrue();
         ClaimStart early = currentOfOdd();
         floor.forget();
         assertThat(floor.isSplit()).isFalse();
-        look(List.of(0));
+        scan(List.of(0));
         assertThat(floor.split()).isTrue();
 
         floor.claimedByOdd(early, claimed(), false, TOOK);
@@ -444,7 +444,7 @@ class ClaimFloorTest {
 
     @Test
     void ofManyPrioritiesClaimsLookAtSomeAtATimeAndLetThemRest() throws SQLException {
-        look(IntStream.range(0, 1000).boxed().toList());
+        scan(IntStream.range(0, 1000).boxed().toList());
         assertThat(floor.hasManyLevels()).isTrue();
         assertThat(floor.split()).isFalse();
         List<Integer> firsts = new ArrayList<>();
@@ -476,7 +476,7 @@ class ClaimFloorTest {
 
     @Test
     void priorityRestsUntilItsNextJobIsDueAndAFullClaimBeginsAtTheFirst() throws SQLException {
-        look(IntStream.range(0, 300).boxed().toList());
+        scan(IntStream.range(0, 300).boxed().toList());
         ClaimStart start = current();
         floor.claimed(start, claimed(), false, TOOK);
         floor.rest(start, Map.of(5, Duration.ZERO, 6, Duration.ofHours(1), 7, Duration.ofNanos(-1)));
@@ -504,8 +504,8 @@ class ClaimFloorTest {
         floor.claimedByOdd(currentOfOdd(), claimed(jobs), full, TOOK);
     }
 
-    private void look(List<Integer> levels) throws SQLException {
-        floor.lookBelow(start -> new FloorScan(levels, List.of()));
+    private void scan(List<Integer> levels) throws SQLException {
+        floor.scanBelow(start -> new FloorScan(levels, List.of()));
     }
 
     private ClaimStart current() {

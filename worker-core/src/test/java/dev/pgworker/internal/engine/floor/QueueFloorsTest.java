@@ -28,14 +28,14 @@ class QueueFloorsTest {
     private static final Instant NOW = Instant.parse("2026-01-01T00:00:00Z");
 
     private final QueueFloors floors = new QueueFloors(() -> {}, Duration.ZERO);
-    private final List<@Nullable QueueStart> lookedFrom = new ArrayList<>();
+    private final List<@Nullable QueueStart> scannedFrom = new ArrayList<>();
 
     @Test
     void areNotInUseWhileALookIsQuick() throws SQLException {
         QueueFloors usual = new QueueFloors(() -> {});
         usual.ofClaim();
 
-        usual.look(from -> new QueueStart(List.of(new Floor(0, null, 0, IndexPosition.FIRST))));
+        usual.scan(from -> new QueueStart(List.of(new Floor(0, null, 0, IndexPosition.FIRST))));
 
         assertThat(usual.ofClaim()).isNull();
     }
@@ -46,7 +46,7 @@ class QueueFloorsTest {
         assertThat(floors.levels()).isNull();
         assertThat(floors.of(List.of("a"))).isNull();
 
-        look(all(0, 0));
+        scan(all(0, 0));
 
         assertThat(current()).containsExactly(all(0, 0));
         assertThat(floors.levels()).containsExactly(0);
@@ -55,7 +55,7 @@ class QueueFloorsTest {
     @Test
     void aQueueWithAFloorOfItsOwnHasOneForEachPriority() throws SQLException {
         floors.ofClaim();
-        look(all(0, -1), all(3, -2), of(7, "a", 3, -500));
+        scan(all(0, -1), all(3, -2), of(7, "a", 3, -500));
 
         assertThat(current()).containsExactlyInAnyOrder(all(0, -1), of(7, "a", 0, -1), all(3, -2), of(7, "a", 3, -500));
         assertThat(Objects.requireNonNull(floors.of(List.of("b"))).floors()).containsExactly(all(0, -1), all(3, -2));
@@ -64,7 +64,7 @@ class QueueFloorsTest {
     @Test
     void whatIsAnnouncedBelowLowersThoseOfItsPriority() throws SQLException {
         floors.ofClaim();
-        look(all(0, 0), all(3, 0), of(7, "a", 3, -50));
+        scan(all(0, 0), all(3, 0), of(7, "a", 3, -50));
 
         floors.announced(NOW.plusSeconds(1), List.of(0));
         floors.announced(NOW.minusSeconds(10), List.of(3));
@@ -80,7 +80,7 @@ class QueueFloorsTest {
     void whatIsAnnouncedDuringALookIsNotLost() throws SQLException {
         floors.ofClaim();
         awaitTurn();
-        assertThat(floors.look(from -> {
+        assertThat(floors.scan(from -> {
                     floors.announced(NOW.minusSeconds(10), List.of(0, 1));
                     return start(all(0, 0));
                 }))
@@ -92,31 +92,31 @@ class QueueFloorsTest {
     @Test
     void whatIsBeingGivenBackKeepsThemLow() throws SQLException {
         floors.ofClaim();
-        look(all(0, 0));
+        scan(all(0, 0));
         Map<Integer, Instant> places = Map.of(0, NOW.minusSeconds(10));
 
         floors.givingBack(places, () -> {
             assertThat(current()).containsExactly(all(0, -10));
             due();
-            look(all(0, 0));
+            scan(all(0, 0));
             assertThat(current()).containsExactly(all(0, -10));
             return 1;
         });
         assertThat(current()).containsExactly(all(0, -10));
 
         due();
-        look(all(0, 0));
+        scan(all(0, 0));
         assertThat(current()).containsExactly(all(0, 0));
     }
 
     @Test
     void aLookThatBeganBeforeTheWriteEndedDoesNotRaiseThem() throws SQLException {
         floors.ofClaim();
-        look(all(0, 0));
+        scan(all(0, 0));
         due();
         awaitTurn();
 
-        floors.look(from -> {
+        floors.scan(from -> {
             floors.givingBack(Map.of(0, NOW.minusSeconds(10)), () -> 1);
             return start(all(0, 0));
         });
@@ -127,32 +127,32 @@ class QueueFloorsTest {
     @Test
     void looksBeginAtTheFloorsUntilThereIsAReason() throws SQLException {
         floors.ofClaim();
-        look(all(0, 0));
+        scan(all(0, 0));
         due();
-        look(all(0, 5));
+        scan(all(0, 5));
         floors.announced(null, null);
-        look(all(0, 5));
+        scan(all(0, 5));
 
-        assertThat(lookedFrom).containsExactly(null, start(all(0, 0)), null);
+        assertThat(scannedFrom).containsExactly(null, start(all(0, 0)), null);
     }
 
     @Test
     void aLookFromTheFirstEntryTellsWhetherAnyWerePassedOver() throws SQLException {
         floors.ofClaim();
-        assertThat(look(all(0, 0))).isFalse();
+        assertThat(scan(all(0, 0))).isFalse();
 
         floors.announced(null, null);
-        assertThat(look(all(0, 5))).isFalse();
+        assertThat(scan(all(0, 5))).isFalse();
         floors.announced(null, null);
-        assertThat(look(all(0, 5), of(7, "a", 0, -50))).isTrue();
+        assertThat(scan(all(0, 5), of(7, "a", 0, -50))).isTrue();
         floors.announced(null, null);
-        assertThat(look(all(0, 5), all(2, 5))).isTrue();
+        assertThat(scan(all(0, 5), all(2, 5))).isTrue();
     }
 
     @Test
     void withTooManyPrioritiesTheyAreNotInUse() throws SQLException {
         floors.ofClaim();
-        look(IntStream.range(0, QueueFloors.MOST_LEVELS)
+        scan(IntStream.range(0, QueueFloors.MOST_LEVELS)
                 .mapToObj(level -> all(level, 0))
                 .toArray(Floor[]::new));
         assertThat(floors.ofClaim()).isNotNull();
@@ -162,17 +162,17 @@ class QueueFloorsTest {
         assertThat(floors.ofClaim()).isNull();
         floors.announced(null, null);
         awaitTurn();
-        assertThat(floors.look(from -> null)).isFalse();
+        assertThat(floors.scan(from -> null)).isFalse();
         assertThat(floors.ofClaim()).isNull();
     }
 
     @Test
     void aLookThatFailsOrBeganBeforeEverythingWasForgottenRaisesNothing() throws SQLException {
         floors.ofClaim();
-        look(all(0, 0));
+        scan(all(0, 0));
         floors.announced(null, null);
         awaitTurn();
-        assertThatThrownBy(() -> floors.look(from -> {
+        assertThatThrownBy(() -> floors.scan(from -> {
                     throw new SQLException("no");
                 }))
                 .hasMessage("no");
@@ -180,7 +180,7 @@ class QueueFloorsTest {
 
         floors.announced(null, null);
         awaitTurn();
-        floors.look(from -> {
+        floors.scan(from -> {
             floors.forget();
             return start(all(0, 0));
         });
@@ -189,9 +189,9 @@ class QueueFloorsTest {
 
     @Test
     void nobodyLooksWhileNobodyClaims() {
-        assertThat(floors.nanosUntilLook()).isEqualTo(Long.MAX_VALUE);
+        assertThat(floors.nanosUntilScan()).isEqualTo(Long.MAX_VALUE);
         floors.ofClaim();
-        assertThat(floors.nanosUntilLook()).isLessThan(Duration.ofSeconds(1).toNanos());
+        assertThat(floors.nanosUntilScan()).isLessThan(Duration.ofSeconds(1).toNanos());
     }
 
     /** Makes a look from the floors due. */
@@ -201,16 +201,16 @@ class QueueFloorsTest {
         }
     }
 
-    private boolean look(Floor... found) throws SQLException {
+    private boolean scan(Floor... found) throws SQLException {
         awaitTurn();
-        return floors.look(from -> {
-            lookedFrom.add(from);
+        return floors.scan(from -> {
+            scannedFrom.add(from);
             return start(found);
         });
     }
 
     private void awaitTurn() {
-        for (long wait = floors.nanosUntilLook(); wait > 0; wait = floors.nanosUntilLook()) {
+        for (long wait = floors.nanosUntilScan(); wait > 0; wait = floors.nanosUntilScan()) {
             LockSupport.parkNanos(wait);
         }
     }
