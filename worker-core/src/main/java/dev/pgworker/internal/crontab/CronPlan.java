@@ -107,7 +107,10 @@ public final class CronPlan {
         if (job == null) {
             return null;
         }
-        String payload = codec.encode("payload", job.payload(), job.payloadType());
+        // A tree has been written by the codec's rules before; another writer would not keep its order and its digits.
+        String payload = job.payload() instanceof ObjectNode tree
+                ? exact.writeValueAsString(tree)
+                : codec.encode("payload", job.payload(), job.payloadType());
         return new Execution(item.identifier(), tick, job.identifier(), payload, job.spec());
     }
 

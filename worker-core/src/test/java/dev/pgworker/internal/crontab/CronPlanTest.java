@@ -1,15 +1,19 @@
 package dev.pgworker.internal.crontab;
 
+import java.math.BigDecimal;
 import java.sql.SQLException;
 import java.time.Duration;
 import java.time.Instant;
 import java.time.ZoneOffset;
 import java.util.List;
+import java.util.Map;
 import java.util.Objects;
 
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.extension.RegisterExtension;
 import tools.jackson.databind.JsonNode;
+import tools.jackson.databind.SerializationFeature;
+import tools.jackson.databind.cfg.JsonNodeFeature;
 import tools.jackson.databind.json.JsonMapper;
 import tools.jackson.databind.node.ObjectNode;
 
@@ -19,8 +23,10 @@ import dev.pgworker.event.WorkerEvent.CronJobFailed;
 import dev.pgworker.internal.event.WorkerEvents;
 import dev.pgworker.internal.failure.Outage;
 import dev.pgworker.internal.store.CrontabStore;
+import dev.pgworker.internal.store.CrontabStore.Execution;
 import dev.pgworker.job.JobRequest;
 import dev.pgworker.job.ScheduleInterceptor;
+import dev.pgworker.task.PayloadCodec;
 import dev.pgworker.testing.RecordingListener;
 import dev.pgworker.testing.TestSchema;
 
@@ -115,5 +121,26 @@ class CronPlanTest {
 
         assertThat(plan.job(item, START, true).payload())
                 .hasToString("{\"size\":1,\"_cron\":{\"ts\":\"2026-03-01T12:00:20.000Z\",\"backfilled\":true}}");
+    }
+
+    @Test
+    void aTreeIsWrittenInItsOwnOrderAndWithItsOwnDigits() {
+        PayloadCodec pretty = new PayloadCodec(JsonMapper.builder()
+                .enable(SerializationFeature.INDENT_OUTPUT)
+                .enable(JsonNodeFeature.WRITE_PROPERTIES_SORTED)
+                .build());
+        CronPlan plan = CronPlan.of(
+                Crontab.of(List.of(CronItem.of("a")
+                        .everyMinute()
+                        .payload(Map.of("z", new BigDecimal("0.12345678901234567890")))
+                        .build())),
+                ZoneOffset.UTC,
+                pretty);
+
+        Execution execution = plan.execution(plan.items().get(0), START, false);
+
+        assertThat(Objects.requireNonNull(execution).payload())
+                .startsWith("{\"z\":0.12345678901234567890,\"_cron\":{")
+                .doesNotContain("\n");
     }
 }
