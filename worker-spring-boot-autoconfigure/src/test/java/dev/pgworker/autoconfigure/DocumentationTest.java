@@ -98,6 +98,30 @@ class DocumentationTest {
                 .collect(Collectors.toSet());
     }
 
+    /** Lines of the log, and the first cells of tables that begin with one, are the messages of the code. */
+    @Test
+    void theTroubleshootingPageQuotesMessagesAsTheyAre() throws IOException {
+        String messages;
+        try (Stream<Path> core = Files.walk(ROOT.resolve("worker-core/src/main"));
+                Stream<Path> boot = Files.walk(ROOT.resolve("worker-spring-boot-autoconfigure/src/main"))) {
+            messages = Stream.concat(core, boot)
+                    .filter(file -> file.toString().matches(".*\\.(java|sql)"))
+                    .map(file -> read(file).replaceAll("\"\\s*\\+\\s*\"", "").replace("\\\"", "\""))
+                    .collect(Collectors.joining("\n"));
+        }
+        List<String> quoted = Pattern.compile("```text\\R(.*?)```|^\\| `([^`]*[A-Za-z]+ [a-z]+ [^`]*)` \\|", Pattern.DOTALL | Pattern.MULTILINE)
+                .matcher(read(ROOT.resolve("docs/troubleshooting.md")))
+                .results()
+                .map(match -> match.group(1) == null ? match.group(2) : match.group(1))
+                .flatMap(String::lines)
+                .flatMap(line -> Stream.of(line.split("\\.{3}", -1)))
+                .map(part -> part.replaceAll("^\\W+|\\W+$", ""))
+                .filter(part -> part.length() > 3)
+                .toList();
+
+        assertThat(quoted).hasSizeGreaterThan(40).allMatch(messages::contains);
+    }
+
     @Test
     void yamlNamesPropertiesThatExist() throws IOException {
         Set<String> known = StreamSupport.stream(metadata().spliterator(), false)
