@@ -34,7 +34,8 @@ class GuideSqlTest {
         Path docs = docs();
         return Stream.of("adding-jobs.md", "kubernetes.md", "troubleshooting.md")
                 .flatMap(page -> Stream.concat(texts(docs.resolve(page), SQL), texts(docs.resolve(page), QUERY))
-                        .map(sql -> DynamicTest.dynamicTest(page + ": " + sql.strip().lines().findFirst().orElse(""), () -> run(sql))));
+                        .map(sql -> DynamicTest.dynamicTest(
+                                page + ": " + sql.strip().lines().findFirst().orElse(""), () -> run(sql))));
     }
 
     private void run(String sql) throws Exception {

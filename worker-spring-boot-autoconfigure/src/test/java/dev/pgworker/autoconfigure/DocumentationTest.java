@@ -109,7 +109,9 @@ class DocumentationTest {
                     .map(file -> read(file).replaceAll("\"\\s*\\+\\s*\"", "").replace("\\\"", "\""))
                     .collect(Collectors.joining("\n"));
         }
-        List<String> quoted = Pattern.compile("```text\\R(.*?)```|^\\| `([^`]*[A-Za-z]+ [a-z]+ [^`]*)` \\|", Pattern.DOTALL | Pattern.MULTILINE)
+        List<String> quoted = Pattern.compile(
+                        "```text\\R(.*?)```|^\\| `([^`]*[A-Za-z]+ [a-z]+ [^`]*)` \\|",
+                        Pattern.DOTALL | Pattern.MULTILINE)
                 .matcher(read(ROOT.resolve("docs/troubleshooting.md")))
                 .results()
                 .map(match -> match.group(1) == null ? match.group(2) : match.group(1))

@@ -40,6 +40,7 @@ import dev.pgworker.task.JobContext;
 import dev.pgworker.task.JobControlException;
 import dev.pgworker.task.JobHandler;
 import dev.pgworker.task.RetryPolicy;
+import dev.pgworker.task.TaskOptions;
 import dev.pgworker.task.TaskRegistration;
 
 /** Code that the guide shows and no sample has: it stands here so that it compiles. */
@@ -72,6 +73,20 @@ class DocumentedSnippets {
         @Bean
         TaskRegistration remind() {
             return TaskRegistration.of(REMINDER, (reminder, context) -> log.info("Order {}", reminder.order()));
+        }
+    }
+
+    static final Task<Reminder> REPORT = Task.of("report", Reminder.class);
+
+    static class FunctionsWithOptions {
+
+        @Bean
+        TaskRegistration report() {
+            return TaskRegistration.of(REPORT, (report, context) -> log.info("Report {}", report.order()))
+                    .with(TaskOptions.DEFAULT
+                            .withMaxAttempts(5)
+                            .withTimeout(Duration.ofMinutes(2))
+                            .withRetryPolicy(RetryPolicy.exponential(Duration.ofSeconds(1), 2, Duration.ofMinutes(5))));
         }
     }
 
