@@ -1,6 +1,7 @@
 package dev.pgworker.autoconfigure;
 
 import java.time.Duration;
+import java.time.Instant;
 import java.time.ZoneId;
 import java.util.EnumSet;
 import java.util.List;
@@ -10,6 +11,8 @@ import java.util.Set;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.stream.Stream;
 
+import com.fasterxml.jackson.annotation.JsonProperty;
+import io.micrometer.core.instrument.config.MeterFilter;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 import org.springframework.context.annotation.Bean;
@@ -87,6 +90,14 @@ class DocumentedSnippets {
                             .withMaxAttempts(5)
                             .withTimeout(Duration.ofMinutes(2))
                             .withRetryPolicy(RetryPolicy.exponential(Duration.ofSeconds(1), 2, Duration.ofMinutes(5))));
+        }
+    }
+
+    static class Meters {
+
+        @Bean
+        MeterFilter withoutObservationsOfJobs() {
+            return MeterFilter.denyNameStartsWith("worker.job.run");
         }
     }
 
@@ -229,6 +240,11 @@ class DocumentedSnippets {
                     .payload(new Reminder(4711))
                     .build();
         }
+    }
+
+    record Rollup(int depth, @JsonProperty("_cron") Execution execution) {
+
+        record Execution(Instant ts, boolean backfilled) {}
     }
 
     static class Nightly {

@@ -5,6 +5,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.concurrent.CopyOnWriteArrayList;
 
+import io.micrometer.core.instrument.MeterRegistry;
 import io.micrometer.observation.Observation;
 import io.micrometer.observation.ObservationRegistry;
 import io.micrometer.tracing.Tracer;
@@ -19,6 +20,9 @@ import org.awaitility.Awaitility;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.extension.RegisterExtension;
 import org.springframework.boot.autoconfigure.AutoConfigurations;
+import org.springframework.boot.micrometer.metrics.autoconfigure.CompositeMeterRegistryAutoConfiguration;
+import org.springframework.boot.micrometer.metrics.autoconfigure.MetricsAutoConfiguration;
+import org.springframework.boot.micrometer.metrics.autoconfigure.export.simple.SimpleMetricsExportAutoConfiguration;
 import org.springframework.boot.micrometer.observation.autoconfigure.ObservationAutoConfiguration;
 import org.springframework.boot.micrometer.tracing.autoconfigure.MicrometerTracingAutoConfiguration;
 import org.springframework.boot.micrometer.tracing.autoconfigure.NoopTracerAutoConfiguration;
@@ -217,6 +221,25 @@ class WorkerObservationTest {
                     .isNotEqualTo(span("add work").getTraceId());
             assertThat(span("run work").getStatus().getStatusCode()).isEqualTo(StatusCode.ERROR);
         });
+    }
+
+    @Test
+    void observationsAreTimedWhereThereIsATracer() {
+        traced().withConfiguration(AutoConfigurations.of(
+                        MetricsAutoConfiguration.class,
+                        CompositeMeterRegistryAutoConfiguration.class,
+                        SimpleMetricsExportAutoConfiguration.class))
+                .run(context -> {
+                    context.getBean(JobScheduler.class).addJob("work", Map.of());
+                    events.await(JobCompleted.class);
+
+                    MeterRegistry meters = context.getBean(MeterRegistry.class);
+                    assertThat(meters.get("worker.job.add").timer().count()).isEqualTo(1);
+                    assertThat(meters.get("worker.job.run").tag("task", "work").timer().count())
+                            .isEqualTo(1);
+                    assertThat(meters.get("worker.job.run.active").longTaskTimer().activeTasks())
+                            .isZero();
+                });
     }
 
     @Test
