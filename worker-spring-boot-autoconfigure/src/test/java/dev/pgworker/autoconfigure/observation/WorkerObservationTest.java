@@ -235,9 +235,14 @@ class WorkerObservationTest {
 
                     MeterRegistry meters = context.getBean(MeterRegistry.class);
                     assertThat(meters.get("worker.job.add").timer().count()).isEqualTo(1);
-                    assertThat(meters.get("worker.job.run").tag("task", "work").timer().count())
+                    assertThat(meters.get("worker.job.run")
+                                    .tag("task", "work")
+                                    .timer()
+                                    .count())
                             .isEqualTo(1);
-                    assertThat(meters.get("worker.job.run.active").longTaskTimer().activeTasks())
+                    assertThat(meters.get("worker.job.run.active")
+                                    .longTaskTimer()
+                                    .activeTasks())
                             .isZero();
                 });
     }
