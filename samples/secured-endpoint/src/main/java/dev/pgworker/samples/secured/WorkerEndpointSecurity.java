@@ -14,7 +14,7 @@ class WorkerEndpointSecurity {
 
     @Bean
     @Order(1)
-    SecurityFilterChain workerEndpoint(HttpSecurity http) throws Exception {
+    SecurityFilterChain operatorsOnly(HttpSecurity http) throws Exception {
         return http.securityMatcher(EndpointRequest.to("worker"))
                 .authorizeHttpRequests(requests -> requests.anyRequest().hasRole("OPERATOR"))
                 .httpBasic(Customizer.withDefaults())
