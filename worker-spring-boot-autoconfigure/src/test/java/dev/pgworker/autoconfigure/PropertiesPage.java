@@ -2,8 +2,10 @@ package dev.pgworker.autoconfigure;
 
 import java.util.LinkedHashMap;
 import java.util.List;
+import java.util.Locale;
 import java.util.Map;
 import java.util.stream.Collectors;
+import java.util.stream.Stream;
 import java.util.stream.StreamSupport;
 
 import tools.jackson.databind.JsonNode;
@@ -46,9 +48,28 @@ final class PropertiesPage {
     private static String row(JsonNode property) {
         JsonNode value = property.path("defaultValue");
         return "| `" + property.path("name").asString() + "` | "
-                + property.path("type").asString().replaceAll("[\\w.]+[.$]", "") + " | "
+                + type(property.path("type").asString()) + " | "
                 + (value.isMissingNode() ? "" : "`" + text(value) + "`") + " | "
                 + property.path("description").asString() + " |\n";
+    }
+
+    /** The constants of an enumeration, or the simple name of any other type. */
+    private static String type(String name) {
+        try {
+            Object[] constants = Class.forName(name).getEnumConstants();
+            if (constants != null) {
+                return Stream.of(constants)
+                        .map(constant -> "`"
+                                + ((Enum<?>) constant)
+                                        .name()
+                                        .toLowerCase(Locale.ROOT)
+                                        .replace('_', '-') + "`")
+                        .collect(Collectors.joining(", "));
+            }
+        } catch (ClassNotFoundException e) {
+            // A generic type.
+        }
+        return "`" + name.replaceAll("[\\w.]+[.$]", "") + "`";
     }
 
     private static String text(JsonNode value) {
