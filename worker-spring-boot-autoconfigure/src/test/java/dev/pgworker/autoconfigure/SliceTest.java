@@ -1,5 +1,7 @@
 package dev.pgworker.autoconfigure;
 
+import java.util.List;
+
 import org.junit.jupiter.api.AfterAll;
 import org.junit.jupiter.api.Nested;
 import org.junit.jupiter.api.Test;
@@ -25,7 +27,8 @@ import static org.assertj.core.api.Assertions.assertThat;
 /** In Spring Boot's slices for databases the schema is there before the application's migrations, and nothing runs. */
 class SliceTest {
 
-    private static final String SCHEMA = "slice" + ProcessHandle.current().pid();
+    private static final String JDBC = "slice_jdbc" + ProcessHandle.current().pid();
+    private static final String JPA = "slice_jpa" + ProcessHandle.current().pid();
 
     @SpringBootApplication
     static class Application {
@@ -40,33 +43,39 @@ class SliceTest {
         }
     }
 
-    @DynamicPropertySource
-    static void properties(DynamicPropertyRegistry registry) {
+    private static void use(String schema, DynamicPropertyRegistry registry) {
         registry.add("spring.datasource.url", TestPostgres::jdbcUrl);
-        registry.add("spring.flyway.default-schema", () -> SCHEMA + "_app");
+        registry.add("spring.flyway.default-schema", () -> schema + "_app");
         registry.add("spring.flyway.locations", () -> "classpath:db/slice");
-        registry.add("spring.flyway.placeholders.worker", () -> SCHEMA);
-        registry.add("worker.schema.name", () -> SCHEMA);
+        registry.add("spring.flyway.placeholders.worker", () -> schema);
+        registry.add("worker.schema.name", () -> schema);
         registry.add("worker.crontab", () -> "* * * * * hello");
     }
 
     @AfterAll
     static void dropSchemas() {
         JdbcClient jdbc = JdbcClient.create(new DriverManagerDataSource(TestPostgres.jdbcUrl()));
-        jdbc.sql("drop schema if exists " + SCHEMA + " cascade").update();
-        jdbc.sql("drop schema if exists " + SCHEMA + "_app cascade").update();
+        for (String schema : List.of(JDBC, JPA)) {
+            jdbc.sql("drop schema if exists " + schema + " cascade").update();
+            jdbc.sql("drop schema if exists " + schema + "_app cascade").update();
+        }
     }
 
     @Nested
     @JdbcTest
     class OfJdbc {
 
+        @DynamicPropertySource
+        static void properties(DynamicPropertyRegistry registry) {
+            use(JDBC, registry);
+        }
+
         @Test
         void hasTheSchemaAndAddsJobsInItsTransaction(
                 @Autowired ApplicationContext context, @Autowired JdbcClient jdbc, @Autowired JobScheduler jobs) {
             jobs.addJob("hello");
 
-            assertThat(jdbc.sql("select count(*) from " + SCHEMA + ".jobs")
+            assertThat(jdbc.sql("select count(*) from " + JDBC + ".jobs")
                             .query(Integer.class)
                             .single())
                     .as("that of the migration and this one")
@@ -79,9 +88,14 @@ class SliceTest {
     @DataJpaTest
     class OfJpa {
 
+        @DynamicPropertySource
+        static void properties(DynamicPropertyRegistry registry) {
+            use(JPA, registry);
+        }
+
         @Test
         void hasTheSchema(@Autowired ApplicationContext context, @Autowired JdbcClient jdbc) {
-            assertThat(jdbc.sql("select count(*) from " + SCHEMA + ".jobs")
+            assertThat(jdbc.sql("select count(*) from " + JPA + ".jobs")
                             .query(Integer.class)
                             .single())
                     .isEqualTo(1);
