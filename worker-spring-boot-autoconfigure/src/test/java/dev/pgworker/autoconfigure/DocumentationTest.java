@@ -150,7 +150,7 @@ class DocumentationTest {
                 assertThat(Objects.requireNonNull(properties.getObject()).stringPropertyNames())
                         .as("properties in " + page.getFileName())
                         .allMatch(
-                                name -> !name.startsWith("worker.") || known.contains(name.replaceAll("\\[\\d+]", "")));
+                                name -> !name.startsWith("worker.") || known.contains(name.replaceAll("\\[\\d+]", "").replaceFirst("^worker\\.instances\\.[^.]+", "worker")));
             }
         }
     }
