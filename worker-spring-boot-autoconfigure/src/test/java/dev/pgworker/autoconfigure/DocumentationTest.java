@@ -149,8 +149,9 @@ class DocumentationTest {
                 properties.setResources(new ByteArrayResource(yaml.getBytes(StandardCharsets.UTF_8)));
                 assertThat(Objects.requireNonNull(properties.getObject()).stringPropertyNames())
                         .as("properties in " + page.getFileName())
-                        .allMatch(
-                                name -> !name.startsWith("worker.") || known.contains(name.replaceAll("\\[\\d+]", "").replaceFirst("^worker\\.instances\\.[^.]+", "worker")));
+                        .allMatch(name -> !name.startsWith("worker.")
+                                || known.contains(name.replaceAll("\\[\\d+]", "")
+                                        .replaceFirst("^worker\\.instances\\.[^.]+", "worker")));
             }
         }
     }
