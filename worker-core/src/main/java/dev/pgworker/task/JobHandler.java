@@ -6,6 +6,8 @@ import java.lang.annotation.Retention;
 import java.lang.annotation.RetentionPolicy;
 import java.lang.annotation.Target;
 
+import org.springframework.aot.hint.annotation.Reflective;
+
 /**
  * Makes a method of a bean the handler of a task: it is called once for each attempt of a job with that identifier.
  *
@@ -18,6 +20,7 @@ import java.lang.annotation.Target;
 @Documented
 @Target({ElementType.METHOD, ElementType.ANNOTATION_TYPE})
 @Retention(RetentionPolicy.RUNTIME)
+@Reflective(JobHandlerReflectiveProcessor.class)
 public @interface JobHandler {
 
     /** The task identifier, 1 to 128 characters, unique among the handlers of a worker. */
