@@ -46,7 +46,11 @@ import dev.pgworker.task.JobRecoveryHandler;
 import dev.pgworker.task.PayloadCodec;
 import dev.pgworker.task.TaskRegistration;
 
-/** Configures PgWorker on the application's data source: adding jobs always, running them unless that is disabled. */
+/**
+ * Configures PgWorker on the application's data source: adding jobs always, running them unless that is disabled.
+ *
+ * @since 0.1.0
+ */
 @AutoConfiguration(
         afterName = {
             "org.springframework.boot.jdbc.autoconfigure.DataSourceAutoConfiguration",

@@ -15,7 +15,11 @@ import dev.pgworker.autoconfigure.WorkerSchemaInitializer;
 import dev.pgworker.crontab.CronAdmin;
 import dev.pgworker.job.JobAdmin;
 
-/** Shows and changes jobs in an actuator endpoint, where that is exposed. */
+/**
+ * Shows and changes jobs in an actuator endpoint, where that is exposed.
+ *
+ * @since 0.1.0
+ */
 @AutoConfiguration(after = WorkerAutoConfiguration.class)
 @ConditionalOnClass(ConditionalOnAvailableEndpoint.class)
 @ConditionalOnBean(WorkerSchemaInitializer.class)

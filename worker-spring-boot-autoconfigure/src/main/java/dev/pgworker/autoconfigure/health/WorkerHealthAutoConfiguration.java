@@ -20,7 +20,11 @@ import dev.pgworker.autoconfigure.WorkerSchemaInitializer;
 import dev.pgworker.schema.SchemaMigrator;
 import dev.pgworker.schema.WorkerSchema;
 
-/** Tells in Spring Boot's health endpoint whether jobs can be added and are run. */
+/**
+ * Tells in Spring Boot's health endpoint whether jobs can be added and are run.
+ *
+ * @since 0.1.0
+ */
 @AutoConfiguration(after = WorkerAutoConfiguration.class)
 @ConditionalOnClass({HealthContributor.class, ConditionalOnEnabledHealthIndicator.class})
 @ConditionalOnBean(WorkerSchemaInitializer.class)
