@@ -29,7 +29,11 @@ import dev.pgworker.schema.WorkerSchema;
 import dev.pgworker.task.JobRecoveryHandler;
 import dev.pgworker.task.PayloadCodec;
 
-/** Configures what adds and administers jobs on the application's data source, and the schema that holds them. */
+/**
+ * Configures what adds and administers jobs on the application's data source, and the schema that holds them.
+ *
+ * @since 0.1.0
+ */
 @AutoConfiguration(
         afterName = {
             "org.springframework.boot.jdbc.autoconfigure.DataSourceAutoConfiguration",
