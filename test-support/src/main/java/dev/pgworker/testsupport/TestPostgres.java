@@ -102,11 +102,7 @@ public final class TestPostgres {
         private static String startEmbedded() {
             try {
                 // The builder registers a shutdown hook that stops the server and removes its files.
-                EmbeddedPostgres.Builder builder = EmbeddedPostgres.builder()
-                        .setServerConfig("max_connections", "300")
-                        // Its files need not outlive the machine.
-                        .setServerConfig("fsync", "off")
-                        .setServerConfig("full_page_writes", "off");
+                EmbeddedPostgres.Builder builder = EmbeddedPostgres.builder().setServerConfig("max_connections", "300");
                 String binaries = System.getProperty("pgworker.test.postgres-binaries");
                 if (binaries != null) {
                     builder.setPgBinaryResolver((system, machine) -> binaries(Path.of(binaries)));
