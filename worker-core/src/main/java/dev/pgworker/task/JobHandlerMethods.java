@@ -103,7 +103,8 @@ public final class JobHandlerMethods {
         RetryPolicy get(Class<? extends RetryPolicy> type);
     }
 
-    private record Handler(String identifier, String source, MethodInvoker invoker, TaskOptions options) {}
+    private record Handler(
+            String identifier, String source, MethodInvoker invoker, TaskOptions options, String worker) {}
 
     private static List<Handler> handlers(Class<?> beanClass, Supplier<?> bean, RetryPolicies policies) {
         Class<?> targetClass = ClassUtils.getUserClass(beanClass);
@@ -122,7 +123,7 @@ public final class JobHandlerMethods {
     private static List<TaskRegistration> registrations(List<Handler> handlers) {
         return handlers.stream()
                 .map(handler -> new TaskRegistration(
-                        handler.identifier(), handler.source(), handler.invoker(), handler.options()))
+                        handler.identifier(), handler.source(), handler.invoker(), handler.options(), handler.worker()))
                 .toList();
     }
 
@@ -138,7 +139,8 @@ public final class JobHandlerMethods {
                 annotation.value(),
                 source,
                 new MethodInvoker(method, targetClass, source, parameters, bean),
-                options(annotation, source, policies));
+                options(annotation, source, policies),
+                annotation.worker());
     }
 
     private static String source(Method method, Class<?> targetClass) {
