@@ -16,6 +16,8 @@ import org.springframework.aot.hint.annotation.Reflective;
  * {@link tools.jackson.databind.JsonNode} (the payload as it stands). Returning completes the job; an exception fails
  * the attempt, and the job is retried. The method runs on a handler thread; it has a transaction only if it asks for
  * one, for instance with {@code @Transactional}.
+ *
+ * @since 0.1.0
  */
 @Documented
 @Target({ElementType.METHOD, ElementType.ANNOTATION_TYPE})
