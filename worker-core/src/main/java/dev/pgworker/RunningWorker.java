@@ -103,6 +103,12 @@ final class RunningWorker {
                 parts.schema().name(),
                 parts.settings().concurrency(),
                 parts.tasks().identifiers());
+        if (!parts.settings().listen()) {
+            log.info(
+                    "Worker {} does not listen for notifications (worker.listen.enabled=false): it looks for jobs every {} ms",
+                    id,
+                    parts.settings().pollInterval().toMillis());
+        }
         services.context.events().start();
         services.all().forEach(BackgroundService::start);
     }
@@ -188,7 +194,7 @@ final class RunningWorker {
                 load.running() + services.direct.running(),
                 load.waiting(),
                 Math.max(0, parts.settings().concurrency() - load.running()),
-                services.listener.isListening(),
+                services.listener != null && services.listener.isListening(),
                 services.heartbeat.sinceBeat(),
                 services.fetchLoop.sinceSuccess(),
                 deadThreads(),
@@ -198,7 +204,11 @@ final class RunningWorker {
                 stuckThreads(),
                 services.reconciler.sinceSuccess(),
                 heldSnapshot(),
-                Duration.ofNanos(System.nanoTime() - createdAt));
+                Duration.ofNanos(System.nanoTime() - createdAt),
+                !parts.settings().listen(),
+                services.unservedTasks.found().stream()
+                        .map(one -> new WorkerStatus.UnservedTask(one.task(), one.jobs(), one.closest()))
+                        .toList());
     }
 
     private WorkerStatus.@Nullable HeldSnapshot heldSnapshot() {

@@ -14,6 +14,7 @@ import java.util.Set;
 import java.util.function.Supplier;
 import java.util.stream.Collectors;
 
+import org.jspecify.annotations.Nullable;
 import org.springframework.aop.support.AopUtils;
 import org.springframework.beans.BeanUtils;
 import org.springframework.core.MethodIntrospector;
@@ -97,7 +98,8 @@ public final class JobHandlerMethods {
         RetryPolicy get(Class<? extends RetryPolicy> type);
     }
 
-    private record Handler(String identifier, String source, MethodInvoker invoker, TaskOptions options) {}
+    private record Handler(
+            String identifier, String source, @Nullable Type payloadType, MethodInvoker invoker, TaskOptions options) {}
 
     private static List<Handler> handlers(Class<?> beanClass, Supplier<?> bean, RetryPolicies policies) {
         Class<?> targetClass = ClassUtils.getUserClass(beanClass);
@@ -116,7 +118,11 @@ public final class JobHandlerMethods {
     private static List<TaskRegistration> registrations(List<Handler> handlers) {
         return handlers.stream()
                 .map(handler -> new TaskRegistration(
-                        handler.identifier(), handler.source(), handler.invoker(), handler.options()))
+                        handler.identifier(),
+                        handler.source(),
+                        handler.payloadType(),
+                        handler.invoker(),
+                        handler.options()))
                 .toList();
     }
 
@@ -131,6 +137,7 @@ public final class JobHandlerMethods {
         return new Handler(
                 annotation.value(),
                 source,
+                parameters.payloadType(),
                 new MethodInvoker(method, targetClass, source, parameters, bean),
                 options(annotation, source, policies));
     }

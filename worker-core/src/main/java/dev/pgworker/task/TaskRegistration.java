@@ -1,5 +1,6 @@
 package dev.pgworker.task;
 
+import java.lang.reflect.Type;
 import java.util.List;
 
 import org.jspecify.annotations.Nullable;
@@ -15,12 +16,15 @@ public final class TaskRegistration {
 
     private final String identifier;
     private final String source;
+    private final @Nullable Type payloadType;
     private final Invoker invoker;
     private final TaskOptions options;
 
-    TaskRegistration(String identifier, String source, Invoker invoker, TaskOptions options) {
+    TaskRegistration(
+            String identifier, String source, @Nullable Type payloadType, Invoker invoker, TaskOptions options) {
         this.identifier = Arguments.requireIdentifier(identifier);
         this.source = source;
+        this.payloadType = payloadType;
         this.invoker = invoker;
         this.options = Arguments.requireNonNull("options", options);
     }
@@ -37,6 +41,7 @@ public final class TaskRegistration {
         return new TaskRegistration(
                 task.identifier(),
                 handler.getClass().getName(),
+                task.payloadType(),
                 (context, codec) -> {
                     handler.handle(codec.decode(context.job(), task), context);
                     return null;
@@ -50,6 +55,7 @@ public final class TaskRegistration {
         return new TaskRegistration(
                 task.identifier(),
                 handler.getClass().getName(),
+                task.payloadType(),
                 (context, codec) -> {
                     codec.requireItems(context.job());
                     return handler.handle(codec.decode(context.job(), task), context);
@@ -59,7 +65,7 @@ public final class TaskRegistration {
 
     /** Returns this registration with other options. */
     public TaskRegistration with(TaskOptions options) {
-        return new TaskRegistration(identifier, source, invoker, options);
+        return new TaskRegistration(identifier, source, payloadType, invoker, options);
     }
 
     /** Returns the task's name. */
@@ -70,6 +76,11 @@ public final class TaskRegistration {
     /** Returns the class and method of the handler, for messages. */
     public String source() {
         return source;
+    }
+
+    /** Returns the type as which the handler takes payloads; null if it takes none. */
+    public @Nullable Type payloadType() {
+        return payloadType;
     }
 
     /** Returns how its jobs are run. */

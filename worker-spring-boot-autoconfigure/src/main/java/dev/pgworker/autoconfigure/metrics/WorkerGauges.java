@@ -26,7 +26,7 @@ final class WorkerGauges {
                 registry,
                 "worker.listener.up",
                 "1 if notifications arrive, else 0",
-                status -> status.listening() ? 1 : 0);
+                status -> status.listening() || status.pollingOnly() ? 1 : 0);
         gauge(
                 worker,
                 registry,

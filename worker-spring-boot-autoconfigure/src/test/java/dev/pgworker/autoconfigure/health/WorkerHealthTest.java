@@ -307,7 +307,9 @@ class WorkerHealthTest {
                     stuck,
                     sinceAudit,
                     null,
-                    sinceStart);
+                    sinceStart,
+                    false,
+                    List.of());
         }
 
         @Nullable String readiness() {

@@ -40,6 +40,7 @@ public final class FetchLoop extends BackgroundService implements WorkSignal.Rec
     private final Ownership ownership;
     private final SecondFetchLoop second;
     private final long pollNanos;
+    private final Runnable onPoll;
 
     /** Set by any thread when the tasks that are to be claimed may have changed. */
     private final AtomicBoolean tasksChanged = new AtomicBoolean();
@@ -71,6 +72,7 @@ public final class FetchLoop extends BackgroundService implements WorkSignal.Rec
      * Creates a loop for one worker.
      *
      * @param second helps when there is much to claim
+     * @param onPoll called on the loop's thread before each look that the poll interval asks for
      */
     public FetchLoop(
             WorkerContext context,
@@ -79,7 +81,8 @@ public final class FetchLoop extends BackgroundService implements WorkSignal.Rec
             LocalQueue localQueue,
             Ownership ownership,
             SecondFetchLoop second,
-            Duration pollInterval) {
+            Duration pollInterval,
+            Runnable onPoll) {
         // The one thread that keeps an application alive which does nothing but work.
         super("worker-fetch", false, context.outage());
         this.context = context;
@@ -89,6 +92,7 @@ public final class FetchLoop extends BackgroundService implements WorkSignal.Rec
         this.ownership = ownership;
         this.second = second;
         this.pollNanos = pollInterval.toNanos();
+        this.onPoll = onPoll;
     }
 
     @Override
@@ -146,6 +150,7 @@ public final class FetchLoop extends BackgroundService implements WorkSignal.Rec
             pollAt = System.nanoTime() + pollNanos;
             noNews = !mayHaveDue && !changed;
             mayHaveDue = true;
+            onPoll.run();
         }
         if (againAt != null && time - againAt >= 0) {
             againAt = null;
