@@ -199,7 +199,7 @@ final class RunningWorker {
                 services.fetchLoop.sinceSuccess(),
                 deadThreads(),
                 services.context.outage().isPresent(),
-                services.reconciler.stall(),
+                stall(),
                 services.reconciler.reconciled(),
                 stuckThreads(),
                 services.reconciler.sinceSuccess(),
@@ -209,6 +209,11 @@ final class RunningWorker {
                 services.unservedTasks.found().stream()
                         .map(one -> new WorkerStatus.UnservedTask(one.task(), one.jobs(), one.closest()))
                         .toList());
+    }
+
+    private @Nullable String stall() {
+        String missing = services.context.outage().missingSchema();
+        return missing == null ? services.reconciler.stall() : missing;
     }
 
     private WorkerStatus.@Nullable HeldSnapshot heldSnapshot() {

@@ -18,7 +18,7 @@ import org.jspecify.annotations.Nullable;
  * @param deadThreads names of the worker's threads that have ended although the worker runs; empty in good health
  * @param outage whether the database cannot be used
  * @param stall why a due job that this worker may run does not start although a handler is free, if that has been so for
- *     half a minute; null otherwise
+ *     half a minute, or that there is no schema, with the remedy; null otherwise
  * @param reconciled how many jobs the worker held without knowing it, or knew without running them, and has given back
  * @param stuckThreads names of the worker's threads that have been at one thing for two minutes (a sweep: six) without
  *     waiting for the database; empty in good health
