@@ -12,9 +12,9 @@ import dev.pgworker.event.WorkerEvent.JobCompleted;
 import dev.pgworker.internal.failure.Failures;
 import dev.pgworker.internal.failure.Outage;
 import dev.pgworker.job.Task;
+import dev.pgworker.schema.SchemaMigrator;
 import dev.pgworker.testing.LogCapture;
 import dev.pgworker.testing.RecordingListener;
-import dev.pgworker.schema.SchemaMigrator;
 import dev.pgworker.testing.TestSchema;
 
 import static org.assertj.core.api.Assertions.assertThat;

@@ -1,7 +1,7 @@
 package dev.pgworker;
 
 import java.time.Duration;
-import java.util.concurrent.atomic.AtomicInteger;
+import java.util.List;
 
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
@@ -20,7 +20,6 @@ import dev.pgworker.testing.LogCapture;
 import dev.pgworker.testing.RecordingListener;
 import dev.pgworker.testing.TestSchema;
 
-import static java.util.List.of;
 import static org.assertj.core.api.Assertions.assertThat;
 
 /** A worker that does not listen. */
@@ -43,7 +42,7 @@ class PollingOnlyTest {
                         .pollInterval(pollInterval)
                         .build())
                 .listener(events)
-                .tasks(of(task.with(options))));
+                .tasks(List.of(task.with(options))));
         events.await(WorkerStarted.class);
         return worker;
     }
@@ -51,7 +50,6 @@ class PollingOnlyTest {
     @Test
     void findsJobsOfEachKindAtThePollInterval() {
         Worker worker = start(TaskOptions.DEFAULT, Duration.ofMillis(100));
-        AtomicInteger added = new AtomicInteger();
         for (int round = 0; round < 5; round++) {
             db.scheduler().addJob(WORK, 1);
             db.scheduler().addJob(WORK, 2, JobSpec.builder().queueName("q").build());
@@ -65,7 +63,7 @@ class PollingOnlyTest {
                             WORK,
                             5,
                             JobSpec.builder().runIn(Duration.ofMillis(250)).build());
-            events.await(JobCompleted.class, added.addAndGet(5));
+            events.await(JobCompleted.class, 5 * (round + 1));
         }
 
         assertThat(worker.status().listening()).isFalse();

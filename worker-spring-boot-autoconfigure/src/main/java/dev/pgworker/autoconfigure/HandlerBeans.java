@@ -20,6 +20,8 @@ import org.springframework.core.annotation.AnnotationUtils;
 import org.springframework.core.type.classreading.SimpleMetadataReaderFactory;
 import org.springframework.util.ClassUtils;
 
+import dev.pgworker.job.Task;
+import dev.pgworker.task.DeclaredTask;
 import dev.pgworker.task.HandlerDefinitionException;
 import dev.pgworker.task.JobHandler;
 import dev.pgworker.task.JobHandlerMethods;
@@ -65,6 +67,17 @@ final class HandlerBeans {
             }
         });
         return classes;
+    }
+
+    /**
+     * Returns the tasks that the application adds jobs by, as far as they can be found: beans, and constants of the classes of
+     * beans, of their supertypes and of the classes in them.
+     */
+    List<DeclaredTask> declaredTasks() {
+        Stream<DeclaredTask> beans = beanFactory.getBeansOfType(Task.class, true, false).entrySet().stream()
+                .map(bean -> new DeclaredTask(bean.getValue(), "bean \"" + bean.getKey() + "\""));
+        return Stream.concat(beans, classes().stream().flatMap(type -> DeclaredTask.in(type).stream()))
+                .toList();
     }
 
     private Stream<String> beanNames() {

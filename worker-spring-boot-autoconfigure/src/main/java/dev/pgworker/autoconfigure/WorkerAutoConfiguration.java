@@ -89,7 +89,8 @@ public final class WorkerAutoConfiguration {
                         handlerBeans.classes(),
                         cronItems.orderedStream().toList()))
                 .crontabZone(properties.crontabZone())
-                .tasks(tasks);
+                .tasks(tasks)
+                .declaredTasks(handlerBeans.declaredTasks());
         if (Threading.VIRTUAL.isActive(environment)) {
             SimpleAsyncTaskExecutor executor = new SimpleAsyncTaskExecutor(HANDLER_THREADS);
             executor.setVirtualThreads(true);
