@@ -157,8 +157,9 @@ final class WorkerServices {
                 localQueue,
                 ownership,
                 secondFetchLoop,
-                parts.settings().pollInterval(),
-                parts.settings().listen() ? () -> {} : () -> assumeNews(announcements));
+                new FetchLoop.Polling(
+                        parts.settings().pollInterval(),
+                        parts.settings().listen() ? () -> {} : () -> assumeNews(announcements)));
         floorScanner = new FloorScanner(context, planner);
         direct = new DirectChains(
                 context,

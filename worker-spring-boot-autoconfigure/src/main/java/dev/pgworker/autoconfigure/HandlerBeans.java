@@ -74,8 +74,8 @@ final class HandlerBeans {
      * beans, of their supertypes and of the classes in them.
      */
     List<DeclaredTask> declaredTasks() {
-        Stream<DeclaredTask> beans = beanFactory.getBeansOfType(Task.class, true, false).entrySet().stream()
-                .map(bean -> new DeclaredTask(bean.getValue(), "bean \"" + bean.getKey() + "\""));
+        Stream<DeclaredTask> beans = Arrays.stream(beanFactory.getBeanNamesForType(Task.class, true, false))
+                .map(name -> new DeclaredTask((Task<?>) beanFactory.getBean(name), "bean \"" + name + "\""));
         return Stream.concat(beans, classes().stream().flatMap(type -> DeclaredTask.in(type).stream()))
                 .toList();
     }

@@ -14,9 +14,6 @@ public final class ErrorText {
 
     public static final int LIMIT = 10_000;
 
-    /** A message may take this much, so that a huge one leaves room for the stack trace. */
-    static final int MESSAGE_LIMIT = 4_000;
-
     /** Loggers go from cause to cause on the stack. */
     private static final int MOST_LOGGED = 100;
 
@@ -28,35 +25,14 @@ public final class ErrorText {
         try {
             text = ErrorTrace.of(error);
         } catch (Throwable e) {
-            text = withoutMessage(error, e);
+            text = Headline.unreadable(error, e);
         }
         return storable(text.length() > LIMIT ? text.substring(0, LIMIT) : text);
     }
 
-    private static String withoutMessage(Throwable error, Throwable why) {
-        return error.getClass().getName() + " (whose message cannot be read: "
-                + why.getClass().getName() + ")";
-    }
-
     /** Returns class and message of an exception in one line. Never throws. */
     public static String headline(Throwable error) {
-        try {
-            return headline(error, MESSAGE_LIMIT).replace('\n', ' ');
-        } catch (Throwable e) {
-            return withoutMessage(error, e);
-        }
-    }
-
-    /** Returns class and message of an exception; of a longer text the beginning and the length. Never throws. */
-    static String headline(Throwable error, int limit) {
-        try {
-            String headline = error.toString();
-            return headline.length() > limit
-                    ? headline.substring(0, limit) + " ... (" + headline.length() + " characters)"
-                    : headline;
-        } catch (Throwable e) {
-            return withoutMessage(error, e);
-        }
+        return Headline.of(error, Headline.LIMIT).replace('\n', ' ');
     }
 
     /**
@@ -68,7 +44,7 @@ public final class ErrorText {
             Set<Throwable> seen = Collections.newSetFromMap(new IdentityHashMap<>());
             return isReadable(error, seen) ? error : new UnreadableError(of(error));
         } catch (Throwable e) {
-            return new UnreadableError(withoutMessage(error, e));
+            return new UnreadableError(Headline.unreadable(error, e));
         }
     }
 

@@ -16,6 +16,7 @@ import org.jspecify.annotations.Nullable;
 final class ErrorTrace {
 
     private static final int MOST_CAUSES = 5;
+    private static final int MOST_WALKED = 10_000;
     private static final int MOST_SUPPRESSED = 3;
     private static final int MOST_FRAMES = 40;
     private static final int MOST_LIBRARY_FRAMES = 3;
@@ -95,7 +96,7 @@ final class ErrorTrace {
         List<Throwable> chain = new ArrayList<>();
         Set<Throwable> seen = Collections.newSetFromMap(new IdentityHashMap<>());
         Throwable current = error;
-        while (current != null && seen.size() < ErrorText.LIMIT && seen.add(current)) {
+        while (current != null && seen.size() < MOST_WALKED && seen.add(current)) {
             if (chain.size() > MOST_CAUSES) {
                 chain.remove(MOST_CAUSES);
             }
@@ -117,13 +118,13 @@ final class ErrorTrace {
         int suppressed = 0;
         for (Throwable error : chain) {
             if (text.isEmpty()) {
-                text.append(ErrorText.headline(error, ErrorText.MESSAGE_LIMIT));
+                text.append(Headline.of(error, Headline.LIMIT));
             } else {
-                text.append("\nCaused by: ").append(ErrorText.headline(error, CAUSE_LIMIT));
+                text.append("\nCaused by: ").append(Headline.of(error, CAUSE_LIMIT));
             }
             for (Throwable other : error.getSuppressed()) {
                 if (suppressed++ < MOST_SUPPRESSED) {
-                    text.append("\nSuppressed: ").append(ErrorText.headline(other, CAUSE_LIMIT));
+                    text.append("\nSuppressed: ").append(Headline.of(other, CAUSE_LIMIT));
                 }
             }
         }

@@ -33,6 +33,9 @@ public final class UnservedTasks extends BackgroundService {
 
     private static final int MOST_REMEMBERED = 1_000;
 
+    /** Looks take one part of so many of the time: while somebody holds a snapshot, each reads past what finished jobs left. */
+    private static final int SHARE = 100;
+
     private final UnservedStore store;
     private final Set<String> own;
     private final Duration longEnough;
@@ -40,6 +43,7 @@ public final class UnservedTasks extends BackgroundService {
     private volatile List<Unserved> found = List.of();
 
     // Owned by the thread.
+    private long lookNanos;
     private final Set<String> told = new HashSet<>();
 
     /**
@@ -54,7 +58,7 @@ public final class UnservedTasks extends BackgroundService {
      * Creates the service of one worker.
      *
      * @param own the tasks that it serves
-     * @param longEnough how long a job has to be due, and how often to look
+     * @param longEnough how long a job has to be due, and how often to look at most
      */
     public UnservedTasks(UnservedStore store, Set<String> own, Duration longEnough, Outage outage) {
         super("worker-hints", true, outage);
@@ -70,9 +74,11 @@ public final class UnservedTasks extends BackgroundService {
 
     @Override
     protected void step() throws SQLException, InterruptedException {
-        pause(longEnough.toNanos());
+        pause(Math.max(longEnough.toNanos(), SHARE * lookNanos));
         if (!isStopping()) {
+            long begin = System.nanoTime();
             look();
+            lookNanos = System.nanoTime() - begin;
         }
     }
 

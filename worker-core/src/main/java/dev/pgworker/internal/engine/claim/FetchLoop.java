@@ -69,10 +69,17 @@ public final class FetchLoop extends BackgroundService implements WorkSignal.Rec
     private final Backoff passedOver = new Backoff(Duration.ofMillis(4), Duration.ofSeconds(4));
 
     /**
+     * How to look for jobs that nothing announced.
+     *
+     * @param interval how often
+     * @param before called on the loop's thread before each such look
+     */
+    public record Polling(Duration interval, Runnable before) {}
+
+    /**
      * Creates a loop for one worker.
      *
      * @param second helps when there is much to claim
-     * @param onPoll called on the loop's thread before each look that the poll interval asks for
      */
     public FetchLoop(
             WorkerContext context,
@@ -81,8 +88,7 @@ public final class FetchLoop extends BackgroundService implements WorkSignal.Rec
             LocalQueue localQueue,
             Ownership ownership,
             SecondFetchLoop second,
-            Duration pollInterval,
-            Runnable onPoll) {
+            Polling polling) {
         // The one thread that keeps an application alive which does nothing but work.
         super("worker-fetch", false, context.outage());
         this.context = context;
@@ -91,8 +97,8 @@ public final class FetchLoop extends BackgroundService implements WorkSignal.Rec
         this.localQueue = localQueue;
         this.ownership = ownership;
         this.second = second;
-        this.pollNanos = pollInterval.toNanos();
-        this.onPoll = onPoll;
+        this.pollNanos = polling.interval().toNanos();
+        this.onPoll = polling.before();
     }
 
     @Override
