@@ -25,7 +25,7 @@ import dev.pgworker.testing.TestSchema;
 import static org.assertj.core.api.Assertions.assertThat;
 
 /** Jobs of tasks that nobody serves. */
-@Timeout(60)
+@Timeout(120)
 @Tag("any-postgres")
 class UnservedTasksTest {
 
@@ -71,7 +71,9 @@ class UnservedTasksTest {
     }
 
     private void awaitTold(String text) {
-        Awaitility.await().until(() -> log.messages().stream().anyMatch(line -> line.contains(text)));
+        Awaitility.await()
+                .atMost(Duration.ofSeconds(60))
+                .until(() -> log.messages().stream().anyMatch(line -> line.contains(text)));
     }
 
     private long told(String text) {
@@ -91,7 +93,9 @@ class UnservedTasksTest {
         assertThat(told("\"hello\", ")).isZero();
 
         db.sql("delete from {schema}._private_jobs").update();
-        Awaitility.await().until(() -> worker.status().unservedTasks().isEmpty());
+        Awaitility.await()
+                .atMost(Duration.ofSeconds(60))
+                .until(() -> worker.status().unservedTasks().isEmpty());
         db.scheduler().addJob("helo", 1, JobSpec.builder().queueName("q").build());
         awaitTold("1 job waits for task \"helo\"");
     }

@@ -34,7 +34,7 @@ public final class UnservedTasks extends BackgroundService {
     private static final int MOST_REMEMBERED = 1_000;
 
     /** Looks take one part of so many of the time: while somebody holds a snapshot, each reads past what finished jobs left. */
-    private static final int SHARE = 100;
+    private static final int SHARE = 20;
 
     private final UnservedStore store;
     private final Set<String> own;

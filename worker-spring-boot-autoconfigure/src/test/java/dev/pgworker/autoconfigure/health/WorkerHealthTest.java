@@ -165,6 +165,7 @@ class WorkerHealthTest {
             context.getBean(JobScheduler.class).addJob("helo");
 
             Awaitility.await()
+                    .atMost(Duration.ofSeconds(60))
                     .until(() -> List.of("helo")
                             .equals(health(context, "engine").getDetails().get("unservedTasks")));
             assertThat(health(context, "engine").getStatus()).isEqualTo(Status.UP);

@@ -26,6 +26,7 @@ import org.springframework.boot.autoconfigure.AutoConfigurations;
 import org.springframework.boot.micrometer.observation.autoconfigure.ObservationAutoConfiguration;
 import org.springframework.boot.micrometer.tracing.autoconfigure.MicrometerTracingAutoConfiguration;
 import org.springframework.boot.micrometer.tracing.autoconfigure.NoopTracerAutoConfiguration;
+import org.springframework.boot.micrometer.tracing.opentelemetry.autoconfigure.OpenTelemetryEventPublisherBeansApplicationListener;
 import org.springframework.boot.micrometer.tracing.opentelemetry.autoconfigure.OpenTelemetryTracingAutoConfiguration;
 import org.springframework.boot.opentelemetry.autoconfigure.OpenTelemetrySdkAutoConfiguration;
 import org.springframework.boot.test.context.FilteredClassLoader;
@@ -153,18 +154,21 @@ class WorkerObservationTest {
         Logger logger = (Logger) LoggerFactory.getLogger("dev.pgworker.internal.engine.complete");
         logger.addAppender(lines);
         try {
-            traced().run(context -> {
-                context.getBean(JobScheduler.class).addJob("work", Map.of("fail", true));
-                events.await(JobFailed.class);
+            // As Spring Boot does when it runs an application.
+            traced().withInitializer(context ->
+                            context.addApplicationListener(new OpenTelemetryEventPublisherBeansApplicationListener()))
+                    .run(context -> {
+                        context.getBean(JobScheduler.class).addJob("work", Map.of("fail", true));
+                        events.await(JobFailed.class);
 
-                SpanData run = span("run work");
-                assertThat(List.copyOf(lines.list))
-                        .filteredOn(line -> line.getFormattedMessage().contains("failed and will be retried"))
-                        .singleElement()
-                        .satisfies(line -> assertThat(line.getMDCPropertyMap())
-                                .containsEntry("traceId", run.getTraceId())
-                                .containsEntry("spanId", run.getSpanId()));
-            });
+                        SpanData run = span("run work");
+                        assertThat(List.copyOf(lines.list))
+                                .filteredOn(line -> line.getFormattedMessage().contains("failed and will be retried"))
+                                .singleElement()
+                                .satisfies(line -> assertThat(line.getMDCPropertyMap())
+                                        .containsEntry("traceId", run.getTraceId())
+                                        .containsEntry("spanId", run.getSpanId()));
+                    });
         } finally {
             logger.detachAppender(lines);
         }
