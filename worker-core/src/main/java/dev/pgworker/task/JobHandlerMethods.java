@@ -99,7 +99,12 @@ public final class JobHandlerMethods {
     }
 
     private record Handler(
-            String identifier, String source, @Nullable Type payloadType, MethodInvoker invoker, TaskOptions options) {}
+            String identifier,
+            String source,
+            @Nullable Type payloadType,
+            MethodInvoker invoker,
+            TaskOptions options,
+            String worker) {}
 
     private static List<Handler> handlers(Class<?> beanClass, Supplier<?> bean, RetryPolicies policies) {
         Class<?> targetClass = ClassUtils.getUserClass(beanClass);
@@ -122,7 +127,8 @@ public final class JobHandlerMethods {
                         handler.source(),
                         handler.payloadType(),
                         handler.invoker(),
-                        handler.options()))
+                        handler.options(),
+                        handler.worker()))
                 .toList();
     }
 
@@ -139,7 +145,8 @@ public final class JobHandlerMethods {
                 source,
                 parameters.payloadType(),
                 new MethodInvoker(method, targetClass, source, parameters, bean),
-                options(annotation, source, policies));
+                options(annotation, source, policies),
+                annotation.worker());
     }
 
     private static String source(Method method, Class<?> targetClass) {

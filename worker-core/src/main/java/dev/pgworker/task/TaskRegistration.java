@@ -19,14 +19,26 @@ public final class TaskRegistration {
     private final @Nullable Type payloadType;
     private final Invoker invoker;
     private final TaskOptions options;
+    private final String worker;
 
     TaskRegistration(
             String identifier, String source, @Nullable Type payloadType, Invoker invoker, TaskOptions options) {
+        this(identifier, source, payloadType, invoker, options, "");
+    }
+
+    TaskRegistration(
+            String identifier,
+            String source,
+            @Nullable Type payloadType,
+            Invoker invoker,
+            TaskOptions options,
+            String worker) {
         this.identifier = Arguments.requireIdentifier(identifier);
         this.source = source;
         this.payloadType = payloadType;
         this.invoker = invoker;
         this.options = Arguments.requireNonNull("options", options);
+        this.worker = Arguments.requireNonNull("worker", worker);
     }
 
     /** Decodes the payload of a context's job and calls the handler; returns how the items of a batch went. */
@@ -65,7 +77,17 @@ public final class TaskRegistration {
 
     /** Returns this registration with other options. */
     public TaskRegistration with(TaskOptions options) {
-        return new TaskRegistration(identifier, source, payloadType, invoker, options);
+        return new TaskRegistration(identifier, source, payloadType, invoker, options, worker);
+    }
+
+    /** Returns this registration for the worker of that name, in an application that has several. */
+    public TaskRegistration onWorker(String worker) {
+        return new TaskRegistration(identifier, source, payloadType, invoker, options, worker);
+    }
+
+    /** Returns the name of the worker that runs the jobs, as in {@link JobHandler#worker}; empty if none is named. */
+    public String worker() {
+        return worker;
     }
 
     /** Returns the task's name. */
