@@ -3,7 +3,6 @@ package dev.pgworker;
 import java.time.Duration;
 
 import org.awaitility.Awaitility;
-import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.extension.RegisterExtension;
@@ -21,7 +20,6 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 /** A worker without a schema to work on. */
 @Timeout(60)
-@Tag("any-postgres")
 class MissingSchemaTest {
 
     private static final Task<Integer> WORK = Task.of("work", Integer.class);

@@ -3,7 +3,6 @@ package dev.pgworker;
 import java.time.Duration;
 import java.util.List;
 
-import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.extension.RegisterExtension;
@@ -24,7 +23,6 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 /** A worker that does not listen. */
 @Timeout(60)
-@Tag("any-postgres")
 class PollingOnlyTest {
 
     private static final Task<Integer> WORK = Task.of("work", Integer.class);

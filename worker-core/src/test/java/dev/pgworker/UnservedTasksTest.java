@@ -7,7 +7,6 @@ import java.util.stream.IntStream;
 
 import org.awaitility.Awaitility;
 import org.junit.jupiter.api.AfterEach;
-import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.extension.RegisterExtension;
@@ -26,7 +25,6 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 /** Jobs of tasks that nobody serves. */
 @Timeout(120)
-@Tag("any-postgres")
 class UnservedTasksTest {
 
     private static final Task<Integer> HELLO = Task.of("hello", Integer.class);
