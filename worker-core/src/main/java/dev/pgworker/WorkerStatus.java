@@ -30,6 +30,7 @@ import org.jspecify.annotations.Nullable;
  * @param pollingOnly whether the worker does not listen, as {@link WorkerSettings#listen} says
  * @param unservedTasks at most ten tasks of which jobs have been due for half a minute though no registered worker serves them,
  *     not necessarily all such tasks
+ * @since 0.1.0
  */
 public record WorkerStatus(
         String workerId,
@@ -65,6 +66,7 @@ public record WorkerStatus(
      *
      * @param holder who holds it, in words: a session, a prepared transaction or a replication slot
      * @param age how long it has been held, or has been seen to be, where the database does not tell
+     * @since 0.1.0
      */
     public record HeldSnapshot(String holder, Duration age) {}
 

@@ -20,6 +20,7 @@ import dev.pgworker.job.Task;
  *
  * @param task the constant's value
  * @param source where it stands, for messages
+ * @since 0.1.0
  */
 public record DeclaredTask(Task<?> task, String source) {
 

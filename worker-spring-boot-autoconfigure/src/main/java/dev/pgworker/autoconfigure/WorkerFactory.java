@@ -6,7 +6,6 @@ import java.util.LinkedHashSet;
 import java.util.List;
 import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
-import java.util.stream.Stream;
 
 import org.jspecify.annotations.Nullable;
 import org.springframework.beans.factory.ObjectProvider;
@@ -63,6 +62,9 @@ final class WorkerFactory {
         WorkerProperties properties = instances.properties(name);
         WorkerDatabase database = clients.database(name);
         Collaborators collaborators = clients.collaborators();
+        List<TaskRegistration> handlers = new ArrayList<>(handlerBeans.find());
+        handlers.addAll(registrations.orderedStream().toList());
+        assignment.requireComplete(handlers);
         Worker.Builder builder = Worker.builder(database.dataSource())
                 .schema(instance.schema())
                 .settings(instance.settings())
@@ -73,8 +75,10 @@ final class WorkerFactory {
                 .forbiddenFlags(union(properties.forbiddenFlags(), collaborators.of(name, ForbiddenFlags.class)))
                 .crontab(crontab(name, properties))
                 .crontabZone(properties.crontabZone())
-                .tasks(tasks(name))
-                .declaredTasks(declaredTasks());
+                .tasks(handlers.stream()
+                        .filter(task -> assignment.serves(name, task))
+                        .toList())
+                .declaredTasks(declaredTasks(handlers));
         WorkerProperties.Listen listen = properties.listen();
         builder.listenDataSource(SeparateConnections.create(
                 WorkerInstances.prefix(name) + ".listen",
@@ -123,20 +127,11 @@ final class WorkerFactory {
                 clients.collaborators().onlyOf(worker, CronItem.class));
     }
 
-    /** Returns the handlers of a worker, those of annotated methods first. */
-    private List<TaskRegistration> tasks(String worker) {
-        List<TaskRegistration> all = new ArrayList<>(handlerBeans.find());
-        all.addAll(registrations.orderedStream().toList());
-        assignment.requireComplete(all);
-        all.removeIf(task -> !assignment.serves(worker, task));
-        return all;
-    }
-
     /** Returns the constants of tasks, but where several workers have a handler: each constant is meant for one of them. */
-    private List<DeclaredTask> declaredTasks() {
+    private List<DeclaredTask> declaredTasks(List<TaskRegistration> handlers) {
         Set<String> once = new HashSet<>();
         Set<String> often = new HashSet<>();
-        Stream.concat(handlerBeans.find().stream(), registrations.orderedStream())
+        handlers.stream()
                 .map(TaskRegistration::identifier)
                 .filter(task -> !once.add(task))
                 .forEach(often::add);
