@@ -57,6 +57,7 @@ public record WorkerStatus(
      * @param task the task's identifier
      * @param jobs how many have been seen; there may be more
      * @param closest the served task that may have been meant; null if none has a similar name
+     * @since 0.1.0
      */
     public record UnservedTask(
             String task, long jobs, @Nullable String closest) {}
