@@ -53,24 +53,22 @@ final class AddCommand extends SessionCommand {
     private @Nullable Integer priority;
 
     @Option(
-            names = {"--key", "--job-key"},
+            names = "--key",
             paramLabel = "KEY",
             description = "At most one waiting job has this job key, 1 to 512 characters.")
     private @Nullable String key;
 
     @Option(
-            names = {"--key-mode", "--job-key-mode"},
+            names = "--key-mode",
             paramLabel = "MODE",
             description = "What happens to a job that has the key: replace, preserve_run_at or unsafe_dedupe."
                     + " Default: replace.")
     private @Nullable JobKeyMode keyMode;
 
     @Option(
-            names = {"--flag", "--flags"},
+            names = "--flag",
             paramLabel = "FLAG",
-            split = ",",
-            description =
-                    "A mark by which workers may refuse the job; several with commas, or by repeating the option.")
+            description = "A mark by which workers may refuse the job; may be repeated.")
     private List<String> flags = new ArrayList<>();
 
     AddCommand(Session session) {

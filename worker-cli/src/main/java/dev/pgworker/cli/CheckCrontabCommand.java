@@ -10,7 +10,6 @@ import java.nio.file.Path;
 import java.time.DateTimeException;
 import java.time.Instant;
 import java.time.ZoneId;
-import java.time.ZoneOffset;
 import java.time.temporal.ChronoUnit;
 import java.util.ArrayList;
 import java.util.List;
@@ -47,7 +46,7 @@ final class CheckCrontabCommand extends SessionCommand {
             paramLabel = "ZONE",
             converter = ZoneConverter.class,
             description = "Whose local time patterns without the option tz mean, as worker.crontab-zone. Default: UTC.")
-    private ZoneId zone = ZoneOffset.UTC;
+    private ZoneId zone = ZoneId.of("UTC");
 
     @Option(
             names = "--from",

@@ -10,6 +10,7 @@ import java.util.stream.Collectors;
 import picocli.CommandLine.Command;
 import picocli.CommandLine.Mixin;
 import picocli.CommandLine.Parameters;
+import picocli.CommandLine.TypeConversionException;
 
 import dev.pgworker.job.CleanupResult;
 import dev.pgworker.job.CleanupTask;
@@ -28,7 +29,7 @@ final class CleanupCommand extends SessionCommand {
             arity = "0..*",
             split = ",",
             description = "delete_permafailed_jobs, gc_job_queues or gc_task_identifiers. Default: all of them.")
-    private List<CleanupTask> tasks = new ArrayList<>();
+    private List<String> tasks = new ArrayList<>();
 
     @Mixin
     private Confirmation confirmation = new Confirmation();
@@ -39,7 +40,7 @@ final class CleanupCommand extends SessionCommand {
 
     @Override
     public Integer call() {
-        Set<CleanupTask> asked = tasks.isEmpty() ? EnumSet.allOf(CleanupTask.class) : EnumSet.copyOf(tasks);
+        Set<CleanupTask> asked = asked();
         confirmation.require(
                 session.terminal(),
                 "Clean up schema " + session.schema().name() + " ("
@@ -67,6 +68,22 @@ final class CleanupCommand extends SessionCommand {
             return ExitStatus.FAILED;
         }
         return ExitStatus.OK;
+    }
+
+    private Set<CleanupTask> asked() {
+        if (tasks.isEmpty()) {
+            return EnumSet.allOf(CleanupTask.class);
+        }
+        Names<CleanupTask> names = new Names<>(CleanupTask.class);
+        Set<CleanupTask> asked = EnumSet.noneOf(CleanupTask.class);
+        for (String task : tasks) {
+            try {
+                asked.add(names.convert(task));
+            } catch (TypeConversionException e) {
+                throw CommandFailure.usage("TASK " + e.getMessage());
+            }
+        }
+        return asked;
     }
 
     private static String name(CleanupTask task) {

@@ -1,11 +1,13 @@
 package dev.pgworker.cli;
 
 import java.net.URLDecoder;
+import java.net.URLEncoder;
 import java.nio.charset.StandardCharsets;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
 import java.util.Properties;
+import java.util.StringJoiner;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 
@@ -142,6 +144,33 @@ final class DatabaseAddress {
             value = TARGETS.getOrDefault(value, value);
         }
         properties.setProperty(name, value);
+    }
+
+    /** Returns the URL of hosts, ports and database; everything else stays in the properties. */
+    static String url(Properties properties) {
+        String[] hosts = properties.getProperty("PGHOST", "localhost").split(",", -1);
+        String[] ports = properties.getProperty("PGPORT", "5432").split(",", -1);
+        if (ports.length != 1 && ports.length != hosts.length) {
+            throw CommandFailure.usage("There must be one port for all hosts, or one for each");
+        }
+        StringJoiner servers = new StringJoiner(",");
+        for (int i = 0; i < hosts.length; i++) {
+            String host = hosts[i].isEmpty() ? "localhost" : hosts[i];
+            boolean bare = host.contains(":") && !host.startsWith("[");
+            servers.add((bare ? "[" + host + "]" : host) + ":" + port(ports[ports.length == 1 ? 0 : i]));
+        }
+        String database = properties.getProperty("PGDBNAME", "");
+        return "jdbc:postgresql://" + servers + "/" + URLEncoder.encode(database, StandardCharsets.UTF_8);
+    }
+
+    private static String port(String port) {
+        if (port.isEmpty()) {
+            return "5432";
+        }
+        if (!port.matches("[0-9]{1,5}") || Integer.parseInt(port) < 1 || Integer.parseInt(port) > 65_535) {
+            throw CommandFailure.usage("The port must be a number from 1 to 65535, but is '" + Text.line(port) + "'");
+        }
+        return port;
     }
 
     /** Refuses a directory of Unix sockets. */

@@ -1,5 +1,6 @@
 package dev.pgworker.cli;
 
+import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.nio.charset.CharacterCodingException;
 import java.sql.SQLException;
@@ -164,6 +165,9 @@ record Failure(int exitStatus, String message, @Nullable String hint) {
     private static String said(Throwable failure) {
         SQLException sql = sql(failure);
         String message = messageOf(sql == null ? failure : sql);
+        if (sql != null && sql.getCause() instanceof IOException io && !message.contains("refused")) {
+            message += " " + io.getClass().getSimpleName() + ": " + io.getMessage();
+        }
         return Text.visible(message.replaceAll("\\n\\s*Position: \\d+", "").strip());
     }
 

@@ -11,6 +11,7 @@ import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.concurrent.atomic.AtomicLong;
+import java.util.regex.Pattern;
 import java.util.stream.Stream;
 
 import tools.jackson.core.JacksonException;
@@ -23,6 +24,9 @@ import tools.jackson.core.json.JsonFactory;
 
 /** Payloads, which are stored as they were written, after a look whether they are JSON. */
 final class Payloads {
+
+    /** Where an object or array that is not closed began, as the parser says it to programmers. */
+    private static final Pattern START_MARKER = Pattern.compile(" \\(start marker at .*\\)");
 
     private static final Path STANDARD_INPUT = Path.of("-");
 
@@ -53,7 +57,10 @@ final class Payloads {
         } catch (JacksonException e) {
             throw new CommandFailure(
                     ExitStatus.USAGE,
-                    source + " must be JSON: " + Text.line(e.getOriginalMessage()) + place(e.getLocation()),
+                    source + " must be JSON: "
+                            + Text.line(
+                                    START_MARKER.matcher(e.getOriginalMessage()).replaceAll(""))
+                            + place(e.getLocation()),
                     e);
         }
         return json;

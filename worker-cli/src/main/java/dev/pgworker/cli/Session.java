@@ -4,6 +4,8 @@ import java.nio.file.Path;
 import java.util.List;
 import java.util.Map;
 import java.util.Properties;
+import java.util.logging.Level;
+import java.util.logging.Logger;
 import javax.sql.DataSource;
 
 import org.jspecify.annotations.Nullable;
@@ -24,6 +26,9 @@ import dev.pgworker.task.PayloadCodec;
 
 /** What all commands share: options for connection and output, and what they are needed for. */
 final class Session {
+
+    /** What the driver logs is in its exceptions as well. */
+    private static final Logger DRIVER_LOG = Logger.getLogger("org.postgresql");
 
     private static final String LOG_LEVEL = "org.slf4j.simpleLogger.log.";
 
@@ -90,7 +95,9 @@ final class Session {
 
     /** Sets what is logged, which takes effect until the first logger is made. */
     void configureLog() {
-        if (verbose) {
+        if (!verbose) {
+            DRIVER_LOG.setLevel(Level.OFF);
+        } else {
             System.setProperty(LOG_LEVEL + "dev.pgworker", "debug");
             System.setProperty(LOG_LEVEL + "org.flywaydb", "info");
         }
@@ -156,8 +163,7 @@ final class Session {
         if (dataSource == null) {
             char[] password = askPassword ? requirePassword() : null;
             Properties properties = new ConnectionProperties(environment).resolve(url, user, password, passwordFile);
-            // All of the address is in the properties.
-            dataSource = new SimpleDriverDataSource(new Driver(), "jdbc:postgresql:", properties);
+            dataSource = new SimpleDriverDataSource(new Driver(), DatabaseAddress.url(properties), properties);
         }
         return dataSource;
     }
@@ -183,6 +189,7 @@ final class Session {
 
     /** Writes a line that says what has been done, on standard error, so that standard output has results only. */
     void say(String line) {
+        terminal.out().flush();
         terminal.err().println(line);
     }
 }

@@ -29,6 +29,7 @@ final class ShowCommand extends SessionCommand {
         List<Long> given = ids.stream().map(JobSelection::id).toList();
         JobAdmin admin = session.jobs();
         List<Map<String, Object>> found = new ArrayList<>();
+        int shown = 0;
         List<Long> missing = new ArrayList<>();
         for (long id : given) {
             Optional<Job> job = admin.find(id);
@@ -37,6 +38,9 @@ final class ShowCommand extends SessionCommand {
             } else if (session.isJson()) {
                 found.add(Json.job(job.get(), States.of(job.get())));
             } else {
+                if (shown++ > 0) {
+                    session.terminal().out().println();
+                }
                 print(job.get());
             }
         }
@@ -65,7 +69,6 @@ final class ShowCommand extends SessionCommand {
         print("Locked by", job.lockedBy());
         print("Last error", job.lastError());
         print("Payload", job.payload());
-        session.terminal().out().println();
     }
 
     private void print(String name, @Nullable String value) {

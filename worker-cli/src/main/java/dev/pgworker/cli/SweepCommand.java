@@ -14,12 +14,11 @@ import dev.pgworker.job.SweepResult;
 /** Recovers the jobs of dead workers. */
 @Command(
         name = "sweep",
-        aliases = "sweep-stale-workers",
         description = "Find dead workers, take their jobs and queues from them and delete their registrations.")
 final class SweepCommand extends SessionCommand {
 
     @Option(
-            names = {"--threshold", "--sweep-threshold"},
+            names = "--threshold",
             paramLabel = "DURATION",
             converter = Times.DurationConverter.class,
             description = "How old the last heartbeat of a dead worker is, such as 10m."

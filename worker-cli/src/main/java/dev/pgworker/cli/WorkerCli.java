@@ -14,7 +14,11 @@ import picocli.CommandLine.Mixin;
 import picocli.CommandLine.Option;
 import picocli.CommandLine.ParameterException;
 import picocli.CommandLine.ScopeType;
+import picocli.CommandLine.TypeConversionException;
 
+import dev.pgworker.job.JobKeyMode;
+import dev.pgworker.job.JobState;
+import dev.pgworker.schema.PeerIndexes;
 import dev.pgworker.schema.WorkerSchema;
 
 /**
@@ -103,9 +107,16 @@ public final class WorkerCli {
                 .addSubcommand(new ForceUnlockCommand(session))
                 .addSubcommand(new AutoComplete.GenerateCompletion())
                 .addSubcommand(new HelpCommand());
+        abbreviateSynopsis(commands);
         return commands.setOut(terminal.out())
                 .setErr(terminal.err())
-                .setCaseInsensitiveEnumValuesAllowed(true)
+                .registerConverter(JobState.class, new Names<>(JobState.class))
+                .registerConverter(JobKeyMode.class, new Names<>(JobKeyMode.class))
+                .registerConverter(PeerIndexes.class, new Names<>(PeerIndexes.class))
+                .registerConverter(OutputFormat.class, new Names<>(OutputFormat.class))
+                .registerConverter(Integer.class, WorkerCli::integer)
+                .registerConverter(int.class, WorkerCli::integer)
+                .registerConverter(Long.class, JobSelection::id)
                 .setExpandAtFiles(false)
                 .setParameterExceptionHandler(WorkerCli::tellWrongUse)
                 .setExecutionExceptionHandler((failure, command, parsed) -> tell(failure, session, terminal))
@@ -113,6 +124,20 @@ public final class WorkerCli {
                     session.configureLog();
                     return new CommandLine.RunLast().execute(parsed);
                 });
+    }
+
+    private static Integer integer(String text) {
+        try {
+            return Integer.valueOf(text);
+        } catch (NumberFormatException e) {
+            throw new TypeConversionException("'" + text + "' must be a whole number");
+        }
+    }
+
+    /** The options are listed below the synopsis, those that all commands share among them. */
+    private static void abbreviateSynopsis(CommandLine command) {
+        command.getCommandSpec().usageMessage().abbreviateSynopsis(true);
+        command.getSubcommands().values().forEach(WorkerCli::abbreviateSynopsis);
     }
 
     private static int tellWrongUse(ParameterException wrong, String[] args) {
