@@ -129,7 +129,8 @@ record Failure(int exitStatus, String message, @Nullable String hint) {
         if (List.of("3F000", "42P01", "42883", "42703").contains(state)) {
             return new Failure(
                     ExitStatus.SCHEMA,
-                    "Schema \"" + schema.name() + "\" is not installed, or not up to date. " + said,
+                    "Schema \"" + schema.name() + "\" is not installed, or not up to date. "
+                            + said.lines().findFirst().orElse(""),
                     "Run the command migrate as a user that owns it, or name another one with --schema.");
         }
         return null;

@@ -25,7 +25,7 @@ final class JobChange {
     private static final int PAGE = 200;
 
     /** For more jobs than these nobody reads why they were not changed. */
-    private static final int EXPLAINED = 100;
+    private static final int EXPLAINED = 10;
 
     private final Session session;
     private final JobAdmin admin;
@@ -104,7 +104,7 @@ final class JobChange {
                 .limit(EXPLAINED)
                 .forEach(entry -> session.say("Not changed: " + entry.getKey() + " (" + entry.getValue() + ")"));
         if (unchanged.size() > EXPLAINED) {
-            session.say("Not changed: " + (unchanged.size() - EXPLAINED) + " more");
+            session.say("Not changed: " + Text.count(unchanged.size() - EXPLAINED, "more job"));
         }
         return unchanged.isEmpty() ? ExitStatus.OK : ExitStatus.NOT_FOUND;
     }

@@ -74,9 +74,11 @@ final class Payloads {
     }
 
     private static String place(TokenStreamLocation location) {
-        return location == null || location.getLineNr() < 1
-                ? ""
-                : " (line " + location.getLineNr() + ", column " + location.getColumnNr() + ")";
+        if (location == null || location.getLineNr() < 1) {
+            return "";
+        }
+        String line = location.getLineNr() == 1 ? "" : "line " + location.getLineNr() + ", ";
+        return " (" + line + "column " + location.getColumnNr() + ")";
     }
 
     /** Reads a file that is one payload. */

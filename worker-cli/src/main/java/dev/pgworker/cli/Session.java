@@ -9,8 +9,7 @@ import java.util.logging.Logger;
 import javax.sql.DataSource;
 
 import org.jspecify.annotations.Nullable;
-import org.postgresql.Driver;
-import org.springframework.jdbc.datasource.SimpleDriverDataSource;
+import org.springframework.jdbc.datasource.SingleConnectionDataSource;
 import picocli.CommandLine.Option;
 import picocli.CommandLine.ScopeType;
 import tools.jackson.databind.json.JsonMapper;
@@ -82,7 +81,7 @@ final class Session {
 
     private final Terminal terminal;
     private final Map<String, String> environment;
-    private @Nullable DataSource dataSource;
+    private @Nullable SingleConnectionDataSource dataSource;
 
     Session(Terminal terminal, Map<String, String> environment) {
         this.terminal = terminal;
@@ -159,13 +158,25 @@ final class Session {
         return new SchemaMigrator(dataSource(), schema(), peerIndexes);
     }
 
+    /** Returns what gives one connection again and again: a command does one thing after the other. */
     private DataSource dataSource() {
         if (dataSource == null) {
             char[] password = askPassword ? requirePassword() : null;
             Properties properties = new ConnectionProperties(environment).resolve(url, user, password, passwordFile);
-            dataSource = new SimpleDriverDataSource(new Driver(), DatabaseAddress.url(properties), properties);
+            SingleConnectionDataSource single = new SingleConnectionDataSource();
+            single.setUrl(DatabaseAddress.url(properties));
+            single.setConnectionProperties(properties);
+            single.setSuppressClose(true);
+            dataSource = single;
         }
         return dataSource;
+    }
+
+    /** Ends the connection, so that the next statement gets another one. */
+    void disconnect() {
+        if (dataSource != null) {
+            dataSource.resetConnection();
+        }
     }
 
     private char[] requirePassword() {

@@ -78,6 +78,7 @@ final class WatchCommand extends SessionCommand {
                 throw e;
             }
             tell(e);
+            session.disconnect();
             return;
         }
         if (session.isJson()) {
