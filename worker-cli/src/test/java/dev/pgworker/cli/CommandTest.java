@@ -281,7 +281,7 @@ class CommandTest {
     void cleanupThatIsInTheWayOfOthersFails() throws Exception {
         try (Connection other = DriverManager.getConnection(url)) {
             other.setAutoCommit(false);
-            other.createStatement().execute("lock table graphile_worker._private_job_queues in access share mode");
+            other.createStatement().execute("lock table graphile_worker._private_job_queues in row exclusive mode");
             assertThat(terminal.run("cleanup", "gc_job_queues", "-y")).isEqualTo(ExitStatus.FAILED);
         }
         assertThat(terminal.errors()).contains("Try again later");
@@ -367,7 +367,7 @@ class CommandTest {
                 """);
         assertThat(terminal.run("crontab", "check", file.toString(), "--strict"))
                 .isEqualTo(ExitStatus.FAILED);
-        assertThat(terminal.errors()).contains(":1:20: \"tz=Europe/Berlin\"");
+        assertThat(terminal.errors()).contains(":1:19: \"tz=Europe/Berlin\"");
         terminal.input("99 * * * * x\n");
         assertThat(terminal.run("crontab", "check", "-", "-o", "json")).isEqualTo(ExitStatus.FAILED);
         assertThat(json().get("problems").get(0).get("line").asInt()).isEqualTo(1);
@@ -437,7 +437,7 @@ class CommandTest {
                 "migrate --peer-indexes maybe | must be one of auto, always, never",
                 "stats --output xml | must be one of table, json",
                 "stats --schema pg_x | --schema: schema name",
-                "lsit | worker-cli list"
+                "lst | worker-cli list"
             })
     void saysWhichOptionIsWrong(String command, String message) {
         assertThat(terminal.run(command.split(" "))).as(terminal.errors()).isEqualTo(ExitStatus.USAGE);
