@@ -87,7 +87,7 @@ final class CheckCrontabCommand extends SessionCommand {
                                     "next", next(item)))
                             .toList()));
         } else {
-            Table table = new Table("ITEM", "TASK", "SCHEDULE", "ZONE", "NEXT RUNS");
+            Table table = new Table("ITEM", "TASK", "=SCHEDULE", "ZONE", "=NEXT RUNS");
             for (CronItem item : crontab.items()) {
                 List<String> next = next(item);
                 Table first = table.row(

@@ -38,7 +38,7 @@ final class CrontabCommand {
                                 .toList()));
                 return ExitStatus.OK;
             }
-            Table table = new Table("ITEM", "KNOWN SINCE", "LAST EXECUTION", "PAUSED SINCE");
+            Table table = new Table("ITEM", "=KNOWN SINCE", "=LAST EXECUTION", "=PAUSED SINCE");
             items.forEach(item -> {
                 Table unused = table.row(
                         item.identifier(),

@@ -57,7 +57,7 @@ final class ListCommand extends SessionCommand {
             });
         } else {
             Table table =
-                    new Table(">ID", "TASK", "STATE", "QUEUE", ">PRIO", ">ATTEMPTS", "RUN AT", "KEY", "LAST ERROR");
+                    new Table(">ID", "TASK", "=STATE", "QUEUE", ">PRIO", ">ATTEMPTS", "=RUN AT", "KEY", "LAST ERROR");
             page.jobs().forEach(job -> {
                 Table unused = table.row(
                         job.id(),

@@ -44,7 +44,7 @@ final class QueuesCommand extends SessionCommand {
                     next));
             return ExitStatus.OK;
         }
-        Table table = new Table("QUEUE", ">WAITING", "RUNNING SINCE", "WORKER");
+        Table table = new Table("QUEUE", ">WAITING", "=RUNNING SINCE", "WORKER");
         queues.forEach(queue -> {
             Table unused = table.row(queue.name(), queue.waiting(), Text.seconds(queue.lockedAt()), queue.lockedBy());
         });

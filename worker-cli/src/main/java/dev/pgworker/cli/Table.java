@@ -2,7 +2,7 @@ package dev.pgworker.cli;
 
 import java.util.ArrayList;
 import java.util.List;
-import java.util.Set;
+import java.util.stream.Stream;
 
 import org.jspecify.annotations.Nullable;
 
@@ -17,19 +17,23 @@ final class Table {
     /** What is left, at least, of a column that is cut. */
     private static final int LEAST = 8;
 
-    private final List<String> titles;
-    private final Set<String> numbers;
+    private final List<Column> columns;
     private final List<List<String>> rows = new ArrayList<>();
 
-    /** Creates a table; the titles of columns with numbers, which stand at the right, begin with a {@code >}. */
+    /**
+     * Creates a table. A title that begins with {@code >} is that of numbers, which stand at the right; one that begins with
+     * {@code =} is that of texts that are never cut.
+     */
     Table(String... titles) {
-        this.titles = List.of(titles).stream()
-                .map(title -> title.startsWith(">") ? title.substring(1) : title)
-                .toList();
-        this.numbers = Set.copyOf(List.of(titles).stream()
-                .filter(title -> title.startsWith(">"))
-                .map(title -> title.substring(1))
-                .toList());
+        columns = Stream.of(titles).map(Column::of).toList();
+    }
+
+    private record Column(String title, boolean number, boolean mayShrink) {
+        static Column of(String title) {
+            boolean number = title.startsWith(">");
+            boolean whole = number || title.startsWith("=");
+            return new Column(whole ? title.substring(1) : title, number, !whole);
+        }
     }
 
     /** Adds a row; what is null stays empty. */
@@ -55,13 +59,14 @@ final class Table {
             shrink(widths, terminal.width());
         }
         List<String> lines = new ArrayList<>();
-        lines.add(line(titles, widths));
+        lines.add(line(columns.stream().map(Column::title).toList(), widths));
         rows.forEach(row -> lines.add(line(row, widths)));
         return lines;
     }
 
     private int[] widths() {
-        int[] widths = titles.stream().mapToInt(Text::columns).toArray();
+        int[] widths =
+                columns.stream().mapToInt(column -> Text.columns(column.title)).toArray();
         for (List<String> row : rows) {
             for (int i = 0; i < widths.length; i++) {
                 widths[i] = Math.max(widths[i], Text.columns(row.get(i)));
@@ -79,7 +84,7 @@ final class Table {
         while (total > available) {
             int widest = -1;
             for (int i = 0; i < widths.length; i++) {
-                boolean mayShrink = !numbers.contains(titles.get(i)) && widths[i] > LEAST;
+                boolean mayShrink = columns.get(i).mayShrink && widths[i] > LEAST;
                 if (mayShrink && (widest < 0 || widths[i] > widths[widest])) {
                     widest = i;
                 }
@@ -98,7 +103,7 @@ final class Table {
             String cell = Text.cut(cells.get(i), widths[i]);
             String space = " ".repeat(widths[i] - Text.columns(cell));
             line.append(i == 0 ? "" : GAP);
-            line.append(numbers.contains(titles.get(i)) ? space + cell : cell + space);
+            line.append(columns.get(i).number ? space + cell : cell + space);
         }
         return line.toString().stripTrailing();
     }

@@ -4,6 +4,7 @@ import java.time.Duration;
 import java.time.Instant;
 import java.time.OffsetDateTime;
 import java.time.temporal.ChronoUnit;
+import java.util.Locale;
 
 import org.jspecify.annotations.Nullable;
 
@@ -36,6 +37,9 @@ final class Text {
     /** Returns a duration with its two greatest units. */
     static String duration(Duration duration) {
         long seconds = duration.toSeconds();
+        if (seconds < 1 && !duration.isZero()) {
+            return duration.toMillis() + "ms";
+        }
         if (seconds < 60) {
             return seconds + "s";
         }
@@ -54,7 +58,7 @@ final class Text {
 
     /** Returns "1 job", "2 jobs". */
     static String count(long number, String one) {
-        return String.format(java.util.Locale.ROOT, "%,d ", number) + one + (number == 1 ? "" : "s");
+        return String.format(Locale.ROOT, "%,d ", number) + one + (number == 1 ? "" : "s");
     }
 
     /** Returns the text in one line, with the first of its lines only and without control characters. */

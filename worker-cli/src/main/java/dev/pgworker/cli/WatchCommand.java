@@ -121,7 +121,7 @@ final class WatchCommand extends SessionCommand {
                         StatsCommand.oldestDue(backlog))
                 .lines(session.terminal()));
         lines.add("");
-        Table table = new Table("WORKER", "LAST HEARTBEAT", ">JOBS", "STATE");
+        Table table = new Table("WORKER", "=LAST HEARTBEAT", ">JOBS", "=STATE");
         workers.stream().limit(MOST_WORKERS).forEach(worker -> {
             Table unused = table.row(
                     worker.id(),

@@ -47,7 +47,7 @@ final class WorkersCommand extends SessionCommand {
                             .toList()));
             return ExitStatus.OK;
         }
-        Table table = new Table("WORKER", "STARTED", "LAST HEARTBEAT", ">JOBS", "STATE");
+        Table table = new Table("WORKER", "=STARTED", "=LAST HEARTBEAT", ">JOBS", "=STATE");
         workers.forEach(worker -> {
             Table unused = table.row(
                     worker.id(),

@@ -157,7 +157,6 @@ class DocumentationTest {
                         .get("Connect")
                         .lines()
                         .filter(line -> line.startsWith("| `"))
-                        .map(line -> line.split("\\|")[1])
                         .collect(Collectors.joining()))
                 .results()
                 .map(variable -> variable.group(1))
