@@ -7,12 +7,14 @@ import java.util.List;
 import java.util.concurrent.TimeUnit;
 
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.condition.EnabledIfSystemProperty;
 
 import dev.pgworker.testsupport.TestPostgres;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
 /** The jar as it is published, in a process of its own. */
+@EnabledIfSystemProperty(named = "pgworker.test.jar", matches = ".+", disabledReason = "the jar is built later")
 class PackagedJarTest {
 
     private static final String JAVA =
