@@ -1,0 +1,106 @@
+package dev.pgworker.autoconfigure;
+
+import java.util.LinkedHashMap;
+import java.util.Map;
+
+import org.springframework.beans.factory.BeanFactory;
+import org.springframework.beans.factory.ObjectProvider;
+import org.springframework.beans.factory.config.ConfigurableListableBeanFactory;
+import org.springframework.boot.autoconfigure.AutoConfiguration;
+import org.springframework.boot.autoconfigure.condition.ConditionalOnMissingBean;
+import org.springframework.boot.context.properties.EnableConfigurationProperties;
+import org.springframework.boot.sql.init.dependency.DatabaseInitializationDependencyConfigurer;
+import org.springframework.context.annotation.Bean;
+import org.springframework.context.annotation.Conditional;
+import org.springframework.context.annotation.Import;
+import org.springframework.core.env.Environment;
+import tools.jackson.databind.json.JsonMapper;
+
+import dev.pgworker.WorkerSettings;
+import dev.pgworker.crontab.CronAdmin;
+import dev.pgworker.job.JobAdmin;
+import dev.pgworker.job.JobScheduler;
+import dev.pgworker.schema.SchemaMigrator;
+import dev.pgworker.schema.WorkerSchema;
+import dev.pgworker.task.PayloadCodec;
+
+import static dev.pgworker.autoconfigure.WorkerInstances.DEFAULT;
+
+/**
+ * Configures what adds and administers jobs on the application's data source, and the schema that holds them; the same for
+ * each of {@code worker.instances}.
+ *
+ * @since 0.1.0
+ */
+@AutoConfiguration(
+        afterName = {
+            "org.springframework.boot.jdbc.autoconfigure.DataSourceAutoConfiguration",
+            "org.springframework.boot.jackson.autoconfigure.JacksonAutoConfiguration"
+        })
+@Conditional(OnDataSourceCondition.class)
+@EnableConfigurationProperties(WorkerProperties.class)
+@Import({DatabaseInitializationDependencyConfigurer.class, InstanceBeans.OfClients.class})
+public final class JobSchedulerAutoConfiguration {
+
+    @Bean
+    WorkerInstances workerInstances(BeanFactory beans, WorkerProperties properties, Environment environment) {
+        Map<String, WorkerProperties> all = new LinkedHashMap<>();
+        all.put(DEFAULT, properties);
+        InstanceProperties.names(environment)
+                .forEach(name -> all.put(name, InstanceProperties.bind(environment, name)));
+        return new WorkerInstances(beans, all);
+    }
+
+    @Bean(InstanceBeans.CLIENT_FACTORY)
+    ClientFactory workerClientFactory(ConfigurableListableBeanFactory beans, WorkerInstances instances) {
+        return new ClientFactory(beans, instances);
+    }
+
+    @Bean
+    @ConditionalOnMissingBean
+    PayloadCodec workerPayloadCodec(ObjectProvider<JsonMapper> mapper) {
+        return new PayloadCodec(mapper.getIfAvailable(JsonMapper::new));
+    }
+
+    @Bean
+    @ConditionalOnMissingBean
+    WorkerSchema workerSchema(ClientFactory factory) {
+        return factory.workerSchema(DEFAULT);
+    }
+
+    @Bean
+    @ConditionalOnMissingBean
+    WorkerSettings workerSettings(ClientFactory factory) {
+        return factory.workerSettings(DEFAULT);
+    }
+
+    @Bean
+    @ConditionalOnMissingBean
+    SchemaMigrator workerSchemaMigrator(ClientFactory factory) {
+        return factory.schemaMigrator(DEFAULT);
+    }
+
+    @Bean
+    @ConditionalOnMissingBean
+    WorkerSchemaInitializer workerSchemaInitializer(ClientFactory factory) {
+        return factory.schemaInitializer(DEFAULT);
+    }
+
+    @Bean
+    @ConditionalOnMissingBean
+    JobScheduler jobScheduler(ClientFactory factory) {
+        return factory.jobScheduler(DEFAULT);
+    }
+
+    @Bean
+    @ConditionalOnMissingBean
+    JobAdmin jobAdmin(ClientFactory factory) {
+        return factory.jobAdmin(DEFAULT);
+    }
+
+    @Bean
+    @ConditionalOnMissingBean
+    CronAdmin cronAdmin(ClientFactory factory) {
+        return factory.cronAdmin(DEFAULT);
+    }
+}
