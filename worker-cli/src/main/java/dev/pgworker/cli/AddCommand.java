@@ -113,7 +113,8 @@ final class AddCommand extends SessionCommand {
     private int addLines(Path file, JobSpec spec) {
         long added;
         try (Stream<String> payloads = Payloads.lines(file, session.terminal());
-                Progress progress = new Progress(session.terminal(), "Adding jobs", 0, "None has been added.")) {
+                Progress progress =
+                        new Progress(session.terminal(), "Adding jobs", 0, read -> "No job has been added.")) {
             added = session.scheduler().addJobs(payloads.map(json -> {
                 progress.advance(1);
                 return JobRequest.of(task, new RawValue(json), spec);

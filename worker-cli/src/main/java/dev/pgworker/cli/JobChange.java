@@ -147,6 +147,10 @@ final class JobChange {
     }
 
     private Progress progress(long total) {
-        return new Progress(session.terminal(), verb + " jobs", total, "They have been changed; the others have not.");
+        return new Progress(
+                session.terminal(),
+                verb + " jobs",
+                total,
+                done -> participle + " " + Text.count(done, "job") + ", and left the others as they are.");
     }
 }

@@ -3,6 +3,7 @@ package dev.pgworker.cli;
 import java.io.PrintWriter;
 import java.util.Locale;
 import java.util.concurrent.atomic.AtomicLong;
+import java.util.function.LongFunction;
 
 /** A bar on standard error that shows how far a long work has come, if somebody sits in front of it. */
 final class Progress implements AutoCloseable {
@@ -12,7 +13,7 @@ final class Progress implements AutoCloseable {
     private final Terminal terminal;
     private final String what;
     private final long total;
-    private final String interrupted;
+    private final LongFunction<String> interrupted;
     private final Thread onInterrupt = new Thread(this::tellInterrupted, "worker-interrupted");
     private final AtomicLong done = new AtomicLong();
     private int shown = -1;
@@ -22,9 +23,9 @@ final class Progress implements AutoCloseable {
      *
      * @param what what is done, such as "Completing"
      * @param total how much there is to do; 0 if nobody knows
-     * @param interrupted what becomes of it if the program is interrupted
+     * @param interrupted says what has become of it if the program is interrupted, from how much was done
      */
-    Progress(Terminal terminal, String what, long total, String interrupted) {
+    Progress(Terminal terminal, String what, long total, LongFunction<String> interrupted) {
         this.terminal = terminal;
         this.what = what;
         this.total = total;
@@ -61,7 +62,7 @@ final class Progress implements AutoCloseable {
     private void tellInterrupted() {
         PrintWriter err = terminal.err();
         err.println();
-        err.println(String.format(Locale.ROOT, "%s was interrupted after %,d. %s", what, done.get(), interrupted));
+        err.println("Interrupted. " + interrupted.apply(done.get()));
         err.flush();
     }
 

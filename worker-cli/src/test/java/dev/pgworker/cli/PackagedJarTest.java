@@ -35,8 +35,6 @@ class PackagedJarTest {
         assertThat(run(ExitStatus.NOT_FOUND, url, "show", "1", "2"))
                 .contains("Ada")
                 .endsWith("No job 2\n");
-        assertThat(run(ExitStatus.CONNECTION, "postgres://u@localhost:1/d", "stats"))
-                .startsWith("Error: ");
     }
 
     /** Returns what a process writes to both of its outputs. */
