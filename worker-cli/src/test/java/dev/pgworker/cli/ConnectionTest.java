@@ -26,6 +26,10 @@ class ConnectionTest {
     private static String url;
     private static String server;
     private static String database;
+    private static String user;
+
+    /** That of the URL, so that its roles log in with it wherever the server asks for one. */
+    private static String password;
 
     private final TestTerminal terminal = new TestTerminal(url);
 
@@ -35,14 +39,16 @@ class ConnectionTest {
         Properties parts = Driver.parseURL(url, null);
         server = parts.getProperty("PGHOST") + ":" + parts.getProperty("PGPORT");
         database = parts.getProperty("PGDBNAME");
+        user = parts.getProperty("user");
+        password = parts.getProperty("password", "x");
         assertThat(new TestTerminal(url).run("migrate")).isZero();
         try (Connection connection = DriverManager.getConnection(url);
                 Statement statement = connection.createStatement()) {
             String nobody = database + "_nobody";
             String reader = database + "_reader";
-            statement.execute("create role " + nobody + " login password 'x'; grant usage on schema graphile_worker to "
+            statement.execute("create role " + nobody + " login password '" + password + "'; grant usage on schema graphile_worker to "
                     + nobody);
-            statement.execute("create role " + reader + " superuser login password 'x'; alter role " + reader
+            statement.execute("create role " + reader + " superuser login password '" + password + "'; alter role " + reader
                     + " set default_transaction_read_only = on");
             statement.execute("create schema old; create table old.migrations(id int, ts timestamptz, breaking bool);"
                     + " insert into old.migrations values (5, now(), true)");
@@ -136,9 +142,10 @@ class ConnectionTest {
     @Test
     void theDatabaseOfTheAddressIsUsed() {
         terminal.environment.clear();
-        assertThat(terminal.run("validate", "-U", "postgres", "-c", "postgres://" + server + "/" + database))
+        terminal.environment.put("PGPASSWORD", password);
+        assertThat(terminal.run("validate", "-U", user, "-c", "postgres://" + server + "/" + database))
                 .isZero();
-        assertThat(terminal.run("validate", "-U", "postgres", "-c", "postgres://" + server + "/nothing_there"))
+        assertThat(terminal.run("validate", "-U", user, "-c", "postgres://" + server + "/nothing_there"))
                 .isEqualTo(ExitStatus.CONNECTION);
         assertThat(terminal.errors()).contains("\"nothing_there\" does not exist");
     }
@@ -159,7 +166,7 @@ class ConnectionTest {
         assertThat(terminal.run("stats", "-W")).isEqualTo(ExitStatus.USAGE);
         assertThat(terminal.errors()).contains("--password needs a terminal");
         terminal.interactive = true;
-        terminal.answers.add("secret");
+        terminal.answers.add(password);
         assertThat(terminal.run("stats", "-W")).isZero();
         assertThat(terminal.questions).containsExactly("Password: ");
     }
