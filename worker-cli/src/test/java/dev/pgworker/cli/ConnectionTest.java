@@ -46,10 +46,10 @@ class ConnectionTest {
                 Statement statement = connection.createStatement()) {
             String nobody = database + "_nobody";
             String reader = database + "_reader";
-            statement.execute("create role " + nobody + " login password '" + password + "'; grant usage on schema graphile_worker to "
-                    + nobody);
-            statement.execute("create role " + reader + " superuser login password '" + password + "'; alter role " + reader
-                    + " set default_transaction_read_only = on");
+            statement.execute("create role " + nobody + " login password '" + password
+                    + "'; grant usage on schema graphile_worker to " + nobody);
+            statement.execute("create role " + reader + " superuser login password '" + password + "'; alter role "
+                    + reader + " set default_transaction_read_only = on");
             statement.execute("create schema old; create table old.migrations(id int, ts timestamptz, breaking bool);"
                     + " insert into old.migrations values (5, now(), true)");
             statement.execute(

@@ -109,9 +109,7 @@ class DocumentationTest {
                 .results()
                 .toList()) {
             String[] args = words(example.group(1));
-            assertThatCode(() -> program.parseArgs(args))
-                    .as(example.group())
-                    .doesNotThrowAnyException();
+            assertThatCode(() -> program.parseArgs(args)).as(example.group()).doesNotThrowAnyException();
             shown.add(args[0].equals("crontab") ? args[0] + " " + args[1] : args[0]);
         }
         assertThat(shown).isEqualTo(new TreeSet<>(commands().keySet()));
