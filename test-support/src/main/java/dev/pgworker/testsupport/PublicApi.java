@@ -142,7 +142,9 @@ public final class PublicApi {
         boolean own = before.substring(Math.max(before.lastIndexOf("*/"), 0))
                 .lines()
                 // Annotations have lists in braces of their own.
-                .noneMatch(line -> line.endsWith(";") || line.endsWith(") {") || line.strip().equals("}"));
+                .noneMatch(line -> line.endsWith(";")
+                        || line.endsWith(") {")
+                        || line.strip().equals("}"));
         return own ? before.substring(Math.max(before.lastIndexOf("/**"), 0)) : "";
     }
 
