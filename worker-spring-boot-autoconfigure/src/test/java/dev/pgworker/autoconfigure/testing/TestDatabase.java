@@ -17,6 +17,7 @@ import org.springframework.boot.transaction.autoconfigure.TransactionAutoConfigu
 import org.springframework.jdbc.core.simple.JdbcClient;
 import org.springframework.jdbc.datasource.DriverManagerDataSource;
 
+import dev.pgworker.autoconfigure.JobSchedulerAutoConfiguration;
 import dev.pgworker.autoconfigure.WorkerAutoConfiguration;
 import dev.pgworker.testsupport.TestPostgres;
 
@@ -53,6 +54,7 @@ public final class TestDatabase implements BeforeEachCallback, AfterEachCallback
                         JdbcTemplateAutoConfiguration.class,
                         JdbcClientAutoConfiguration.class,
                         JacksonAutoConfiguration.class,
+                        JobSchedulerAutoConfiguration.class,
                         WorkerAutoConfiguration.class))
                 .withPropertyValues(
                         "spring.datasource.url=" + TestPostgres.jdbcUrl(),

@@ -1,0 +1,1 @@
+select ${worker}.add_job('hello');
