@@ -35,7 +35,9 @@ public final class EnqueuedJobAssert<P> extends AbstractAssert<EnqueuedJobAssert
         super(actual, EnqueuedJobAssert.class);
         this.task = task;
         this.candidates = actual.list();
-        narrow("of task \"" + task.identifier() + '"', job -> job.taskIdentifier().equals(task.identifier()));
+        narrow(
+                "of task \"" + task.identifier() + '"',
+                job -> job.taskIdentifier().equals(task.identifier()));
     }
 
     /**

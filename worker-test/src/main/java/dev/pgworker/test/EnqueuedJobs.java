@@ -95,7 +95,8 @@ public final class EnqueuedJobs implements AssertProvider<EnqueuedJobsAssert> {
                 ? "there is no job"
                 : jobs.stream()
                         .map(job -> "  " + describe(job))
-                        .collect(Collectors.joining("\n", jobs.size() + (jobs.size() == 1 ? " job" : " jobs") + ":\n", ""));
+                        .collect(Collectors.joining(
+                                "\n", jobs.size() + (jobs.size() == 1 ? " job" : " jobs") + ":\n", ""));
         return runs.size() == 0 ? text : text + "\nand before, " + runs;
     }
 

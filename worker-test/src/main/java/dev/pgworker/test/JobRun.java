@@ -18,8 +18,10 @@ import dev.pgworker.job.Job;
  * @since 0.1.0
  */
 public record JobRun(
-        Job job, Outcome outcome, @Nullable Throwable error, @Nullable Job next)
-        implements AssertProvider<JobRunAssert> {
+        Job job,
+        Outcome outcome,
+        @Nullable Throwable error,
+        @Nullable Job next) implements AssertProvider<JobRunAssert> {
 
     /**
      * How an attempt ended.
