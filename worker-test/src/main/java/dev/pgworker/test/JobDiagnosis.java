@@ -70,7 +70,7 @@ final class JobDiagnosis {
         return jobs.list().stream()
                 .filter(other -> queue.equals(other.queueName()) && other.id() != job.id())
                 .filter(other -> other.lockedBy() != null
-                        || other.attempts() < other.maxAttempts() && order.compare(other, job) < 0)
+                        || (other.attempts() < other.maxAttempts() && order.compare(other, job) < 0))
                 .min(Comparator.comparing((Job other) -> other.lockedBy() == null)
                         .thenComparing(order))
                 .map(other -> "its queue \"" + queue + "\" has another job first: " + other)

@@ -9,7 +9,7 @@ import java.util.Set;
 import java.util.concurrent.locks.Condition;
 import java.util.concurrent.locks.Lock;
 import java.util.concurrent.locks.ReentrantLock;
-import java.util.function.Supplier;
+import java.util.function.BooleanSupplier;
 
 import org.jspecify.annotations.Nullable;
 
@@ -131,21 +131,22 @@ final class RunRecorder implements WorkerEventListener {
     }
 
     /**
-     * Waits until there is an answer, which is asked for after each event.
+     * Waits for a condition, which is looked at after each event.
      *
      * @param nanos how long to wait at most
-     * @return the answer, or null if the time is over
+     * @return false if the time is over
      */
-    <T> @Nullable T await(Supplier<@Nullable T> answer, long nanos) throws InterruptedException {
+    boolean await(BooleanSupplier condition, long nanos) throws InterruptedException {
         lock.lock();
         try {
             long left = nanos;
-            T found = answer.get();
-            while (found == null && left > 0) {
+            while (!condition.getAsBoolean()) {
+                if (left <= 0) {
+                    return false;
+                }
                 left = changed.awaitNanos(left);
-                found = answer.get();
             }
-            return found;
+            return true;
         } finally {
             lock.unlock();
         }

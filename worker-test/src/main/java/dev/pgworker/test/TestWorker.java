@@ -13,6 +13,7 @@ import java.util.concurrent.TimeUnit;
 import java.util.concurrent.TimeoutException;
 import java.util.concurrent.locks.Lock;
 import java.util.concurrent.locks.ReentrantLock;
+import java.util.function.BooleanSupplier;
 import java.util.function.Consumer;
 import java.util.function.Function;
 import java.util.function.Predicate;
@@ -271,7 +272,8 @@ public final class TestWorker implements AutoCloseable {
             runDue(timeout);
             found = last(which);
         } else if (found == null) {
-            found = uninterrupted(() -> recorder.await(() -> last(which), timeout.toNanos()));
+            await(() -> last(which) != null, timeout);
+            found = last(which);
         }
         if (found == null) {
             throw new AssertionError(reason.apply(used));
@@ -407,20 +409,16 @@ public final class TestWorker implements AutoCloseable {
     }
 
     private void awaitStarted(Worker used) {
-        Boolean done = uninterrupted(() -> recorder.await(
-                () -> {
-                    String id = used.id();
-                    return id == null
-                                    || recorder.hasStarted(id)
-                                            && (used.cronItems().isEmpty() || recorder.isScheduling(id))
-                            ? true
-                            : null;
-                },
-                DEFAULT_TIMEOUT.toNanos()));
-        if (done == null) {
+        if (!await(() -> hasStarted(used), DEFAULT_TIMEOUT)) {
             throw new AssertionError("The worker has not begun to look for jobs in " + DEFAULT_TIMEOUT
                     + ". Can it use the database, and has it been built with TestWorker.listener()?");
         }
+    }
+
+    /** Also true if it has been stopped meanwhile. */
+    private boolean hasStarted(Worker used) {
+        String id = used.id();
+        return id == null || (recorder.hasStarted(id) && (used.cronItems().isEmpty() || recorder.isScheduling(id)));
     }
 
     /** Stops the worker and returns when its handlers have ended; does nothing if it is not started or there is none. */
@@ -459,13 +457,9 @@ public final class TestWorker implements AutoCloseable {
         }
     }
 
-    private interface Wait<T> {
-        @Nullable T call() throws InterruptedException;
-    }
-
-    private static <T> @Nullable T uninterrupted(Wait<T> wait) {
+    private boolean await(BooleanSupplier condition, Duration timeout) {
         try {
-            return wait.call();
+            return recorder.await(condition, timeout.toNanos());
         } catch (InterruptedException e) {
             Thread.currentThread().interrupt();
             throw new IllegalStateException("Interrupted while waiting for the worker", e);
