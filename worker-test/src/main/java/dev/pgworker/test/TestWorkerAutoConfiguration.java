@@ -34,7 +34,7 @@ public final class TestWorkerAutoConfiguration {
         return TestWorker.of(worker::getIfAvailable, dataSource, schema, codec, jobScheduler);
     }
 
-    @Bean
+    @Bean(defaultCandidate = false)
     @Qualifier("workerDirectListener") WorkerEventListener testWorkerListener(TestWorker worker) {
         return worker.listener();
     }

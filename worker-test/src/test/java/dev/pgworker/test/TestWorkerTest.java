@@ -23,6 +23,7 @@ import tools.jackson.databind.json.JsonMapper;
 
 import dev.pgworker.Worker;
 import dev.pgworker.WorkerClient;
+import dev.pgworker.WorkerSettings;
 import dev.pgworker.crontab.CronItem;
 import dev.pgworker.job.Job;
 import dev.pgworker.job.JobKeyMode;
@@ -82,7 +83,10 @@ class TestWorkerTest {
     }
 
     private void tasks(Worker.Builder builder) {
-        builder.task(HELLO, (greeting, context) -> greeted.add(greeting))
+        builder.settings(WorkerSettings.builder()
+                        .shutdownGracePeriod(Duration.ofMillis(100))
+                        .build())
+                .task(HELLO, (greeting, context) -> greeted.add(greeting))
                 .task(FAIL, (message, context) -> {
                     throw new IllegalStateException(message);
                 })
@@ -292,9 +296,9 @@ class TestWorkerTest {
     void aHandlerThatHangsIsNamed() {
         worker.jobScheduler().addJob(BLOCK, "");
 
-        assertThatThrownBy(() -> worker.runDue(Duration.ofMillis(300)))
+        assertThatThrownBy(() -> worker.runDue(Duration.ofSeconds(2)))
                 .isInstanceOf(AssertionError.class)
-                .hasMessageContainingAll("still being run after PT0.3S", "(block, attempt 1/25)");
+                .hasMessageContainingAll("still being run after PT2S", "(block, attempt 1/25)");
     }
 
     @Test
