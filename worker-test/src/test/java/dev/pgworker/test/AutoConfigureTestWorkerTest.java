@@ -16,6 +16,7 @@ import org.springframework.beans.factory.annotation.Autowired;
 import org.springframework.boot.SpringBootConfiguration;
 import org.springframework.boot.autoconfigure.EnableAutoConfiguration;
 import org.springframework.boot.data.jpa.test.autoconfigure.DataJpaTest;
+import org.springframework.boot.hibernate.autoconfigure.HibernateJpaAutoConfiguration;
 import org.springframework.boot.jdbc.test.autoconfigure.JdbcTest;
 import org.springframework.boot.test.context.SpringBootTest;
 import org.springframework.context.annotation.Import;
@@ -43,7 +44,7 @@ class AutoConfigureTestWorkerTest {
     private static final String SCHEMA = "b" + ProcessHandle.current().pid();
 
     @SpringBootConfiguration
-    @EnableAutoConfiguration
+    @EnableAutoConfiguration(exclude = HibernateJpaAutoConfiguration.class)
     static class Application {}
 
     static class Handlers {
@@ -70,7 +71,7 @@ class AutoConfigureTestWorkerTest {
         static void database(DynamicPropertyRegistry registry) {
             registry.add("spring.datasource.url", TestPostgres::jdbcUrl);
             registry.add("spring.datasource.hikari.minimum-idle", () -> 0);
-            registry.add("spring.jpa.hibernate.ddl-auto", () -> "create-drop");
+            registry.add("spring.jpa.hibernate.ddl-auto", () -> "create");
             registry.add("worker.schema.name", () -> SCHEMA);
         }
     }

@@ -1,0 +1,29 @@
+package dev.pgworker.samples.testing;
+
+import org.springframework.stereotype.Component;
+
+import dev.pgworker.task.JobContext;
+import dev.pgworker.task.JobHandler;
+
+@Component
+class OrderHandlers {
+
+    private final Mailer mailer;
+
+    OrderHandlers(Mailer mailer) {
+        this.mailer = mailer;
+    }
+
+    @JobHandler("confirm")
+    void confirm(Order order, JobContext context) {
+        if (context.isLastAttempt()) {
+            context.addJob("call-customer", order);
+        }
+        mailer.send(order.email(), "We have your order " + order.id());
+    }
+
+    @JobHandler("remind")
+    void remind(Order order) {
+        mailer.send(order.email(), "Your order " + order.id() + " is ready");
+    }
+}
