@@ -15,6 +15,7 @@ import org.junit.jupiter.api.TestMethodOrder;
 import org.springframework.beans.factory.annotation.Autowired;
 import org.springframework.boot.SpringBootConfiguration;
 import org.springframework.boot.autoconfigure.EnableAutoConfiguration;
+import org.springframework.boot.data.jpa.autoconfigure.DataJpaRepositoriesAutoConfiguration;
 import org.springframework.boot.data.jpa.test.autoconfigure.DataJpaTest;
 import org.springframework.boot.hibernate.autoconfigure.HibernateJpaAutoConfiguration;
 import org.springframework.boot.jdbc.test.autoconfigure.JdbcTest;
@@ -44,7 +45,8 @@ class AutoConfigureTestWorkerTest {
     private static final String SCHEMA = "b" + ProcessHandle.current().pid();
 
     @SpringBootConfiguration
-    @EnableAutoConfiguration(exclude = HibernateJpaAutoConfiguration.class)
+    @EnableAutoConfiguration(
+            exclude = {HibernateJpaAutoConfiguration.class, DataJpaRepositoriesAutoConfiguration.class})
     static class Application {}
 
     static class Handlers {

@@ -5,7 +5,6 @@ import java.time.Duration;
 import org.junit.jupiter.api.Test;
 import org.springframework.beans.factory.annotation.Autowired;
 import org.springframework.boot.test.context.SpringBootTest;
-import org.springframework.context.annotation.Import;
 import org.springframework.test.context.bean.override.mockito.MockitoBean;
 
 import dev.pgworker.job.Job;
@@ -20,9 +19,8 @@ import static org.mockito.Mockito.doThrow;
 import static org.mockito.Mockito.verify;
 
 @SpringBootTest
-@Import(EmbeddedPostgresConfiguration.class)
 @AutoConfigureTestWorker(clearBeforeEach = true)
-class EmbeddedPostgresTest {
+class EmbeddedPostgresTest implements OnEmbeddedPostgres {
 
     @Autowired
     TestWorker worker;

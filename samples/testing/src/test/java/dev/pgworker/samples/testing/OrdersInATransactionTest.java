@@ -13,9 +13,9 @@ import dev.pgworker.test.TestWorker;
 import static org.assertj.core.api.Assertions.assertThat;
 
 @JdbcTest
-@Import({OrderService.class, EmbeddedPostgresConfiguration.class})
+@Import(OrderService.class)
 @AutoConfigureTestWorker(clearBeforeEach = true)
-class OrdersInATransactionTest {
+class OrdersInATransactionTest implements OnEmbeddedPostgres {
 
     @Autowired
     TestWorker worker;
