@@ -247,6 +247,11 @@ public final class TestWorker implements AutoCloseable {
         return await(task.identifier(), timeout);
     }
 
+    /** As {@link #await(String, Duration)}, for at most ten seconds. */
+    public JobRun await(String identifier) {
+        return await(identifier, DEFAULT_TIMEOUT);
+    }
+
     /** As {@link #await(Task, Duration)}, by the identifier of the task. */
     public JobRun await(String identifier, Duration timeout) {
         return await(run -> run.job().taskIdentifier().equals(identifier), timeout, used -> {

@@ -21,7 +21,6 @@ import org.springframework.boot.hibernate.autoconfigure.HibernateJpaAutoConfigur
 import org.springframework.boot.jdbc.test.autoconfigure.JdbcTest;
 import org.springframework.boot.test.context.SpringBootTest;
 import org.springframework.context.annotation.Import;
-import org.springframework.test.annotation.DirtiesContext;
 import org.springframework.test.context.DynamicPropertyRegistry;
 import org.springframework.test.context.DynamicPropertySource;
 import org.springframework.test.context.transaction.TestTransaction;
@@ -132,7 +131,6 @@ class AutoConfigureTestWorkerTest {
     @SpringBootTest(classes = Application.class)
     @Import(Handlers.class)
     @AutoConfigureTestWorker(autoStartup = true)
-    @DirtiesContext
     class InTheBackground implements Database {
 
         @Autowired

@@ -2,6 +2,7 @@ package dev.pgworker.samples.testing;
 
 import org.springframework.stereotype.Component;
 
+import dev.pgworker.crontab.CronJob;
 import dev.pgworker.task.JobContext;
 import dev.pgworker.task.JobHandler;
 
@@ -20,6 +21,12 @@ class OrderHandlers {
             context.addJob("call-customer", order);
         }
         mailer.send(order.email(), "We have your order " + order.id());
+    }
+
+    @JobHandler("report")
+    @CronJob(value = "0 7 * * *", fill = "2d")
+    void report() {
+        mailer.send("office@example.org", "Orders of yesterday");
     }
 
     @JobHandler("remind")

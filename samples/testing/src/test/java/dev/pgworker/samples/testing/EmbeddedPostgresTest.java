@@ -7,15 +7,10 @@ import org.springframework.beans.factory.annotation.Autowired;
 import org.springframework.boot.test.context.SpringBootTest;
 import org.springframework.test.context.bean.override.mockito.MockitoBean;
 
-import dev.pgworker.job.Job;
-import dev.pgworker.job.JobScheduler;
 import dev.pgworker.test.AutoConfigureTestWorker;
-import dev.pgworker.test.JobRuns;
 import dev.pgworker.test.TestWorker;
 
 import static org.assertj.core.api.Assertions.assertThat;
-import static org.mockito.ArgumentMatchers.any;
-import static org.mockito.Mockito.doThrow;
 import static org.mockito.Mockito.verify;
 
 @SpringBootTest
@@ -27,9 +22,6 @@ class EmbeddedPostgresTest implements OnEmbeddedPostgres {
 
     @Autowired
     OrderService orders;
-
-    @Autowired
-    JobScheduler jobs;
 
     @MockitoBean
     Mailer mailer;
@@ -45,36 +37,5 @@ class EmbeddedPostgresTest implements OnEmbeddedPostgres {
 
         assertThat(worker.runDue()).hasRun(OrderService.REMIND).isCompleted();
         verify(mailer).send("ada@example.org", "Your order 42 is ready");
-    }
-
-    @Test
-    void triesAgainWhenMailFails() {
-        doThrow(new IllegalStateException("no mail today")).when(mailer).send(any(), any());
-        jobs.addJob(OrderService.CONFIRM, new Order(42, "ada@example.org"));
-
-        JobRuns runs = worker.runDue();
-
-        assertThat(runs)
-                .hasRun(OrderService.CONFIRM)
-                .isRetrying()
-                .runsAgainIn(Duration.ofMillis(2718))
-                .error()
-                .hasMessage("no mail today");
-
-        worker.advance(Duration.ofSeconds(3));
-
-        assertThat(worker.runDue()).hasRun(OrderService.CONFIRM).isAttempt(2);
-    }
-
-    @Test
-    void waitsForAJobThatTheStartedWorkerRuns() {
-        worker.start();
-        try {
-            Job job = jobs.addJob(OrderService.CONFIRM, new Order(42, "ada@example.org"));
-
-            assertThat(worker.await(job)).isCompleted();
-        } finally {
-            worker.stop();
-        }
     }
 }
