@@ -226,7 +226,7 @@ public final class TestWorker implements AutoCloseable {
         return await(
                 run -> run.job().id() == job.id(),
                 timeout,
-                used -> job + " has not been run in " + timeout + ", because "
+                used -> job + " has not been run, because "
                         + new JobDiagnosis(admin, tables, used).of(job.id(), jobs()));
     }
 
@@ -261,9 +261,9 @@ public final class TestWorker implements AutoCloseable {
                     : ", and this worker has no handler for it, only for " + used.tasks();
             return jobs.of(identifier).list().stream()
                     .findFirst()
-                    .map(job -> job + " has not been run in " + timeout + ", because "
+                    .map(job -> job + " has not been run, because "
                             + new JobDiagnosis(admin, tables, used).of(job.id(), jobs))
-                    .orElseGet(() -> "No job of task \"" + identifier + "\" has been run in " + timeout
+                    .orElseGet(() -> "No job of task \"" + identifier + "\" has been run"
                             + ", and there is none that is committed" + served + ". In all, " + jobs);
         });
     }
@@ -281,7 +281,7 @@ public final class TestWorker implements AutoCloseable {
             found = last(which);
         }
         if (found == null) {
-            throw new AssertionError(reason.apply(used));
+            throw new AssertionError(reason.apply(used) + (used.isRunning() ? ". Waited for " + timeout : ""));
         }
         return withNext(List.of(found)).list().get(0);
     }

@@ -351,7 +351,8 @@ class TestWorkerTest {
         Job behind = worker.jobScheduler().addJob(HELLO, new Greeting("Ada"), queue);
         assertThatThrownBy(() -> worker.await(behind, Duration.ofMillis(500)))
                 .hasMessageContainingAll("its queue \"q\" has another job first", "(block, attempt 1/25)");
-        assertThatThrownBy(() -> worker.await(running, Duration.ofMillis(50))).hasMessageContaining("running for");
+        assertThatThrownBy(() -> worker.await(running, Duration.ofMillis(50)))
+                .hasMessageContainingAll("running for", "Waited for PT0.05S");
     }
 
     @Test

@@ -3,8 +3,8 @@ package dev.pgworker.test;
 import java.util.concurrent.atomic.AtomicInteger;
 import javax.sql.DataSource;
 
+import com.zaxxer.hikari.HikariDataSource;
 import org.springframework.jdbc.core.simple.JdbcClient;
-import org.springframework.jdbc.datasource.DriverManagerDataSource;
 
 import dev.pgworker.schema.SchemaMigrator;
 import dev.pgworker.schema.WorkerSchema;
@@ -15,10 +15,18 @@ final class WorkerDatabase {
 
     private static final AtomicInteger counter = new AtomicInteger();
 
+    private static final HikariDataSource pool = pool();
+
     private WorkerDatabase() {}
 
+    private static HikariDataSource pool() {
+        HikariDataSource pool = new HikariDataSource();
+        pool.setJdbcUrl(TestPostgres.jdbcUrl());
+        return pool;
+    }
+
     static DataSource dataSource() {
-        return new DriverManagerDataSource(TestPostgres.jdbcUrl());
+        return pool;
     }
 
     static WorkerSchema newSchema() {
