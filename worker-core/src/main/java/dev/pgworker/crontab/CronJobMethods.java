@@ -6,6 +6,7 @@ import java.util.Arrays;
 import java.util.Comparator;
 import java.util.List;
 import java.util.Map;
+import java.util.function.Predicate;
 import java.util.stream.Collectors;
 
 import org.jspecify.annotations.Nullable;
@@ -25,9 +26,11 @@ import dev.pgworker.task.JobHandler;
 final class CronJobMethods {
 
     private final List<CrontabProblem> problems;
+    private final Predicate<JobHandler> wanted;
 
-    CronJobMethods(List<CrontabProblem> problems) {
+    CronJobMethods(List<CrontabProblem> problems, Predicate<JobHandler> wanted) {
         this.problems = problems;
+        this.wanted = wanted;
     }
 
     /** Returns the items of a class, which may be a proxy's, in the order of the methods' names. */
@@ -69,6 +72,9 @@ final class CronJobMethods {
         if (handler == null) {
             problems.add(new CrontabProblem(
                     source, 0, 0, schedule.value(), "must stand beside @JobHandler, which says which task to run"));
+            return;
+        }
+        if (!wanted.test(handler)) {
             return;
         }
         CronItem item = new CronJobAttributes(source, schedule, problems).item(handler.value());

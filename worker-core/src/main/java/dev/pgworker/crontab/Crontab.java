@@ -7,6 +7,9 @@ import java.util.Comparator;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.function.Predicate;
+
+import dev.pgworker.task.JobHandler;
 
 /** Recurring jobs, each under an identifier of its own. Immutable. */
 public final class Crontab {
@@ -87,7 +90,16 @@ public final class Crontab {
 
         /** Adds the items that {@link CronJob} annotations on the methods of a class declare. */
         public Builder methods(Class<?> type) {
-            items.addAll(new CronJobMethods(problems).find(type));
+            return methods(type, handler -> true);
+        }
+
+        /**
+         * Adds the items that {@link CronJob} annotations on some of the methods of a class declare.
+         *
+         * @param wanted whether to add the items of a method, by its annotation
+         */
+        public Builder methods(Class<?> type, Predicate<JobHandler> wanted) {
+            items.addAll(new CronJobMethods(problems, wanted).find(type));
             return this;
         }
 

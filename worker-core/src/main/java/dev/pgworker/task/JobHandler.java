@@ -20,8 +20,15 @@ import java.lang.annotation.Target;
 @Retention(RetentionPolicy.RUNTIME)
 public @interface JobHandler {
 
-    /** The task identifier, 1 to 128 characters, unique among the handlers of an application. */
+    /** The task identifier, 1 to 128 characters, unique among the handlers of a worker. */
     String value();
+
+    /**
+     * The name of the worker that runs the jobs, in an application that has several, such as {@code "reports"} for {@code
+     * worker.instances.reports}. Empty for each worker that lists the task in its property {@code tasks}; if none does, for
+     * the default worker.
+     */
+    String worker() default "";
 
     /**
      * The attempt at which a failing job fails permanently even if the job itself allows more; 0 to leave that to the

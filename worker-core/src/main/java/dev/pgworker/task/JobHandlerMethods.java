@@ -97,7 +97,8 @@ public final class JobHandlerMethods {
         RetryPolicy get(Class<? extends RetryPolicy> type);
     }
 
-    private record Handler(String identifier, String source, MethodInvoker invoker, TaskOptions options) {}
+    private record Handler(
+            String identifier, String source, MethodInvoker invoker, TaskOptions options, String worker) {}
 
     private static List<Handler> handlers(Class<?> beanClass, Supplier<?> bean, RetryPolicies policies) {
         Class<?> targetClass = ClassUtils.getUserClass(beanClass);
@@ -116,7 +117,7 @@ public final class JobHandlerMethods {
     private static List<TaskRegistration> registrations(List<Handler> handlers) {
         return handlers.stream()
                 .map(handler -> new TaskRegistration(
-                        handler.identifier(), handler.source(), handler.invoker(), handler.options()))
+                        handler.identifier(), handler.source(), handler.invoker(), handler.options(), handler.worker()))
                 .toList();
     }
 
@@ -132,7 +133,8 @@ public final class JobHandlerMethods {
                 annotation.value(),
                 source,
                 new MethodInvoker(method, targetClass, source, parameters, bean),
-                options(annotation, source, policies));
+                options(annotation, source, policies),
+                annotation.worker());
     }
 
     private static String source(Method method, Class<?> targetClass) {

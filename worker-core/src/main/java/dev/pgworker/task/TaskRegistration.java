@@ -17,12 +17,18 @@ public final class TaskRegistration {
     private final String source;
     private final Invoker invoker;
     private final TaskOptions options;
+    private final String worker;
 
     TaskRegistration(String identifier, String source, Invoker invoker, TaskOptions options) {
+        this(identifier, source, invoker, options, "");
+    }
+
+    TaskRegistration(String identifier, String source, Invoker invoker, TaskOptions options, String worker) {
         this.identifier = Arguments.requireIdentifier(identifier);
         this.source = source;
         this.invoker = invoker;
         this.options = Arguments.requireNonNull("options", options);
+        this.worker = Arguments.requireNonNull("worker", worker);
     }
 
     /** Decodes the payload of a context's job and calls the handler; returns how the items of a batch went. */
@@ -59,7 +65,17 @@ public final class TaskRegistration {
 
     /** Returns this registration with other options. */
     public TaskRegistration with(TaskOptions options) {
-        return new TaskRegistration(identifier, source, invoker, options);
+        return new TaskRegistration(identifier, source, invoker, options, worker);
+    }
+
+    /** Returns this registration for the worker of that name, in an application that has several. */
+    public TaskRegistration onWorker(String worker) {
+        return new TaskRegistration(identifier, source, invoker, options, worker);
+    }
+
+    /** Returns the name of the worker that runs the jobs, as in {@link JobHandler#worker}; empty if none is named. */
+    public String worker() {
+        return worker;
     }
 
     /** Returns the task's name. */

@@ -87,9 +87,10 @@ public final class TaskRegistry {
         for (TaskRegistration task : registrations.values()) {
             if (task.options().transactional()) {
                 throw new HandlerDefinitionException(
-                        task.source() + " is transactional, but there is no transaction manager",
-                        "Give the application a PlatformTransactionManager for the worker's data source, or set"
-                                + " transactional to false");
+                        task.source()
+                                + " is transactional, but there is no transaction manager of the worker's data source",
+                        "Give the application a PlatformTransactionManager for that data source, marked with"
+                                + " @WorkerTransactionManager if there are several, or set transactional to false");
             }
         }
     }

@@ -28,20 +28,20 @@ final class ConnectionPool {
     private ConnectionPool() {}
 
     /**
-     * Warns of a pool that is small; does nothing for a pool that is not Hikari.
+     * Warns of a pool that is small for the workers that use it; does nothing for a pool that is not Hikari.
      *
      * @throws PoolTooSmallException if the worker cannot work with the pool
      */
-    static void check(DataSource dataSource, Worker worker) {
+    static void check(DataSource dataSource, List<Worker> workers) {
         if (HIKARI_PRESENT) {
-            Hikari.check(dataSource, worker);
+            Hikari.check(dataSource, workers);
         }
     }
 
     /** Apart, so that the outer class loads without Hikari. */
     private static final class Hikari {
 
-        static void check(DataSource dataSource, Worker worker) {
+        static void check(DataSource dataSource, List<Worker> workers) {
             HikariConfigMXBean pool =
                     DataSourceUnwrapper.unwrap(dataSource, HikariConfigMXBean.class, HikariDataSource.class);
             if (pool == null) {
@@ -51,10 +51,10 @@ final class ConnectionPool {
                 warnOfServers(config);
             }
             int size = pool.getMaximumPoolSize();
-            if (size == 1 && worker.isListeningOnDataSource()) {
+            if (size == 1 && workers.stream().anyMatch(Worker::isListeningOnDataSource)) {
                 throw new PoolTooSmallException();
             }
-            int needed = worker.connectionsNeeded();
+            int needed = workers.stream().mapToInt(Worker::connectionsNeeded).sum();
             if (size < needed) {
                 log.warn(
                         "The connection pool has {} connection(s), but the worker may need {} at the same time, so that"

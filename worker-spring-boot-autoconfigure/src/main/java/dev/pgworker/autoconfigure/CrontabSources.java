@@ -6,6 +6,7 @@ import java.time.ZoneId;
 import java.time.ZoneOffset;
 import java.util.Collection;
 import java.util.List;
+import java.util.function.Predicate;
 
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
@@ -14,6 +15,7 @@ import org.springframework.core.io.Resource;
 
 import dev.pgworker.crontab.CronItem;
 import dev.pgworker.crontab.Crontab;
+import dev.pgworker.task.JobHandler;
 
 /** Everything in an application that declares recurring jobs. */
 final class CrontabSources {
@@ -25,49 +27,57 @@ final class CrontabSources {
     /**
      * Joins properties, annotated methods and beans.
      *
+     * @param prefix what the names of the properties begin with
      * @param beanClasses the classes whose methods may be annotated
+     * @param served whether the worker serves an annotated method
      * @throws dev.pgworker.crontab.CrontabException if anything in them is wrong; it tells all mistakes
      * @throws InvalidConfigurationPropertyValueException if the file cannot be read, or if the zone is not allowed
      */
-    static Crontab read(WorkerProperties properties, Collection<Class<?>> beanClasses, List<CronItem> items) {
-        requireAllowed(properties.crontabZone(), properties.crontabStrict());
+    static Crontab read(
+            String prefix,
+            WorkerProperties properties,
+            Collection<Class<?>> beanClasses,
+            Predicate<JobHandler> served,
+            List<CronItem> items) {
+        requireAllowed(prefix, properties.crontabZone(), properties.crontabStrict());
         Crontab.Builder crontab = Crontab.builder().strict(properties.crontabStrict());
         if (properties.crontab() != null) {
-            crontab.text("worker.crontab", properties.crontab());
+            crontab.text(prefix + ".crontab", properties.crontab());
         }
         Resource file = properties.crontabFile();
         if (file != null) {
-            crontab.text("worker.crontab-file (" + file.getDescription() + ")", content(file));
+            crontab.text(prefix + ".crontab-file (" + file.getDescription() + ")", content(prefix, file));
         }
-        beanClasses.forEach(type -> addMethods(crontab, type));
+        beanClasses.forEach(type -> addMethods(crontab, type, served));
         items.forEach(crontab::item);
         return crontab.build();
     }
 
-    private static void requireAllowed(ZoneId zone, boolean strict) {
+    private static void requireAllowed(String prefix, ZoneId zone, boolean strict) {
         if (strict && !zone.normalized().equals(ZoneOffset.UTC)) {
             throw new InvalidConfigurationPropertyValueException(
-                    "worker.crontab-zone",
+                    prefix + ".crontab-zone",
                     zone,
-                    "It must be UTC when worker.crontab-strict is true: other Graphile Workers read crontabs in UTC.");
+                    "It must be UTC when " + prefix
+                            + ".crontab-strict is true: other Graphile Workers read crontabs in UTC.");
         }
     }
 
-    private static void addMethods(Crontab.Builder crontab, Class<?> type) {
+    private static void addMethods(Crontab.Builder crontab, Class<?> type, Predicate<JobHandler> served) {
         try {
-            crontab.methods(type);
+            crontab.methods(type, served);
         } catch (IllegalStateException | LinkageError e) {
             // A method mentions a class of an optional dependency that is not there.
             log.debug("The methods of {} cannot be read", type, e);
         }
     }
 
-    private static String content(Resource file) {
+    private static String content(String prefix, Resource file) {
         try {
             return file.getContentAsString(StandardCharsets.UTF_8);
         } catch (IOException e) {
             throw new InvalidConfigurationPropertyValueException(
-                    "worker.crontab-file", file, "It cannot be read: " + e.getMessage() + ".");
+                    prefix + ".crontab-file", file, "It cannot be read: " + e.getMessage() + ".");
         }
     }
 }

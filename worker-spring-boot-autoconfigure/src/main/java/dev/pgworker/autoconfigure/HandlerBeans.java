@@ -5,6 +5,7 @@ import java.util.Arrays;
 import java.util.LinkedHashSet;
 import java.util.List;
 import java.util.Set;
+import java.util.function.Predicate;
 import java.util.stream.Stream;
 
 import org.jspecify.annotations.Nullable;
@@ -80,10 +81,13 @@ final class HandlerBeans {
     /**
      * Searches again and refuses a result that an earlier search did not have: a bean whose method declares an
      * interface shows its handlers only when it exists.
+     *
+     * @param served the tasks that a worker serves
+     * @param expected whether that worker has to serve a handler
      */
-    void requireComplete(Set<String> served) {
+    void requireComplete(Set<String> served, Predicate<TaskRegistration> expected) {
         for (TaskRegistration handler : find()) {
-            if (!served.contains(handler.identifier())) {
+            if (expected.test(handler) && !served.contains(handler.identifier())) {
                 throw new IllegalStateException("The Worker bean was created before the bean of " + handler.source()
                         + " and does not serve its task \"" + handler.identifier()
                         + "\". Inject ObjectProvider<Worker> instead of Worker, or declare the class of the"

@@ -54,7 +54,7 @@ final class SeparateConnections {
                     prefix + ".url",
                     null,
                     "It must be set when " + prefix + ".user or " + prefix
-                            + ".password is, because the application's DataSource does not come from spring.datasource.url.");
+                            + ".password is, because it is not known what the worker's DataSource connects to.");
         }
         String usedUser = user != null || application == null ? user : application.getUsername();
         String usedPassword =
@@ -84,6 +84,11 @@ final class SeparateConnections {
             login(like, application.getUsername(), application.getPassword());
         }
         return like;
+    }
+
+    /** Returns how a pool connects, or null if that is unknown. */
+    static @Nullable JdbcConnectionDetails detailsOf(DataSource pool) {
+        return HIKARI_PRESENT ? Hikari.details(pool) : null;
     }
 
     private static DataSource open(String prefix, String url, @Nullable String user, @Nullable String password) {
@@ -160,8 +165,29 @@ final class SeparateConnections {
                 prefix + ".url", "******", "It must be a JDBC URL such as jdbc:postgresql://host:5432/database.");
     }
 
+    /** Connection details that no property has. */
+    private record Details(
+            String getJdbcUrl,
+            @Nullable String getUsername,
+            @Nullable String getPassword) implements JdbcConnectionDetails {
+
+        /** Leaves the password out. */
+        @Override
+        public String toString() {
+            return "Details[url=" + getJdbcUrl + ", user=" + getUsername + "]";
+        }
+    }
+
     /** Apart, so that the outer class loads without Hikari. */
     private static final class Hikari {
+
+        static @Nullable JdbcConnectionDetails details(DataSource dataSource) {
+            HikariDataSource pool =
+                    DataSourceUnwrapper.unwrap(dataSource, HikariConfigMXBean.class, HikariDataSource.class);
+            return pool == null || pool.getJdbcUrl() == null
+                    ? null
+                    : new Details(pool.getJdbcUrl(), pool.getUsername(), pool.getPassword());
+        }
 
         /** Returns what connects as the pool does; null if it is another pool, or gets its connections in another way. */
         static @Nullable PGSimpleDataSource like(DataSource dataSource) {

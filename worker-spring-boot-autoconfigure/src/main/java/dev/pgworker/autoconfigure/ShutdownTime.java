@@ -23,13 +23,14 @@ final class ShutdownTime {
     private ShutdownTime() {}
 
     /** Warns if Spring does not wait for as long as the worker may take. */
-    static void check(WorkerSettings settings, Environment environment) {
+    static void check(String prefix, WorkerSettings settings, Environment environment) {
         Duration given = Binder.get(environment).bind(PROPERTY, Duration.class).orElseGet(() -> SPRING_DEFAULT);
         Duration needed = settings.stopLimit();
         if (given.compareTo(needed) < 0) {
             log.warn(
-                    "worker.shutdown.grace-period is {} s, but Spring waits {} s for the worker to stop: set {} to at least"
+                    "{}.shutdown.grace-period is {} s, but Spring waits {} s for the worker to stop: set {} to at least"
                             + " {}s, and what kills the process (terminationGracePeriodSeconds) above that",
+                    prefix,
                     settings.shutdownGracePeriod().toSeconds(),
                     given.toSeconds(),
                     PROPERTY,

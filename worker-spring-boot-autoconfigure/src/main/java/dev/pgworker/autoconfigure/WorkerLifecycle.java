@@ -1,11 +1,11 @@
 package dev.pgworker.autoconfigure;
 
-import java.util.function.Consumer;
+import java.util.List;
+import java.util.function.Supplier;
 
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
-import org.springframework.beans.factory.ObjectProvider;
 import org.springframework.beans.factory.SmartInitializingSingleton;
 import org.springframework.boot.availability.AvailabilityChangeEvent;
 import org.springframework.boot.availability.ReadinessState;
@@ -18,11 +18,11 @@ import org.springframework.context.event.ContextClosedEvent;
 import dev.pgworker.Worker;
 
 /**
- * Starts the worker last, when the context is ready, and stops it first.
+ * Starts the workers of a name last, when the context is ready, and stops them first.
  *
- * <p>The worker is built once all singletons exist, which is when a handler behind a bean method that declares an
- * interface can be seen. Before it is stopped with the context, the application says that it is no longer ready, as web
- * applications do anyway.
+ * <p>They are built once all singletons exist, which is when a handler behind a bean method that declares an interface can
+ * be seen. Before they are stopped with the context, the application says that it is no longer ready, as web applications do
+ * anyway.
  */
 final class WorkerLifecycle
         implements SmartLifecycle,
@@ -32,25 +32,19 @@ final class WorkerLifecycle
 
     private static final Logger log = LoggerFactory.getLogger(WorkerLifecycle.class);
 
-    private final ObjectProvider<Worker> provider;
-    private final HandlerBeans handlerBeans;
-    private final Consumer<Worker> check;
+    private final Supplier<List<Worker>> builder;
     private final boolean autoStartup;
     private @Nullable ApplicationContext context;
-    private volatile @Nullable Worker worker;
+    private volatile List<Worker> workers = List.of();
 
     /**
      * Creates a lifecycle.
      *
-     * @param handlerBeans what an auto-configured worker has its handlers from
-     * @param check warns of what makes a worker run badly, and throws if it cannot run
-     * @param autoStartup whether the worker starts with the context
+     * @param builder returns the workers, and throws if they cannot run; asked when all singletons exist
+     * @param autoStartup whether the workers start with the context
      */
-    WorkerLifecycle(
-            ObjectProvider<Worker> provider, HandlerBeans handlerBeans, Consumer<Worker> check, boolean autoStartup) {
-        this.provider = provider;
-        this.handlerBeans = handlerBeans;
-        this.check = check;
+    WorkerLifecycle(Supplier<List<Worker>> builder, boolean autoStartup) {
+        this.builder = builder;
         this.autoStartup = autoStartup;
     }
 
@@ -74,41 +68,28 @@ final class WorkerLifecycle
 
     @Override
     public void afterSingletonsInstantiated() {
-        boolean builtEarly = handlerBeans.isSearched();
-        Worker built = provider.getObject();
-        if (builtEarly) {
-            handlerBeans.requireComplete(built.tasks());
-        }
-        if (hasWork(built)) {
-            check.accept(built);
-        }
-        worker = built;
+        workers = builder.get();
     }
 
     @Override
     public void start() {
-        Worker built = worker;
-        if (built == null) {
-            return;
-        }
-        if (hasWork(built)) {
-            built.start();
-        } else {
-            log.info("No handlers found: this application only adds jobs");
+        for (Worker worker : workers) {
+            if (hasWork(worker)) {
+                worker.start();
+            } else {
+                log.info("No handlers found: this application only adds jobs");
+            }
         }
     }
 
     /** Recurring jobs may be of tasks that other workers serve. */
-    private static boolean hasWork(Worker worker) {
+    static boolean hasWork(Worker worker) {
         return !worker.tasks().isEmpty() || !worker.cronItems().isEmpty();
     }
 
     @Override
     public void stop() {
-        Worker built = worker;
-        if (built != null) {
-            built.stop();
-        }
+        workers.forEach(Worker::stop);
     }
 
     @Override
@@ -127,7 +108,6 @@ final class WorkerLifecycle
 
     @Override
     public boolean isRunning() {
-        Worker built = worker;
-        return built != null && built.isRunning();
+        return workers.stream().anyMatch(Worker::isRunning);
     }
 }

@@ -3,6 +3,7 @@ package dev.pgworker.autoconfigure;
 import java.time.Duration;
 import java.time.ZoneId;
 import java.util.List;
+import java.util.Map;
 import java.util.function.BiFunction;
 
 import org.jspecify.annotations.Nullable;
@@ -40,6 +41,13 @@ import dev.pgworker.schema.WorkerSchema;
  * @param schema Database schema that holds the jobs.
  * @param listen Connection that listens for notifications.
  * @param recovery Detection of dead workers and recovery of their jobs.
+ * @param tasks Tasks that this worker serves, or * for all that the application has handlers for. By default, those that no
+ *     other worker of the application serves.
+ * @param dataSource Name of the data source bean whose database holds the jobs. By default, the one marked with
+ *     WorkerDataSource, or the primary one.
+ * @param transactionManager Name of the transaction manager bean that transactional handlers use. By default, the one marked
+ *     with WorkerTransactionManager, or the one of the data source.
+ * @param instances Further workers in this application, by name. Each has the properties of the worker.
  */
 @ConfigurationProperties("worker")
 public record WorkerProperties(
@@ -58,7 +66,11 @@ public record WorkerProperties(
         @DefaultValue Shutdown shutdown,
         @DefaultValue Schema schema,
         @DefaultValue Listen listen,
-        @DefaultValue Recovery recovery) {
+        @DefaultValue Recovery recovery,
+        @DefaultValue List<String> tasks,
+        @Nullable String dataSource,
+        @Nullable String transactionManager,
+        @DefaultValue Map<String, WorkerProperties> instances) {
 
     /**
      * Jobs that are claimed before a handler is free to run them.
@@ -166,9 +178,10 @@ public record WorkerProperties(
         /**
          * Returns the settings.
          *
+         * @param prefix what the names of the worker's properties begin with
          * @throws InvalidConfigurationPropertyValueException if one is out of its range or does not fit another
          */
-        RecoverySettings settings() {
+        RecoverySettings settings(String prefix) {
             try {
                 return new RecoverySettings(
                         enabled,
@@ -186,7 +199,7 @@ public record WorkerProperties(
                 // The message begins with the name of the setting.
                 String property = DataObjectPropertyName.toDashedForm(message.split("[ \\[]", 2)[0]);
                 throw new InvalidConfigurationPropertyValueException(
-                        "worker.recovery." + property, this, sentence(message));
+                        prefix + ".recovery." + property, this, sentence(message));
             }
         }
     }
@@ -194,43 +207,45 @@ public record WorkerProperties(
     /**
      * Returns the name of the schema.
      *
+     * @param prefix what the names of these properties begin with
      * @throws InvalidConfigurationPropertyValueException if it is not allowed
      */
-    WorkerSchema workerSchema() {
+    WorkerSchema workerSchema(String prefix) {
         try {
             return new WorkerSchema(schema.name());
         } catch (IllegalArgumentException e) {
             throw new InvalidConfigurationPropertyValueException(
-                    "worker.schema.name", schema.name(), sentence(e.getMessage()));
+                    prefix + ".schema.name", schema.name(), sentence(e.getMessage()));
         }
     }
 
     /**
      * Returns the settings of the worker.
      *
+     * @param prefix what the names of these properties begin with
      * @throws InvalidConfigurationPropertyValueException if one is out of its range
      */
-    WorkerSettings workerSettings() {
+    WorkerSettings workerSettings(String prefix) {
         WorkerSettings.Builder settings = WorkerSettings.builder();
         if (concurrency != null) {
-            set(settings, WorkerSettings.Builder::concurrency, "worker.concurrency", concurrency);
+            set(settings, WorkerSettings.Builder::concurrency, prefix + ".concurrency", concurrency);
         }
-        set(settings, WorkerSettings.Builder::localQueueSize, "worker.local-queue.size", localQueue.size());
-        set(settings, WorkerSettings.Builder::localQueueTtl, "worker.local-queue.ttl", localQueue.ttl());
-        set(settings, WorkerSettings.Builder::queueRunLimit, "worker.queue-run-limit", queueRunLimit);
-        set(settings, WorkerSettings.Builder::vacuum, "worker.vacuum", vacuum);
-        set(settings, WorkerSettings.Builder::pollInterval, "worker.poll-interval", pollInterval);
+        set(settings, WorkerSettings.Builder::localQueueSize, prefix + ".local-queue.size", localQueue.size());
+        set(settings, WorkerSettings.Builder::localQueueTtl, prefix + ".local-queue.ttl", localQueue.ttl());
+        set(settings, WorkerSettings.Builder::queueRunLimit, prefix + ".queue-run-limit", queueRunLimit);
+        set(settings, WorkerSettings.Builder::vacuum, prefix + ".vacuum", vacuum);
+        set(settings, WorkerSettings.Builder::pollInterval, prefix + ".poll-interval", pollInterval);
         set(
                 settings,
                 WorkerSettings.Builder::shutdownGracePeriod,
-                "worker.shutdown.grace-period",
+                prefix + ".shutdown.grace-period",
                 shutdown.gracePeriod());
         set(
                 settings,
                 WorkerSettings.Builder::interruptedJobRetryDelay,
-                "worker.shutdown.interrupted-job-retry-delay",
+                prefix + ".shutdown.interrupted-job-retry-delay",
                 shutdown.interruptedJobRetryDelay());
-        return settings.recovery(recovery.settings()).build();
+        return settings.recovery(recovery.settings(prefix)).build();
     }
 
     /** Sets one value after trying it alone, so that a refusal is known to be about this property. */

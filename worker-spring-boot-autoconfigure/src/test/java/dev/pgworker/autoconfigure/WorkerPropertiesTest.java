@@ -83,7 +83,7 @@ class WorkerPropertiesTest {
     }
 
     private static Map<String, Object> settings(MockEnvironment environment) {
-        WorkerSettings settings = bind(environment).workerSettings();
+        WorkerSettings settings = bind(environment).workerSettings("worker");
         Map<String, Object> values = new TreeMap<>(components(settings));
         values.remove("recovery");
         values.putAll(components(settings.recovery()));
@@ -109,9 +109,9 @@ class WorkerPropertiesTest {
     void theDefaultsAreThoseOfTheEngine() {
         WorkerProperties properties = bind(new MockEnvironment());
 
-        assertThat(properties.workerSettings())
+        assertThat(properties.workerSettings("worker"))
                 .isEqualTo(WorkerSettings.builder().build());
-        assertThat(properties.workerSchema()).isEqualTo(WorkerSchema.DEFAULT);
+        assertThat(properties.workerSchema("worker")).isEqualTo(WorkerSchema.DEFAULT);
         assertThat(properties.schema().mode()).isEqualTo(SchemaMode.MIGRATE);
         assertThat(properties.enabled()).isTrue();
     }

@@ -5,9 +5,9 @@ import java.util.List;
 import java.util.Map;
 
 import org.jspecify.annotations.Nullable;
-import org.springframework.beans.factory.ObjectProvider;
 
 import dev.pgworker.Worker;
+import dev.pgworker.autoconfigure.WorkerInstance;
 import dev.pgworker.job.Job;
 import dev.pgworker.job.JobAdmin;
 import dev.pgworker.job.JobBacklog;
@@ -19,21 +19,30 @@ import dev.pgworker.job.NamedQueue;
 /** What the endpoint shows. */
 final class EndpointViews {
 
+    private final WorkerInstance instance;
     private final JobAdmin admin;
-    private final ObjectProvider<Worker> provider;
     private final boolean showPayloads;
 
-    EndpointViews(JobAdmin admin, ObjectProvider<Worker> provider, boolean showPayloads) {
-        this.admin = admin;
-        this.provider = provider;
+    EndpointViews(WorkerInstance instance, boolean showPayloads) {
+        this.instance = instance;
+        admin = instance.jobAdmin();
         this.showPayloads = showPayloads;
     }
 
-    Object overview() {
+    /**
+     * Returns what there is to do and how the worker does.
+     *
+     * @param all all workers of the application
+     */
+    Object overview(List<WorkerInstance> all) {
         Map<String, Object> view = new LinkedHashMap<>();
+        if (all.size() > 1) {
+            view.put("instance", instance.name());
+            view.put("instances", all.stream().map(WorkerInstance::name).toList());
+        }
         JobBacklog backlog = admin.backlog();
         view.put("backlog", backlog);
-        Worker worker = provider.getIfAvailable();
+        Worker worker = instance.worker();
         if (worker != null && !worker.tasks().isEmpty()) {
             view.put("tasks", worker.tasks());
             put(view, "status", worker.status());

@@ -10,27 +10,29 @@ import org.springframework.boot.actuate.endpoint.annotation.WriteOperation;
 import org.springframework.boot.actuate.endpoint.web.WebEndpointResponse;
 import org.springframework.boot.actuate.endpoint.web.annotation.WebEndpoint;
 
+import dev.pgworker.autoconfigure.WorkerInstance;
+import dev.pgworker.autoconfigure.WorkerInstances;
+
 /**
- * Shows and changes jobs over HTTP. Parameters arrive as text, so that a wrong one is answered with status 400 and a
+ * Shows and changes jobs over HTTP. The parameter {@code instance} names one of several workers.
+ * Parameters arrive as text, so that a wrong one is answered with status 400 and a
  * message that names it.
  */
 @WebEndpoint(id = "worker")
 final class WorkerEndpoint {
 
-    private final EndpointViews views;
-    private final EndpointActions actions;
-    private final EndpointCrontab crontab;
+    private final WorkerInstances instances;
+    private final boolean showPayloads;
 
-    WorkerEndpoint(EndpointViews views, EndpointActions actions, EndpointCrontab crontab) {
-        this.views = views;
-        this.actions = actions;
-        this.crontab = crontab;
+    WorkerEndpoint(WorkerInstances instances, boolean showPayloads) {
+        this.instances = instances;
+        this.showPayloads = showPayloads;
     }
 
     /** Returns what there is to do and how this application's worker does. */
     @ReadOperation
-    WebEndpointResponse<Object> overview() {
-        return answer(views::overview);
+    WebEndpointResponse<Object> overview(@Nullable String instance) {
+        return answer(() -> views(instance).overview(instances.all()));
     }
 
     /** Lists jobs, queues, workers or recurring items. */
@@ -42,22 +44,23 @@ final class WorkerEndpoint {
             @Nullable String queue,
             @Nullable String search,
             @Nullable String limit,
-            @Nullable String after) {
+            @Nullable String after,
+            @Nullable String instance) {
         return answer(() -> switch (what) {
-            case "jobs" -> views.jobs(state, task, queue, search, limit, after);
-            case "queues" -> views.queues(limit, after);
-            case "workers" -> views.workers();
-            case "crontab" -> crontab.list();
+            case "jobs" -> views(instance).jobs(state, task, queue, search, limit, after);
+            case "queues" -> views(instance).queues(limit, after);
+            case "workers" -> views(instance).workers();
+            case "crontab" -> crontab(instance).list();
             default -> null;
         });
     }
 
     /** Returns one job or recurring item. */
     @ReadOperation
-    WebEndpointResponse<Object> one(@Selector String what, @Selector String id) {
+    WebEndpointResponse<Object> one(@Selector String what, @Selector String id, @Nullable String instance) {
         return answer(() -> switch (what) {
-            case "jobs" -> views.job(id);
-            case "crontab" -> crontab.one(id);
+            case "jobs" -> views(instance).job(id);
+            case "crontab" -> crontab(instance).one(id);
             default -> null;
         });
     }
@@ -78,21 +81,38 @@ final class WorkerEndpoint {
             @Nullable String threshold,
             @Nullable String recoveryDelay,
             @Nullable String dryRun,
-            @Nullable String item) {
+            @Nullable String item,
+            @Nullable String instance) {
         return answer(() -> switch (action) {
-            case "complete" -> actions.complete(ids);
-            case "fail" -> actions.fail(ids, reason);
-            case "reschedule" -> actions.reschedule(ids, runAt, priority, attempts, maxAttempts);
-            case "run-now" -> actions.runNow(ids);
-            case "remove" -> actions.remove(key);
-            case "cleanup" -> actions.cleanup(tasks);
-            case "force-unlock" -> actions.forceUnlock(workers);
-            case "sweep" -> actions.sweep(threshold, recoveryDelay, dryRun);
-            case "cron-trigger" -> crontab.trigger(item);
-            case "cron-pause" -> crontab.pause(item);
-            case "cron-resume" -> crontab.resume(item);
+            case "complete" -> actions(instance).complete(ids);
+            case "fail" -> actions(instance).fail(ids, reason);
+            case "reschedule" -> actions(instance).reschedule(ids, runAt, priority, attempts, maxAttempts);
+            case "run-now" -> actions(instance).runNow(ids);
+            case "remove" -> actions(instance).remove(key);
+            case "cleanup" -> actions(instance).cleanup(tasks);
+            case "force-unlock" -> actions(instance).forceUnlock(workers);
+            case "sweep" -> actions(instance).sweep(threshold, recoveryDelay, dryRun);
+            case "cron-trigger" -> crontab(instance).trigger(item);
+            case "cron-pause" -> crontab(instance).pause(item);
+            case "cron-resume" -> crontab(instance).resume(item);
             default -> null;
         });
+    }
+
+    private EndpointViews views(@Nullable String instance) {
+        return new EndpointViews(instance(instance), showPayloads);
+    }
+
+    private EndpointActions actions(@Nullable String instance) {
+        return new EndpointActions(instance(instance).jobAdmin());
+    }
+
+    private EndpointCrontab crontab(@Nullable String instance) {
+        return new EndpointCrontab(instance(instance).cronAdmin());
+    }
+
+    private WorkerInstance instance(@Nullable String name) {
+        return instances.get(name == null || name.isBlank() ? WorkerInstances.DEFAULT : name.strip());
     }
 
     /** Returns what there is, or status 404 for null, or status 400 for an argument that is not allowed. */

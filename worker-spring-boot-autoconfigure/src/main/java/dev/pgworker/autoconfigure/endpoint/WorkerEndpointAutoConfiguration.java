@@ -1,6 +1,5 @@
 package dev.pgworker.autoconfigure.endpoint;
 
-import org.springframework.beans.factory.ObjectProvider;
 import org.springframework.boot.actuate.autoconfigure.endpoint.condition.ConditionalOnAvailableEndpoint;
 import org.springframework.boot.autoconfigure.AutoConfiguration;
 import org.springframework.boot.autoconfigure.condition.ConditionalOnBean;
@@ -9,27 +8,20 @@ import org.springframework.boot.autoconfigure.condition.ConditionalOnMissingBean
 import org.springframework.boot.context.properties.EnableConfigurationProperties;
 import org.springframework.context.annotation.Bean;
 
-import dev.pgworker.Worker;
 import dev.pgworker.autoconfigure.WorkerAutoConfiguration;
-import dev.pgworker.autoconfigure.WorkerSchemaInitializer;
-import dev.pgworker.crontab.CronAdmin;
-import dev.pgworker.job.JobAdmin;
+import dev.pgworker.autoconfigure.WorkerInstances;
 
 /** Shows and changes jobs in an actuator endpoint, where that is exposed. */
 @AutoConfiguration(after = WorkerAutoConfiguration.class)
 @ConditionalOnClass(ConditionalOnAvailableEndpoint.class)
-@ConditionalOnBean(WorkerSchemaInitializer.class)
+@ConditionalOnBean(WorkerInstances.class)
 @EnableConfigurationProperties(WorkerEndpointProperties.class)
 public final class WorkerEndpointAutoConfiguration {
 
     @Bean
     @ConditionalOnAvailableEndpoint
     @ConditionalOnMissingBean
-    WorkerEndpoint workerEndpoint(
-            JobAdmin admin, CronAdmin cronAdmin, ObjectProvider<Worker> worker, WorkerEndpointProperties properties) {
-        return new WorkerEndpoint(
-                new EndpointViews(admin, worker, properties.showPayloads()),
-                new EndpointActions(admin),
-                new EndpointCrontab(cronAdmin));
+    WorkerEndpoint workerEndpoint(WorkerInstances instances, WorkerEndpointProperties properties) {
+        return new WorkerEndpoint(instances, properties.showPayloads());
     }
 }

@@ -1,9 +1,9 @@
 package dev.pgworker.autoconfigure.health;
 
 import java.time.Duration;
+import java.util.function.Supplier;
 
 import org.jspecify.annotations.Nullable;
-import org.springframework.beans.factory.ObjectProvider;
 import org.springframework.boot.health.contributor.AbstractHealthIndicator;
 import org.springframework.boot.health.contributor.Health;
 
@@ -25,7 +25,7 @@ final class EngineHealthIndicator extends AbstractHealthIndicator {
     /** The worker finds out every few seconds whether due jobs start; a large table makes it take longer. */
     private static final Duration LONGEST_AUDIT = Duration.ofMinutes(2);
 
-    private final ObjectProvider<Worker> provider;
+    private final Supplier<@Nullable Worker> worker;
     private final Duration longestFetch;
     private final Duration longestHeartbeat;
     private final boolean autoStartup;
@@ -35,9 +35,9 @@ final class EngineHealthIndicator extends AbstractHealthIndicator {
      *
      * @param autoStartup whether a worker that does not run is a problem
      */
-    EngineHealthIndicator(ObjectProvider<Worker> provider, WorkerSettings settings, boolean autoStartup) {
+    EngineHealthIndicator(Supplier<@Nullable Worker> worker, WorkerSettings settings, boolean autoStartup) {
         super("The worker cannot be asked");
-        this.provider = provider;
+        this.worker = worker;
         this.autoStartup = autoStartup;
         longestFetch = settings.pollInterval().multipliedBy(2).plus(TOLERANCE);
         longestHeartbeat =
@@ -46,7 +46,7 @@ final class EngineHealthIndicator extends AbstractHealthIndicator {
 
     @Override
     protected void doHealthCheck(Health.Builder builder) {
-        Worker worker = provider.getIfAvailable();
+        Worker worker = this.worker.get();
         builder.up();
         if (worker == null || (worker.tasks().isEmpty() && worker.cronItems().isEmpty())) {
             builder.withDetail("runsJobs", false);

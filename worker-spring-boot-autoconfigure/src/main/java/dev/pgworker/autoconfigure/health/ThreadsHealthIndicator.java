@@ -1,7 +1,8 @@
 package dev.pgworker.autoconfigure.health;
 
+import java.util.function.Supplier;
+
 import org.jspecify.annotations.Nullable;
-import org.springframework.beans.factory.ObjectProvider;
 import org.springframework.boot.health.contributor.AbstractHealthIndicator;
 import org.springframework.boot.health.contributor.Health;
 
@@ -15,18 +16,18 @@ import dev.pgworker.WorkerStatus;
  */
 final class ThreadsHealthIndicator extends AbstractHealthIndicator {
 
-    private final ObjectProvider<Worker> provider;
+    private final Supplier<@Nullable Worker> worker;
 
     /** Creates an indicator that asks for the worker at each check, because it is built after all other beans. */
-    ThreadsHealthIndicator(ObjectProvider<Worker> provider) {
+    ThreadsHealthIndicator(Supplier<@Nullable Worker> worker) {
         super("The worker cannot be asked");
-        this.provider = provider;
+        this.worker = worker;
     }
 
     @Override
     protected void doHealthCheck(Health.Builder builder) {
         builder.up();
-        Worker worker = provider.getIfAvailable();
+        Worker worker = this.worker.get();
         if (worker == null) {
             return;
         }

@@ -1,8 +1,8 @@
 package dev.pgworker.autoconfigure.health;
 
+import java.util.LinkedHashMap;
 import java.util.Map;
 
-import org.springframework.beans.factory.ObjectProvider;
 import org.springframework.boot.autoconfigure.AutoConfiguration;
 import org.springframework.boot.autoconfigure.condition.ConditionalOnBean;
 import org.springframework.boot.autoconfigure.condition.ConditionalOnClass;
@@ -12,32 +12,35 @@ import org.springframework.boot.health.contributor.CompositeHealthContributor;
 import org.springframework.boot.health.contributor.HealthContributor;
 import org.springframework.context.annotation.Bean;
 
-import dev.pgworker.Worker;
-import dev.pgworker.WorkerSettings;
 import dev.pgworker.autoconfigure.WorkerAutoConfiguration;
-import dev.pgworker.autoconfigure.WorkerProperties;
-import dev.pgworker.autoconfigure.WorkerSchemaInitializer;
-import dev.pgworker.schema.SchemaMigrator;
-import dev.pgworker.schema.WorkerSchema;
+import dev.pgworker.autoconfigure.WorkerInstance;
+import dev.pgworker.autoconfigure.WorkerInstances;
 
 /** Tells in Spring Boot's health endpoint whether jobs can be added and are run. */
 @AutoConfiguration(after = WorkerAutoConfiguration.class)
 @ConditionalOnClass({HealthContributor.class, ConditionalOnEnabledHealthIndicator.class})
-@ConditionalOnBean(WorkerSchemaInitializer.class)
+@ConditionalOnBean(WorkerInstances.class)
 public final class WorkerHealthAutoConfiguration {
 
     @Bean
     @ConditionalOnEnabledHealthIndicator("worker")
     @ConditionalOnMissingBean(name = {"workerHealthContributor", "workerHealthIndicator"})
-    CompositeHealthContributor workerHealthContributor(
-            SchemaMigrator migrator,
-            WorkerSchema schema,
-            ObjectProvider<Worker> worker,
-            WorkerSettings settings,
-            WorkerProperties properties) {
-        return CompositeHealthContributor.fromMap(Map.of(
-                "schema", new SchemaHealthIndicator(migrator, schema),
-                "engine", new EngineHealthIndicator(worker, settings, properties.autoStartup()),
-                "threads", new ThreadsHealthIndicator(worker)));
+    CompositeHealthContributor workerHealthContributor(WorkerInstances instances) {
+        Map<String, HealthContributor> contributors = new LinkedHashMap<>();
+        for (WorkerInstance instance : instances.all()) {
+            if (instance.name().equals(WorkerInstances.DEFAULT)) {
+                contributors.putAll(contributors(instance));
+            } else {
+                contributors.put(instance.name(), CompositeHealthContributor.fromMap(contributors(instance)));
+            }
+        }
+        return CompositeHealthContributor.fromMap(contributors);
+    }
+
+    private static Map<String, HealthContributor> contributors(WorkerInstance instance) {
+        return Map.of(
+                "schema", new SchemaHealthIndicator(instance.schemaMigrator(), instance.schema()),
+                "engine", new EngineHealthIndicator(instance::worker, instance.settings(), instance.autoStartup()),
+                "threads", new ThreadsHealthIndicator(instance::worker));
     }
 }

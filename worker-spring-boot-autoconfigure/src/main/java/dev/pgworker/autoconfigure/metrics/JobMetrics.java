@@ -21,14 +21,21 @@ final class JobMetrics {
     private static final String OTHER = "other";
 
     private final MeterRegistry registry;
+    private final String worker;
     private final Map<String, TaskMeters> tasks = new ConcurrentHashMap<>();
     private final Map<String, Counter> enqueued = new ConcurrentHashMap<>();
 
     /** The tasks whose added jobs are counted by name. */
     private volatile Set<String> named = Set.of();
 
-    JobMetrics(MeterRegistry registry) {
+    /**
+     * Creates metrics.
+     *
+     * @param worker the name of the worker, by which all meters are tagged
+     */
+    JobMetrics(MeterRegistry registry, String worker) {
         this.registry = registry;
+        this.worker = worker;
         enqueuedOf(OTHER);
     }
 
@@ -53,6 +60,7 @@ final class JobMetrics {
         return new TaskMeters(
                 Timer.builder("worker.job.wait")
                         .description("Time from when a job is due until its handler is called")
+                        .tag(WorkerMetrics.WORKER, worker)
                         .tag("task", task)
                         .register(registry),
                 execution(task, "success"),
@@ -71,13 +79,18 @@ final class JobMetrics {
     private Timer execution(String task, String outcome) {
         return Timer.builder("worker.job.execution")
                 .description("Time that an attempt takes")
+                .tag(WorkerMetrics.WORKER, worker)
                 .tag("task", task)
                 .tag("outcome", outcome)
                 .register(registry);
     }
 
     private Counter counter(String name, String description, String task) {
-        return Counter.builder(name).description(description).tag("task", task).register(registry);
+        return Counter.builder(name)
+                .description(description)
+                .tag(WorkerMetrics.WORKER, worker)
+                .tag("task", task)
+                .register(registry);
     }
 
     /**
@@ -110,6 +123,7 @@ final class JobMetrics {
     private Counter reconciled() {
         return Counter.builder("worker.jobs.reconciled")
                 .description("Jobs held by this worker without being run, and given back")
+                .tag(WorkerMetrics.WORKER, worker)
                 .register(registry);
     }
 

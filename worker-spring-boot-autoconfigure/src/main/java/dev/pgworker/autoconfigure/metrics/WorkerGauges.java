@@ -6,6 +6,7 @@ import java.util.function.ToDoubleFunction;
 
 import io.micrometer.core.instrument.Gauge;
 import io.micrometer.core.instrument.MeterRegistry;
+import io.micrometer.core.instrument.Tags;
 import io.micrometer.core.instrument.TimeGauge;
 import org.jspecify.annotations.Nullable;
 
@@ -17,25 +18,41 @@ final class WorkerGauges {
 
     private WorkerGauges() {}
 
-    static void register(Worker worker, MeterRegistry registry) {
-        gauge(worker, registry, "worker.handlers.active", "Handlers that run", WorkerStatus::running);
-        gauge(worker, registry, "worker.handlers.free", "Further handlers that could run", WorkerStatus::freeSlots);
-        gauge(worker, registry, "worker.local.queue", "Claimed jobs that wait for a handler", WorkerStatus::waiting);
+    static void register(String name, Worker worker, MeterRegistry registry) {
+        Tags tags = Tags.of(WorkerMetrics.WORKER, name);
+        gauge(worker, registry, tags, "worker.handlers.active", "Handlers that run", WorkerStatus::running);
         gauge(
                 worker,
                 registry,
+                tags,
+                "worker.handlers.free",
+                "Further handlers that could run",
+                WorkerStatus::freeSlots);
+        gauge(
+                worker,
+                registry,
+                tags,
+                "worker.local.queue",
+                "Claimed jobs that wait for a handler",
+                WorkerStatus::waiting);
+        gauge(
+                worker,
+                registry,
+                tags,
                 "worker.listener.up",
                 "1 if notifications arrive, else 0",
                 status -> status.listening() ? 1 : 0);
         gauge(
                 worker,
                 registry,
+                tags,
                 "worker.stalled",
                 "1 if due jobs do not start although a handler is free, else 0",
                 status -> status.stall() == null ? 0 : 1);
         gauge(
                 worker,
                 registry,
+                tags,
                 "worker.threads.failed",
                 "Threads of the worker that have ended or hang",
                 status -> status.deadThreads().size() + status.stuckThreads().size());
@@ -50,6 +67,7 @@ final class WorkerGauges {
                                         : millis(status.heldSnapshot().age())))
                 .description(
                         "Time for which a snapshot has been held that keeps the table of jobs growing; 0 if none is")
+                .tags(tags)
                 .strongReference(true)
                 .register(registry);
         TimeGauge.builder(
@@ -58,6 +76,7 @@ final class WorkerGauges {
                         TimeUnit.MILLISECONDS,
                         w -> value(w, status -> millis(status.sinceHeartbeat())))
                 .description("Time since the worker last told the database that it lives")
+                .tags(tags)
                 .strongReference(true)
                 .register(registry);
     }
@@ -65,11 +84,13 @@ final class WorkerGauges {
     private static void gauge(
             Worker worker,
             MeterRegistry registry,
+            Tags tags,
             String name,
             String description,
             ToDoubleFunction<WorkerStatus> value) {
         Gauge.builder(name, worker, w -> value(w, value))
                 .description(description)
+                .tags(tags)
                 .strongReference(true)
                 .register(registry);
     }

@@ -1,8 +1,8 @@
 package dev.pgworker.autoconfigure.metrics;
 
 import java.util.Set;
-import java.util.function.Supplier;
-import java.util.function.UnaryOperator;
+import java.util.function.BiFunction;
+import java.util.function.Function;
 
 import io.micrometer.core.instrument.MeterRegistry;
 import org.springframework.beans.factory.ObjectProvider;
@@ -18,9 +18,9 @@ import org.springframework.util.function.SingletonSupplier;
 
 import dev.pgworker.Worker;
 import dev.pgworker.autoconfigure.WorkerAutoConfiguration;
-import dev.pgworker.autoconfigure.WorkerSchemaInitializer;
+import dev.pgworker.autoconfigure.WorkerInstance;
+import dev.pgworker.autoconfigure.WorkerInstances;
 import dev.pgworker.event.WorkerEventListener;
-import dev.pgworker.job.JobAdmin;
 import dev.pgworker.job.JobScheduler;
 
 /** Measures jobs, workers and the backlog with Micrometer. */
@@ -28,46 +28,49 @@ import dev.pgworker.job.JobScheduler;
         after = WorkerAutoConfiguration.class,
         afterName = "org.springframework.boot.micrometer.metrics.autoconfigure.CompositeMeterRegistryAutoConfiguration")
 @ConditionalOnClass(MeterRegistry.class)
-@ConditionalOnBean({MeterRegistry.class, WorkerSchemaInitializer.class})
+@ConditionalOnBean({MeterRegistry.class, WorkerInstances.class})
 @ConditionalOnProperty(name = "worker.metrics.enabled", matchIfMissing = true)
 @EnableConfigurationProperties(WorkerMetricsProperties.class)
 public final class WorkerMetricsAutoConfiguration {
 
     @Bean
-    JobMetrics workerJobMetrics(MeterRegistry registry) {
-        return new JobMetrics(registry);
+    WorkerMetrics workerMetrics(MeterRegistry registry) {
+        return new WorkerMetrics(registry);
     }
 
     @Bean(defaultCandidate = false)
-    @Qualifier("workerDirectListener") WorkerEventListener workerEventMetrics(JobMetrics metrics) {
-        return metrics::observe;
+    @Qualifier("workerDirectListener") Function<String, WorkerEventListener> workerEventMetrics(WorkerMetrics metrics) {
+        return worker -> metrics.of(worker)::observe;
     }
 
     @Bean(defaultCandidate = false)
-    @Qualifier("workerJobSchedulerDecorator") UnaryOperator<JobScheduler> workerEnqueuedMetrics(ObjectProvider<JobMetrics> metrics) {
-        Supplier<JobMetrics> whenNeeded = SingletonSupplier.of(metrics::getObject);
-        return scheduler -> new CountingJobScheduler(scheduler, whenNeeded);
+    @Qualifier("workerJobSchedulerDecorator") BiFunction<String, JobScheduler, JobScheduler> workerEnqueuedMetrics(ObjectProvider<WorkerMetrics> metrics) {
+        return (worker, scheduler) -> new CountingJobScheduler(
+                scheduler, SingletonSupplier.of(() -> metrics.getObject().of(worker)));
     }
 
-    /** Waits for the worker, which is built when all beans exist. */
+    /** Waits for the workers, which are built when all beans exist. */
     @Bean
     SmartInitializingSingleton workerGauges(
-            ObjectProvider<Worker> provider,
+            WorkerInstances instances,
             MeterRegistry registry,
-            JobMetrics metrics,
+            WorkerMetrics metrics,
             WorkerMetricsProperties properties) {
         return () -> {
-            Worker worker = provider.getIfAvailable();
-            Set<String> served = worker == null ? Set.of() : worker.tasks();
-            metrics.serve(served, properties.tasks());
-            if (worker != null && !served.isEmpty()) {
-                WorkerGauges.register(worker, registry);
+            for (WorkerInstance instance : instances.all()) {
+                Worker worker = instance.worker();
+                Set<String> served = worker == null ? Set.of() : worker.tasks();
+                metrics.of(instance.name()).serve(served, properties.tasks());
+                if (worker != null && !served.isEmpty()) {
+                    WorkerGauges.register(instance.name(), worker, registry);
+                }
             }
         };
     }
 
     @Bean
-    BacklogSampler workerBacklogSampler(JobAdmin admin, WorkerMetricsProperties properties, MeterRegistry registry) {
-        return new BacklogSampler(admin, properties.interval(), registry);
+    BacklogSampler workerBacklogSampler(
+            WorkerInstances instances, WorkerMetricsProperties properties, MeterRegistry registry) {
+        return new BacklogSampler(instances.all(), properties.interval(), registry);
     }
 }

@@ -1,7 +1,7 @@
 package dev.pgworker.autoconfigure.observation;
 
+import java.util.function.BiFunction;
 import java.util.function.Supplier;
-import java.util.function.UnaryOperator;
 
 import io.micrometer.observation.ObservationRegistry;
 import io.micrometer.tracing.Tracer;
@@ -19,7 +19,7 @@ import org.springframework.core.annotation.Order;
 import org.springframework.util.function.SingletonSupplier;
 
 import dev.pgworker.autoconfigure.WorkerAutoConfiguration;
-import dev.pgworker.autoconfigure.WorkerSchemaInitializer;
+import dev.pgworker.autoconfigure.WorkerInstances;
 import dev.pgworker.job.JobScheduler;
 import dev.pgworker.job.ScheduleInterceptor;
 import dev.pgworker.task.JobInterceptor;
@@ -34,17 +34,17 @@ import dev.pgworker.task.PayloadCodec;
             "org.springframework.boot.micrometer.tracing.autoconfigure.NoopTracerAutoConfiguration"
         })
 @ConditionalOnClass({ObservationRegistry.class, Tracer.class})
-@ConditionalOnBean({ObservationRegistry.class, Tracer.class, WorkerSchemaInitializer.class})
+@ConditionalOnBean({ObservationRegistry.class, Tracer.class, WorkerInstances.class})
 @ConditionalOnProperty(name = "worker.observation.enabled", matchIfMissing = true)
 @EnableConfigurationProperties(WorkerObservationProperties.class)
 public final class WorkerObservationAutoConfiguration {
 
     @Bean(defaultCandidate = false)
-    @Qualifier("workerJobSchedulerDecorator") UnaryOperator<JobScheduler> workerSchedulingObservations(
+    @Qualifier("workerJobSchedulerDecorator") BiFunction<String, JobScheduler, JobScheduler> workerSchedulingObservations(
             ObjectProvider<ObservationRegistry> registry, ObjectProvider<Tracer> tracer) {
         Supplier<ObservationRegistry> whenNeeded =
                 SingletonSupplier.of(() -> registryIfTraced(registry.getObject(), tracer.getObject()));
-        return scheduler -> new ObservedJobScheduler(scheduler, whenNeeded);
+        return (worker, scheduler) -> new ObservedJobScheduler(scheduler, whenNeeded);
     }
 
     /** Outermost, so that other interceptors run within the span and see the payload without the trace. */

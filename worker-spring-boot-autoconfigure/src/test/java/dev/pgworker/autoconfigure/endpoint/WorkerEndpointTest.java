@@ -362,4 +362,39 @@ class WorkerEndpointTest {
                 .withPropertyValues("management.endpoints.web.exposure.include=*")
                 .run(context -> assertThat(context).hasNotFailed().hasSingleBean(Worker.class));
     }
+
+    @Test
+    void aParameterNamesOneOfSeveralWorkers() throws Exception {
+        try (Client client = new Client(
+                "worker.instances.reports.schema.name=" + db.schema() + "_app",
+                "worker.instances.reports.tasks=hello",
+                "worker.auto-startup=false")) {
+            client.context.getBean("reportsJobScheduler", JobScheduler.class).addJob("hello");
+            JobScheduler jobs = client.context.getBean(JobScheduler.class);
+            jobs.addJob("other");
+            jobs.addJob("other");
+
+            JsonNode overview = client.json(client.get("/worker?instance=reports"));
+            assertThat(overview.path("instance").asString()).isEqualTo("reports");
+            assertThat(overview.path("instances").toString()).isEqualTo("[\"default\",\"reports\"]");
+            assertThat(overview.path("tasks").toString()).isEqualTo("[\"hello\"]");
+            JsonNode listed =
+                    client.json(client.get("/worker/jobs?instance=reports")).path("jobs");
+            assertThat(listed).hasSize(1);
+            String id = listed.path(0).path("id").asString();
+            assertThat(client.json(client.get("/worker/jobs/" + id + "?instance=reports"))
+                            .path("task")
+                            .asString())
+                    .isEqualTo("hello");
+            assertThat(client.json(client.get("/worker/jobs")).path("jobs")).hasSize(2);
+            assertThat(client.json(client.post("/worker/complete", "{'ids': '" + id + "', 'instance': 'reports'}"))
+                            .path("changed"))
+                    .hasSize(1);
+            assertThat(client.json(client.get("/worker/jobs?instance=reports")).path("jobs"))
+                    .isEmpty();
+            assertThat(client.get("/worker?instance=none").statusCode()).isEqualTo(400);
+            assertThat(client.get("/worker?instance=none").body())
+                    .contains("instance must be one of [default, reports]");
+        }
+    }
 }

@@ -16,7 +16,6 @@ import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.extension.RegisterExtension;
-import org.springframework.beans.factory.support.StaticListableBeanFactory;
 import org.springframework.boot.autoconfigure.AutoConfigurations;
 import org.springframework.boot.autoconfigure.availability.ApplicationAvailabilityAutoConfiguration;
 import org.springframework.boot.availability.AvailabilityChangeEvent;
@@ -312,9 +311,7 @@ class WorkerHealthTest {
 
         @Nullable String readiness() {
             return new EngineHealthIndicator(
-                            new StaticListableBeanFactory().getBeanProvider(Worker.class),
-                            WorkerSettings.builder().build(),
-                            true)
+                            () -> null, WorkerSettings.builder().build(), true)
                     .problem(status());
         }
 

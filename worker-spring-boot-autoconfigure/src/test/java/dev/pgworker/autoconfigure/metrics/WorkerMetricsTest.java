@@ -167,7 +167,7 @@ class WorkerMetricsTest {
                 });
 
         SimpleMeterRegistry registry = new SimpleMeterRegistry();
-        JobMetrics metrics = new JobMetrics(registry);
+        JobMetrics metrics = new JobMetrics(registry, "default");
         metrics.serve(Set.of("work"), List.of());
         assertThat(registry.get("worker.jobs.reconciled").counter().count()).isZero();
         metrics.observe(new ClaimsReconciled("w", 3, 0));
@@ -190,7 +190,7 @@ class WorkerMetricsTest {
     @Test
     void jobsOfDeadWorkers() {
         SimpleMeterRegistry registry = new SimpleMeterRegistry();
-        JobMetrics metrics = new JobMetrics(registry);
+        JobMetrics metrics = new JobMetrics(registry, "default");
         metrics.serve(Set.of("work"), List.of());
         for (String task : List.of("work", "foreign", "unknown")) {
             Job job = new Job(

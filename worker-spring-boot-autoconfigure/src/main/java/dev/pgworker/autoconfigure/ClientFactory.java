@@ -1,0 +1,144 @@
+package dev.pgworker.autoconfigure;
+
+import java.util.function.BiFunction;
+import java.util.function.Function;
+import java.util.stream.Stream;
+import javax.sql.DataSource;
+
+import org.springframework.beans.factory.config.ConfigurableListableBeanFactory;
+
+import dev.pgworker.Worker;
+import dev.pgworker.WorkerClient;
+import dev.pgworker.WorkerSettings;
+import dev.pgworker.crontab.CronAdmin;
+import dev.pgworker.event.WorkerEventListener;
+import dev.pgworker.job.JobAdmin;
+import dev.pgworker.job.JobScheduler;
+import dev.pgworker.job.ScheduleInterceptor;
+import dev.pgworker.schema.SchemaMigrator;
+import dev.pgworker.schema.WorkerSchema;
+import dev.pgworker.task.JobRecoveryHandler;
+import dev.pgworker.task.PayloadCodec;
+
+/**
+ * Makes what adds and administers the jobs of a worker: each method returns the bean of the worker with the given name, which
+ * is made of others of its beans.
+ */
+final class ClientFactory {
+
+    /** Decorates a {@link JobScheduler}: a {@code BiFunction} of the worker's name and what to decorate. */
+    static final String DECORATOR = "workerJobSchedulerDecorator";
+
+    /** Makes a direct listener: a {@code Function} of the worker's name. */
+    static final String DIRECT_LISTENER = "workerDirectListener";
+
+    private final ConfigurableListableBeanFactory beans;
+    private final WorkerInstances instances;
+    private final Collaborators collaborators;
+    private final DatabaseChoice choice;
+
+    ClientFactory(ConfigurableListableBeanFactory beans, WorkerInstances instances) {
+        this.beans = beans;
+        this.instances = instances;
+        collaborators = new Collaborators(beans, instances.properties().keySet());
+        choice = new DatabaseChoice(beans);
+    }
+
+    WorkerDatabase database(String worker) {
+        String own = properties(worker).dataSource();
+        return worker.equals(WorkerInstances.DEFAULT) || own == null
+                ? choice.ofDefault(properties(WorkerInstances.DEFAULT))
+                : choice.named(WorkerInstances.prefix(worker) + ".data-source", own);
+    }
+
+    private WorkerProperties properties(String worker) {
+        return instances.properties(worker);
+    }
+
+    WorkerSchema workerSchema(String worker) {
+        return properties(worker).workerSchema(WorkerInstances.prefix(worker));
+    }
+
+    WorkerSettings workerSettings(String worker) {
+        return properties(worker).workerSettings(WorkerInstances.prefix(worker));
+    }
+
+    SchemaMigrator schemaMigrator(String worker) {
+        WorkerDatabase database = database(worker);
+        WorkerProperties.Schema credentials = properties(worker).schema();
+        DataSource separate = SeparateConnections.create(
+                WorkerInstances.prefix(worker) + ".schema",
+                credentials.url(),
+                credentials.user(),
+                credentials.password(),
+                database.connectionDetails());
+        return new SchemaMigrator(
+                separate == null ? database.dataSource() : separate,
+                instances.get(worker).schema(),
+                credentials.peerIndexes());
+    }
+
+    WorkerSchemaInitializer schemaInitializer(String worker) {
+        WorkerProperties.Schema schema = properties(worker).schema();
+        return new WorkerSchemaInitializer(
+                instances.get(worker).schemaMigrator(), schema.mode(), schema.startupTimeout());
+    }
+
+    /**
+     * Needs the initializer alone, so that an application's migrations in Java may add jobs. It may exist long before other
+     * beans: what a decorator needs besides is to be fetched when the first job is added.
+     */
+    @SuppressWarnings("unchecked")
+    JobScheduler jobScheduler(String worker) {
+        WorkerSchemaInitializer unused = instances.get(worker).schemaInitializer();
+        JobScheduler scheduler = WorkerClient.jobScheduler(
+                database(worker).dataSource(),
+                instances.get(worker).schema(),
+                beans.getBean(PayloadCodec.class),
+                () -> collaborators.of(worker, ScheduleInterceptor.class));
+        for (BiFunction<String, JobScheduler, JobScheduler> decorator :
+                collaborators.internal(DECORATOR, BiFunction.class)) {
+            scheduler = decorator.apply(worker, scheduler);
+        }
+        return scheduler;
+    }
+
+    /** Looks up handlers and listeners when they are needed: they may well use the administration. */
+    JobAdmin jobAdmin(String worker) {
+        WorkerSchemaInitializer unused = instances.get(worker).schemaInitializer();
+        return WorkerClient.jobAdmin(
+                database(worker).dataSource(),
+                instances.get(worker).schema(),
+                instances.get(worker).settings().recovery(),
+                () -> collaborators.of(worker, JobRecoveryHandler.class),
+                () -> Stream.concat(
+                                collaborators.of(worker, WorkerEventListener.class).stream(), directListeners(worker))
+                        .toList());
+    }
+
+    @SuppressWarnings("unchecked")
+    Stream<WorkerEventListener> directListeners(String worker) {
+        return collaborators.internal(DIRECT_LISTENER, Function.class).stream()
+                .map(maker -> ((Function<String, WorkerEventListener>) maker).apply(worker));
+    }
+
+    /** Without a worker it knows no items of this application, but may look at and pause those of others. */
+    CronAdmin cronAdmin(String worker) {
+        WorkerSchemaInitializer unused = instances.get(worker).schemaInitializer();
+        return new LazyCronAdmin(() -> {
+            Worker running = instances.get(worker).worker();
+            return running == null
+                    ? WorkerClient.cronAdmin(
+                            database(worker).dataSource(), instances.get(worker).schema())
+                    : running.cronAdmin();
+        });
+    }
+
+    Collaborators collaborators() {
+        return collaborators;
+    }
+
+    DatabaseChoice choice() {
+        return choice;
+    }
+}

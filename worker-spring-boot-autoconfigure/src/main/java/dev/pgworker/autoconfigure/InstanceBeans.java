@@ -1,0 +1,92 @@
+package dev.pgworker.autoconfigure;
+
+import java.util.Map;
+
+import org.jspecify.annotations.Nullable;
+import org.springframework.beans.factory.annotation.Qualifier;
+import org.springframework.beans.factory.support.AutowireCandidateQualifier;
+import org.springframework.beans.factory.support.BeanDefinitionRegistry;
+import org.springframework.beans.factory.support.RootBeanDefinition;
+import org.springframework.context.EnvironmentAware;
+import org.springframework.context.annotation.ImportBeanDefinitionRegistrar;
+import org.springframework.core.env.Environment;
+import org.springframework.core.type.AnnotationMetadata;
+
+import dev.pgworker.Worker;
+import dev.pgworker.WorkerSettings;
+import dev.pgworker.crontab.CronAdmin;
+import dev.pgworker.job.JobAdmin;
+import dev.pgworker.job.JobScheduler;
+import dev.pgworker.schema.SchemaMigrator;
+import dev.pgworker.schema.WorkerSchema;
+
+/**
+ * Registers the beans of {@code worker.instances.<name>}: each is injected with the qualifier {@code name}, and never without.
+ * They are made by a method of a factory, so that they can be registered ahead of time, too.
+ */
+abstract class InstanceBeans implements ImportBeanDefinitionRegistrar, EnvironmentAware {
+
+    static final String CLIENT_FACTORY = "workerClientFactory";
+    static final String WORKER_FACTORY = "workerFactory";
+    static final String ASSEMBLY = "workerAssembly";
+
+    private @Nullable Environment environment;
+
+    @Override
+    public void setEnvironment(Environment environment) {
+        this.environment = environment;
+    }
+
+    @Override
+    public void registerBeanDefinitions(AnnotationMetadata importing, BeanDefinitionRegistry registry) {
+        if (environment != null) {
+            for (String instance : InstanceProperties.names(environment)) {
+                registerAll(instance, environment, registry);
+            }
+        }
+    }
+
+    abstract void registerAll(String instance, Environment environment, BeanDefinitionRegistry registry);
+
+    static void register(
+            String instance, Class<?> type, String factory, String method, BeanDefinitionRegistry registry) {
+        RootBeanDefinition definition = new RootBeanDefinition(type);
+        definition.setFactoryBeanName(factory);
+        definition.setFactoryMethodName(method);
+        definition.getConstructorArgumentValues().addIndexedArgumentValue(0, instance);
+        definition.setDefaultCandidate(false);
+        definition.addQualifier(new AutowireCandidateQualifier(Qualifier.class, instance));
+        definition.setLazyInit(type == Worker.class);
+        registry.registerBeanDefinition(WorkerInstance.beanName(instance, type), definition);
+    }
+
+    /** What adds and administers jobs. */
+    static final class OfClients extends InstanceBeans {
+
+        private static final Map<Class<?>, String> METHODS = Map.of(
+                WorkerSchema.class, "workerSchema",
+                WorkerSettings.class, "workerSettings",
+                SchemaMigrator.class, "schemaMigrator",
+                WorkerSchemaInitializer.class, "schemaInitializer",
+                JobScheduler.class, "jobScheduler",
+                JobAdmin.class, "jobAdmin",
+                CronAdmin.class, "cronAdmin");
+
+        @Override
+        void registerAll(String instance, Environment environment, BeanDefinitionRegistry registry) {
+            METHODS.forEach((type, method) -> register(instance, type, CLIENT_FACTORY, method, registry));
+        }
+    }
+
+    /** What runs jobs, unless that is disabled for the instance. */
+    static final class OfWorkers extends InstanceBeans {
+
+        @Override
+        void registerAll(String instance, Environment environment, BeanDefinitionRegistry registry) {
+            if (InstanceProperties.bind(environment, instance).enabled()) {
+                register(instance, Worker.class, WORKER_FACTORY, "worker", registry);
+                register(instance, WorkerLifecycle.class, ASSEMBLY, "lifecycle", registry);
+            }
+        }
+    }
+}

@@ -1,0 +1,141 @@
+package dev.pgworker.autoconfigure;
+
+import java.util.ArrayList;
+import java.util.LinkedHashSet;
+import java.util.List;
+import java.util.Set;
+import java.util.concurrent.ConcurrentHashMap;
+
+import org.jspecify.annotations.Nullable;
+import org.springframework.beans.factory.ObjectProvider;
+import org.springframework.boot.thread.Threading;
+import org.springframework.core.env.Environment;
+import org.springframework.core.task.SimpleAsyncTaskExecutor;
+import org.springframework.transaction.PlatformTransactionManager;
+
+import dev.pgworker.Worker;
+import dev.pgworker.crontab.CronItem;
+import dev.pgworker.crontab.Crontab;
+import dev.pgworker.event.WorkerEventListener;
+import dev.pgworker.job.ScheduleInterceptor;
+import dev.pgworker.task.ForbiddenFlags;
+import dev.pgworker.task.JobInterceptor;
+import dev.pgworker.task.JobRecoveryHandler;
+import dev.pgworker.task.PayloadCodec;
+import dev.pgworker.task.TaskRegistration;
+
+/** Makes the workers of an application from its properties, handlers and other beans. */
+final class WorkerFactory {
+
+    private static final String HANDLER_THREADS = "worker-job-";
+
+    private final ClientFactory clients;
+    private final WorkerInstances instances;
+    private final HandlerBeans handlerBeans;
+    private final ObjectProvider<TaskRegistration> registrations;
+    private final PayloadCodec codec;
+    private final Environment environment;
+    private final TaskAssignment assignment;
+    private final Set<Worker> made = ConcurrentHashMap.newKeySet();
+
+    WorkerFactory(
+            ClientFactory clients,
+            WorkerInstances instances,
+            HandlerBeans handlerBeans,
+            ObjectProvider<TaskRegistration> registrations,
+            PayloadCodec codec,
+            Environment environment) {
+        this.clients = clients;
+        this.instances = instances;
+        this.handlerBeans = handlerBeans;
+        this.registrations = registrations;
+        this.codec = codec;
+        this.environment = environment;
+        assignment = new TaskAssignment(instances.properties());
+    }
+
+    /** Returns the worker of this name, not started. */
+    Worker worker(String name) {
+        WorkerInstance instance = instances.get(name);
+        WorkerProperties properties = instances.properties(name);
+        WorkerDatabase database = clients.database(name);
+        Collaborators collaborators = clients.collaborators();
+        Worker.Builder builder = Worker.builder(database.dataSource())
+                .schema(instance.schema())
+                .settings(instance.settings())
+                .codec(codec)
+                .jobScheduler(instance.jobScheduler())
+                .privateDataSource(SeparateConnections.like(database.dataSource(), database.connectionDetails()))
+                .transactionManager(transactionManager(name, properties, database))
+                .forbiddenFlags(union(properties.forbiddenFlags(), collaborators.of(name, ForbiddenFlags.class)))
+                .crontab(crontab(name, properties))
+                .crontabZone(properties.crontabZone())
+                .tasks(tasks(name));
+        WorkerProperties.Listen listen = properties.listen();
+        builder.listenDataSource(SeparateConnections.create(
+                WorkerInstances.prefix(name) + ".listen",
+                listen.url(),
+                listen.user(),
+                listen.password(),
+                database.connectionDetails()));
+        if (Threading.VIRTUAL.isActive(environment)) {
+            SimpleAsyncTaskExecutor executor = new SimpleAsyncTaskExecutor(HANDLER_THREADS);
+            executor.setVirtualThreads(true);
+            builder.handlerExecutor(executor);
+        }
+        collaborators.of(name, WorkerEventListener.class).forEach(builder::listener);
+        clients.directListeners(name).forEach(builder::directListener);
+        collaborators.of(name, JobInterceptor.class).forEach(builder::jobInterceptor);
+        collaborators.of(name, ScheduleInterceptor.class).forEach(builder::scheduleInterceptor);
+        collaborators.of(name, JobRecoveryHandler.class).forEach(builder::recoveryHandler);
+        collaborators.of(name, WorkerBuilderCustomizer.class).forEach(customizer -> customizer.customize(builder));
+        Worker worker = builder.build();
+        made.add(worker);
+        return worker;
+    }
+
+    /** Returns false for a worker that the application has made itself. */
+    boolean hasMade(Worker worker) {
+        return made.contains(worker);
+    }
+
+    private @Nullable PlatformTransactionManager transactionManager(
+            String worker, WorkerProperties properties, WorkerDatabase database) {
+        boolean ofDefault = worker.equals(WorkerInstances.DEFAULT) || properties.dataSource() == null;
+        return clients.choice()
+                .transactionManager(
+                        database.dataSource(),
+                        WorkerInstances.prefix(worker) + ".transaction-manager",
+                        properties.transactionManager(),
+                        ofDefault);
+    }
+
+    private Crontab crontab(String worker, WorkerProperties properties) {
+        return CrontabSources.read(
+                WorkerInstances.prefix(worker),
+                properties,
+                handlerBeans.classes(),
+                handler -> assignment.serves(worker, handler.value(), handler.worker()),
+                clients.collaborators().onlyOf(worker, CronItem.class));
+    }
+
+    /** Returns the handlers of a worker, those of annotated methods first. */
+    private List<TaskRegistration> tasks(String worker) {
+        List<TaskRegistration> all = new ArrayList<>(handlerBeans.find());
+        all.addAll(registrations.orderedStream().toList());
+        assignment.requireComplete(all);
+        all.removeIf(task -> !assignment.serves(worker, task));
+        return all;
+    }
+
+    private static ForbiddenFlags union(List<String> fixed, List<ForbiddenFlags> suppliers) {
+        if (suppliers.isEmpty()) {
+            return () -> fixed;
+        }
+        return () -> {
+            Set<String> flags = new LinkedHashSet<>(fixed);
+            suppliers.forEach(supplier -> flags.addAll(supplier.current()));
+            return flags;
+        };
+    }
+}

@@ -1,0 +1,110 @@
+package dev.pgworker.autoconfigure;
+
+import org.jspecify.annotations.Nullable;
+import org.springframework.beans.factory.BeanFactory;
+import org.springframework.util.StringUtils;
+
+import dev.pgworker.Worker;
+import dev.pgworker.WorkerSettings;
+import dev.pgworker.crontab.CronAdmin;
+import dev.pgworker.job.JobAdmin;
+import dev.pgworker.job.JobScheduler;
+import dev.pgworker.schema.SchemaMigrator;
+import dev.pgworker.schema.WorkerSchema;
+
+/**
+ * One of an application's workers, with what adds and administers its jobs. All that it returns are beans, which are made when
+ * they are asked for. Safe for use by many threads.
+ *
+ * @since 0.1.0
+ */
+public final class WorkerInstance {
+
+    private final String name;
+    private final BeanFactory beans;
+    private final boolean autoStartup;
+
+    WorkerInstance(String name, BeanFactory beans, boolean autoStartup) {
+        this.name = name;
+        this.beans = beans;
+        this.autoStartup = autoStartup;
+    }
+
+    /** Returns the name in {@code worker.instances.<name>}, or {@code "default"}. */
+    public String name() {
+        return name;
+    }
+
+    /** Returns what adds its jobs. */
+    public JobScheduler jobScheduler() {
+        return bean(JobScheduler.class);
+    }
+
+    /** Returns the administration of its jobs. */
+    public JobAdmin jobAdmin() {
+        return bean(JobAdmin.class);
+    }
+
+    /** Returns the administration of its recurring jobs. */
+    public CronAdmin cronAdmin() {
+        return bean(CronAdmin.class);
+    }
+
+    /** Returns the schema that holds its jobs. */
+    public WorkerSchema schema() {
+        return bean(WorkerSchema.class);
+    }
+
+    /** Returns what migrates the schema. */
+    public SchemaMigrator schemaMigrator() {
+        return bean(SchemaMigrator.class);
+    }
+
+    WorkerSchemaInitializer schemaInitializer() {
+        return bean(WorkerSchemaInitializer.class);
+    }
+
+    /** Returns how it works. */
+    public WorkerSettings settings() {
+        return bean(WorkerSettings.class);
+    }
+
+    /** Returns whether the worker is started with the application. */
+    public boolean autoStartup() {
+        return autoStartup;
+    }
+
+    /**
+     * Returns the worker, or null if the application only adds jobs. Asked for before all beans exist, it lacks handlers whose
+     * classes are not known yet, and the start fails.
+     */
+    public @Nullable Worker worker() {
+        if (isDefault()) {
+            return beans.getBeanProvider(Worker.class).getIfUnique();
+        }
+        String bean = beanName(name, Worker.class);
+        return beans.containsBean(bean) ? beans.getBean(bean, Worker.class) : null;
+    }
+
+    private <T> T bean(Class<T> type) {
+        return isDefault() ? beans.getBean(type) : beans.getBean(beanName(name, type), type);
+    }
+
+    private boolean isDefault() {
+        return name.equals(WorkerInstances.DEFAULT);
+    }
+
+    /** Returns the name of an instance's bean, such as {@code nightlyReportsJobScheduler}. */
+    static String beanName(String instance, Class<?> type) {
+        StringBuilder name = new StringBuilder();
+        for (String word : instance.split("-", -1)) {
+            name.append(name.isEmpty() ? word : StringUtils.capitalize(word));
+        }
+        return name.append(type.getSimpleName()).toString();
+    }
+
+    @Override
+    public String toString() {
+        return "WorkerInstance[" + name + "]";
+    }
+}

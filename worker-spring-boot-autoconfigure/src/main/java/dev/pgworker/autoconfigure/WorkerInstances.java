@@ -1,0 +1,63 @@
+package dev.pgworker.autoconfigure;
+
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.Objects;
+
+import org.springframework.beans.factory.BeanFactory;
+
+/**
+ * The workers of an application: that of {@code worker.*}, whose name is {@code "default"}, and those of
+ * {@code worker.instances.<name>.*}. Safe for use by many threads.
+ *
+ * @since 0.1.0
+ */
+public final class WorkerInstances {
+
+    /** The name of the worker that {@code worker.*} configures. */
+    public static final String DEFAULT = "default";
+
+    private final Map<String, WorkerInstance> instances = new LinkedHashMap<>();
+    private final Map<String, WorkerProperties> properties;
+
+    /** Creates instances from the properties of each. */
+    WorkerInstances(BeanFactory beans, Map<String, WorkerProperties> properties) {
+        this.properties = properties;
+        properties.forEach((name, its) -> instances.put(name, new WorkerInstance(name, beans, its.autoStartup())));
+    }
+
+    /** Returns all, the default one first, unmodifiable. */
+    public List<WorkerInstance> all() {
+        return List.copyOf(instances.values());
+    }
+
+    /**
+     * Returns the worker of this name.
+     *
+     * @throws IllegalArgumentException if there is none; the message names those there are
+     */
+    public WorkerInstance get(String name) {
+        WorkerInstance instance = instances.get(name);
+        if (instance == null) {
+            throw new IllegalArgumentException(
+                    "instance must be one of " + instances.keySet() + ", but is \"" + name + "\"");
+        }
+        return instance;
+    }
+
+    /** Returns the properties of all workers by name, the default one first. */
+    Map<String, WorkerProperties> properties() {
+        return properties;
+    }
+
+    /** Returns the properties of a worker, or throws as {@link #get}. */
+    WorkerProperties properties(String name) {
+        return Objects.requireNonNull(properties.get(get(name).name()));
+    }
+
+    /** Returns what the names of a worker's properties begin with. */
+    static String prefix(String instance) {
+        return instance.equals(DEFAULT) ? "worker" : InstanceProperties.PREFIX + "." + instance;
+    }
+}
