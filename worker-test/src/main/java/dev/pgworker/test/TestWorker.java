@@ -18,6 +18,7 @@ import java.util.function.Consumer;
 import java.util.function.Function;
 import java.util.function.Predicate;
 import java.util.function.Supplier;
+import java.util.stream.Stream;
 import javax.sql.DataSource;
 
 import org.jspecify.annotations.Nullable;
@@ -58,6 +59,7 @@ public final class TestWorker implements AutoCloseable {
     private static final Duration LIVING = Duration.ofMinutes(1);
 
     private final Supplier<@Nullable Worker> worker;
+    private final Supplier<List<Worker>> neighbours;
     private final JobScheduler jobScheduler;
     private final PayloadCodec codec;
     private final JobAdmin admin;
@@ -67,14 +69,21 @@ public final class TestWorker implements AutoCloseable {
     /** Held by what runs jobs on the caller's behalf. */
     private final Lock running = new ReentrantLock();
 
-    private TestWorker(
+    /**
+     * Creates a test worker.
+     *
+     * @param neighbours gives the workers of the same application, which may work in the same schema
+     */
+    TestWorker(
             Supplier<@Nullable Worker> worker,
+            Supplier<List<Worker>> neighbours,
             DataSource dataSource,
             WorkerSchema schema,
             PayloadCodec codec,
             JobScheduler jobScheduler,
             RunRecorder recorder) {
         this.worker = worker;
+        this.neighbours = neighbours;
         this.jobScheduler = jobScheduler;
         this.codec = codec;
         this.admin = WorkerClient.jobAdmin(dataSource, schema);
@@ -98,7 +107,7 @@ public final class TestWorker implements AutoCloseable {
             WorkerSchema schema,
             PayloadCodec codec,
             JobScheduler jobScheduler) {
-        return new TestWorker(worker, dataSource, schema, codec, jobScheduler, new RunRecorder());
+        return new TestWorker(worker, List::of, dataSource, schema, codec, jobScheduler, new RunRecorder());
     }
 
     /**
@@ -116,7 +125,7 @@ public final class TestWorker implements AutoCloseable {
                 Worker.builder(dataSource).jobScheduler(scheduler).directListener(recorder);
         customizer.accept(builder);
         Worker worker = builder.schema(schema).codec(codec).build();
-        return new TestWorker(() -> worker, dataSource, schema, codec, scheduler, recorder);
+        return new TestWorker(() -> worker, List::of, dataSource, schema, codec, scheduler, recorder);
     }
 
     /** Returns what a worker that was built by hand needs as a direct listener. */
@@ -336,7 +345,7 @@ public final class TestWorker implements AutoCloseable {
      * locked or failed, when workers last gave a sign of life, and, by whole minutes, when recurring jobs were last
      * executed. The clocks of the database and of this JVM stay as they are.
      *
-     * <p>A worker that is started is stopped before and started again afterwards. To recurring jobs this looks as if it had not
+     * <p>A worker of the application that is started is stopped before and started again afterwards. To recurring jobs this looks as if it had not
      * run for that time: those with a fill are made up for.
      *
      * @param duration how much time passes, to the millisecond; not negative, at most 36,500 days
@@ -352,7 +361,7 @@ public final class TestWorker implements AutoCloseable {
 
     /**
      * Deletes all jobs of the schema, its queues, registrations of workers, and what is known of recurring jobs, and forgets the
-     * {@link #runs}. A worker that is started is stopped before and started again afterwards.
+     * {@link #runs}. A worker of the application that is started is stopped before and started again afterwards.
      *
      * @throws IllegalStateException if another worker lives in the schema, or in a transaction
      */
@@ -367,20 +376,23 @@ public final class TestWorker implements AutoCloseable {
         requireNoTransaction(action);
         running.lock();
         try {
-            Worker used = worker.get();
-            boolean started = used != null && used.isRunning();
-            if (used != null && started) {
-                awaitStarted(used);
-                used.stop();
+            Worker own = worker.get();
+            if (own != null && own.isRunning()) {
+                awaitStarted(own);
             }
+            List<Worker> started = Stream.concat(Stream.ofNullable(own), neighbours.get().stream())
+                    .distinct()
+                    .filter(Worker::isRunning)
+                    .toList();
+            started.forEach(Worker::stop);
             try {
                 requireNoOtherWorker(action);
                 change.run();
             } finally {
-                if (used != null && started) {
-                    used.start();
-                    awaitStarted(used);
-                }
+                started.forEach(Worker::start);
+            }
+            if (own != null && own.isRunning()) {
+                awaitStarted(own);
             }
         } finally {
             running.unlock();

@@ -1,41 +1,41 @@
 package dev.pgworker.test;
 
-import javax.sql.DataSource;
+import java.util.function.Function;
 
-import org.springframework.beans.factory.ObjectProvider;
 import org.springframework.beans.factory.annotation.Qualifier;
 import org.springframework.boot.autoconfigure.AutoConfiguration;
 import org.springframework.boot.autoconfigure.condition.ConditionalOnMissingBean;
 import org.springframework.context.annotation.Bean;
+import org.springframework.context.annotation.Import;
 
-import dev.pgworker.Worker;
+import dev.pgworker.autoconfigure.WorkerInstances;
 import dev.pgworker.event.WorkerEventListener;
-import dev.pgworker.job.JobScheduler;
-import dev.pgworker.schema.WorkerSchema;
 import dev.pgworker.task.PayloadCodec;
 
 /**
- * The {@link TestWorker} of the application's worker; only for tests with {@link AutoConfigureTestWorker}.
+ * The {@link TestWorker} of the application's worker, and one for each of {@code worker.instances}; only for tests with {@link
+ * AutoConfigureTestWorker}.
  *
  * @since 0.1.0
  */
 @AutoConfiguration(afterName = "dev.pgworker.autoconfigure.WorkerAutoConfiguration")
+@Import(TestWorkerBeans.class)
 public final class TestWorkerAutoConfiguration {
+
+    @Bean(TestWorkerFactory.BEAN)
+    TestWorkerFactory testWorkerFactory(WorkerInstances instances, PayloadCodec codec) {
+        return new TestWorkerFactory(instances, codec);
+    }
 
     /** The context stops the worker itself. */
     @Bean(destroyMethod = "")
     @ConditionalOnMissingBean
-    TestWorker testWorker(
-            ObjectProvider<Worker> worker,
-            DataSource dataSource,
-            WorkerSchema schema,
-            PayloadCodec codec,
-            JobScheduler jobScheduler) {
-        return TestWorker.of(worker::getIfAvailable, dataSource, schema, codec, jobScheduler);
+    TestWorker testWorker(TestWorkerFactory factory) {
+        return factory.testWorker(WorkerInstances.DEFAULT);
     }
 
     @Bean(defaultCandidate = false)
-    @Qualifier("workerDirectListener") WorkerEventListener testWorkerListener(TestWorker worker) {
-        return worker.listener();
+    @Qualifier("workerDirectListener") Function<String, WorkerEventListener> testWorkerListener(TestWorkerFactory factory) {
+        return factory::listener;
     }
 }

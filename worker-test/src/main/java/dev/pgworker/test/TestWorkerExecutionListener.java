@@ -1,6 +1,5 @@
 package dev.pgworker.test;
 
-import org.springframework.beans.factory.ObjectProvider;
 import org.springframework.test.context.TestContext;
 import org.springframework.test.context.TestContextAnnotationUtils;
 import org.springframework.test.context.support.AbstractTestExecutionListener;
@@ -23,8 +22,7 @@ final class TestWorkerExecutionListener extends AbstractTestExecutionListener {
         if (annotation == null) {
             return;
         }
-        ObjectProvider<TestWorker> workers = test.getApplicationContext().getBeanProvider(TestWorker.class);
-        workers.stream().forEach(worker -> {
+        test.getApplicationContext().getBeansOfType(TestWorker.class).values().forEach(worker -> {
             if (annotation.clearBeforeEach()) {
                 worker.clear();
             }

@@ -7,6 +7,8 @@ import com.tngtech.archunit.core.importer.ClassFileImporter;
 import com.tngtech.archunit.core.importer.ImportOption;
 import org.junit.jupiter.api.Test;
 
+import static com.tngtech.archunit.base.DescribedPredicate.not;
+import static com.tngtech.archunit.core.domain.JavaClass.Predicates.belongToAnyOf;
 import static com.tngtech.archunit.core.domain.JavaClass.Predicates.resideInAPackage;
 import static com.tngtech.archunit.core.domain.JavaClass.Predicates.resideInAnyPackage;
 import static com.tngtech.archunit.lang.syntax.ArchRuleDefinition.noClasses;
@@ -16,7 +18,11 @@ import static org.assertj.core.api.Assertions.assertThat;
 class ArchitectureTest {
 
     private static final List<Class<?>> forSpringBoot = List.of(
-            AutoConfigureTestWorker.class, TestWorkerAutoConfiguration.class, TestWorkerExecutionListener.class);
+            AutoConfigureTestWorker.class,
+            TestWorkerAutoConfiguration.class,
+            TestWorkerBeans.class,
+            TestWorkerExecutionListener.class,
+            TestWorkerFactory.class);
 
     private static final JavaClasses production = new ClassFileImporter()
             .withImportOption(ImportOption.Predefined.DO_NOT_INCLUDE_TESTS)
@@ -35,12 +41,7 @@ class ArchitectureTest {
         assertThat(production.stream().map(type -> type.getFullName()))
                 .containsAll(forSpringBoot.stream().map(Class::getName).toList());
         noClasses()
-                .that()
-                .doNotHaveFullyQualifiedName(forSpringBoot.get(0).getName())
-                .and()
-                .doNotHaveFullyQualifiedName(forSpringBoot.get(1).getName())
-                .and()
-                .doNotHaveFullyQualifiedName(forSpringBoot.get(2).getName())
+                .that(not(belongToAnyOf(forSpringBoot.toArray(Class[]::new))))
                 .should()
                 .dependOnClassesThat(resideInAnyPackage(
                         "org.springframework.boot..", "org.springframework.test..", "dev.pgworker.autoconfigure.."))

@@ -13,6 +13,7 @@ import org.junit.jupiter.api.Order;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.TestMethodOrder;
 import org.springframework.beans.factory.annotation.Autowired;
+import org.springframework.beans.factory.annotation.Qualifier;
 import org.springframework.boot.SpringBootConfiguration;
 import org.springframework.boot.autoconfigure.EnableAutoConfiguration;
 import org.springframework.boot.data.jpa.autoconfigure.DataJpaRepositoriesAutoConfiguration;
@@ -171,6 +172,42 @@ class AutoConfigureTestWorkerTest {
         void noneCanBeRun() {
             assertThatThrownBy(() -> worker.runDue()).hasMessageContaining("worker.enabled");
         }
+    }
+
+    @Nested
+    @SpringBootTest(
+            classes = Application.class,
+            properties = {"worker.instances.very-slow.tasks=hello", "worker.tasks=other"})
+    @Import({Handlers.class, OtherHandlers.class})
+    @AutoConfigureTestWorker(autoStartup = true, clearBeforeEach = true)
+    class WithSeveralWorkers implements Database {
+
+        @Autowired
+        TestWorker worker;
+
+        @Autowired
+        @Qualifier("very-slow") TestWorker slow;
+
+        @Autowired
+        JobScheduler jobs;
+
+        @Test
+        void eachHasATestWorker() {
+            assertThat(slow.await(jobs.addJob(HELLO, "Ada"))).isCompleted();
+            assertThat(worker.await(jobs.addJob("other"))).isCompleted();
+            assertThat(worker.runs()).hasSize(1);
+            assertThat(slow.runs()).hasSize(1);
+
+            slow.clear();
+
+            assertThat(worker.await(jobs.addJob("other"))).isCompleted();
+        }
+    }
+
+    static class OtherHandlers {
+
+        @JobHandler("other")
+        void other() {}
     }
 
     @Nested
