@@ -47,6 +47,8 @@ import dev.pgworker.task.TaskRegistry;
  * <p>A worker may be started and stopped any number of times; each start registers under a fresh id. If it cannot prove
  * its life to others for as long as they wait before they take its jobs away, it interrupts its handlers and starts over
  * under a fresh id by itself. It does not install the schema: see {@link dev.pgworker.schema.SchemaMigrator}.
+ *
+ * @since 0.1.0
  */
 public final class Worker implements AutoCloseable {
 
@@ -238,7 +240,11 @@ public final class Worker implements AutoCloseable {
         thread.start();
     }
 
-    /** Builds a {@link Worker}. Not safe for use by several threads. */
+    /**
+     * Builds a {@link Worker}. Not safe for use by several threads.
+     *
+     * @since 0.1.0
+     */
     public static final class Builder {
 
         private final DataSource dataSource;

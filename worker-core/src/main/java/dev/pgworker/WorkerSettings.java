@@ -21,6 +21,7 @@ import dev.pgworker.recovery.RecoverySettings;
  * @param interruptedJobRetryDelay when a job that was interrupted by a stop runs again; 30 s unless set
  * @param recovery how dead workers are told from living ones, and what becomes of their jobs
  * @param vacuum whether the worker vacuums the table of jobs every few seconds while it finishes many; true unless set
+ * @since 0.1.0
  */
 public record WorkerSettings(
         int concurrency,
@@ -88,7 +89,11 @@ public record WorkerSettings(
         }
     }
 
-    /** Builds {@link WorkerSettings}. Not safe for use by several threads. */
+    /**
+     * Builds {@link WorkerSettings}. Not safe for use by several threads.
+     *
+     * @since 0.1.0
+     */
     public static final class Builder {
 
         private int concurrency = Math.max(2, Runtime.getRuntime().availableProcessors());

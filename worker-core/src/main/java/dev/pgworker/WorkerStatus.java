@@ -27,6 +27,7 @@ import org.jspecify.annotations.Nullable;
  * @param heldSnapshot who holds a snapshot for more than a minute while this worker finishes thousands of jobs, so that the
  *     table of jobs grows; null if nobody does
  * @param sinceStart the time since the worker started under this id
+ * @since 0.1.0
  */
 public record WorkerStatus(
         String workerId,
@@ -50,6 +51,7 @@ public record WorkerStatus(
      *
      * @param holder who holds it, in words: a session, a prepared transaction or a replication slot
      * @param age how long it has been held, or has been seen to be, where the database does not tell
+     * @since 0.1.0
      */
     public record HeldSnapshot(String holder, Duration age) {}
 

@@ -32,6 +32,8 @@ import dev.pgworker.internal.argument.Arguments;
  * in a superclass or interface.
  *
  * <p>A method that could not work is refused here rather than when its first job runs.
+ *
+ * @since 0.1.0
  */
 public final class JobHandlerMethods {
 
@@ -89,7 +91,11 @@ public final class JobHandlerMethods {
         return registrations(handlers(targetClass, bean, policies));
     }
 
-    /** Gives the instances of retry policies that annotations name by class. */
+    /**
+     * Gives the instances of retry policies that annotations name by class.
+     *
+     * @since 0.1.0
+     */
     @FunctionalInterface
     public interface RetryPolicies {
 

@@ -10,6 +10,8 @@ import dev.pgworker.job.Task;
 /**
  * A task that this application can run: its identifier, what runs it, and how. Declare beans of this type to register
  * handlers that are functions rather than annotated methods.
+ *
+ * @since 0.1.0
  */
 public final class TaskRegistration {
 

@@ -11,7 +11,11 @@ import java.util.stream.Collectors;
 
 import org.jspecify.annotations.Nullable;
 
-/** The tasks that an application can run, one handler for each identifier. Immutable. */
+/**
+ * The tasks that an application can run, one handler for each identifier. Immutable.
+ *
+ * @since 0.1.0
+ */
 public final class TaskRegistry {
 
     private final Map<String, TaskRegistration> registrations;
