@@ -24,4 +24,9 @@ class PublicApiTest {
     void namesNothingThatUsersMustNotUse() {
         assertThat(api.leaks()).isEmpty();
     }
+
+    @Test
+    void saysInWhichVersionItCame() {
+        assertThat(api.withoutSince()).isEmpty();
+    }
 }
