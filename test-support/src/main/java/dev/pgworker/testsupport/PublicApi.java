@@ -141,7 +141,10 @@ public final class PublicApi {
         String before = source.substring(0, declaration.start());
         boolean own = before.substring(Math.max(before.lastIndexOf("*/"), 0))
                 .lines()
-                .noneMatch(line -> line.endsWith(";") || line.endsWith("{") || line.endsWith("}"));
+                // Annotations have lists in braces of their own.
+                .noneMatch(line -> line.endsWith(";")
+                        || line.endsWith(") {")
+                        || line.strip().equals("}"));
         return own ? before.substring(Math.max(before.lastIndexOf("/**"), 0)) : "";
     }
 

@@ -10,7 +10,8 @@ import org.springframework.aot.hint.ExecutableMode;
 import org.springframework.aot.hint.MemberCategory;
 import org.springframework.aot.hint.ReflectionHints;
 import org.springframework.aot.hint.annotation.ReflectiveProcessor;
-import org.springframework.core.annotation.AnnotatedElementUtils;
+import org.springframework.core.annotation.MergedAnnotations;
+import org.springframework.core.annotation.MergedAnnotations.SearchStrategy;
 import tools.jackson.databind.JsonNode;
 
 import dev.pgworker.job.Job;
@@ -34,9 +35,9 @@ final class JobHandlerReflectiveProcessor implements ReflectiveProcessor {
                 binding.registerReflectionHints(hints, parameter.getParameterizedType());
             }
         }
-        JobHandler handler = AnnotatedElementUtils.findMergedAnnotation(method, JobHandler.class);
-        if (handler != null && handler.retryPolicy() != RetryPolicy.class) {
-            hints.registerType(handler.retryPolicy(), MemberCategory.INVOKE_DECLARED_CONSTRUCTORS);
-        }
+        MergedAnnotations.from(method, SearchStrategy.TYPE_HIERARCHY).stream()
+                .flatMap(annotation -> annotation.getValue("retryPolicy", Class.class).stream())
+                .filter(policy -> policy != RetryPolicy.class)
+                .forEach(policy -> hints.registerType(policy, MemberCategory.INVOKE_DECLARED_CONSTRUCTORS));
     }
 }

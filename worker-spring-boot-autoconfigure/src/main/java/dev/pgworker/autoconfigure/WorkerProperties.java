@@ -130,6 +130,8 @@ public record WorkerProperties(
      * The connection that listens for notifications. With any of these set, it is opened apart from the application's
      * pool, for instance past a connection pooler that does not pass notifications on.
      *
+     * @param enabled Whether to listen for notifications. If not, the worker keeps no connection for it and finds jobs at the
+     *     poll interval only.
      * @param url JDBC URL of the connection that listens for notifications. By default, that of the application's data
      *     source.
      * @param user User of the connection that listens for notifications. By default, that of the application's data source.
@@ -138,6 +140,7 @@ public record WorkerProperties(
      * @since 0.1.0
      */
     public record Listen(
+            @DefaultValue("true") boolean enabled,
             @Nullable String url,
             @Nullable String user,
             @Nullable String password) {
@@ -145,7 +148,7 @@ public record WorkerProperties(
         /** Leaves the password out. */
         @Override
         public String toString() {
-            return "Listen[url=" + url + ", user=" + user + "]";
+            return "Listen[enabled=" + enabled + ", url=" + url + ", user=" + user + "]";
         }
     }
 
@@ -241,6 +244,7 @@ public record WorkerProperties(
         set(settings, WorkerSettings.Builder::queueRunLimit, prefix + ".queue-run-limit", queueRunLimit);
         set(settings, WorkerSettings.Builder::vacuum, prefix + ".vacuum", vacuum);
         set(settings, WorkerSettings.Builder::pollInterval, prefix + ".poll-interval", pollInterval);
+        set(settings, WorkerSettings.Builder::listen, prefix + ".listen.enabled", listen.enabled());
         set(
                 settings,
                 WorkerSettings.Builder::shutdownGracePeriod,
