@@ -159,7 +159,7 @@ class TestWorkerTest {
 
         JobRuns runs = worker.runDue();
 
-        assertThat(runs).hasRun(SNOOZE).isSnoozed();
+        assertThat(runs).hasRun(SNOOZE).isSnoozed().runsAgainIn(Duration.ofSeconds(90));
         assertThat(runs).hasRun(BATCH).isRetrying().error().hasMessageContaining("2 of 4 items failed");
         assertThat(worker.jobs())
                 .hasEnqueued(BATCH)
