@@ -7,13 +7,13 @@ import org.springframework.web.bind.annotation.ResponseStatus
 import org.springframework.web.bind.annotation.RestController
 
 @RestController
-class GreetingController(private val greetings: GreetingService) {
+class GreetingController(private val service: GreetingService) {
 
     @PostMapping("/greetings")
     @ResponseStatus(HttpStatus.ACCEPTED)
-    fun greet(@RequestBody greeting: Greeting) = greetings.greet(greeting)
+    fun greet(@RequestBody greeting: Greeting) = service.greet(greeting)
 
     @PostMapping("/newsletters")
     @ResponseStatus(HttpStatus.ACCEPTED)
-    fun greetAll(@RequestBody greetings: List<Greeting>) = this.greetings.greetAll(greetings)
+    fun greetAll(@RequestBody greetings: List<Greeting>) = service.greetAll(greetings)
 }

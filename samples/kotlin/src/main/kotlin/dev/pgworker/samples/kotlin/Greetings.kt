@@ -18,7 +18,7 @@ import org.springframework.stereotype.Service
 import org.springframework.transaction.annotation.Transactional
 import java.time.Duration
 
-data class Greeting(val name: String, val language: String = "en", val title: String? = null)
+data class Greeting(val name: String, val language: String = "en")
 
 object Tasks {
     val HELLO: Task<Greeting> = Task.of("hello", Greeting::class.java)
@@ -34,9 +34,7 @@ class GreetingHandlers {
 
     @JobHandler("hello", timeout = "30s")
     fun hello(greeting: Greeting, context: JobContext) {
-        val hello = if (greeting.language == "de") "Hallo" else "Hello"
-        val name = listOfNotNull(greeting.title, greeting.name).joinToString(" ")
-        log.info("{}, {} (attempt {})", hello, name, context.job().attempts())
+        log.info("{}: {} {}", context, if (greeting.language == "de") "Hallo" else "Hello", greeting.name)
     }
 
     @JobHandler("newsletter")
@@ -49,8 +47,7 @@ class GreetingService(private val jobs: JobScheduler) {
 
     @Transactional
     fun greet(greeting: Greeting) {
-        jobs.addJob(Tasks.HELLO, greeting)
-        jobs.addJob(Tasks.GOODBYE, greeting, JobSpec.builder().jobKey("goodbye-${greeting.name}").build())
+        jobs.addJob(Tasks.HELLO, greeting, JobSpec.builder().jobKey("hello-${greeting.name}").build())
     }
 
     fun greetAll(greetings: List<Greeting>) {
@@ -59,7 +56,7 @@ class GreetingService(private val jobs: JobScheduler) {
 }
 
 @Configuration(proxyBeanMethods = false)
-class GoodbyeConfiguration {
+class Functions {
 
     private val log = LoggerFactory.getLogger(javaClass)
 

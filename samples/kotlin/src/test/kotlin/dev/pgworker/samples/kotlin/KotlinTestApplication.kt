@@ -5,5 +5,5 @@ import org.springframework.boot.runApplication
 
 /** Starts the sample with an embedded PostgreSQL unless `spring.datasource.url` names another. */
 fun main(args: Array<String>) {
-    runApplication<KotlinSampleApplication>(*args) { addInitializers(EmbeddedDatabase()) }
+    runApplication<KotlinApplication>(*args) { addInitializers(EmbeddedDatabase()) }
 }

@@ -4,8 +4,8 @@ import org.springframework.boot.autoconfigure.SpringBootApplication
 import org.springframework.boot.runApplication
 
 @SpringBootApplication
-class KotlinSampleApplication
+class KotlinApplication
 
 fun main(args: Array<String>) {
-    runApplication<KotlinSampleApplication>(*args)
+    runApplication<KotlinApplication>(*args)
 }
