@@ -103,6 +103,12 @@ final class RunningWorker {
                 parts.schema().name(),
                 parts.settings().concurrency(),
                 parts.tasks().identifiers());
+        if (!parts.settings().listen()) {
+            log.info(
+                    "Worker {} does not listen for notifications (worker.listen.enabled=false): it looks for jobs every {} ms",
+                    id,
+                    parts.settings().pollInterval().toMillis());
+        }
         services.context.events().start();
         services.all().forEach(BackgroundService::start);
     }
@@ -188,17 +194,26 @@ final class RunningWorker {
                 load.running() + services.direct.running(),
                 load.waiting(),
                 Math.max(0, parts.settings().concurrency() - load.running()),
-                services.listener.isListening(),
+                services.listener != null && services.listener.isListening(),
                 services.heartbeat.sinceBeat(),
                 services.fetchLoop.sinceSuccess(),
                 deadThreads(),
                 services.context.outage().isPresent(),
-                services.reconciler.stall(),
+                stall(),
                 services.reconciler.reconciled(),
                 stuckThreads(),
                 services.reconciler.sinceSuccess(),
                 heldSnapshot(),
-                Duration.ofNanos(System.nanoTime() - createdAt));
+                Duration.ofNanos(System.nanoTime() - createdAt),
+                !parts.settings().listen(),
+                services.unservedTasks.found().stream()
+                        .map(one -> new WorkerStatus.UnservedTask(one.task(), one.jobs(), one.closest()))
+                        .toList());
+    }
+
+    private @Nullable String stall() {
+        String missing = services.context.outage().missingSchema();
+        return missing == null ? services.reconciler.stall() : missing;
     }
 
     private WorkerStatus.@Nullable HeldSnapshot heldSnapshot() {

@@ -33,6 +33,7 @@ import dev.pgworker.job.ScheduleInterceptor;
 import dev.pgworker.job.Task;
 import dev.pgworker.schema.WorkerSchema;
 import dev.pgworker.task.BatchTaskHandler;
+import dev.pgworker.task.DeclaredTask;
 import dev.pgworker.task.ForbiddenFlags;
 import dev.pgworker.task.JobInterceptor;
 import dev.pgworker.task.JobRecoveryHandler;
@@ -47,6 +48,8 @@ import dev.pgworker.task.TaskRegistry;
  * <p>A worker may be started and stopped any number of times; each start registers under a fresh id. If it cannot prove
  * its life to others for as long as they wait before they take its jobs away, it interrupts its handlers and starts over
  * under a fresh id by itself. It does not install the schema: see {@link dev.pgworker.schema.SchemaMigrator}.
+ *
+ * @since 0.1.0
  */
 public final class Worker implements AutoCloseable {
 
@@ -204,7 +207,7 @@ public final class Worker implements AutoCloseable {
 
     /** Returns true if the worker takes the connection that listens from its data source, and keeps it. */
     public boolean isListeningOnDataSource() {
-        return parts.listenDataSource() == parts.dataSource();
+        return parts.settings().listen() && parts.listenDataSource() == parts.dataSource();
     }
 
     /** Returns the id under which the running worker locks jobs, or null if it does not run. */
@@ -238,7 +241,11 @@ public final class Worker implements AutoCloseable {
         thread.start();
     }
 
-    /** Builds a {@link Worker}. Not safe for use by several threads. */
+    /**
+     * Builds a {@link Worker}. Not safe for use by several threads.
+     *
+     * @since 0.1.0
+     */
     public static final class Builder {
 
         private final DataSource dataSource;
@@ -252,6 +259,7 @@ public final class Worker implements AutoCloseable {
         private @Nullable PlatformTransactionManager transactionManager;
         private @Nullable ForbiddenFlags forbiddenFlags;
         private final List<TaskRegistration> tasks = new ArrayList<>();
+        private final List<DeclaredTask> declaredTasks = new ArrayList<>();
         private final List<WorkerEventListener> listeners = new ArrayList<>();
         private final List<WorkerEventListener> directListeners = new ArrayList<>();
         private final List<JobInterceptor> jobInterceptors = new ArrayList<>();
@@ -356,6 +364,16 @@ public final class Worker implements AutoCloseable {
             return this;
         }
 
+        /**
+         * Adds task constants of the application, whose payloads the handlers of their tasks have to take.
+         *
+         * @see DeclaredTask#in
+         */
+        public Builder declaredTasks(Collection<DeclaredTask> declaredTasks) {
+            this.declaredTasks.addAll(declaredTasks);
+            return this;
+        }
+
         /** Adds a task whose handler is a function. */
         public <P> Builder task(Task<P> task, TaskHandler<P> handler) {
             tasks.add(TaskRegistration.of(task, handler));
@@ -425,13 +443,15 @@ public final class Worker implements AutoCloseable {
         /**
          * Returns the worker, not started.
          *
-         * @throws dev.pgworker.task.HandlerDefinitionException if two tasks have the same identifier, or if a handler is
-         *     transactional and there is no transaction manager
+         * @throws dev.pgworker.task.HandlerDefinitionException if two tasks have the same identifier, if a task constant has
+         *     another payload type than the handler of its task, or if a handler is transactional and there is no transaction
+         *     manager
          * @throws dev.pgworker.crontab.CrontabException if two recurring jobs have the same identifier
          * @throws IllegalArgumentException if the payload of a recurring job is not written as a JSON object
          */
         public Worker build() {
             TaskRegistry registry = TaskRegistry.of(tasks);
+            registry.requireTypesOf(declaredTasks);
             if (transactionManager == null) {
                 registry.requireNoneTransactional();
             }

@@ -27,7 +27,11 @@ import dev.pgworker.task.JobRecoveryHandler;
 import dev.pgworker.task.PayloadCodec;
 import dev.pgworker.task.RecoveryDecision;
 
-/** What an application needs to add and manage jobs without running any. */
+/**
+ * What an application needs to add and manage jobs without running any.
+ *
+ * @since 0.1.0
+ */
 public final class WorkerClient {
 
     private WorkerClient() {}

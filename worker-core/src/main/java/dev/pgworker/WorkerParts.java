@@ -86,7 +86,7 @@ record WorkerParts(
         return (tasks.hasTransactional() ? settings.concurrency() : 0)
                 + CLAIM_AND_COMPLETE
                 + UPKEEP
-                + (listenDataSource == dataSource ? 1 : 0)
+                + (settings.listen() && listenDataSource == dataSource ? 1 : 0)
                 + (privateDataSource == null && !tasks.directIdentifiers().isEmpty() ? DIRECT : 0)
                 + (privateDataSource == null ? 1 : 0);
     }

@@ -52,10 +52,12 @@ import dev.pgworker.internal.store.JobStore;
 import dev.pgworker.internal.store.JobTableStore;
 import dev.pgworker.internal.store.MigrationStore;
 import dev.pgworker.internal.store.SweepStore;
+import dev.pgworker.internal.store.UnservedStore;
 import dev.pgworker.internal.store.WorkerStore;
 import dev.pgworker.internal.watch.MigrationWatch;
 import dev.pgworker.internal.watch.NotificationListener;
 import dev.pgworker.internal.watch.SnapshotWatch;
+import dev.pgworker.internal.watch.UnservedTasks;
 import dev.pgworker.internal.watch.Vacuum;
 import dev.pgworker.recovery.RecoverySettings;
 
@@ -86,12 +88,13 @@ final class WorkerServices {
     final FloorScanner floorScanner;
     final DirectChains direct;
     final Reconciler reconciler;
-    final NotificationListener listener;
+    final @Nullable NotificationListener listener;
     final MigrationWatch migrations;
     final Heartbeat heartbeat;
     final LeaseWatchdog watchdog;
     final Sweep sweep;
     final SnapshotWatch snapshots;
+    final UnservedTasks unservedTasks;
     final @Nullable Vacuum vacuum;
     final @Nullable CronScheduler cron;
 
@@ -146,6 +149,7 @@ final class WorkerServices {
         ClaimPlanner planner = new ClaimPlanner(permission, store.due(), localQueue, floor, queueFloors, tracker);
         fetcher = new Fetcher(context, store.claims(), tasks, planner, tracker, executor);
         secondFetchLoop = new SecondFetchLoop(context, fetcher, planner, localQueue, ownership);
+        JobAnnouncements announcements = new JobAnnouncements(floor, queueFloors);
         fetchLoop = new FetchLoop(
                 context,
                 fetcher,
@@ -153,7 +157,9 @@ final class WorkerServices {
                 localQueue,
                 ownership,
                 secondFetchLoop,
-                parts.settings().pollInterval());
+                new FetchLoop.Polling(
+                        parts.settings().pollInterval(),
+                        parts.settings().listen() ? () -> {} : () -> assumeNews(announcements)));
         floorScanner = new FloorScanner(context, planner);
         direct = new DirectChains(
                 context,
@@ -172,10 +178,15 @@ final class WorkerServices {
                 onBreakingMigration,
                 context.events(),
                 context.outage());
-        listener = listener(new JobAnnouncements(floor, queueFloors));
+        listener = parts.settings().listen() ? listener(announcements) : null;
         JobTableStore table = new JobTableStore(parts.dataSource(), parts.schema());
         snapshots = new SnapshotWatch(
                 table, localQueue::settledInTotal, LONGEST_SNAPSHOT, LEAST_FINISHED, context.outage());
+        unservedTasks = new UnservedTasks(
+                new UnservedStore(parts.dataSource(), parts.schema()),
+                parts.tasks().identifiers(),
+                parts.stallAfter(),
+                context.outage());
         vacuum = parts.settings().vacuum() ? new Vacuum(table, localQueue, snapshots, context.outage()) : null;
 
         // Live, recover, recur.
@@ -247,6 +258,13 @@ final class WorkerServices {
                 context.outage());
     }
 
+    /** Where nothing is announced anything may have happened between two polls. */
+    private void assumeNews(JobAnnouncements announcements) {
+        announcements.missed();
+        migrations.migrationAnnounced();
+        context.signal().jobsMayBeDue();
+    }
+
     private Sweep sweep(RecoverySettings recovery) {
         return new Sweep(
                 context.workerId(),
@@ -273,7 +291,8 @@ final class WorkerServices {
     Stream<BackgroundService> all() {
         Stream<@Nullable BackgroundService> first =
                 Stream.of(heartbeat, watchdog, completer, migrations, listener, fetchLoop, secondFetchLoop);
-        Stream<@Nullable BackgroundService> last = Stream.of(floorScanner, reconciler, sweep, snapshots, vacuum, cron);
+        Stream<@Nullable BackgroundService> last =
+                Stream.of(floorScanner, reconciler, sweep, snapshots, unservedTasks, vacuum, cron);
         return Stream.concat(Stream.concat(first, direct.services()), last).filter(Objects::nonNull);
     }
 }

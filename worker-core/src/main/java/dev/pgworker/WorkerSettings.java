@@ -16,11 +16,14 @@ import dev.pgworker.recovery.RecoverySettings;
  *     only as their handler is measured to finish within 50 ms; they run one after the other. 1 claims a job when the one
  *     before it has ended
  * @param pollInterval how often to look for jobs although nothing announced any; positive, 2 s unless set
+ * @param listen whether the worker listens for notifications, on a connection that it keeps; if not, it learns of jobs at the poll
+ *     interval only; true unless set
  * @param shutdownGracePeriod how long handlers may go on when the worker stops, before they are interrupted; 5 s unless
  *     set
  * @param interruptedJobRetryDelay when a job that was interrupted by a stop runs again; 30 s unless set
  * @param recovery how dead workers are told from living ones, and what becomes of their jobs
  * @param vacuum whether the worker vacuums the table of jobs every few seconds while it finishes many; true unless set
+ * @since 0.1.0
  */
 public record WorkerSettings(
         int concurrency,
@@ -28,6 +31,7 @@ public record WorkerSettings(
         Duration localQueueTtl,
         int queueRunLimit,
         Duration pollInterval,
+        boolean listen,
         Duration shutdownGracePeriod,
         Duration interruptedJobRetryDelay,
         RecoverySettings recovery,
@@ -88,7 +92,11 @@ public record WorkerSettings(
         }
     }
 
-    /** Builds {@link WorkerSettings}. Not safe for use by several threads. */
+    /**
+     * Builds {@link WorkerSettings}. Not safe for use by several threads.
+     *
+     * @since 0.1.0
+     */
     public static final class Builder {
 
         private int concurrency = Math.max(2, Runtime.getRuntime().availableProcessors());
@@ -96,6 +104,7 @@ public record WorkerSettings(
         private Duration localQueueTtl = Duration.ofSeconds(1);
         private int queueRunLimit = 100;
         private Duration pollInterval = Duration.ofSeconds(2);
+        private boolean listen = true;
         private Duration shutdownGracePeriod = Duration.ofSeconds(5);
         private Duration interruptedJobRetryDelay = Duration.ofSeconds(30);
         private RecoverySettings recovery = RecoverySettings.DEFAULT;
@@ -130,6 +139,12 @@ public record WorkerSettings(
         /** Sets how often to look for jobs although nothing announced any. */
         public Builder pollInterval(Duration pollInterval) {
             this.pollInterval = pollInterval;
+            return this;
+        }
+
+        /** Sets whether the worker listens for notifications. */
+        public Builder listen(boolean listen) {
+            this.listen = listen;
             return this;
         }
 
@@ -169,6 +184,7 @@ public record WorkerSettings(
                     localQueueTtl,
                     queueRunLimit,
                     pollInterval,
+                    listen,
                     shutdownGracePeriod,
                     interruptedJobRetryDelay,
                     recovery,

@@ -103,6 +103,7 @@ final class WorkerStop {
                 services.cron,
                 services.sweep,
                 services.snapshots,
+                services.unservedTasks,
                 services.vacuum,
                 services.listener,
                 services.migrations,

@@ -6,6 +6,7 @@ import java.util.concurrent.atomic.AtomicReference;
 import ch.qos.logback.classic.Level;
 import ch.qos.logback.classic.Logger;
 import ch.qos.logback.classic.spi.ILoggingEvent;
+import ch.qos.logback.classic.spi.ThrowableProxyUtil;
 import ch.qos.logback.core.read.ListAppender;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
@@ -15,6 +16,7 @@ import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.extension.RegisterExtension;
 import org.slf4j.LoggerFactory;
 import org.slf4j.MDC;
+import tools.jackson.databind.JsonNode;
 
 import dev.pgworker.event.WorkerEvent.JobCompleted;
 import dev.pgworker.event.WorkerEvent.JobFailed;
@@ -105,6 +107,85 @@ class LoggingTest {
         assertThat(linesAbout(last, 1))
                 .singleElement()
                 .satisfies(line -> assertThat(line.getLevel()).isEqualTo(Level.ERROR));
+    }
+
+    @Test
+    void aFailureCarriesTheTraceOfItsRun() {
+        db.start(db.worker()
+                .listener(events)
+                .jobInterceptor((context, execution) -> {
+                    // As Micrometer Tracing does while a span is the current one.
+                    MDC.put("traceId", "t" + context.job().id());
+                    MDC.put("spanId", "s");
+                    try {
+                        return execution.proceed();
+                    } finally {
+                        MDC.remove("traceId");
+                        MDC.remove("spanId");
+                    }
+                })
+                .task(WORK, (what, context) -> {
+                    throw new IllegalStateException("on purpose");
+                }));
+        Job job = db.scheduler().addJob(WORK, "x");
+        events.await(JobFailed.class);
+
+        assertThat(linesAbout(job, 1))
+                .singleElement()
+                .satisfies(line -> assertThat(line.getMDCPropertyMap())
+                        .containsEntry("traceId", "t" + job.id())
+                        .containsEntry("spanId", "s"));
+    }
+
+    @Test
+    void aFailureCarriesTheTraceOfItsPayloadIfItsRunHadNone() {
+        Task<JsonNode> traced = Task.of("traced", JsonNode.class);
+        db.start(db.worker().listener(events).task(traced, (what, context) -> {
+            if (what.has("fail")) {
+                throw new IllegalStateException("on purpose");
+            }
+        }));
+        Job job = db.scheduler()
+                .addJob(
+                        "traced",
+                        Map.of(
+                                "fail",
+                                true,
+                                "_trace",
+                                Map.of(
+                                        "flags",
+                                        1,
+                                        "trace_id",
+                                        "4bf92f3577b34da6a3ce929d0e0e4736",
+                                        "span_id",
+                                        "00f067aa0ba902b7")));
+        events.await(JobFailed.class);
+        Job without = db.scheduler().addJob("traced", Map.of("fail", "_trace"));
+        events.await(JobFailed.class, 2);
+
+        assertThat(linesAbout(job, 1))
+                .singleElement()
+                .satisfies(line -> assertThat(line.getMDCPropertyMap())
+                        .containsEntry("traceId", "4bf92f3577b34da6a3ce929d0e0e4736"));
+        assertThat(linesAbout(without, 1))
+                .singleElement()
+                .satisfies(line -> assertThat(line.getMDCPropertyMap()).doesNotContainKey("traceId"));
+    }
+
+    @Test
+    void aLongMessageIsCutAndItsLengthTold() {
+        db.start(db.worker().listener(events).task(WORK, (what, context) -> {
+            throw new IllegalStateException("x".repeat(50_000_000), new IllegalStateException("y".repeat(50_000_000)));
+        }));
+        Job job = db.scheduler().addJob(WORK, "x");
+        events.await(JobFailed.class);
+
+        assertThat(linesAbout(job, 1)).singleElement().satisfies(line -> {
+            String logged = line.getFormattedMessage() + ThrowableProxyUtil.asString(line.getThrowableProxy());
+            assertThat(logged)
+                    .hasSizeLessThan(12_000)
+                    .contains("(50000033 characters)", "yyy", "at dev.pgworker.LoggingTest");
+        });
     }
 
     private java.util.List<ILoggingEvent> linesAbout(Job job, int attempt) {

@@ -636,7 +636,7 @@ class OneBadThingTest {
                 .task(WORK, (n, context) -> ran.add(n))
                 .task(OTHER, (n, context) -> ran.add(n)));
 
-        Awaitility.await().atMost(Duration.ofSeconds(20)).until(() -> ran.size() >= 20);
+        Awaitility.await().atMost(Duration.ofSeconds(60)).until(() -> ran.size() >= 20);
         long begin = System.nanoTime();
         for (int n = 21; n <= 40; n++) {
             db.scheduler().addJob(OTHER, n);

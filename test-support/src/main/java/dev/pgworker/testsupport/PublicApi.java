@@ -23,6 +23,8 @@ import java.util.Set;
 import java.util.SortedSet;
 import java.util.TreeSet;
 import java.util.function.Predicate;
+import java.util.regex.Matcher;
+import java.util.regex.Pattern;
 import java.util.stream.Collectors;
 import java.util.stream.Stream;
 
@@ -36,10 +38,12 @@ public final class PublicApi {
 
     private static final String WRITE = "pgworker.public-api.write";
     private static final Path LIST = Path.of("src/test/resources/public-api.txt");
+    private static final Path SOURCES = Path.of("src/main/java");
     private static final int SHOWN = Modifier.PROTECTED | Modifier.STATIC | Modifier.ABSTRACT | Modifier.FINAL;
 
     private final SortedSet<String> lines = new TreeSet<>();
     private final SortedSet<String> leaks = new TreeSet<>();
+    private final List<Class<?>> types = new ArrayList<>();
 
     private PublicApi() {}
 
@@ -107,7 +111,45 @@ public final class PublicApi {
         }
     }
 
+    /** Returns the types whose Javadoc does not say in which version they came. */
+    public List<String> withoutSince() {
+        return types.stream()
+                .filter(type -> !javadoc(type).contains("@since "))
+                .map(Class::getName)
+                .sorted()
+                .toList();
+    }
+
+    /** Returns the Javadoc of a type, with the annotations below it, or an empty text. */
+    private static String javadoc(Class<?> type) {
+        Class<?> outermost = type;
+        for (Class<?> outer = type; outer != null; outer = outer.getEnclosingClass()) {
+            outermost = outer;
+        }
+        String source;
+        try {
+            source = Files.readString(SOURCES.resolve(outermost.getName().replace('.', '/') + ".java"));
+        } catch (IOException e) {
+            throw new UncheckedIOException(e);
+        }
+        Matcher declaration = Pattern.compile(
+                        "(?m)^ *(?:[a-z-]+ )*(?:class|@?interface|record|enum) " + type.getSimpleName() + "\\b")
+                .matcher(source);
+        if (!declaration.find()) {
+            throw new IllegalStateException("No declaration of " + type);
+        }
+        String before = source.substring(0, declaration.start());
+        boolean own = before.substring(Math.max(before.lastIndexOf("*/"), 0))
+                .lines()
+                // Annotations have lists in braces of their own.
+                .noneMatch(line -> line.endsWith(";")
+                        || line.endsWith(") {")
+                        || line.strip().equals("}"));
+        return own ? before.substring(Math.max(before.lastIndexOf("/**"), 0)) : "";
+    }
+
     private void add(Class<?> type) {
+        types.add(type);
         List<Type> named = new ArrayList<>();
         if (!type.isAnnotation()) {
             Type superclass = type.getGenericSuperclass();

@@ -12,6 +12,8 @@ import dev.pgworker.job.Job;
  * <p>Items are those of this application's crontab and those that other applications have registered, of which only
  * the names are known here. An unknown identifier is refused with an {@code IllegalArgumentException} that names those
  * there are. If the database cannot be used, each method throws a Spring {@code DataAccessException}.
+ *
+ * @since 0.1.0
  */
 public interface CronAdmin {
 

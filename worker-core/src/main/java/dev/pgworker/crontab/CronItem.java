@@ -24,6 +24,8 @@ import dev.pgworker.job.Task;
  * <p>A pattern means local time in the item's zone. Where clocks change, an execution whose time does not exist happens
  * once, at the change; one whose time exists twice happens the first time only. An item that runs in every hour follows
  * the elapsed time instead.
+ *
+ * @since 0.1.0
  */
 public final class CronItem {
 
@@ -138,6 +140,7 @@ public final class CronItem {
      * {@code IllegalArgumentException} if its argument is out of its range. Not safe for use by several threads.
      *
      * @param <P> the type of the payload
+     * @since 0.1.0
      */
     public static final class Builder<P> {
 

@@ -14,6 +14,7 @@ import org.jspecify.annotations.Nullable;
  * @param lastExecution the last minute for which it was executed, or passed over because it was paused; null for none
  * @param knownSince when a worker first registered it; null if none has yet
  * @param pausedSince since when it is paused; null if it is not
+ * @since 0.1.0
  */
 public record CronItemStatus(
         String identifier,

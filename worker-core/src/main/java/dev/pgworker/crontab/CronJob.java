@@ -15,6 +15,8 @@ import dev.pgworker.job.JobKeyMode;
  *
  * <p>The attributes mean what the options of a crontab line mean. What is wrong with any of them is reported at the
  * start, together with all other mistakes of the crontab.
+ *
+ * @since 0.1.0
  */
 @Documented
 @Target({ElementType.METHOD, ElementType.ANNOTATION_TYPE})
@@ -55,7 +57,11 @@ public @interface CronJob {
     /** Marks by which a worker may refuse to run the job. */
     String[] flags() default {};
 
-    /** Holds the schedules of a method that has several. */
+    /**
+     * Holds the schedules of a method that has several.
+     *
+     * @since 0.1.0
+     */
     @Documented
     @Target({ElementType.METHOD, ElementType.ANNOTATION_TYPE})
     @Retention(RetentionPolicy.RUNTIME)

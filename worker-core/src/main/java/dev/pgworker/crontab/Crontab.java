@@ -11,7 +11,11 @@ import java.util.function.Predicate;
 
 import dev.pgworker.task.JobHandler;
 
-/** Recurring jobs, each under an identifier of its own. Immutable. */
+/**
+ * Recurring jobs, each under an identifier of its own. Immutable.
+ *
+ * @since 0.1.0
+ */
 public final class Crontab {
 
     /** No recurring jobs. */
@@ -60,7 +64,11 @@ public final class Crontab {
                 items.stream().map(item -> item.withDefaultZone(zone)).toList());
     }
 
-    /** Joins texts, annotated methods and single items. Not safe for use by several threads. */
+    /**
+     * Joins texts, annotated methods and single items. Not safe for use by several threads.
+     *
+     * @since 0.1.0
+     */
     public static final class Builder {
 
         private final List<CronItem> items = new ArrayList<>();

@@ -3,7 +3,11 @@ package dev.pgworker.crontab;
 import java.util.List;
 import java.util.stream.Collectors;
 
-/** A crontab that cannot be used. It tells all mistakes at once. */
+/**
+ * A crontab that cannot be used. It tells all mistakes at once.
+ *
+ * @since 0.1.0
+ */
 public final class CrontabException extends IllegalArgumentException {
 
     private static final long serialVersionUID = 1L;

@@ -8,6 +8,7 @@ package dev.pgworker.crontab;
  * @param column where in the line the mistake stands, from 1; 0 if there is no line
  * @param text the offending text
  * @param message what is wrong and what is allowed
+ * @since 0.1.0
  */
 public record CrontabProblem(String source, int line, int column, String text, String message) {
 

@@ -1,6 +1,10 @@
 package dev.pgworker.event;
 
-/** What has become of a job whose worker died. */
+/**
+ * What has become of a job whose worker died.
+ *
+ * @since 0.1.0
+ */
 public enum RecoveryOutcome {
 
     /** It runs again after the recovery delay; the attempt does not count. */

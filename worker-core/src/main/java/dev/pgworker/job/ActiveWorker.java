@@ -14,6 +14,7 @@ import org.jspecify.annotations.Nullable;
  *     {@code process}
  * @param heldJobs how many jobs it has locked
  * @param stale whether its last heartbeat is older than asked for, so that a sweep takes it for dead
+ * @since 0.1.0
  */
 public record ActiveWorker(
         String id,

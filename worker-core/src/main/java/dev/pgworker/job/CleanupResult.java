@@ -8,6 +8,7 @@ import java.util.Set;
  *
  * @param deleted how many rows each task deleted, for the tasks that were done
  * @param skipped the tasks that would have had to wait for others too long and did nothing; try them again later
+ * @since 0.1.0
  */
 public record CleanupResult(Map<CleanupTask, Long> deleted, Set<CleanupTask> skipped) {
 

@@ -1,6 +1,10 @@
 package dev.pgworker.job;
 
-/** What {@link JobAdmin#cleanup} removes. */
+/**
+ * What {@link JobAdmin#cleanup} removes.
+ *
+ * @since 0.1.0
+ */
 public enum CleanupTask {
 
     /**

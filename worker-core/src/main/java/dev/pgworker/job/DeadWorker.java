@@ -6,13 +6,18 @@ package dev.pgworker.job;
  * @param id its id, as {@code locked_by} has it
  * @param reason why it is taken for dead
  * @param recoveringWorkerId the id of the worker that takes its jobs; {@link #BY_HAND} for a sweep by hand
+ * @since 0.1.0
  */
 public record DeadWorker(String id, Reason reason, String recoveringWorkerId) {
 
     /** Stands for the recovering worker where somebody sweeps by hand: {@code "admin"}. */
     public static final String BY_HAND = "admin";
 
-    /** Why a worker is taken for dead. */
+    /**
+     * Why a worker is taken for dead.
+     *
+     * @since 0.1.0
+     */
     public enum Reason {
 
         /** It is registered, and its last heartbeat is older than its threshold. */

@@ -26,6 +26,7 @@ import org.jspecify.annotations.Nullable;
  * @param flags what a worker may refuse to run, empty for none
  * @param recoveries how often it was taken from a worker that died, since it was added or its attempts were last set; read
  *     by {@link JobAdmin} and recovery handlers only, 0 everywhere else
+ * @since 0.1.0
  */
 public record Job(
         long id,

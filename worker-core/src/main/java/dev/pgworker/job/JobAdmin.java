@@ -18,6 +18,8 @@ import org.jspecify.annotations.Nullable;
  * <p>Running jobs are passed over; a lock older than four hours counts as none unless its worker has sent a heartbeat
  * within the last hour. Methods that take ids return only the
  * jobs they changed, in the order of the given ids.
+ *
+ * @since 0.1.0
  */
 public interface JobAdmin {
 

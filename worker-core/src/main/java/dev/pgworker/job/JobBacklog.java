@@ -16,6 +16,7 @@ import org.jspecify.annotations.Nullable;
  * @param oldestDue since when the job that has been ready for the longest time is due; null if none is ready
  * @param workers how many workers are registered and have given a sign of life in the last five minutes
  * @param estimated whether a number above 10,000 is an estimate
+ * @since 0.1.0
  */
 public record JobBacklog(
         long ready,

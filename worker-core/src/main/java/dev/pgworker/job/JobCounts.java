@@ -8,6 +8,7 @@ package dev.pgworker.job;
  * @param retrying see {@link JobState#RETRYING}
  * @param running see {@link JobState#RUNNING}
  * @param failed see {@link JobState#FAILED}
+ * @since 0.1.0
  */
 public record JobCounts(long ready, long scheduled, long retrying, long running, long failed) {
 

@@ -5,6 +5,8 @@ package dev.pgworker.job;
  *
  * <p>In every mode a job with a key that no row has is simply added. The algorithm is that of Graphile Worker's
  * {@code job_key_mode}.
+ *
+ * @since 0.1.0
  */
 public enum JobKeyMode {
 

@@ -9,6 +9,7 @@ import org.jspecify.annotations.Nullable;
  *
  * @param jobs the jobs with their payloads, newest (highest id) first
  * @param next what to pass as {@link JobQuery#after()} for the following page; null when this page is the last
+ * @since 0.1.0
  */
 public record JobPage(List<Job> jobs, @Nullable Long next) {
 

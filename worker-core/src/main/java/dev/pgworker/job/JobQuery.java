@@ -13,6 +13,7 @@ import dev.pgworker.internal.argument.Arguments;
  * @param search a text that the key, the last error or the payload's JSON text contains, upper and lower case distinct
  * @param pageSize how many jobs a page has at most, 1 to 1000; counting takes no notice of it
  * @param after the {@link JobPage#next()} of the page before; null for the first page; counting takes no notice of it
+ * @since 0.1.0
  */
 public record JobQuery(
         @Nullable JobState state,
@@ -58,7 +59,11 @@ public record JobQuery(
         return new JobQuery(state, taskIdentifier, queueName, search, pageSize, next);
     }
 
-    /** Builds a {@link JobQuery}. Not safe for use by several threads. */
+    /**
+     * Builds a {@link JobQuery}. Not safe for use by several threads.
+     *
+     * @since 0.1.0
+     */
     public static final class Builder {
 
         private @Nullable JobState state;

@@ -13,6 +13,7 @@ import dev.pgworker.internal.argument.Arguments;
  * @param payload what the handler receives, or null for the empty object
  * @param payloadType the type as which to write the payload; null for its run-time type
  * @param spec when and how to run the job
+ * @since 0.1.0
  */
 public record JobRequest(
         String identifier,

@@ -19,6 +19,8 @@ import dev.pgworker.internal.argument.Arguments;
  * object. Every method throws {@link IllegalArgumentException}, before any SQL, for an argument out of its range or a
  * payload that cannot be written, and a {@link org.springframework.dao.DataAccessException} if the database refuses, or if
  * a trigger keeps a job out without a word; then it has added none.
+ *
+ * @since 0.1.0
  */
 public interface JobScheduler {
 

@@ -18,6 +18,7 @@ import dev.pgworker.internal.argument.Arguments;
  * @param jobKeyMode what happens if a job with the key exists; null for {@link JobKeyMode#REPLACE}
  * @param priority jobs with a smaller one run first, -32768 to 32767; null for 0
  * @param flags marks by which a worker may refuse to run the job; empty for none
+ * @since 0.1.0
  */
 public record JobSpec(
         @Nullable String queueName,
@@ -67,7 +68,11 @@ public record JobSpec(
         return builder;
     }
 
-    /** Builds a {@link JobSpec}. Not safe for use by several threads. */
+    /**
+     * Builds a {@link JobSpec}. Not safe for use by several threads.
+     *
+     * @since 0.1.0
+     */
     public static final class Builder {
 
         private @Nullable String queueName;

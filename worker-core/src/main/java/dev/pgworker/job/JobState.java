@@ -1,6 +1,10 @@
 package dev.pgworker.job;
 
-/** Where a job stands at the moment of a query. Every job is in exactly one state. */
+/**
+ * Where a job stands at the moment of a query. Every job is in exactly one state.
+ *
+ * @since 0.1.0
+ */
 public enum JobState {
 
     /** It may be claimed now; another job of its queue may still be running. */

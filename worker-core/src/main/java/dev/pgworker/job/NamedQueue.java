@@ -11,6 +11,7 @@ import org.jspecify.annotations.Nullable;
  * @param waiting how many of its jobs have attempts left and do not run
  * @param lockedAt since when one of its jobs runs, or null
  * @param lockedBy the worker that runs it, or null
+ * @since 0.1.0
  */
 public record NamedQueue(
         String name,

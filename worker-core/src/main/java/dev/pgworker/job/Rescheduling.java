@@ -16,6 +16,7 @@ import dev.pgworker.internal.argument.Arguments;
  * @param priority jobs with a smaller one run first, -32768 to 32767
  * @param attempts how many attempts count as used, 0 to 32767
  * @param maxAttempts how often the job may be attempted, 1 to 32767
+ * @since 0.1.0
  */
 public record Rescheduling(
         @Nullable Instant runAt,
@@ -43,7 +44,11 @@ public record Rescheduling(
         return new Builder();
     }
 
-    /** Builds a {@link Rescheduling}. Not safe for use by several threads. */
+    /**
+     * Builds a {@link Rescheduling}. Not safe for use by several threads.
+     *
+     * @since 0.1.0
+     */
     public static final class Builder {
 
         private @Nullable Instant runAt;

@@ -8,6 +8,8 @@ import org.jspecify.annotations.Nullable;
  *
  * <p>Every worker with a recurring item asks, on {@code worker-cron}, though only one of them adds the job; its payload is a
  * {@code JsonNode} with {@code _cron} in it, and the minute cannot be changed.
+ *
+ * @since 0.1.0
  */
 @FunctionalInterface
 public interface ScheduleInterceptor {

@@ -13,6 +13,7 @@ import dev.pgworker.internal.argument.Arguments;
  *     {@code worker.recovery.sweep-threshold}. A live worker with an older one finds its handlers interrupted
  * @param recoveryDelay when recovered jobs run again, not negative; null for {@code worker.recovery.recovery-delay}
  * @param dryRun whether to find the dead workers only
+ * @since 0.1.0
  */
 public record SweepOptions(
         @Nullable Duration threshold, @Nullable Duration recoveryDelay, boolean dryRun) {

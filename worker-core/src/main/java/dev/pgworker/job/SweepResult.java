@@ -8,6 +8,7 @@ import java.util.List;
  * @param swept false if another sweep was at work, so that nothing was done
  * @param workerIds the dead workers, registered ones and those that only hold locks
  * @param recoveredJobs how many jobs were taken from them; 0 in a dry run
+ * @since 0.1.0
  */
 public record SweepResult(boolean swept, List<String> workerIds, int recoveredJobs) {
 

@@ -17,6 +17,7 @@ import dev.pgworker.internal.argument.Arguments;
  * @param identifier the task's name, 1 to 128 characters
  * @param payloadType the Java type of the payload
  * @param <P> the Java type of the payload
+ * @since 0.1.0
  */
 @SuppressWarnings("UnusedTypeParameter") // P ties payloads to payloadType where a task is used
 public record Task<P>(String identifier, Type payloadType) {

@@ -23,6 +23,7 @@ import dev.pgworker.internal.argument.Arguments;
  *     resilient flags; 1 to 1000, 3 unless set
  * @param resilientJobFlags flags of jobs whose workers are waited for longer; {@code infrastructure_resilient} unless set
  * @param maxRecoveries how often a job is recovered without its attempt being counted; 0 to 1000, 3 unless set
+ * @since 0.1.0
  */
 public record RecoverySettings(
         boolean enabled,
@@ -101,7 +102,11 @@ public record RecoverySettings(
         return limit.toMillis() + " ms";
     }
 
-    /** Builds {@link RecoverySettings}. Not safe for use by several threads. */
+    /**
+     * Builds {@link RecoverySettings}. Not safe for use by several threads.
+     *
+     * @since 0.1.0
+     */
     public static final class Builder {
 
         private boolean enabled = true;

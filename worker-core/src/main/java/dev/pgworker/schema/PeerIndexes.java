@@ -4,6 +4,8 @@ package dev.pgworker.schema;
  * What happens to the indexes that only Graphile Workers for Node.js and Rust fetch with, {@code jobs_main_index} and
  * {@code jobs_no_queue_index}. Each makes adding and claiming a job dearer; without them those workers read all waiting jobs
  * for each that they fetch.
+ *
+ * @since 0.1.0
  */
 public enum PeerIndexes {
 

@@ -2,7 +2,11 @@ package dev.pgworker.schema;
 
 import org.jspecify.annotations.Nullable;
 
-/** The schema cannot be used or installed; tells what is wrong and what to do. */
+/**
+ * The schema cannot be used or installed; tells what is wrong and what to do.
+ *
+ * @since 0.1.0
+ */
 public final class SchemaException extends RuntimeException {
 
     private static final long serialVersionUID = 1L;

@@ -22,6 +22,8 @@ import org.slf4j.LoggerFactory;
  * <p>Jobs are added and run meanwhile, by workers of any kind. A migration waits for a lock for less than half a second, so that
  * nobody waits for it any longer, and tries again when it got none; it fails after a minute. Indexes are built concurrently
  * afterwards, before this returns.
+ *
+ * @since 0.1.0
  */
 public final class SchemaMigrator {
 

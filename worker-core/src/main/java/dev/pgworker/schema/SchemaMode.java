@@ -1,6 +1,10 @@
 package dev.pgworker.schema;
 
-/** What happens to the schema when an application starts. */
+/**
+ * What happens to the schema when an application starts.
+ *
+ * @since 0.1.0
+ */
 public enum SchemaMode {
 
     /** The schema is installed, adopted from another Graphile Worker, or brought up to date. */

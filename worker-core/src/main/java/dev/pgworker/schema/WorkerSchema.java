@@ -6,6 +6,7 @@ import java.util.regex.Pattern;
  * The name of the database schema that holds the jobs.
  *
  * @param name a lower-case name that needs no quotes, at most 63 characters, not beginning with {@code pg_}
+ * @since 0.1.0
  */
 public record WorkerSchema(String name) {
 

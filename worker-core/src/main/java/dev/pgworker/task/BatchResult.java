@@ -9,6 +9,8 @@ import org.jspecify.annotations.Nullable;
 /**
  * How each item of a batch job went, in the order of its payload. The job is completed if all succeeded; otherwise it is
  * retried with the failed items alone.
+ *
+ * @since 0.1.0
  */
 public final class BatchResult {
 
@@ -18,7 +20,11 @@ public final class BatchResult {
         this.errors = Collections.unmodifiableList(errors);
     }
 
-    /** The work on one item. */
+    /**
+     * The work on one item.
+     *
+     * @since 0.1.0
+     */
     @FunctionalInterface
     public interface ItemHandler<T> {
 

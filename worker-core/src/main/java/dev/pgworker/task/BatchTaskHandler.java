@@ -6,6 +6,7 @@ import java.util.List;
  * The work of a task whose payload is a list of items, of which some may fail.
  *
  * @param <T> the Java type of an item
+ * @since 0.1.0
  */
 @FunctionalInterface
 public interface BatchTaskHandler<T> {

@@ -5,6 +5,8 @@ import java.util.Collection;
 /**
  * Says which jobs not to run at the moment: those that have one of the flags. Asked on the worker's threads before every
  * claim, so answer at once, from a cache if need be. While it throws, the worker claims nothing.
+ *
+ * @since 0.1.0
  */
 @FunctionalInterface
 public interface ForbiddenFlags {

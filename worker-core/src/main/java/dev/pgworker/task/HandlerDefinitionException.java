@@ -1,6 +1,10 @@
 package dev.pgworker.task;
 
-/** A handler that cannot work as it is written. It is thrown while handlers are registered, before any job runs. */
+/**
+ * A handler that cannot work as it is written. It is thrown while handlers are registered, before any job runs.
+ *
+ * @since 0.1.0
+ */
 public final class HandlerDefinitionException extends IllegalStateException {
 
     private static final long serialVersionUID = 1L;

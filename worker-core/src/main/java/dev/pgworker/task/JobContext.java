@@ -14,6 +14,8 @@ import dev.pgworker.job.Task;
  *
  * <p>Valid while the handler runs. The methods may be called from any thread the handler uses. {@code toString()} is
  * fit for logs: it names job, task and attempt and never the payload.
+ *
+ * @since 0.1.0
  */
 public interface JobContext {
 

@@ -15,12 +15,18 @@ import dev.pgworker.internal.argument.Arguments;
  * }</pre>
  *
  * A surrounding transaction of the handler rolls back, as with any runtime exception.
+ *
+ * @since 0.1.0
  */
 public final class JobControlException extends RuntimeException {
 
     private static final long serialVersionUID = 1L;
 
-    /** What becomes of the job. */
+    /**
+     * What becomes of the job.
+     *
+     * @since 0.1.0
+     */
     public enum Decision {
         /** It has failed permanently, whatever attempts are left. */
         FAIL,

@@ -6,6 +6,8 @@ import java.lang.annotation.Retention;
 import java.lang.annotation.RetentionPolicy;
 import java.lang.annotation.Target;
 
+import org.springframework.aot.hint.annotation.Reflective;
+
 /**
  * Makes a method of a bean the handler of a task: it is called once for each attempt of a job with that identifier.
  *
@@ -14,10 +16,13 @@ import java.lang.annotation.Target;
  * {@link tools.jackson.databind.JsonNode} (the payload as it stands). Returning completes the job; an exception fails
  * the attempt, and the job is retried. The method runs on a handler thread; it has a transaction only if it asks for
  * one, for instance with {@code @Transactional}.
+ *
+ * @since 0.1.0
  */
 @Documented
 @Target({ElementType.METHOD, ElementType.ANNOTATION_TYPE})
 @Retention(RetentionPolicy.RUNTIME)
+@Reflective(JobHandlerReflectiveProcessor.class)
 public @interface JobHandler {
 
     /** The task identifier, 1 to 128 characters, unique among the handlers of a worker. */

@@ -14,6 +14,7 @@ import java.util.Set;
 import java.util.function.Supplier;
 import java.util.stream.Collectors;
 
+import org.jspecify.annotations.Nullable;
 import org.springframework.aop.support.AopUtils;
 import org.springframework.beans.BeanUtils;
 import org.springframework.core.MethodIntrospector;
@@ -32,6 +33,8 @@ import dev.pgworker.internal.argument.Arguments;
  * in a superclass or interface.
  *
  * <p>A method that could not work is refused here rather than when its first job runs.
+ *
+ * @since 0.1.0
  */
 public final class JobHandlerMethods {
 
@@ -89,7 +92,11 @@ public final class JobHandlerMethods {
         return registrations(handlers(targetClass, bean, policies));
     }
 
-    /** Gives the instances of retry policies that annotations name by class. */
+    /**
+     * Gives the instances of retry policies that annotations name by class.
+     *
+     * @since 0.1.0
+     */
     @FunctionalInterface
     public interface RetryPolicies {
 
@@ -98,7 +105,12 @@ public final class JobHandlerMethods {
     }
 
     private record Handler(
-            String identifier, String source, MethodInvoker invoker, TaskOptions options, String worker) {}
+            String identifier,
+            String source,
+            @Nullable Type payloadType,
+            MethodInvoker invoker,
+            TaskOptions options,
+            String worker) {}
 
     private static List<Handler> handlers(Class<?> beanClass, Supplier<?> bean, RetryPolicies policies) {
         Class<?> targetClass = ClassUtils.getUserClass(beanClass);
@@ -117,7 +129,12 @@ public final class JobHandlerMethods {
     private static List<TaskRegistration> registrations(List<Handler> handlers) {
         return handlers.stream()
                 .map(handler -> new TaskRegistration(
-                        handler.identifier(), handler.source(), handler.invoker(), handler.options(), handler.worker()))
+                        handler.identifier(),
+                        handler.source(),
+                        handler.payloadType(),
+                        handler.invoker(),
+                        handler.options(),
+                        handler.worker()))
                 .toList();
     }
 
@@ -132,6 +149,7 @@ public final class JobHandlerMethods {
         return new Handler(
                 annotation.value(),
                 source,
+                parameters.payloadType(),
                 new MethodInvoker(method, targetClass, source, parameters, bean),
                 options(annotation, source, policies),
                 annotation.worker());

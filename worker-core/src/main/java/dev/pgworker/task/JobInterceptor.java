@@ -9,6 +9,8 @@ import org.jspecify.annotations.Nullable;
  * return without calling it, and the job succeeds; throw, and the attempt fails as if the handler had thrown, which
  * includes {@link JobControlException}; or turn the one into the other after the call. It is called on the handler's thread,
  * within the handler's transaction if that is transactional, and before the payload is decoded.
+ *
+ * @since 0.1.0
  */
 @FunctionalInterface
 public interface JobInterceptor {
@@ -22,7 +24,11 @@ public interface JobInterceptor {
      */
     @Nullable BatchResult intercept(JobContext context, Execution execution) throws Exception;
 
-    /** The rest of a run. Call at most one of its methods, once, on the calling thread. */
+    /**
+     * The rest of a run. Call at most one of its methods, once, on the calling thread.
+     *
+     * @since 0.1.0
+     */
     interface Execution {
 
         /** Goes on; throws whatever the handler throws. */

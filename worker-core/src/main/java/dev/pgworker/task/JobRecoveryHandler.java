@@ -11,6 +11,8 @@ import dev.pgworker.job.Job;
  * database wait: do little. What it throws is logged, and the job is recovered as usual. It may be asked again about
  * a job if the sweep fails or skips the job, and is not asked about a job that was superseded under its key or removed
  * while it ran.
+ *
+ * @since 0.1.0
  */
 @FunctionalInterface
 public interface JobRecoveryHandler {

@@ -4,7 +4,11 @@ import java.time.Duration;
 
 import org.jspecify.annotations.Nullable;
 
-/** An attempt took longer than its handler's timeout allows. */
+/**
+ * An attempt took longer than its handler's timeout allows.
+ *
+ * @since 0.1.0
+ */
 public final class JobTimeoutException extends RuntimeException {
 
     private static final long serialVersionUID = 1L;

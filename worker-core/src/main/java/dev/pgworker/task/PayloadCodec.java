@@ -26,6 +26,8 @@ import dev.pgworker.job.Task;
  * <p>One rule is added: the top-level keys {@code _trace} and {@code _cron}, which other workers and crontabs put into
  * payloads, never make one unreadable, however strict the mapper is. A type that declares a property of that name still
  * receives it. Safe for use by many threads.
+ *
+ * @since 0.1.0
  */
 public final class PayloadCodec {
 
@@ -47,7 +49,8 @@ public final class PayloadCodec {
      * @param argumentName what messages call the payload
      * @param payload the payload, or null for the empty object
      * @throws IllegalArgumentException if the payload cannot be written, with the argument and the path of the
-     *     offending field named, or if it is a {@link JobSpec}, which is not meant as a payload
+     *     offending field named, if it contains a lone surrogate, which would be stored as another character, or if it is a
+     *     {@link JobSpec}, which is not meant as a payload
      */
     public String encode(String argumentName, @Nullable Object payload) {
         return encode(argumentName, payload, null);
@@ -70,8 +73,9 @@ public final class PayloadCodec {
             throw new IllegalArgumentException(argumentName + " must not be a JobSpec: pass the JobSpec as the third"
                     + " argument, after the payload (null for none)");
         }
+        String json;
         try {
-            return type == null
+            json = type == null
                     ? mapper.writeValueAsString(payload)
                     : writer(type).writeValueAsString(payload);
         } catch (RuntimeException e) {
@@ -81,6 +85,7 @@ public final class PayloadCodec {
                             + failure.path() + ": " + failure.reason(),
                     e);
         }
+        return Arguments.requireStorable(argumentName, json);
     }
 
     /**

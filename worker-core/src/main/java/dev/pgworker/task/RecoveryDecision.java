@@ -6,10 +6,18 @@ import org.jspecify.annotations.Nullable;
 
 import dev.pgworker.internal.argument.Arguments;
 
-/** What becomes of a job whose worker has died. */
+/**
+ * What becomes of a job whose worker has died.
+ *
+ * @since 0.1.0
+ */
 public final class RecoveryDecision {
 
-    /** The kinds of decisions. */
+    /**
+     * The kinds of decisions.
+     *
+     * @since 0.1.0
+     */
     public enum Kind {
         /** As {@link #useDefault}. */
         DEFAULT,

@@ -8,6 +8,8 @@ import dev.pgworker.job.Job;
 /**
  * Decides how long a job waits after a failed attempt. Called on the handler's thread. Without a policy, and where one
  * fails, the wait is {@code exp(min(attempts, 10))} seconds, as in every Graphile Worker.
+ *
+ * @since 0.1.0
  */
 @FunctionalInterface
 public interface RetryPolicy {

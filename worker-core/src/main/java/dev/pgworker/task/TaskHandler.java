@@ -4,6 +4,7 @@ package dev.pgworker.task;
  * The work of a task, written as a function: what {@link JobHandler} is for methods.
  *
  * @param <P> the Java type of the payload
+ * @since 0.1.0
  */
 @FunctionalInterface
 public interface TaskHandler<P> {

@@ -15,6 +15,7 @@ import dev.pgworker.internal.argument.Arguments;
  * @param retryPolicy how long a failed job waits; null for the usual back-off
  * @param transactional whether the handler runs in a transaction that also completes its job
  * @param direct whether jobs are locked, run and deleted in one transaction, many at a time; not with {@code transactional}
+ * @since 0.1.0
  */
 public record TaskOptions(
         @Nullable Integer maxAttempts,

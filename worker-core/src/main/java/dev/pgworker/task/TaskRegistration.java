@@ -1,5 +1,6 @@
 package dev.pgworker.task;
 
+import java.lang.reflect.Type;
 import java.util.List;
 
 import org.jspecify.annotations.Nullable;
@@ -10,22 +11,33 @@ import dev.pgworker.job.Task;
 /**
  * A task that this application can run: its identifier, what runs it, and how. Declare beans of this type to register
  * handlers that are functions rather than annotated methods.
+ *
+ * @since 0.1.0
  */
 public final class TaskRegistration {
 
     private final String identifier;
     private final String source;
+    private final @Nullable Type payloadType;
     private final Invoker invoker;
     private final TaskOptions options;
     private final String worker;
 
-    TaskRegistration(String identifier, String source, Invoker invoker, TaskOptions options) {
-        this(identifier, source, invoker, options, "");
+    TaskRegistration(
+            String identifier, String source, @Nullable Type payloadType, Invoker invoker, TaskOptions options) {
+        this(identifier, source, payloadType, invoker, options, "");
     }
 
-    TaskRegistration(String identifier, String source, Invoker invoker, TaskOptions options, String worker) {
+    TaskRegistration(
+            String identifier,
+            String source,
+            @Nullable Type payloadType,
+            Invoker invoker,
+            TaskOptions options,
+            String worker) {
         this.identifier = Arguments.requireIdentifier(identifier);
         this.source = source;
+        this.payloadType = payloadType;
         this.invoker = invoker;
         this.options = Arguments.requireNonNull("options", options);
         this.worker = Arguments.requireNonNull("worker", worker);
@@ -43,6 +55,7 @@ public final class TaskRegistration {
         return new TaskRegistration(
                 task.identifier(),
                 handler.getClass().getName(),
+                task.payloadType(),
                 (context, codec) -> {
                     handler.handle(codec.decode(context.job(), task), context);
                     return null;
@@ -56,6 +69,7 @@ public final class TaskRegistration {
         return new TaskRegistration(
                 task.identifier(),
                 handler.getClass().getName(),
+                task.payloadType(),
                 (context, codec) -> {
                     codec.requireItems(context.job());
                     return handler.handle(codec.decode(context.job(), task), context);
@@ -65,12 +79,12 @@ public final class TaskRegistration {
 
     /** Returns this registration with other options. */
     public TaskRegistration with(TaskOptions options) {
-        return new TaskRegistration(identifier, source, invoker, options, worker);
+        return new TaskRegistration(identifier, source, payloadType, invoker, options, worker);
     }
 
     /** Returns this registration for the worker of that name, in an application that has several. */
     public TaskRegistration onWorker(String worker) {
-        return new TaskRegistration(identifier, source, invoker, options, worker);
+        return new TaskRegistration(identifier, source, payloadType, invoker, options, worker);
     }
 
     /** Returns the name of the worker that runs the jobs, as in {@link JobHandler#worker}; empty if none is named. */
@@ -86,6 +100,11 @@ public final class TaskRegistration {
     /** Returns the class and method of the handler, for messages. */
     public String source() {
         return source;
+    }
+
+    /** Returns the type as which the handler takes payloads; null if it takes none. */
+    public @Nullable Type payloadType() {
+        return payloadType;
     }
 
     /** Returns how its jobs are run. */

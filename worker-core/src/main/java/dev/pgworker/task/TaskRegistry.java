@@ -1,17 +1,23 @@
 package dev.pgworker.task;
 
+import java.lang.reflect.Type;
 import java.util.ArrayList;
 import java.util.Collection;
 import java.util.Collections;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.Objects;
 import java.util.Set;
 import java.util.stream.Collectors;
 
 import org.jspecify.annotations.Nullable;
 
-/** The tasks that an application can run, one handler for each identifier. Immutable. */
+/**
+ * The tasks that an application can run, one handler for each identifier. Immutable.
+ *
+ * @since 0.1.0
+ */
 public final class TaskRegistry {
 
     private final Map<String, TaskRegistration> registrations;
@@ -58,6 +64,38 @@ public final class TaskRegistry {
     /** Returns the task of this name, or null if this application has none. */
     public @Nullable TaskRegistration find(String identifier) {
         return registrations.get(identifier);
+    }
+
+    /**
+     * Refuses task constants whose payloads are not what the handlers of their tasks take. Constants of tasks that this application
+     * does not run are passed over.
+     *
+     * @throws HandlerDefinitionException if there are some; the message names all of them with their handlers and both types
+     */
+    public void requireTypesOf(Collection<DeclaredTask> declared) {
+        String mismatches = declared.stream()
+                .map(this::mismatch)
+                .filter(Objects::nonNull)
+                .distinct()
+                .collect(Collectors.joining("; "));
+        if (!mismatches.isEmpty()) {
+            throw new HandlerDefinitionException(
+                    "A task constant and the handler of its task must have the same payload type, but " + mismatches,
+                    "Give both the same type, or give the tasks different identifiers. A handler that takes any JSON has a"
+                            + " parameter of type JsonNode or Map");
+        }
+    }
+
+    private @Nullable String mismatch(DeclaredTask declared) {
+        String identifier = declared.task().identifier();
+        Type written = declared.task().payloadType();
+        TaskRegistration handler = registrations.get(identifier);
+        Type read = handler == null ? null : handler.payloadType();
+        if (handler == null || read == null || PayloadFit.fits(written, read)) {
+            return null;
+        }
+        return declared.source() + " of task \"" + identifier + "\" has " + written.getTypeName() + " while "
+                + handler.source() + " takes " + read.getTypeName();
     }
 
     /** Returns true if there is no task. */

@@ -94,6 +94,29 @@ class JobSpecTest {
                 "jobKey must not contain the NUL character, which PostgreSQL rejects");
     }
 
+    /** The driver would store each as a question mark, so that two keys become one. */
+    @Test
+    void loneSurrogatesAreRefused() {
+        refused(
+                () -> JobSpec.builder().jobKey("a\uD83D").build(),
+                "jobKey must not contain a lone surrogate, which PostgreSQL cannot store, but has U+D83D at index 1");
+        refused(
+                () -> JobSpec.builder().jobKey("\uDE00\uD83D").build(),
+                "jobKey must not contain a lone surrogate, which PostgreSQL cannot store, but has U+DE00 at index 0");
+        refused(
+                () -> JobSpec.builder().queueName(SMILEY + "\uD83Dx").build(),
+                "queueName must not contain a lone surrogate, which PostgreSQL cannot store, but has U+D83D at index 2");
+        refused(
+                () -> JobSpec.builder().flags("a", "\uD83D").build(),
+                "flags[1] must not contain a lone surrogate, which PostgreSQL cannot store, but has U+D83D at index 0");
+        refused(
+                () -> Task.of("\uD83D", String.class),
+                "identifier must not contain a lone surrogate, which PostgreSQL cannot store, but has U+D83D at index 0");
+        refused(
+                () -> JobRequest.of("\uD83D", null),
+                "identifier must not contain a lone surrogate, which PostgreSQL cannot store, but has U+D83D at index 0");
+    }
+
     @Test
     void aModeNeedsAKey() {
         refused(

@@ -159,6 +159,17 @@ class PayloadCodecTest {
     }
 
     @Test
+    void aLoneSurrogateIsRefused() {
+        PayloadCodec codec = new PayloadCodec(new JsonMapper());
+
+        assertThatIllegalArgumentException()
+                .isThrownBy(() -> codec.encode("requests[3].payload", Map.of("name", "x\uD83D")))
+                .withMessage("requests[3].payload must not contain a lone surrogate, which PostgreSQL cannot store,"
+                        + " but has U+D83D at index 10");
+        assertThat(codec.encode("payload", "\uD83D\uDE00")).isEqualTo("\"\uD83D\uDE00\"");
+    }
+
+    @Test
     void recordsComeBack() {
         Order order = new Order(
                 1,

@@ -14,7 +14,7 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 class TaskRegistryTest {
 
     private static TaskRegistration task(String identifier, String source) {
-        return new TaskRegistration(identifier, source, (context, codec) -> null, TaskOptions.DEFAULT);
+        return new TaskRegistration(identifier, source, null, (context, codec) -> null, TaskOptions.DEFAULT);
     }
 
     @Test

@@ -21,6 +21,8 @@ import org.springframework.core.annotation.AnnotationUtils;
 import org.springframework.core.type.classreading.SimpleMetadataReaderFactory;
 import org.springframework.util.ClassUtils;
 
+import dev.pgworker.job.Task;
+import dev.pgworker.task.DeclaredTask;
 import dev.pgworker.task.HandlerDefinitionException;
 import dev.pgworker.task.JobHandler;
 import dev.pgworker.task.JobHandlerMethods;
@@ -66,6 +68,17 @@ final class HandlerBeans {
             }
         });
         return classes;
+    }
+
+    /**
+     * Returns the tasks that the application adds jobs by, as far as they can be found: beans, and constants of the classes of
+     * beans, of their supertypes and of the classes in them.
+     */
+    List<DeclaredTask> declaredTasks() {
+        Stream<DeclaredTask> beans = Arrays.stream(beanFactory.getBeanNamesForType(Task.class, true, false))
+                .map(name -> new DeclaredTask((Task<?>) beanFactory.getBean(name), "bean \"" + name + "\""));
+        return Stream.concat(beans, classes().stream().flatMap(type -> DeclaredTask.in(type).stream()))
+                .toList();
     }
 
     private Stream<String> beanNames() {

@@ -5,6 +5,8 @@ import dev.pgworker.Worker;
 /**
  * Changes the auto-configured worker before it is built. Declare beans of this type; they are applied in order, after
  * properties, handlers and listeners.
+ *
+ * @since 0.1.0
  */
 @FunctionalInterface
 public interface WorkerBuilderCustomizer {

@@ -1,6 +1,7 @@
 package dev.pgworker.autoconfigure;
 
 import java.util.ArrayList;
+import java.util.HashSet;
 import java.util.LinkedHashSet;
 import java.util.List;
 import java.util.Set;
@@ -18,6 +19,7 @@ import dev.pgworker.crontab.CronItem;
 import dev.pgworker.crontab.Crontab;
 import dev.pgworker.event.WorkerEventListener;
 import dev.pgworker.job.ScheduleInterceptor;
+import dev.pgworker.task.DeclaredTask;
 import dev.pgworker.task.ForbiddenFlags;
 import dev.pgworker.task.JobInterceptor;
 import dev.pgworker.task.JobRecoveryHandler;
@@ -60,6 +62,9 @@ final class WorkerFactory {
         WorkerProperties properties = instances.properties(name);
         WorkerDatabase database = clients.database(name);
         Collaborators collaborators = clients.collaborators();
+        List<TaskRegistration> handlers = new ArrayList<>(handlerBeans.find());
+        handlers.addAll(registrations.orderedStream().toList());
+        assignment.requireComplete(handlers);
         Worker.Builder builder = Worker.builder(database.dataSource())
                 .schema(instance.schema())
                 .settings(instance.settings())
@@ -70,7 +75,10 @@ final class WorkerFactory {
                 .forbiddenFlags(union(properties.forbiddenFlags(), collaborators.of(name, ForbiddenFlags.class)))
                 .crontab(crontab(name, properties))
                 .crontabZone(properties.crontabZone())
-                .tasks(tasks(name));
+                .tasks(handlers.stream()
+                        .filter(task -> assignment.serves(name, task))
+                        .toList())
+                .declaredTasks(declaredTasks(handlers));
         WorkerProperties.Listen listen = properties.listen();
         builder.listenDataSource(SeparateConnections.create(
                 WorkerInstances.prefix(name) + ".listen",
@@ -119,13 +127,17 @@ final class WorkerFactory {
                 clients.collaborators().onlyOf(worker, CronItem.class));
     }
 
-    /** Returns the handlers of a worker, those of annotated methods first. */
-    private List<TaskRegistration> tasks(String worker) {
-        List<TaskRegistration> all = new ArrayList<>(handlerBeans.find());
-        all.addAll(registrations.orderedStream().toList());
-        assignment.requireComplete(all);
-        all.removeIf(task -> !assignment.serves(worker, task));
-        return all;
+    /** Returns the constants of tasks, but where several workers have a handler: each constant is meant for one of them. */
+    private List<DeclaredTask> declaredTasks(List<TaskRegistration> handlers) {
+        Set<String> once = new HashSet<>();
+        Set<String> often = new HashSet<>();
+        handlers.stream()
+                .map(TaskRegistration::identifier)
+                .filter(task -> !once.add(task))
+                .forEach(often::add);
+        return handlerBeans.declaredTasks().stream()
+                .filter(declared -> !often.contains(declared.task().identifier()))
+                .toList();
     }
 
     private static ForbiddenFlags union(List<String> fixed, List<ForbiddenFlags> suppliers) {

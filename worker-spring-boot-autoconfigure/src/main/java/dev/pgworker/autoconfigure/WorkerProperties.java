@@ -48,6 +48,7 @@ import dev.pgworker.schema.WorkerSchema;
  * @param transactionManager Name of the transaction manager bean that transactional handlers use. By default, the one marked
  *     with WorkerTransactionManager, or the one of the data source.
  * @param instances Further workers in this application, by name. Each has the properties of the worker.
+ * @since 0.1.0
  */
 @ConfigurationProperties("worker")
 public record WorkerProperties(
@@ -78,6 +79,7 @@ public record WorkerProperties(
      * @param size Maximum number of jobs to claim ahead of free handlers, 0 to 10000, while handlers are fast. Set to 0 to
      *     claim a job only when a handler is free.
      * @param ttl Maximum time a claimed job waits for a handler before it is released to other workers.
+     * @since 0.1.0
      */
     public record LocalQueue(
             @DefaultValue("1000") int size,
@@ -88,6 +90,7 @@ public record WorkerProperties(
      *
      * @param gracePeriod Time that running jobs are given to finish on shutdown before they are interrupted.
      * @param interruptedJobRetryDelay Delay before a job that was interrupted by a shutdown runs again.
+     * @since 0.1.0
      */
     public record Shutdown(
             @DefaultValue("5s") Duration gracePeriod,
@@ -104,6 +107,7 @@ public record WorkerProperties(
      * @param url JDBC URL used to migrate the schema. By default, that of the application's data source.
      * @param user User that migrates the schema. By default, that of the application's data source.
      * @param password Password of the user that migrates the schema. By default, that of the application's data source.
+     * @since 0.1.0
      */
     public record Schema(
             @DefaultValue("graphile_worker") String name,
@@ -126,13 +130,17 @@ public record WorkerProperties(
      * The connection that listens for notifications. With any of these set, it is opened apart from the application's
      * pool, for instance past a connection pooler that does not pass notifications on.
      *
+     * @param enabled Whether to listen for notifications. If not, the worker keeps no connection for it and finds jobs at the
+     *     poll interval only.
      * @param url JDBC URL of the connection that listens for notifications. By default, that of the application's data
      *     source.
      * @param user User of the connection that listens for notifications. By default, that of the application's data source.
      * @param password Password of the connection that listens for notifications. By default, that of the application's data
      *     source.
+     * @since 0.1.0
      */
     public record Listen(
+            @DefaultValue("true") boolean enabled,
             @Nullable String url,
             @Nullable String user,
             @Nullable String password) {
@@ -140,7 +148,7 @@ public record WorkerProperties(
         /** Leaves the password out. */
         @Override
         public String toString() {
-            return "Listen[url=" + url + ", user=" + user + "]";
+            return "Listen[enabled=" + enabled + ", url=" + url + ", user=" + user + "]";
         }
     }
 
@@ -162,6 +170,7 @@ public record WorkerProperties(
      *     flag, 1 to 1000.
      * @param resilientJobFlags Flags of jobs whose workers are given more time before they are considered dead.
      * @param maxRecoveries Number of times a job is recovered without counting an attempt, 0 to 1000.
+     * @since 0.1.0
      */
     public record Recovery(
             @DefaultValue("true") boolean enabled,
@@ -235,6 +244,7 @@ public record WorkerProperties(
         set(settings, WorkerSettings.Builder::queueRunLimit, prefix + ".queue-run-limit", queueRunLimit);
         set(settings, WorkerSettings.Builder::vacuum, prefix + ".vacuum", vacuum);
         set(settings, WorkerSettings.Builder::pollInterval, prefix + ".poll-interval", pollInterval);
+        set(settings, WorkerSettings.Builder::listen, prefix + ".listen.enabled", listen.enabled());
         set(
                 settings,
                 WorkerSettings.Builder::shutdownGracePeriod,

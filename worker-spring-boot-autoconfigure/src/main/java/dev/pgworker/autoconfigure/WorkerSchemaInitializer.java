@@ -10,6 +10,8 @@ import dev.pgworker.schema.SchemaMode;
 /**
  * Migrates or validates the schema as soon as this bean is created. The application's own migrations wait for it, so
  * that they may call {@code add_job}.
+ *
+ * @since 0.1.0
  */
 public final class WorkerSchemaInitializer implements InitializingBean {
 

@@ -37,10 +37,10 @@ class DocumentationTest {
     }
 
     private static List<Path> pages() throws IOException {
-        try (Stream<Path> docs = Files.list(ROOT.resolve("docs"))) {
-            return Stream.concat(
-                            Stream.of(ROOT.resolve("README.md"), ROOT.resolve("CONTRIBUTING.md")),
-                            docs.filter(page -> page.toString().endsWith(".md")))
+        try (Stream<Path> root = Files.list(ROOT);
+                Stream<Path> docs = Files.list(ROOT.resolve("docs"))) {
+            return Stream.concat(root, docs)
+                    .filter(page -> page.toString().endsWith(".md"))
                     .toList();
         }
     }

@@ -16,6 +16,7 @@ import org.springframework.beans.factory.support.RootBeanDefinition;
 import org.springframework.boot.autoconfigure.AutoConfiguration;
 import org.springframework.boot.autoconfigure.AutoConfigurations;
 import org.springframework.boot.diagnostics.FailureAnalysis;
+import org.springframework.boot.test.context.assertj.AssertableApplicationContext;
 import org.springframework.boot.test.context.runner.ApplicationContextRunner;
 import org.springframework.boot.test.system.CapturedOutput;
 import org.springframework.boot.test.system.OutputCaptureExtension;
@@ -36,6 +37,7 @@ import dev.pgworker.autoconfigure.testing.RecordedEvents;
 import dev.pgworker.autoconfigure.testing.TestDatabase;
 import dev.pgworker.event.WorkerEvent.JobCompleted;
 import dev.pgworker.job.JobScheduler;
+import dev.pgworker.job.Task;
 import dev.pgworker.task.JobHandler;
 
 import static org.assertj.core.api.Assertions.assertThat;
@@ -86,6 +88,45 @@ class HandlerBeansTest {
         Counting counting() {
             return new Counting();
         }
+    }
+
+    record Order(int number) {}
+
+    static class Orders {
+
+        @JobHandler("order")
+        void order(Order order) {}
+    }
+
+    static class OrderService {
+        static final Task<Integer> ORDER = Task.of("order", Integer.class);
+    }
+
+    static class OrderTask {
+
+        @Bean
+        Task<Integer> orderTask() {
+            return Task.of("order", Integer.class);
+        }
+    }
+
+    @Test
+    void aTaskConstantOfAnotherPayloadTypeStopsTheStart() {
+        with(Orders.class, OrderService.class)
+                .run(context -> assertMismatch(context, OrderService.class.getName() + ".ORDER"));
+        with(Orders.class, OrderTask.class).run(context -> assertMismatch(context, "bean \"orderTask\""));
+        with(Orders.class).run(context -> assertThat(context).hasNotFailed());
+        with(OrderService.class).run(context -> assertThat(context).hasNotFailed());
+    }
+
+    private static void assertMismatch(AssertableApplicationContext context, String constant) {
+        assertThat(context).hasFailed();
+        FailureAnalysis analysis = FailureAnalyses.of(context.getStartupFailure());
+        assertThat(analysis.getDescription())
+                .contains(
+                        constant + " of task \"order\" has java.lang.Integer",
+                        Orders.class.getName() + ".order(Order) takes " + Order.class.getName());
+        assertThat(analysis.getAction()).contains("same type");
     }
 
     @Test

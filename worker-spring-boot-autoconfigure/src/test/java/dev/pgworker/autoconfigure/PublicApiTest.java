@@ -24,4 +24,9 @@ class PublicApiTest {
     void namesNothingThatUsersMustNotUse() {
         assertThat(api.leaks()).isEmpty();
     }
+
+    @Test
+    void saysSinceWhenEachTypeIsThere() {
+        assertThat(api.withoutSince()).as("public types without @since").isEmpty();
+    }
 }

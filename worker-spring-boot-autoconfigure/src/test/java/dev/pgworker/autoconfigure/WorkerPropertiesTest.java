@@ -4,6 +4,8 @@ import java.io.IOException;
 import java.io.InputStream;
 import java.lang.reflect.RecordComponent;
 import java.util.Arrays;
+import java.util.List;
+import java.util.Locale;
 import java.util.Map;
 import java.util.Set;
 import java.util.TreeMap;
@@ -26,6 +28,7 @@ import dev.pgworker.WorkerSettings;
 import dev.pgworker.autoconfigure.testing.FailureAnalyses;
 import dev.pgworker.autoconfigure.testing.Greetings;
 import dev.pgworker.autoconfigure.testing.TestDatabase;
+import dev.pgworker.schema.PeerIndexes;
 import dev.pgworker.schema.SchemaMode;
 import dev.pgworker.schema.WorkerSchema;
 
@@ -49,6 +52,28 @@ class WorkerPropertiesTest {
         try (InputStream metadata =
                 WorkerPropertiesTest.class.getResourceAsStream("/META-INF/spring-configuration-metadata.json")) {
             return new JsonMapper().readTree(metadata).path("properties");
+        }
+    }
+
+    @Test
+    void theHealthCheckAndTheChoicesAreOfferedByEditors() throws IOException {
+        try (InputStream metadata =
+                WorkerPropertiesTest.class.getResourceAsStream("/META-INF/spring-configuration-metadata.json")) {
+            JsonNode all = new JsonMapper().readTree(metadata);
+            assertThat(all.path("properties").findValuesAsString("name"))
+                    .contains("management.health.worker.enabled", "worker.listen.enabled");
+            Map<String, List<String>> values = new TreeMap<>();
+            all.path("hints")
+                    .forEach(hint -> values.put(
+                            hint.path("name").asString(), hint.path("values").findValuesAsString("value")));
+            assertThat(values.get("worker.schema.mode"))
+                    .isEqualTo(Arrays.stream(SchemaMode.values())
+                            .map(mode -> mode.name().toLowerCase(Locale.ROOT))
+                            .toList());
+            assertThat(values.get("worker.schema.peer-indexes"))
+                    .containsExactlyInAnyOrderElementsOf(Arrays.stream(PeerIndexes.values())
+                            .map(choice -> choice.name().toLowerCase(Locale.ROOT))
+                            .toList());
         }
     }
 

@@ -114,6 +114,31 @@ public final class Arguments {
         if (value.indexOf('\0') >= 0) {
             throw new IllegalArgumentException(name + " must not contain the NUL character, which PostgreSQL rejects");
         }
+        return requireStorable(name, value);
+    }
+
+    /** Returns the text if it is well-formed UTF-16: the driver would store each lone surrogate as a question mark. */
+    public static String requireStorable(String name, String value) {
+        int lone = loneSurrogate(value);
+        if (lone >= 0) {
+            throw new IllegalArgumentException(String.format(
+                    "%s must not contain a lone surrogate, which PostgreSQL cannot store, but has U+%04X at index %d",
+                    name, (int) value.charAt(lone), lone));
+        }
         return value;
+    }
+
+    /** Returns the index of the first surrogate that has no other half; -1 if there is none. */
+    public static int loneSurrogate(String value) {
+        for (int i = 0; i < value.length(); i++) {
+            char c = value.charAt(i);
+            if (c >= Character.MIN_SURROGATE && c <= Character.MAX_SURROGATE) {
+                if (i + 1 == value.length() || !Character.isSurrogatePair(c, value.charAt(i + 1))) {
+                    return i;
+                }
+                i++;
+            }
+        }
+        return -1;
     }
 }

@@ -3,6 +3,7 @@ package dev.pgworker.internal.failure;
 import java.sql.SQLException;
 import java.sql.SQLNonTransientConnectionException;
 import java.sql.SQLTransientConnectionException;
+import java.util.Set;
 
 import org.jspecify.annotations.Nullable;
 import org.postgresql.util.PSQLException;
@@ -24,6 +25,9 @@ public enum DatabaseFailure {
     INTERNAL;
 
     private static final int DEEPEST_CAUSE = 20;
+
+    /** A schema, a table or view, a function. */
+    private static final Set<String> MISSING = Set.of("3F000", "42P01", "42883");
 
     /** Classifies a failure. Never throws, whatever the methods of the exception do. */
     public static DatabaseFailure of(Throwable failure) {
@@ -63,6 +67,15 @@ public enum DatabaseFailure {
                 && answer.getServerErrorMessage() != null
                 && "53100".equals(answer.getSQLState())
                 && !"exec_stmt_raise".equals(answer.getServerErrorMessage().getRoutine());
+    }
+
+    /** Returns true if a statement names what is not there: the schema is not installed, or not up to date. */
+    public static boolean isMissingSchema(Throwable failure) {
+        return failure instanceof PSQLException answer
+                && answer.getServerErrorMessage() != null
+                // What a function or a trigger of somebody's names is that one's business.
+                && answer.getServerErrorMessage().getWhere() == null
+                && MISSING.contains(String.valueOf(answer.getSQLState()));
     }
 
     private static @Nullable Throwable causeOf(Throwable failure) {

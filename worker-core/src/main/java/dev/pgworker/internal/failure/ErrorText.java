@@ -1,90 +1,72 @@
 package dev.pgworker.internal.failure;
 
-import java.io.PrintWriter;
-import java.io.StringWriter;
+import java.util.Collections;
+import java.util.IdentityHashMap;
+import java.util.Set;
 
 import org.jspecify.annotations.Nullable;
 
 /**
- * Turns an exception into what {@code last_error} holds: class, message and stack trace, at most 10,000 characters. Exceptions
- * are user code, too: their methods may return null, throw, or overflow the stack.
+ * Turns an exception into what {@code last_error} holds, as {@link ErrorTrace} shows it, at most 10,000 characters. Exceptions are
+ * user code, too: their methods may return null, throw, or overflow the stack.
  */
 public final class ErrorText {
 
     public static final int LIMIT = 10_000;
 
-    /** A message may take this much, so that a huge one leaves room for the stack trace. */
-    public static final int MESSAGE_LIMIT = 4_000;
+    /** Loggers go from cause to cause on the stack. */
+    private static final int MOST_LOGGED = 100;
 
     private ErrorText() {}
 
-    /** Returns the text of an exception, fit for PostgreSQL. */
+    /** Returns the text of an exception, fit for PostgreSQL. Never throws. */
     public static String of(Throwable error) {
         String text;
         try {
-            text = read(error);
+            text = ErrorTrace.of(error);
         } catch (Throwable e) {
-            text = withoutMessage(error, e);
+            text = Headline.unreadable(error, e);
         }
         return storable(text.length() > LIMIT ? text.substring(0, LIMIT) : text);
     }
 
-    private static String read(Throwable error) {
-        String headline = error.toString();
-        if (headline == null) {
-            throw new NullPointerException();
-        }
-        StringWriter trace = new StringWriter();
-        error.printStackTrace(new PrintWriter(trace));
-        String text = trace.toString();
-        if (text.isBlank()) {
-            return headline;
-        }
-        if (headline.length() > MESSAGE_LIMIT && text.startsWith(headline)) {
-            return headline.substring(0, MESSAGE_LIMIT) + " ... (" + headline.length() + " characters)"
-                    + text.substring(headline.length());
-        }
-        return text;
-    }
-
-    private static String withoutMessage(Throwable error, Throwable why) {
-        return error.getClass().getName() + " (whose message cannot be read: "
-                + why.getClass().getName() + ")";
-    }
-
     /** Returns class and message of an exception in one line. Never throws. */
     public static String headline(Throwable error) {
-        try {
-            String headline = error.toString().replace('\n', ' ');
-            return headline.length() > MESSAGE_LIMIT ? headline.substring(0, MESSAGE_LIMIT) + " ..." : headline;
-        } catch (Throwable e) {
-            return withoutMessage(error, e);
-        }
+        return Headline.of(error, Headline.LIMIT).replace('\n', ' ');
     }
 
-    /** Returns an exception that can be logged: the given one, unless a logger could not read it. Never throws. */
+    /**
+     * Returns an exception that can be logged: the given one, unless a logger could not read it, or would write a text without end.
+     * Never throws.
+     */
     public static Throwable loggable(Throwable error) {
         try {
-            Throwable current = error;
-            for (int depth = 0; current != null && depth < LIMIT; depth++) {
-                if (!isReadable(current)) {
-                    return new UnreadableError(of(error));
-                }
-                current = current.getCause();
-            }
-            return error;
+            Set<Throwable> seen = Collections.newSetFromMap(new IdentityHashMap<>());
+            return isReadable(error, seen) ? error : new UnreadableError(of(error));
         } catch (Throwable e) {
-            return new UnreadableError(withoutMessage(error, e));
+            return new UnreadableError(Headline.unreadable(error, e));
         }
     }
 
-    private static boolean isReadable(Throwable error) {
-        String message = error.getMessage();
-        String localized = error.getLocalizedMessage();
-        return error.toString() != null
-                && error.getStackTrace() != null
-                && (message == null || message.length() <= LIMIT)
-                && (localized == null || localized.length() <= LIMIT);
+    /** Returns whether an exception is, with its causes and what it suppresses, unless they are among those that were seen. */
+    private static boolean isReadable(Throwable error, Set<Throwable> seen) {
+        for (Throwable current = error; current != null && seen.add(current); current = current.getCause()) {
+            String message = current.getMessage();
+            String localized = current.getLocalizedMessage();
+            if (seen.size() > MOST_LOGGED
+                    || current.toString() == null
+                    || current.getStackTrace() == null
+                    || (message != null && message.length() > LIMIT)
+                    || (localized != null && localized.length() > LIMIT)) {
+                return false;
+            }
+            for (Throwable suppressed : current.getSuppressed()) {
+                if (!isReadable(suppressed, seen)) {
+                    return false;
+                }
+            }
+        }
+        return true;
     }
 
     /** Replaces what PostgreSQL's text type cannot hold: NUL and lone surrogates. */

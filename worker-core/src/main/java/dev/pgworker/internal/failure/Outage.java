@@ -47,6 +47,12 @@ public final class Outage {
 
     @GuardedBy("this") private long usableSince;
 
+    /** The services that have found no schema. */
+    @GuardedBy("this") private final Set<String> withoutSchema = new HashSet<>();
+
+    /** As {@link #present}. */
+    private volatile @Nullable String missingSchema;
+
     /** Written under the lock, read without it to keep the successful path free of locks. */
     private volatile boolean present;
 
@@ -108,8 +114,41 @@ public final class Outage {
         return true;
     }
 
+    /** Notes that a service has found no schema, or an old one, to work on. Logged once for all services. */
+    public synchronized void schemaMissing(String service, Throwable error) {
+        withoutSchema.add(service);
+        if (missingSchema == null) {
+            missingSchema = "the schema is not installed, or not up to date (" + messageOf(error)
+                    + "). Start an application once with worker.schema.mode=migrate and a user that may create the schema";
+            log.error("No job can run: {}. Trying again until then", missingSchema);
+        }
+    }
+
+    /** Returns why there is no schema to work on, with the remedy; null if there is one. */
+    public @Nullable String missingSchema() {
+        return missingSchema;
+    }
+
+    private synchronized void schemaFound(String service, boolean proof) {
+        if (withoutSchema.remove(service) && withoutSchema.isEmpty()) {
+            missingSchema = null;
+            if (proof) {
+                log.info("The schema can be used");
+            }
+        }
+    }
+
+    private static String messageOf(Throwable error) {
+        return ErrorText.headline(error)
+                .replaceFirst("^[\\w.]+: (ERROR: )?", "")
+                .replaceFirst(" +(Hint|Position): .*", "");
+    }
+
     /** Notes that a service has used the database. */
     public void succeeded(String service) {
+        if (missingSchema != null) {
+            schemaFound(service, true);
+        }
         if (present) {
             leave(service, true);
         }
@@ -117,6 +156,9 @@ public final class Outage {
 
     /** Notes that a service goes on, or ends, without having used the database: it no longer says anything about it. */
     public void left(String service) {
+        if (missingSchema != null) {
+            schemaFound(service, false);
+        }
         if (present) {
             leave(service, false);
         }

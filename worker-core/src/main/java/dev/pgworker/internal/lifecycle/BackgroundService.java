@@ -329,6 +329,8 @@ public abstract class BackgroundService {
         }
         if (kind == DatabaseFailure.OUTAGE) {
             outage.failed(name, failure);
+        } else if (DatabaseFailure.isMissingSchema(failure)) {
+            outage.schemaMissing(name, failure);
         } else {
             failures.report(kind, failure);
         }

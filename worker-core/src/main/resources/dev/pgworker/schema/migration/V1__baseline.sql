@@ -3402,6 +3402,66 @@ comment on function "${schema}".pgworker_waits(int[], text[], interval) is
   'Whether a job that a worker with these tasks and forbidden flags may run, in no queue or in a free one, has been due for longer than '
   'that, and no other transaction holds its row. Waits for no lock.';
 
+-- Jobs that nobody runs gather in front of those that are run, so that a bounded look at the first ones finds them. The tasks that a worker
+-- serves are left out at once: as a rule nothing is left.
+create or replace function "${schema}".pgworker_waiting_tasks(served text[], longer_than interval, depth int)
+returns table (identifier text, jobs bigint, since timestamptz, more boolean)
+language plpgsql volatile rows 10
+set plan_cache_mode = force_generic_plan set enable_seqscan = off set enable_bitmapscan = off set enable_sort = off
+set enable_hashjoin = off set enable_mergejoin = off set jit = off
+set search_path = pg_catalog, pg_temp as $$
+declare
+  due constant timestamptz := now() - longer_than;
+begin
+  return query
+    with recursive unqueued(p, n) as (
+      (select j.priority, 1 from "${schema}"._private_jobs j
+        where j.is_available and j.job_queue_id is null
+        order by j.priority, j.run_at, j.id limit 1)
+      union all
+      select (
+          select j.priority from "${schema}"._private_jobs j
+          where j.is_available and j.job_queue_id is null and j.priority > l.p
+          order by j.priority, j.run_at, j.id limit 1),
+        l.n + 1
+      from unqueued l where l.p is not null and l.n < depth),
+    queued(p, n) as (
+      (select j.priority, 1 from "${schema}"._private_jobs j
+        where j.is_available and j.job_queue_id is not null and j.priority >= -32768
+        order by j.priority, j.run_at, j.id limit 1)
+      union all
+      select (
+          select j.priority from "${schema}"._private_jobs j
+          where j.is_available and j.job_queue_id is not null and j.priority >= -32768 and j.priority > l.p
+          order by j.priority, j.run_at, j.id limit 1),
+        l.n + 1
+      from queued l where l.p is not null and l.n < depth),
+    first_ones as (
+      (select j.task_id, j.run_at from unqueued l cross join lateral (
+          select j.task_id, j.run_at from "${schema}"._private_jobs j
+          where j.is_available and j.job_queue_id is null and j.priority = l.p and j.run_at <= due
+          order by j.run_at, j.id limit depth) j
+        limit depth)
+      union all
+      (select j.task_id, j.run_at from queued l cross join lateral (
+          select j.task_id, j.run_at from "${schema}"._private_jobs j
+          where j.is_available and j.job_queue_id is not null and j.priority >= -32768 and j.priority = l.p and j.run_at <= due
+          order by j.run_at, j.id limit depth) j
+        limit depth))
+    select w.identifier, w.jobs, w.since, seen.all_of >= depth
+    from (select count(*) as all_of from first_ones) seen
+    left join (
+      select t.identifier, f.jobs, f.since
+      from (select o.task_id, count(*) as jobs, min(o.run_at) as since from first_ones o group by o.task_id) f
+      join "${schema}"._private_tasks t on t.id = f.task_id
+      where t.identifier <> all(served)) w on true;
+end
+$$;
+comment on function "${schema}".pgworker_waiting_tasks(text[], interval, int) is
+  'Tasks other than those given, of which jobs have been due for longer than that: how many among the first jobs, depth of those without '
+  'a queue and depth of those with one, since when, and whether there may be more. One row of nulls but for that if there is no such '
+  'task. Reads no further; waits for no lock.';
+
 -- Reads a bounded number of entries for each priority: if the first future jobs are all of other tasks, it answers with the time of
 -- the last of these, which is early but never late.
 create or replace function "${schema}".pgworker_due_times(task_ids int[], since timestamptz, levels int[])

@@ -11,7 +11,11 @@ import org.springframework.context.annotation.Bean;
 import dev.pgworker.autoconfigure.WorkerAutoConfiguration;
 import dev.pgworker.autoconfigure.WorkerInstances;
 
-/** Shows and changes jobs in an actuator endpoint, where that is exposed. */
+/**
+ * Shows and changes jobs in an actuator endpoint, where that is exposed.
+ *
+ * @since 0.1.0
+ */
 @AutoConfiguration(after = WorkerAutoConfiguration.class)
 @ConditionalOnClass(ConditionalOnAvailableEndpoint.class)
 @ConditionalOnBean(WorkerInstances.class)

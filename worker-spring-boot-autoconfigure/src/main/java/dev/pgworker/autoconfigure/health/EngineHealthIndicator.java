@@ -96,7 +96,7 @@ final class EngineHealthIndicator extends AbstractHealthIndicator {
         builder.withDetail("worker", status.workerId())
                 .withDetail("running", status.running())
                 .withDetail("freeSlots", status.freeSlots())
-                .withDetail("listening", status.listening())
+                .withDetail("listening", status.pollingOnly() ? "disabled" : status.listening())
                 .withDetail("databaseUsable", !status.outage())
                 .withDetail("secondsSinceFetch", status.sinceFetch().toSeconds());
         Duration sinceHeartbeat = status.sinceHeartbeat();
@@ -105,6 +105,13 @@ final class EngineHealthIndicator extends AbstractHealthIndicator {
         }
         builder.withDetail("secondsSinceAudit", status.sinceAudit().toSeconds())
                 .withDetail("reconciled", status.reconciled());
+        if (!status.unservedTasks().isEmpty()) {
+            builder.withDetail(
+                    "unservedTasks",
+                    status.unservedTasks().stream()
+                            .map(WorkerStatus.UnservedTask::task)
+                            .toList());
+        }
         WorkerStatus.HeldSnapshot held = status.heldSnapshot();
         if (held != null) {
             builder.withDetail(

@@ -3,6 +3,7 @@ package dev.pgworker.autoconfigure.health;
 import org.springframework.boot.health.contributor.AbstractHealthIndicator;
 import org.springframework.boot.health.contributor.Health;
 
+import dev.pgworker.schema.SchemaException;
 import dev.pgworker.schema.SchemaMigrator;
 import dev.pgworker.schema.WorkerSchema;
 
@@ -21,6 +22,10 @@ final class SchemaHealthIndicator extends AbstractHealthIndicator {
     @Override
     protected void doHealthCheck(Health.Builder builder) {
         builder.withDetail("schema", schema.name());
-        builder.up().withDetail("version", migrator.version());
+        try {
+            builder.up().withDetail("version", migrator.version());
+        } catch (SchemaException e) {
+            builder.down(e).withDetail("problem", e.problem() + " " + e.action());
+        }
     }
 }

@@ -16,7 +16,11 @@ import dev.pgworker.autoconfigure.WorkerAutoConfiguration;
 import dev.pgworker.autoconfigure.WorkerInstance;
 import dev.pgworker.autoconfigure.WorkerInstances;
 
-/** Tells in Spring Boot's health endpoint whether jobs can be added and are run. */
+/**
+ * Tells in Spring Boot's health endpoint whether jobs can be added and are run.
+ *
+ * @since 0.1.0
+ */
 @AutoConfiguration(after = WorkerAutoConfiguration.class)
 @ConditionalOnClass({HealthContributor.class, ConditionalOnEnabledHealthIndicator.class})
 @ConditionalOnBean(WorkerInstances.class)

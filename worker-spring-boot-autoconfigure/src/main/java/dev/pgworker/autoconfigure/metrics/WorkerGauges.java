@@ -41,7 +41,7 @@ final class WorkerGauges {
                 tags,
                 "worker.listener.up",
                 "1 if notifications arrive, else 0",
-                status -> status.listening() ? 1 : 0);
+                status -> status.listening() || status.pollingOnly() ? 1 : 0);
         gauge(
                 worker,
                 registry,

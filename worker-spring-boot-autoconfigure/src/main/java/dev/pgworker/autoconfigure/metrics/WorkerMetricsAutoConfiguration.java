@@ -23,7 +23,11 @@ import dev.pgworker.autoconfigure.WorkerInstances;
 import dev.pgworker.event.WorkerEventListener;
 import dev.pgworker.job.JobScheduler;
 
-/** Measures jobs, workers and the backlog with Micrometer. */
+/**
+ * Measures jobs, workers and the backlog with Micrometer.
+ *
+ * @since 0.1.0
+ */
 @AutoConfiguration(
         after = WorkerAutoConfiguration.class,
         afterName = "org.springframework.boot.micrometer.metrics.autoconfigure.CompositeMeterRegistryAutoConfiguration")

@@ -25,7 +25,11 @@ import dev.pgworker.job.ScheduleInterceptor;
 import dev.pgworker.task.JobInterceptor;
 import dev.pgworker.task.PayloadCodec;
 
-/** Observes where jobs are added and run, and lets traces go on from the one to the other. */
+/**
+ * Observes where jobs are added and run, and lets traces go on from the one to the other.
+ *
+ * @since 0.1.0
+ */
 @AutoConfiguration(
         after = WorkerAutoConfiguration.class,
         afterName = {

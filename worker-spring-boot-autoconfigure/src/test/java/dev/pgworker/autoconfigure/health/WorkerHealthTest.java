@@ -149,6 +149,29 @@ class WorkerHealthTest {
     }
 
     @Test
+    void aWorkerThatDoesNotListen() {
+        working().withPropertyValues("worker.listen.enabled=false").run(context -> {
+            Health engine = health(context, "engine");
+            assertThat(engine.getStatus()).isEqualTo(Status.UP);
+            assertThat(engine.getDetails()).containsEntry("listening", "disabled");
+            assertThat(context.getBean(Worker.class).isListeningOnDataSource()).isFalse();
+        });
+    }
+
+    @Test
+    void jobsThatNobodyServes() {
+        probed(builder -> {}).run(context -> {
+            context.getBean(JobScheduler.class).addJob("helo");
+
+            Awaitility.await()
+                    .atMost(Duration.ofSeconds(60))
+                    .until(() -> List.of("helo")
+                            .equals(health(context, "engine").getDetails().get("unservedTasks")));
+            assertThat(health(context, "engine").getStatus()).isEqualTo(Status.UP);
+        });
+    }
+
+    @Test
     void aWorkerThatHasBeenStopped() {
         probed(builder -> {}).run(context -> {
             context.getBean(Worker.class).stop();
@@ -170,8 +193,14 @@ class WorkerHealthTest {
 
             assertThat(health(context, "schema").getStatus()).isEqualTo(Status.DOWN);
             assertThat(health(context, "threads").getStatus()).isEqualTo(Status.UP);
-            // A database that refuses statements can be used: the schema's health says what is wrong.
+            Awaitility.await().until(() -> health(context, "engine").getStatus().equals(Status.DOWN));
+            // A database that refuses statements can be used.
             assertThat(health(context, "engine").getDetails()).containsEntry("databaseUsable", true);
+            assertThat(problem(context, "engine"))
+                    .contains("the schema is not installed, or not up to date", "worker.schema.mode=migrate");
+            assertThat(health(context, "schema").getDetails().get("problem"))
+                    .asString()
+                    .contains("\"" + db.schema() + "\" is not installed", "worker.schema.mode=migrate");
             db.sql("alter schema {schema}_app rename to {schema}").update();
         });
     }
@@ -306,7 +335,9 @@ class WorkerHealthTest {
                     stuck,
                     sinceAudit,
                     null,
-                    sinceStart);
+                    sinceStart,
+                    false,
+                    List.of());
         }
 
         @Nullable String readiness() {

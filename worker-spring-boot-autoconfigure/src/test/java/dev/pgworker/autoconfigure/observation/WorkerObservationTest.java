@@ -5,6 +5,9 @@ import java.util.List;
 import java.util.Map;
 import java.util.concurrent.CopyOnWriteArrayList;
 
+import ch.qos.logback.classic.Logger;
+import ch.qos.logback.classic.spi.ILoggingEvent;
+import ch.qos.logback.core.read.ListAppender;
 import io.micrometer.observation.Observation;
 import io.micrometer.observation.ObservationRegistry;
 import io.micrometer.tracing.Tracer;
@@ -18,10 +21,12 @@ import io.opentelemetry.sdk.trace.export.SimpleSpanProcessor;
 import org.awaitility.Awaitility;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.extension.RegisterExtension;
+import org.slf4j.LoggerFactory;
 import org.springframework.boot.autoconfigure.AutoConfigurations;
 import org.springframework.boot.micrometer.observation.autoconfigure.ObservationAutoConfiguration;
 import org.springframework.boot.micrometer.tracing.autoconfigure.MicrometerTracingAutoConfiguration;
 import org.springframework.boot.micrometer.tracing.autoconfigure.NoopTracerAutoConfiguration;
+import org.springframework.boot.micrometer.tracing.opentelemetry.autoconfigure.OpenTelemetryEventPublisherBeansApplicationListener;
 import org.springframework.boot.micrometer.tracing.opentelemetry.autoconfigure.OpenTelemetryTracingAutoConfiguration;
 import org.springframework.boot.opentelemetry.autoconfigure.OpenTelemetrySdkAutoConfiguration;
 import org.springframework.boot.test.context.FilteredClassLoader;
@@ -134,6 +139,39 @@ class WorkerObservationTest {
             assertThat(run.getAttributes().asMap().toString()).contains("job.id", "job.attempt", "task");
             assertThat(seen).containsExactly("{\"price\":1.1} {\"price\":1.10} " + request.getTraceId());
         });
+    }
+
+    @Test
+    void theLineThatTellsOfAFailureCarriesTheTrace() {
+        ListAppender<ILoggingEvent> lines = new ListAppender<>() {
+            @Override
+            protected void append(ILoggingEvent event) {
+                event.prepareForDeferredProcessing();
+                super.append(event);
+            }
+        };
+        lines.start();
+        Logger logger = (Logger) LoggerFactory.getLogger("dev.pgworker.internal.engine.complete");
+        logger.addAppender(lines);
+        try {
+            // As Spring Boot does when it runs an application.
+            traced().withInitializer(context ->
+                            context.addApplicationListener(new OpenTelemetryEventPublisherBeansApplicationListener()))
+                    .run(context -> {
+                        context.getBean(JobScheduler.class).addJob("work", Map.of("fail", true));
+                        events.await(JobFailed.class);
+
+                        SpanData run = span("run work");
+                        assertThat(List.copyOf(lines.list))
+                                .filteredOn(line -> line.getFormattedMessage().contains("failed and will be retried"))
+                                .singleElement()
+                                .satisfies(line -> assertThat(line.getMDCPropertyMap())
+                                        .containsEntry("traceId", run.getTraceId())
+                                        .containsEntry("spanId", run.getSpanId()));
+                    });
+        } finally {
+            logger.detachAppender(lines);
+        }
     }
 
     @Test

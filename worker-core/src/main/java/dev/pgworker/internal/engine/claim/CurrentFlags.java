@@ -16,6 +16,7 @@ import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
+import dev.pgworker.internal.argument.Arguments;
 import dev.pgworker.internal.failure.ErrorText;
 import dev.pgworker.task.ForbiddenFlags;
 
@@ -128,8 +129,9 @@ public final class CurrentFlags {
         }
         List<String> copy = new ArrayList<>();
         for (String flag : flags) {
-            if (flag == null || flag.indexOf('\0') >= 0) {
-                throw new IllegalStateException("A flag must be neither null nor contain the NUL character");
+            if (flag == null || flag.indexOf('\0') >= 0 || Arguments.loneSurrogate(flag) >= 0) {
+                throw new IllegalStateException(
+                        "A flag must be neither null nor contain the NUL character or a lone surrogate");
             }
             copy.add(flag);
         }

@@ -40,6 +40,7 @@ public final class FetchLoop extends BackgroundService implements WorkSignal.Rec
     private final Ownership ownership;
     private final SecondFetchLoop second;
     private final long pollNanos;
+    private final Runnable onPoll;
 
     /** Set by any thread when the tasks that are to be claimed may have changed. */
     private final AtomicBoolean tasksChanged = new AtomicBoolean();
@@ -68,6 +69,14 @@ public final class FetchLoop extends BackgroundService implements WorkSignal.Rec
     private final Backoff passedOver = new Backoff(Duration.ofMillis(4), Duration.ofSeconds(4));
 
     /**
+     * How to look for jobs that nothing announced.
+     *
+     * @param interval how often
+     * @param before called on the loop's thread before each such look
+     */
+    public record Polling(Duration interval, Runnable before) {}
+
+    /**
      * Creates a loop for one worker.
      *
      * @param second helps when there is much to claim
@@ -79,7 +88,7 @@ public final class FetchLoop extends BackgroundService implements WorkSignal.Rec
             LocalQueue localQueue,
             Ownership ownership,
             SecondFetchLoop second,
-            Duration pollInterval) {
+            Polling polling) {
         // The one thread that keeps an application alive which does nothing but work.
         super("worker-fetch", false, context.outage());
         this.context = context;
@@ -88,7 +97,8 @@ public final class FetchLoop extends BackgroundService implements WorkSignal.Rec
         this.localQueue = localQueue;
         this.ownership = ownership;
         this.second = second;
-        this.pollNanos = pollInterval.toNanos();
+        this.pollNanos = polling.interval().toNanos();
+        this.onPoll = polling.before();
     }
 
     @Override
@@ -146,6 +156,7 @@ public final class FetchLoop extends BackgroundService implements WorkSignal.Rec
             pollAt = System.nanoTime() + pollNanos;
             noNews = !mayHaveDue && !changed;
             mayHaveDue = true;
+            onPoll.run();
         }
         if (againAt != null && time - againAt >= 0) {
             againAt = null;

@@ -256,7 +256,7 @@ public final class JobCompleter extends BackgroundService {
         if (ending.fullDisk == null && !ending.toldWaiting) {
             ending.toldWaiting = true;
             reporter.named(
-                    ending.job(),
+                    ending.ended,
                     () -> log.warn(
                             "The outcome of {} cannot be written, unlike others; that is tried again",
                             ending.job(),
@@ -362,7 +362,7 @@ public final class JobCompleter extends BackgroundService {
     /** Nobody writes it any more; the reconciler finds the job held by nobody. */
     private void giveUp(Ending ending, Throwable refusal) {
         reporter.named(
-                ending.job(),
+                ending.ended,
                 () -> log.error(
                         "The outcome of {} cannot be written, and the job is not put away either; it stays locked until"
                                 + " it can be given back, and runs again then. A trigger or a constraint on the tables"
@@ -407,18 +407,19 @@ public final class JobCompleter extends BackgroundService {
         }
         EncodedOutcome ended = ending.ended;
         Release ascii = release.withError(ErrorText.ascii(release.error()));
-        ending.ended = new EncodedOutcome(ended.job(), ended.outcome(), ascii, ended.error());
+        ending.ended = ended.withRelease(ascii);
         return wrote(ending, ended);
     }
 
     private boolean putAway(Ending ending, Throwable refusal) throws SQLException {
         EncodedOutcome ended = ending.ended;
         ending.ended = OutcomeEncoder.inexpressible(
-                ended.job(), "the outcome of this attempt could not be written: " + ErrorText.headline(refusal));
+                        ended.job(), "the outcome of this attempt could not be written: " + ErrorText.headline(refusal))
+                .withTrace(ended.trace());
         boolean wrote = wrote(ending, ended);
         if (wrote) {
             reporter.named(
-                    ending.job(),
+                    ending.ended,
                     () -> log.error(
                             "The outcome of {} cannot be written; the job counts as failed",
                             ending.job(),

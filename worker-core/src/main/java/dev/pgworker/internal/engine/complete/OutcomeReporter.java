@@ -10,8 +10,10 @@ import org.slf4j.LoggerFactory;
 
 import dev.pgworker.event.WorkerEvent;
 import dev.pgworker.internal.engine.WorkerContext;
+import dev.pgworker.internal.engine.run.EncodedOutcome;
 import dev.pgworker.internal.engine.run.JobMdc;
 import dev.pgworker.internal.engine.run.JobOutcome;
+import dev.pgworker.internal.engine.run.JobTrace;
 import dev.pgworker.internal.store.WriteResult;
 import dev.pgworker.job.Job;
 
@@ -45,18 +47,20 @@ final class OutcomeReporter {
         Job job = ending.job();
         JobOutcome outcome = ending.ended.outcome();
         if (written != null && NOT_WRITTEN.contains(written) && !mayBeWritten(ending, written)) {
-            named(job, () -> log.warn("{} is not held by this worker any more; its outcome is not recorded", job));
+            named(
+                    ending.ended,
+                    () -> log.warn("{} is not held by this worker any more; its outcome is not recorded", job));
             publish(() -> new WorkerEvent.JobLost(context.workerId(), job));
         } else if (written == WriteResult.SUPERSEDED) {
             named(
-                    job,
+                    ending.ended,
                     () -> log.info(
                             "{} was superseded or removed by its key while it ran, and does not run again",
                             job,
                             ending.ended.error()));
             publish(() -> new WorkerEvent.JobSuperseded(context.workerId(), job));
         } else if (outcome instanceof JobOutcome.Failure failure) {
-            reportFailure(job, failure, ending.ended.error(), written);
+            reportFailure(ending.ended, failure, written);
         } else if (outcome instanceof JobOutcome.Snoozed) {
             log.debug("{} is snoozed", job);
             publish(() -> new WorkerEvent.JobSnoozed(context.workerId(), job));
@@ -74,14 +78,15 @@ final class OutcomeReporter {
         return ending.tried && (written == WriteResult.GONE || !ending.isSuccess());
     }
 
-    private void reportFailure(
-            Job job, JobOutcome.Failure failure, @Nullable Throwable error, @Nullable WriteResult written) {
+    private void reportFailure(EncodedOutcome ended, JobOutcome.Failure failure, @Nullable WriteResult written) {
+        Job job = ended.job();
+        Throwable error = ended.error();
         // An answer that was lost told what this would have told again.
         boolean permanently = written == WriteResult.FAILED
                 || (written != WriteResult.RETRIED && (failure.permanently() || job.attempts() >= job.maxAttempts()));
         String text =
                 failure.permanently() ? job.withMaxAttempts(job.attempts()).toString() : job.toString();
-        named(job, () -> {
+        named(ended, () -> {
             if (permanently) {
                 log.error("{} failed permanently", text, error);
             } else {
@@ -91,16 +96,23 @@ final class OutcomeReporter {
         publish(() -> new WorkerEvent.JobFailed(context.workerId(), job, failure.error(), permanently));
     }
 
-    /** Logs with the job in the logging context, as while its handler ran. */
-    void named(Job job, Runnable logging) {
-        JobMdc.put(job, context.workerId());
+    /** Logs with the job and its trace in the logging context, as while its handler ran. */
+    void named(EncodedOutcome ended, Runnable logging) {
+        JobMdc.put(ended.job(), context.workerId());
+        JobTrace trace = ended.trace();
+        if (trace != null) {
+            trace.put();
+        }
         try {
             logging.run();
         } catch (Throwable e) {
             // An exception of the application that a logger cannot read.
-            log.warn("What became of {} could not be logged", job);
+            log.warn("What became of {} could not be logged", ended.job());
         } finally {
             JobMdc.clear();
+            if (trace != null) {
+                JobTrace.clear();
+            }
         }
     }
 

@@ -35,6 +35,9 @@ final class Attempt implements JobContext {
 
     private final long begun = System.nanoTime();
 
+    /** Owned by the thread that runs the handler. */
+    private @Nullable JobTrace trace;
+
     private volatile boolean claimed;
     private volatile boolean stopping;
     private volatile boolean timedOut;
@@ -90,6 +93,16 @@ final class Attempt implements JobContext {
     /** Says that the job is claimed as others are, although a direct batch has begun it. */
     void setClaimed() {
         claimed = true;
+    }
+
+    /** Notes in which trace the calling thread, that of the handler, is. */
+    void noteTrace() {
+        trace = JobTrace.current();
+    }
+
+    /** Returns the trace in which the handler has run; null if it was in none. Called on its thread. */
+    @Nullable JobTrace trace() {
+        return trace;
     }
 
     /** Changes the payload that the handler sees. */

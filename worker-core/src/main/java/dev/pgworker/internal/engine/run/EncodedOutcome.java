@@ -12,12 +12,24 @@ import dev.pgworker.job.Job;
  *
  * @param release what to write if the job did not succeed; null otherwise
  * @param error what to log if it failed, which can be logged safely; null otherwise
+ * @param trace the trace that a run that failed belongs to; null if none is known
  */
 public record EncodedOutcome(
         Job job,
         JobOutcome outcome,
         @Nullable Release release,
-        @Nullable Throwable error) {
+        @Nullable Throwable error,
+        @Nullable JobTrace trace) {
+
+    /** Returns this with another text of what is to be written. */
+    public EncodedOutcome withRelease(Release release) {
+        return new EncodedOutcome(job, outcome, release, error, trace);
+    }
+
+    /** Returns this as a run that belongs to the given trace. */
+    public EncodedOutcome withTrace(@Nullable JobTrace trace) {
+        return new EncodedOutcome(job, outcome, release, error, trace);
+    }
 
     public Claim claim() {
         return Claim.of(job);

@@ -78,7 +78,7 @@ public final class JobExecutor {
     }
 
     private void failUnreadable(Job job, Throwable error) {
-        inbox.submit(inbox.encode(job, JobOutcome.Failure.of(new UnreadableJobException(error))));
+        inbox.submit(inbox.encode(job, JobOutcome.Failure.of(new UnreadableJobException(error)), null));
     }
 
     /** The row of a job could not be read. */
@@ -218,7 +218,7 @@ public final class JobExecutor {
             log.warn(
                     "{} ignores its interruption; the worker goes on without it while its handler still runs", attempt);
             try {
-                end(attempt, inbox.encode(attempt.claimed(), outcome));
+                end(attempt, inbox.encode(attempt.claimed(), outcome, null));
             } finally {
                 Runner replacement = stuck == null ? null : localQueue.replace(stuck, attempt.nanos());
                 if (replacement != null) {
@@ -245,7 +245,7 @@ public final class JobExecutor {
 
     /** Gives a job back that has not started. */
     public void giveBack(Job job) {
-        inbox.submit(inbox.encode(job, new JobOutcome.Returned(false, null)));
+        inbox.submit(inbox.encode(job, new JobOutcome.Returned(false, null), null));
     }
 
     /** Returns true if the handler of this claim runs, or its outcome is to be written. */

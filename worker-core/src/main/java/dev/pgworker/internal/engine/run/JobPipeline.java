@@ -69,7 +69,7 @@ final class JobPipeline {
             // What goes wrong around the handler, memory for instance that cannot be had, is an outcome, too.
             outcome = JobOutcome.Failure.of(e);
         }
-        EncodedOutcome encoded = inbox.encode(attempt.claimed(), outcome);
+        EncodedOutcome encoded = inbox.encode(attempt.claimed(), outcome, attempt.trace());
         boolean mine = attempt.end();
         if (timeout != null) {
             timeout.cancel(false);
@@ -137,8 +137,17 @@ final class JobPipeline {
         @Override
         public @Nullable BatchResult proceed() throws Exception {
             return place == calls.interceptors().size()
-                    ? task.run(attempt, calls.codec())
+                    ? handle()
                     : calls.interceptors().get(place).intercept(attempt, new Interception(place + 1, task, attempt));
+        }
+
+        private @Nullable BatchResult handle() throws Exception {
+            try {
+                return task.run(attempt, calls.codec());
+            } finally {
+                // The interceptor that began a trace ends it on the way out.
+                attempt.noteTrace();
+            }
         }
 
         @Override

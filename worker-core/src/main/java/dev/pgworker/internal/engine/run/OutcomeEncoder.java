@@ -27,12 +27,22 @@ public final class OutcomeEncoder {
         this.interruptedRetryDelay = interruptedRetryDelay;
     }
 
-    /** Encodes an outcome on the calling thread, the handler's. Never throws. */
-    EncodedOutcome encode(Job job, JobOutcome outcome) {
+    /**
+     * Encodes an outcome on the calling thread, the handler's. Never throws.
+     *
+     * @param trace the trace in which the handler ran; null for the one that the payload carries
+     */
+    EncodedOutcome encode(Job job, JobOutcome outcome, @Nullable JobTrace trace) {
         try {
-            Throwable error = outcome instanceof JobOutcome.Failure failure ? failure.error() : null;
+            if (!(outcome instanceof JobOutcome.Failure failure)) {
+                return new EncodedOutcome(job, outcome, release(job, outcome), null, null);
+            }
             return new EncodedOutcome(
-                    job, outcome, release(job, outcome), error == null ? null : ErrorText.loggable(error));
+                    job,
+                    outcome,
+                    release(job, outcome),
+                    ErrorText.loggable(failure.error()),
+                    trace == null ? JobTrace.in(job.payload()) : trace);
         } catch (Throwable e) {
             return inexpressible(job, "what became of this attempt cannot be expressed: " + ErrorText.headline(e));
         }
@@ -43,7 +53,7 @@ public final class OutcomeEncoder {
         String text = ErrorText.ascii(reason);
         JobOutcome.Failure failure = JobOutcome.Failure.of(new InexpressibleException(text));
         return new EncodedOutcome(
-                job, failure, Release.of(job, ReleaseAction.RETRY, null, text, null), failure.error());
+                job, failure, Release.of(job, ReleaseAction.RETRY, null, text, null), failure.error(), null);
     }
 
     private @Nullable Release release(Job job, JobOutcome outcome) {

@@ -34,9 +34,13 @@ public final class OutcomeInbox {
         encoder = new OutcomeEncoder(interruptedRetryDelay);
     }
 
-    /** Encodes an outcome on the calling thread, that of the handler if one has run. Never throws. */
-    EncodedOutcome encode(Job job, JobOutcome outcome) {
-        return encoder.encode(job, outcome);
+    /**
+     * Encodes an outcome on the calling thread, that of the handler if one has run. Never throws.
+     *
+     * @param trace the trace in which a handler ran; null for the one that the payload carries
+     */
+    EncodedOutcome encode(Job job, JobOutcome outcome, @Nullable JobTrace trace) {
+        return encoder.encode(job, outcome, trace);
     }
 
     /** Takes an outcome; returns before it is written. May be called from any thread. */

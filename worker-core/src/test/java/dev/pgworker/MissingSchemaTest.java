@@ -1,0 +1,60 @@
+package dev.pgworker;
+
+import java.time.Duration;
+
+import org.awaitility.Awaitility;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+import org.junit.jupiter.api.extension.RegisterExtension;
+
+import dev.pgworker.event.WorkerEvent.JobCompleted;
+import dev.pgworker.internal.failure.Failures;
+import dev.pgworker.internal.failure.Outage;
+import dev.pgworker.job.Task;
+import dev.pgworker.schema.SchemaMigrator;
+import dev.pgworker.testing.LogCapture;
+import dev.pgworker.testing.RecordingListener;
+import dev.pgworker.testing.TestSchema;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+/** A worker without a schema to work on. */
+@Timeout(60)
+class MissingSchemaTest {
+
+    private static final Task<Integer> WORK = Task.of("work", Integer.class);
+
+    @RegisterExtension
+    final TestSchema db = new TestSchema();
+
+    private final RecordingListener events = new RecordingListener();
+
+    @Test
+    void isToldOnceWithTheRemedyAndWorksWhenThereIsOne() {
+        db.sql("drop schema {schema} cascade").update();
+        try (LogCapture log = new LogCapture(Outage.class);
+                LogCapture failures = new LogCapture(Failures.class)) {
+            Worker worker = db.start(db.worker()
+                    .listener(events)
+                    .settings(WorkerSettings.builder()
+                            .pollInterval(Duration.ofMillis(200))
+                            .build())
+                    .task(WORK, (n, context) -> {}));
+            Awaitility.await().until(() -> worker.status().stall() != null);
+
+            assertThat(worker.status().outage()).isFalse();
+            assertThat(worker.status().stall())
+                    .contains("the schema is not installed", db.schema().name(), "worker.schema.mode=migrate");
+
+            new SchemaMigrator(db.dataSource(), db.schema()).migrate();
+            db.scheduler().addJob(WORK, 1);
+            events.await(JobCompleted.class);
+            Awaitility.await().until(() -> log.messages().size() == 2);
+
+            assertThat(worker.status().stall()).isNull();
+            assertThat(log.messages().get(0)).startsWith("No job can run: the schema is not installed");
+            assertThat(log.messages().get(1)).isEqualTo("The schema can be used");
+            assertThat(failures.messages()).isEmpty();
+        }
+    }
+}

@@ -1,0 +1,149 @@
+package dev.pgworker.autoconfigure;
+
+import java.time.Duration;
+import java.util.Map;
+import java.util.concurrent.BlockingQueue;
+import java.util.concurrent.LinkedBlockingQueue;
+import java.util.concurrent.TimeUnit;
+
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.extension.RegisterExtension;
+import org.springframework.aot.hint.MemberCategory;
+import org.springframework.aot.hint.RuntimeHints;
+import org.springframework.aot.hint.predicate.RuntimeHintsPredicates;
+import org.springframework.aot.test.generate.TestGenerationContext;
+import org.springframework.beans.factory.annotation.Qualifier;
+import org.springframework.boot.autoconfigure.ImportAutoConfiguration;
+import org.springframework.boot.jackson.autoconfigure.JacksonAutoConfiguration;
+import org.springframework.boot.jdbc.autoconfigure.DataSourceAutoConfiguration;
+import org.springframework.boot.jdbc.autoconfigure.DataSourceTransactionManagerAutoConfiguration;
+import org.springframework.context.ApplicationContextInitializer;
+import org.springframework.context.annotation.AnnotationConfigApplicationContext;
+import org.springframework.context.annotation.Configuration;
+import org.springframework.context.annotation.Import;
+import org.springframework.context.aot.ApplicationContextAotGenerator;
+import org.springframework.context.support.GenericApplicationContext;
+import org.springframework.core.env.MapPropertySource;
+import org.springframework.core.test.tools.CompileWithForkedClassLoader;
+import org.springframework.core.test.tools.TestCompiler;
+import org.springframework.javapoet.ClassName;
+
+import dev.pgworker.autoconfigure.testing.TestDatabase;
+import dev.pgworker.job.Job;
+import dev.pgworker.job.JobScheduler;
+import dev.pgworker.task.JobHandler;
+import dev.pgworker.task.RetryPolicy;
+import dev.pgworker.testsupport.TestPostgres;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+/** An application that has been processed ahead of time runs jobs, and knows what a native image has to contain. */
+class AheadOfTimeTest {
+
+    private static final BlockingQueue<String> runs = new LinkedBlockingQueue<>();
+
+    @RegisterExtension
+    final TestDatabase db = new TestDatabase();
+
+    public record Order(long id, Customer customer) {}
+
+    public record Customer(String name) {}
+
+    static class Patient implements RetryPolicy {
+
+        @Override
+        public Duration delay(Job job, Throwable error) {
+            return Duration.ofHours(1);
+        }
+    }
+
+    static class Handlers {
+
+        @JobHandler(value = "ship", retryPolicy = Patient.class)
+        void ship(Order order) {
+            runs.add("shipped to " + order.customer().name());
+        }
+
+        @JobHandler(value = "report", worker = "reports")
+        void report() {
+            runs.add("reported");
+        }
+    }
+
+    /** Adds a job with each scheduler when it is made. */
+    static class Adding {
+
+        Adding(JobScheduler jobs, @Qualifier("reports") JobScheduler reports) {
+            jobs.addJob("ship", new Order(1, new Customer("Ada")));
+            reports.addJob("report");
+        }
+    }
+
+    @Configuration(proxyBeanMethods = false)
+    @Import({Handlers.class, Adding.class})
+    @ImportAutoConfiguration({
+        DataSourceAutoConfiguration.class,
+        DataSourceTransactionManagerAutoConfiguration.class,
+        JacksonAutoConfiguration.class,
+        JobSchedulerAutoConfiguration.class,
+        WorkerAutoConfiguration.class
+    })
+    static class Application {}
+
+    private <C extends GenericApplicationContext> C configured(C context) {
+        context.getEnvironment()
+                .getPropertySources()
+                .addFirst(new MapPropertySource(
+                        "test",
+                        Map.of(
+                                "spring.datasource.url", TestPostgres.jdbcUrl(),
+                                "worker.schema.name", db.schema(),
+                                "worker.instances.reports.schema.name", db.schema() + "_app")));
+        return context;
+    }
+
+    /** Generated code uses what is package-private, so it has to be loaded by the class loader of that. */
+    @Test
+    @CompileWithForkedClassLoader
+    void runsJobsAndRegistersHints() {
+        AnnotationConfigApplicationContext context = configured(new AnnotationConfigApplicationContext());
+        context.register(Application.class);
+        TestGenerationContext generation = new TestGenerationContext();
+        ClassName initializer = new ApplicationContextAotGenerator().processAheadOfTime(context, generation);
+        generation.writeGeneratedContent();
+
+        TestCompiler.forSystem().with(generation).compile(compiled -> {
+            try (GenericApplicationContext fresh = configured(new GenericApplicationContext())) {
+                @SuppressWarnings("unchecked")
+                ApplicationContextInitializer<GenericApplicationContext> generated =
+                        compiled.getInstance(ApplicationContextInitializer.class, initializer.toString());
+                generated.initialize(fresh);
+                fresh.refresh();
+
+                assertThat(new String[] {next(), next()}).containsExactlyInAnyOrder("shipped to Ada", "reported");
+            }
+        });
+
+        RuntimeHints hints = generation.getRuntimeHints();
+        assertThat(RuntimeHintsPredicates.reflection().onMethodInvocation(Handlers.class, "ship"))
+                .accepts(hints);
+        assertThat(RuntimeHintsPredicates.reflection()
+                        .onType(Customer.class)
+                        .withMemberCategory(MemberCategory.INVOKE_DECLARED_CONSTRUCTORS))
+                .accepts(hints);
+        assertThat(RuntimeHintsPredicates.reflection()
+                        .onType(Patient.class)
+                        .withMemberCategory(MemberCategory.INVOKE_DECLARED_CONSTRUCTORS))
+                .accepts(hints);
+        assertThat(RuntimeHintsPredicates.resource().forResource("dev/pgworker/schema/migration/V1__baseline.sql"))
+                .accepts(hints);
+    }
+
+    private static String next() {
+        try {
+            return runs.poll(30, TimeUnit.SECONDS);
+        } catch (InterruptedException e) {
+            throw new AssertionError(e);
+        }
+    }
+}
