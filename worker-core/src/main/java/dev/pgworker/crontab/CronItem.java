@@ -137,7 +137,7 @@ public final class CronItem {
 
     /**
      * Builds a {@link CronItem}. Each method that says when replaces what was said before, and each throws an
-     * {@code IllegalArgumentException} if its argument is out of its range. Not safe for use by several threads.
+     * {@code IllegalArgumentException} if its argument is out of its range. Not thread-safe.
      *
      * @param <P> the type of the payload
      * @since 0.1.0

@@ -65,7 +65,7 @@ public final class Crontab {
     }
 
     /**
-     * Joins texts, annotated methods and single items. Not safe for use by several threads.
+     * Joins texts, annotated methods and single items. Not thread-safe.
      *
      * @since 0.1.0
      */

@@ -60,7 +60,7 @@ public record JobQuery(
     }
 
     /**
-     * Builds a {@link JobQuery}. Not safe for use by several threads.
+     * Builds a {@link JobQuery}. Not thread-safe.
      *
      * @since 0.1.0
      */

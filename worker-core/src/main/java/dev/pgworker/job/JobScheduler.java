@@ -13,7 +13,7 @@ import dev.pgworker.internal.argument.Arguments;
  *
  * <p>Every method runs on the caller's thread and joins the caller's Spring transaction on the worker's
  * {@code DataSource}, under JDBC and JPA alike: the job exists when that transaction commits and never when it rolls
- * back. Without a transaction the job is committed on return. Safe for use by many threads.
+ * back. Without a transaction the job is committed on return. Thread-safe.
  *
  * <p>A payload is any value that the application's Jackson {@code JsonMapper} can write; null stands for the empty
  * object. Every method throws {@link IllegalArgumentException}, before any SQL, for an argument out of its range or a

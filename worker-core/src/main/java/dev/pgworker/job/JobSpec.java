@@ -69,7 +69,7 @@ public record JobSpec(
     }
 
     /**
-     * Builds a {@link JobSpec}. Not safe for use by several threads.
+     * Builds a {@link JobSpec}. Not thread-safe.
      *
      * @since 0.1.0
      */

@@ -45,7 +45,7 @@ public record Rescheduling(
     }
 
     /**
-     * Builds a {@link Rescheduling}. Not safe for use by several threads.
+     * Builds a {@link Rescheduling}. Not thread-safe.
      *
      * @since 0.1.0
      */

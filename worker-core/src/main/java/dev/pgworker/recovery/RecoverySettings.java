@@ -103,7 +103,7 @@ public record RecoverySettings(
     }
 
     /**
-     * Builds {@link RecoverySettings}. Not safe for use by several threads.
+     * Builds {@link RecoverySettings}. Not thread-safe.
      *
      * @since 0.1.0
      */

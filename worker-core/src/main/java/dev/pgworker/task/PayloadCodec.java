@@ -25,7 +25,7 @@ import dev.pgworker.job.Task;
  *
  * <p>One rule is added: the top-level keys {@code _trace} and {@code _cron}, which other workers and crontabs put into
  * payloads, never make one unreadable, however strict the mapper is. A type that declares a property of that name still
- * receives it. Safe for use by many threads.
+ * receives it. Thread-safe.
  *
  * @since 0.1.0
  */

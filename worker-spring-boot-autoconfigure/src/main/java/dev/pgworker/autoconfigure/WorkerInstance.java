@@ -14,7 +14,7 @@ import dev.pgworker.schema.WorkerSchema;
 
 /**
  * One of an application's workers, with what adds and administers its jobs. All that it returns are beans, which are made when
- * they are asked for. Safe for use by many threads.
+ * they are asked for. Thread-safe.
  *
  * @since 0.1.0
  */

@@ -9,7 +9,7 @@ import org.springframework.beans.factory.BeanFactory;
 
 /**
  * The workers of an application: that of {@code worker.*}, whose name is {@code "default"}, and those of
- * {@code worker.instances.<name>.*}. Safe for use by many threads.
+ * {@code worker.instances.<name>.*}. Thread-safe.
  *
  * @since 0.1.0
  */

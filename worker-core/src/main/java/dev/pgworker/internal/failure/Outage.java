@@ -15,7 +15,7 @@ import org.slf4j.LoggerFactory;
 
 /**
  * Which of a worker's services cannot use the database, so that an outage is logged once for each of its causes however many
- * services notice it and however often they retry. Safe for use by many threads.
+ * services notice it and however often they retry. Thread-safe.
  *
  * <p>An outage is over when each service that failed has used the database again, or has nothing to do with it any more, at
  * least one of them has used it, and for a while no service has failed: connections break one after the other, and a service

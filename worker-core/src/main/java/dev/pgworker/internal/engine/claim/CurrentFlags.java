@@ -22,7 +22,7 @@ import dev.pgworker.task.ForbiddenFlags;
 
 /**
  * Asks the application which flags are forbidden, on a thread of its own: an answer that does not come keeps the worker from
- * claiming jobs, and from nothing else. Safe for use by many threads.
+ * claiming jobs, and from nothing else. Thread-safe.
  */
 public final class CurrentFlags {
 

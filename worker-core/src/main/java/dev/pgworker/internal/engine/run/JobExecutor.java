@@ -21,7 +21,7 @@ import dev.pgworker.job.Job;
 
 /**
  * Has claimed jobs run: takes them into the local queue, starts runners for them, lets each runner take one job after the other
- * through the {@link JobPipeline}, and passes the outcomes on. Safe for use by many threads.
+ * through the {@link JobPipeline}, and passes the outcomes on. Thread-safe.
  */
 public final class JobExecutor {
 

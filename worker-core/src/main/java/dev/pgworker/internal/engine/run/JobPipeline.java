@@ -34,7 +34,7 @@ import dev.pgworker.task.TaskRegistration;
  *   <li>{@link #report told}, and for the {@code JobCompleter} to write: that is what the caller does with the outcome.
  * </ol>
  *
- * <p>Touches no table, but for the deletion of the job in a transactional handler's own transaction. Safe for use by many threads.
+ * <p>Touches no table, but for the deletion of the job in a transactional handler's own transaction. Thread-safe.
  */
 final class JobPipeline {
 
