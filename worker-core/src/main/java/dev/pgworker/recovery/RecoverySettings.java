@@ -83,7 +83,7 @@ public record RecoverySettings(
         return sweepThreshold.multipliedBy(resilientSweepThresholdMultiplier);
     }
 
-    /** Returns a builder that has the defaults. */
+    /** Returns a builder with the default settings. */
     public static Builder builder() {
         return new Builder();
     }
@@ -125,49 +125,52 @@ public record RecoverySettings(
 
         private Builder() {}
 
-        /** Sets whether the worker looks for dead ones. */
+        /** Sets whether the worker looks for dead workers. */
         public Builder enabled(boolean enabled) {
             this.enabled = enabled;
             return this;
         }
 
-        /** Sets whether the worker also takes jobs from workers that are not registered. */
+        /** Sets whether the worker also recovers jobs of workers that are not registered. */
         public Builder orphans(boolean orphans) {
             this.orphans = orphans;
             return this;
         }
 
-        /** Sets how often the worker tells the database that it lives. */
+        /** Sets the interval between heartbeats. */
         public Builder heartbeatInterval(Duration heartbeatInterval) {
             this.heartbeatInterval = heartbeatInterval;
             return this;
         }
 
-        /** Sets how often to look for dead workers. */
+        /** Sets the interval between sweeps for dead workers. */
         public Builder sweepInterval(Duration sweepInterval) {
             this.sweepInterval = sweepInterval;
             return this;
         }
 
-        /** Sets how old the worker's own last heartbeat is when others take it for dead. */
+        /** Sets the age of this worker's last heartbeat at which other workers consider it dead. */
         public Builder sweepThreshold(Duration sweepThreshold) {
             this.sweepThreshold = sweepThreshold;
             return this;
         }
 
-        /** Sets how old, at least, the last heartbeat of a dead worker is that publishes no threshold. */
+        /**
+         * Sets the minimum age of the last heartbeat at which a worker that does not publish a threshold is considered
+         * dead.
+         */
         public Builder peerThreshold(Duration peerThreshold) {
             this.peerThreshold = peerThreshold;
             return this;
         }
 
-        /** Sets when a recovered job runs again. */
+        /** Sets the delay before a recovered job runs again. */
         public Builder recoveryDelay(Duration recoveryDelay) {
             this.recoveryDelay = recoveryDelay;
             return this;
         }
 
-        /** Sets what the threshold is multiplied by for workers that hold a resilient job. */
+        /** Sets the factor applied to the threshold of workers that hold a resilient job. */
         public Builder resilientSweepThresholdMultiplier(int resilientSweepThresholdMultiplier) {
             this.resilientSweepThresholdMultiplier = resilientSweepThresholdMultiplier;
             return this;
@@ -179,7 +182,7 @@ public record RecoverySettings(
             return this;
         }
 
-        /** Sets how often a job is recovered without its attempt being counted. */
+        /** Sets the number of times a job is recovered without counting an attempt. */
         public Builder maxRecoveries(int maxRecoveries) {
             this.maxRecoveries = maxRecoveries;
             return this;
@@ -188,7 +191,7 @@ public record RecoverySettings(
         /**
          * Returns the settings.
          *
-         * @throws IllegalArgumentException if one is out of its range or does not fit another
+         * @throws IllegalArgumentException if a setting is out of range or inconsistent with another
          */
         public RecoverySettings build() {
             return new RecoverySettings(

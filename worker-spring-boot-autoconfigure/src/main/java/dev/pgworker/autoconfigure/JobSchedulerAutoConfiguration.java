@@ -27,8 +27,8 @@ import dev.pgworker.task.PayloadCodec;
 import static dev.pgworker.autoconfigure.WorkerInstances.DEFAULT;
 
 /**
- * Configures what adds and administers jobs on the application's data source, and the schema that holds them; the same for
- * each of {@code worker.instances}.
+ * Auto-configuration for adding and administering jobs on the application's data source, and for the schema that holds
+ * them; likewise for each of {@code worker.instances}.
  *
  * @since 0.1.0
  */
