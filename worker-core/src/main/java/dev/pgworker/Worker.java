@@ -88,7 +88,7 @@ public final class Worker implements AutoCloseable {
             if (!parts.settings().recovery().enabled() && !advised) {
                 advised = true;
                 log.info("worker.recovery.enabled is false: jobs of a worker that is killed stay locked for four hours,"
-                        + " or until somebody recovers them");
+                        + " or until they are recovered manually");
             }
             running = startRun();
             failed = false;
@@ -122,7 +122,7 @@ public final class Worker implements AutoCloseable {
                 return;
             }
         } catch (RuntimeException | Error e) {
-            log.error("The lost worker {} could not end properly; what it holds is left to recovery", lost.id(), e);
+            log.error("The lost worker {} could not end cleanly; its jobs are left to recovery", lost.id(), e);
         }
         Backoff backoff = new Backoff();
         while (!startOver(lost)) {
@@ -147,7 +147,7 @@ public final class Worker implements AutoCloseable {
             fresh.publish(new WorkerEvent.WorkerReplaced(fresh.id(), lost.id()));
             return true;
         } catch (RuntimeException | Error e) {
-            log.error("The worker could not start over; it tries again", e);
+            log.error("The worker could not restart; it keeps trying", e);
             failed = true;
             return false;
         }
@@ -513,7 +513,7 @@ public final class Worker implements AutoCloseable {
             for (CronItem item : cronItems) {
                 if (!registry.identifiers().contains(item.task())) {
                     log.warn(
-                            "Cron item {} is of task {}, which this worker does not serve: its jobs wait for another",
+                            "Cron item {} is for task {}, which this worker does not serve: its jobs wait for another worker",
                             item.identifier(),
                             item.task());
                 }

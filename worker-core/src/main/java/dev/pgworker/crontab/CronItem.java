@@ -322,7 +322,7 @@ public final class CronItem {
         public CronItem build() {
             if (pattern == null) {
                 throw new IllegalArgumentException("A cron item of task " + task
-                        + " must say when to run: call everyMinute, dailyAt, pattern or the like before build");
+                        + " must have a schedule: call everyMinute, dailyAt, pattern or the like before build");
             }
             return new CronItem(
                     location,

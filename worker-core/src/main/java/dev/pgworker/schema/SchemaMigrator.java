@@ -171,12 +171,12 @@ public final class SchemaMigrator {
             if (!ledger.ours()) {
                 throw new SchemaException(
                         "Schema \"" + schema.name()
-                                + "\" is not installed, and worker.schema.mode=validate forbids to.",
+                                + "\" is not installed, and worker.schema.mode=validate does not install it.",
                         "Start once with worker.schema.mode=migrate and a user that may create the schema.");
             }
             if (!history.isUpToDate(connection)) {
                 throw new SchemaException(
-                        "Schema \"" + schema.name() + "\" is not up to date, and worker.schema.mode=validate forbids to"
+                        "Schema \"" + schema.name() + "\" is not up to date, and worker.schema.mode=validate does not"
                                 + " change it.",
                         "Start once with worker.schema.mode=migrate and a user that owns the schema.");
             }
@@ -232,7 +232,7 @@ public final class SchemaMigrator {
         }
         patiently.run(connection, () -> functions.restore(connection, replaced));
         log.info(
-                "Functions that another Graphile Worker had replaced in schema {} are restored: {}",
+                "Functions that another Graphile Worker had replaced in schema {} have been restored: {}",
                 schema.name(),
                 String.join(", ", replaced));
     }

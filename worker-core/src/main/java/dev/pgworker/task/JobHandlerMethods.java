@@ -208,7 +208,7 @@ public final class JobHandlerMethods {
         }
         if (Modifier.isPrivate(method.getModifiers())) {
             throw new HandlerDefinitionException(
-                    source + " is private, so that proxies, and with them @Transactional, would be passed by",
+                    source + " is private, so that proxies, and with them @Transactional, would be bypassed",
                     "Make the method package-private, protected or public");
         }
     }
@@ -225,8 +225,8 @@ public final class JobHandlerMethods {
         if (method.getReturnType() != BatchResult.class
                 && !NOTHING.contains(method.getReturnType().getName())) {
             throw new HandlerDefinitionException(
-                    source + " returns " + method.getReturnType().getSimpleName() + ", but a handler's result is used"
-                            + " by nobody, and its job would be completed without waiting for a future",
+                    source + " returns " + method.getReturnType().getSimpleName() + ", but a handler's result is not"
+                            + " used, and its job would be completed without waiting for a future",
                     "Return void, or BatchResult for a list of items, and wait in the method for work that other"
                             + " threads do");
         }

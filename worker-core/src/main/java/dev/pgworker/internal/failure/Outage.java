@@ -120,7 +120,7 @@ public final class Outage {
         if (missingSchema == null) {
             missingSchema = "the schema is not installed, or not up to date (" + messageOf(error)
                     + "). Start an application once with worker.schema.mode=migrate and a user that may create the schema";
-            log.error("No job can run: {}. Trying again until then", missingSchema);
+            log.error("No job can run: {}. Retrying until then", missingSchema);
         }
     }
 
@@ -234,7 +234,7 @@ public final class Outage {
                                 + " it name the primary");
             }
             if (state.equals("53100")) {
-                return new Cause(state, ". Free space on the disk of the server, or give it more");
+                return new Cause(state, ". Free disk space on the server, or add more");
             }
             if (state.equals("53300")) {
                 return new Cause(state, ". Raise the server's max_connections, or make the pools smaller");

@@ -52,7 +52,7 @@ public final class DirectTasks {
         suspendedUntil = System.nanoTime() + SUSPENSION.toNanos();
         suspended = true;
         log.warn(
-                "A direct batch failed; for {} s the jobs of {} are run as those of other tasks",
+                "A direct batch failed; for {} s the jobs of {} are run like those of other tasks",
                 SUSPENSION.toSeconds(),
                 identifiers,
                 ErrorText.loggable(reason));

@@ -163,7 +163,7 @@ public final class Fetcher {
             thread.start();
         } catch (Error e) {
             log.warn(
-                    "There is no thread that could cancel a claim; it may take effect after the worker has stopped", e);
+                    "No thread is available to cancel a claim; it may take effect after the worker has stopped", e);
         }
     }
 

@@ -119,7 +119,7 @@ public final class HandlerThreads {
         public void run() {
             if (!isHandedOver && Thread.currentThread() == handsOver) {
                 tell(
-                        "The handler executor runs tasks on the thread of the caller; threads of their own run them",
+                        "The handler executor runs tasks on the caller's thread; they are run on separate threads instead",
                         null);
                 Thread thread = new Thread(jobs, "worker-job");
                 thread.setDaemon(true);

@@ -234,7 +234,7 @@ final class JobPipeline {
             return RetryTime.in(delay.isNegative() ? Duration.ZERO : delay);
         } catch (Throwable e) {
             log.error(
-                    "The retry policy of task {} failed; the usual back-off is taken",
+                    "The retry policy of task {} failed; the usual back-off is used",
                     job.taskIdentifier(),
                     ErrorText.loggable(e));
             return null;

@@ -43,7 +43,7 @@ public final class Ownership {
         try {
             return mayStart() && isHeld(job);
         } catch (SQLException e) {
-            log.warn("Whether {} is still this worker's cannot be found out", job, e);
+            log.warn("Cannot determine whether this worker still holds {}", job, e);
             return false;
         }
     }
