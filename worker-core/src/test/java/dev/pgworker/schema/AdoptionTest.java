@@ -105,7 +105,7 @@ class AdoptionTest {
             holder.createStatement().execute(schema.in("select from {schema}.add_job('held')"));
             CompletableFuture<Void> adoption =
                     CompletableFuture.runAsync(() -> migrator().migrate());
-            Awaitility.await().until(() -> messages().contains("tries again"));
+            Awaitility.await().until(() -> messages().contains("is retried"));
             peers.goOn();
             assertThat(adoption).isNotDone();
             holder.createStatement().execute(schema.in("select from {schema}.add_job('held', queue_name => 'q')"));

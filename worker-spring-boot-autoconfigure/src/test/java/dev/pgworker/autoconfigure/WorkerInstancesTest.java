@@ -370,7 +370,7 @@ class WorkerInstancesTest {
         twoDataSources(Unmarked.class).run(context -> {
             assertThat(context).hasFailed();
             FailureAnalysis analysis = FailureAnalyses.of(context.getStartupFailure());
-            assertThat(analysis.getDescription()).contains("there are several: first, second.");
+            assertThat(analysis.getDescription()).contains("which data source the worker is to use: first, second.");
             assertThat(analysis.getAction()).contains("@WorkerDataSource or @Primary", "worker.data-source");
         });
         twoDataSources(Unmarked.class, "worker.data-source=second").run(context -> {

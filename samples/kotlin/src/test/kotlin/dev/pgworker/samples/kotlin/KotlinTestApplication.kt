@@ -1,0 +1,13 @@
+package dev.pgworker.samples.kotlin
+
+import dev.pgworker.testsupport.EmbeddedDatabase
+import org.springframework.boot.runApplication
+
+/** Starts the application with an embedded PostgreSQL unless `spring.datasource.url` names another. */
+object KotlinTestApplication {
+
+    @JvmStatic
+    fun main(args: Array<String>) {
+        runApplication<KotlinApplication>(*args) { addInitializers(EmbeddedDatabase()) }
+    }
+}
