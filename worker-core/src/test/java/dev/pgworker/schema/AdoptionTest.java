@@ -271,7 +271,7 @@ class AdoptionTest {
         upgraded().migrate();
         assertThat(body("worker_deregister")).contains("version 2");
         assertThat(body("delete_stale_workers")).doesNotContain("theirs");
-        assertThat(messages()).contains("are restored: delete_stale_workers, worker_deregister");
+        assertThat(messages()).contains("have been restored: delete_stale_workers, worker_deregister");
     }
 
     private void replace(String function) {
