@@ -62,7 +62,8 @@ final class TaskAssignment {
             tasks.add(handler.identifier());
             if (!handler.worker().isEmpty() && !listed.containsKey(handler.worker())) {
                 throw new WorkerConfigurationException(
-                        handler.source() + " is assigned to the worker \"" + handler.worker() + "\", which does not exist.",
+                        handler.source() + " is assigned to the worker \"" + handler.worker()
+                                + "\", which does not exist.",
                         "Use one of " + listed.keySet() + ", or configure " + InstanceProperties.PREFIX + "."
                                 + handler.worker() + ".");
             }

@@ -50,9 +50,7 @@ public final class Failures {
                         Outage.describe(failure));
             case CANCELLED ->
                 log.warn(
-                        "A statement of thread {} was cancelled and is retried: {}",
-                        service,
-                        Outage.describe(failure));
+                        "A statement of thread {} was cancelled and is retried: {}", service, Outage.describe(failure));
             default ->
                 log.error(
                         "A statement of thread {} was rejected by the database, and is retried: {}",

@@ -213,10 +213,13 @@ public final class JobExecutor {
     private void abandon(Attempt attempt, JobOutcome outcome) {
         Runner stuck = attempt.runner();
         if (!attempt.isClaimed()) {
-            log.warn("{} does not respond to its interruption, so the direct batch that contains it continues, too", attempt);
+            log.warn(
+                    "{} does not respond to its interruption, so the direct batch that contains it continues, too",
+                    attempt);
         } else if (attempt.end()) {
             log.warn(
-                    "{} does not respond to its interruption; the worker continues without it while its handler is still running", attempt);
+                    "{} does not respond to its interruption; the worker continues without it while its handler is still running",
+                    attempt);
             try {
                 end(attempt, inbox.encode(attempt.claimed(), outcome, null));
             } finally {
