@@ -76,7 +76,7 @@ final class CronExecutor {
         CrontabStore.Result result = store.execute(executions);
         result.failed().forEach((identifier, error) -> {
             Instant tick = latest.getOrDefault(identifier, Instant.EPOCH);
-            log.error("Cron item {}could not be executed for {} and will be retried", identifier, tick, error);
+            log.error("Cron item {} could not be executed for {} and will be retried", identifier, tick, error);
             events.publish(new WorkerEvent.CronJobFailed(workerId, identifier, tick, error));
         });
         for (Due one : due) {
@@ -100,7 +100,7 @@ final class CronExecutor {
         } else if (toldHeld.add(identifier)) {
             String jobKey = due.item().spec().jobKey();
             log.warn(
-                    "Cron item {} waits for {}: an open transactionholds {}; retrying every few seconds",
+                    "Cron item {} waits for {}: an open transaction holds {}; retrying every few seconds",
                     identifier,
                     due.tick(),
                     jobKey == null

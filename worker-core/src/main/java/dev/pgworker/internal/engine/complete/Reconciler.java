@@ -367,7 +367,7 @@ public final class Reconciler extends BackgroundService implements WorkSignal.Re
             reconciled.addAndGet(jobs);
             log.warn(
                     "{} jobs and {} queues were held by this worker without its knowledge, because a response of the database"
-                            + "was lost or could not be used; they are released",
+                            + " was lost or could not be used; they are released",
                     jobs,
                     unknownQueues.size());
             publish(jobs, unknownQueues.size());
