@@ -24,8 +24,8 @@ final class SchemaFailures {
         if (state.equals("25006")) {
             return new SchemaException(
                     "The server is read-only, as a standby is. " + said,
-                    "Add targetServerType=primary to spring.datasource.url (or worker.schema.url), including the addresses of"
-                            + " all servers, or the address of the primary.",
+                    "Add targetServerType=primary to spring.datasource.url (or worker.schema.url) and list the addresses of"
+                            + " all servers in it, or change it to the address of the primary.",
                     failure);
         }
         if (state.equals("3D000")) {

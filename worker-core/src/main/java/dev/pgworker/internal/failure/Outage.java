@@ -230,8 +230,8 @@ public final class Outage {
             if (state.equals("25006")) {
                 return new Cause(
                         state,
-                        ". Add targetServerType=primary to the JDBC URL, with the addresses of all servers in it, or let"
-                                + " it name the primary");
+                        ". Add targetServerType=primary to the JDBC URL and list the addresses of all servers in it, or"
+                                + " change it to the address of the primary");
             }
             if (state.equals("53100")) {
                 return new Cause(state, ". Free disk space on the server, or add more");

@@ -87,7 +87,7 @@ final class EngineHealthIndicator extends AbstractHealthIndicator {
             return "No heartbeat for more than " + longestHeartbeat.toSeconds() + " s";
         }
         if (status.sinceAudit().compareTo(LONGEST_AUDIT) > 0) {
-            return "It has not been determined whether due jobs start for more than " + LONGEST_AUDIT.toSeconds()
+            return "Whether due jobs start has not been checked for more than " + LONGEST_AUDIT.toSeconds()
                     + " s";
         }
         return null;

@@ -382,7 +382,7 @@ class WorkerHealthTest {
         statuses.sinceStart = Duration.ofSeconds(5);
         assertThat(statuses.readiness()).isNull();
         statuses.sinceAudit = tooLong;
-        assertThat(statuses.readiness()).startsWith("It has not been determined whether due jobs start");
+        assertThat(statuses.readiness()).startsWith("Whether due jobs start has not been checked");
         assertThat(statuses.liveness()).isNull();
     }
 
