@@ -72,7 +72,7 @@ public final class WorkerClient {
      * Returns the administration of a schema's jobs.
      *
      * @param dataSource the data source whose Spring transactions are joined
-     * @param recovery how sweeps by hand tell dead workers from living ones unless told otherwise
+     * @param recovery the settings by which manual sweeps detect dead workers, unless their options say otherwise
      * @param recoveryHandlers decide what happens to the jobs that manual sweeps recover
      */
     public static JobAdmin jobAdmin(
@@ -87,7 +87,7 @@ public final class WorkerClient {
      * Returns the administration of a schema's jobs.
      *
      * @param dataSource the data source whose Spring transactions are joined
-     * @param recovery how sweeps by hand tell dead workers from living ones unless told otherwise
+     * @param recovery the settings by which manual sweeps detect dead workers, unless their options say otherwise
      * @param recoveryHandlers decide, in order, what happens to the jobs that manual sweeps recover; obtained for each
      *     such job
      * @param listeners receive the events of manual sweeps, on the calling thread after its commit; obtained for each

@@ -11,7 +11,7 @@ import dev.pgworker.job.Job;
  *
  * <p>Items are those of this application's crontab and those that other applications have registered, of which only the
  * identifiers are known here. An unknown identifier is rejected with an {@code IllegalArgumentException} that lists the
- * known ones. If the database is not available, each method throws a Spring {@code DataAccessException}.
+ * known ones. If the database cannot be used, each method throws a Spring {@code DataAccessException}.
  *
  * @since 0.1.0
  */

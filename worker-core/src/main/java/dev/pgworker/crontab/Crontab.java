@@ -65,7 +65,7 @@ public final class Crontab {
     }
 
     /**
-     * Combines texts, annotated methods and single items to a crontab. Not thread-safe.
+     * Combines texts, annotated methods and single items into a crontab. Not thread-safe.
      *
      * @since 0.1.0
      */

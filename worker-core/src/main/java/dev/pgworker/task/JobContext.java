@@ -46,11 +46,11 @@ public interface JobContext {
     boolean isOwned();
 
     /**
-     * Returns a token that distinguishes this run of the job from every other: {@code job-attempt-time}, which are the
-     * job's id, the attempt, and the time of the job's last change before the run, in microseconds by the database's
-     * clock. A later run of the same job has a later time, even if the attempt of an earlier run does not count, so a
-     * system that remembers the greatest time it has seen can reject requests of an earlier run. For a direct task, the
-     * time is when the job was locked or claimed.
+     * Returns a token that distinguishes this run of the job from every other: {@code job-attempt-time}, consisting of
+     * the job's id, the attempt, and the time of the job's last change before the run, in microseconds by the
+     * database's clock. A later run of the same job has a later time, even if the attempt of an earlier run does not
+     * count, so a system that remembers the greatest time it has seen can reject requests of an earlier run. For a
+     * direct task, the time is when the job was locked or claimed.
      */
     default String fencingToken() {
         Instant changed = job().updatedAt();

@@ -12,9 +12,9 @@ import org.springframework.aot.hint.annotation.Reflective;
  * Declares a method of a bean as the handler of a task. It is called once for each attempt of a job with the task's
  * identifier.
  *
- * <p>The method returns {@code void}, or a {@link BatchResult} if its payload is a list of items, each of which may
- * fail separately. Its parameters, in any order and each at most once, are the payload (of any type that Jackson can
- * read, including generic types), {@link JobContext}, {@link dev.pgworker.job.Job} and {@link
+ * <p>The method returns nothing, or a {@link BatchResult} if its payload is a list of items, each of which may fail
+ * separately. Its parameters, in any order and each at most once, are the payload (of any type that Jackson can read,
+ * including generic types), {@link JobContext}, {@link dev.pgworker.job.Job} and {@link
  * tools.jackson.databind.JsonNode} (the payload as stored). Returning normally completes the job; an exception fails
  * the attempt, and the job is retried. The method runs on a handler thread; it runs in a transaction only if it
  * declares one, for instance with {@code @Transactional}.
@@ -62,11 +62,10 @@ public @interface JobHandler {
     boolean transactional() default false;
 
     /**
-     * Whether jobs are locked, run and deleted in batches of a few hundred, each batch in one transaction. For short
-     * handlers that do little or only use the database, this reduces the cost of a job to a fraction. As with any other
-     * handler, the handler's own database work uses separate connections. If the process ends or its connection breaks
-     * during a batch, the jobs become available immediately, and all jobs of the batch that have already run may run
-     * again.
+     * Whether jobs are locked, run and deleted many at a time, in one transaction per batch. For short handlers that do
+     * little or only use the database, this reduces the cost of a job to a fraction. As with any other handler, the
+     * handler's own database work uses separate connections. If the process ends or its connection breaks during a
+     * batch, the jobs become available immediately, and all jobs of the batch that have already run may run again.
      *
      * <p>Jobs that have a key or a queue, or a payload of more than about two kilobytes, run like those of other tasks.
      * Cannot be combined with {@link #transactional}.
