@@ -28,7 +28,8 @@ import static dev.pgworker.autoconfigure.WorkerInstances.DEFAULT;
 
 /**
  * Auto-configuration for adding and administering jobs on the application's data source, and for the schema that holds
- * them; likewise for each of {@code worker.instances}.
+ * them; likewise for each of {@code worker.instances}. The names of all beans begin with {@code worker}, so that they do
+ * not conflict with beans of the application or of another scheduler.
  *
  * @since 0.1.0
  */
@@ -88,19 +89,19 @@ public final class JobSchedulerAutoConfiguration {
 
     @Bean
     @ConditionalOnMissingBean
-    JobScheduler jobScheduler(ClientFactory factory) {
+    JobScheduler workerJobScheduler(ClientFactory factory) {
         return factory.jobScheduler(DEFAULT);
     }
 
     @Bean
     @ConditionalOnMissingBean
-    JobAdmin jobAdmin(ClientFactory factory) {
+    JobAdmin workerJobAdmin(ClientFactory factory) {
         return factory.jobAdmin(DEFAULT);
     }
 
     @Bean
     @ConditionalOnMissingBean
-    CronAdmin cronAdmin(ClientFactory factory) {
+    CronAdmin workerCronAdmin(ClientFactory factory) {
         return factory.cronAdmin(DEFAULT);
     }
 }

@@ -87,8 +87,7 @@ final class EngineHealthIndicator extends AbstractHealthIndicator {
             return "No heartbeat for more than " + longestHeartbeat.toSeconds() + " s";
         }
         if (status.sinceAudit().compareTo(LONGEST_AUDIT) > 0) {
-            return "Whether due jobs start has not been checked for more than " + LONGEST_AUDIT.toSeconds()
-                    + " s";
+            return "Whether due jobs start has not been checked for more than " + LONGEST_AUDIT.toSeconds() + " s";
         }
         return null;
     }

@@ -3,11 +3,7 @@ package dev.pgworker.samples.kotlin
 import dev.pgworker.testsupport.EmbeddedDatabase
 import org.springframework.boot.runApplication
 
-/** Starts the application with an embedded PostgreSQL unless `spring.datasource.url` names another. */
-object KotlinTestApplication {
-
-    @JvmStatic
-    fun main(args: Array<String>) {
-        runApplication<KotlinApplication>(*args) { addInitializers(EmbeddedDatabase()) }
-    }
+/** Starts the sample with an embedded PostgreSQL unless `spring.datasource.url` names another. */
+fun main(args: Array<String>) {
+    runApplication<KotlinApplication>(*args) { addInitializers(EmbeddedDatabase()) }
 }
