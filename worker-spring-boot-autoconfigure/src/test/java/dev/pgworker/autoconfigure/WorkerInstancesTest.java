@@ -332,9 +332,10 @@ class WorkerInstancesTest {
         application("worker.instances.slow.concurrency=1").run(context -> {
             FailureAnalysis analysis = FailureAnalyses.of(context.getStartupFailure());
             assertThat(analysis.getDescription())
-                    .contains("Handlers.report(JobContext) is for the worker \"reports\", which does not exist");
+                    .contains(
+                            "Handlers.report(JobContext) is assigned to the worker \"reports\", which does not exist");
             assertThat(analysis.getAction())
-                    .contains("Name one of [default, slow], or configure worker.instances.reports");
+                    .contains("Use one of [default, slow], or configure worker.instances.reports");
         });
     }
 
