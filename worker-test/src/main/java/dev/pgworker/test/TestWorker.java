@@ -342,7 +342,7 @@ public final class TestWorker implements AutoCloseable {
 
     /**
      * Lets time pass for the jobs: moves every time that the schema holds so far into the past, which is when jobs are due, were
-     * locked or failed, when workers last gave a sign of life, and, by whole minutes, when recurring jobs were last
+     * locked or failed, when workers last sent a heartbeat, and, by whole minutes, when recurring jobs were last
      * executed. The clocks of the database and of this JVM stay as they are.
      *
      * <p>A worker of the application that is started is stopped before and started again afterwards. To recurring jobs this looks as if it had not
@@ -406,7 +406,7 @@ public final class TestWorker implements AutoCloseable {
                 .toList();
         if (!others.isEmpty()) {
             throw new IllegalStateException(
-                    "Cannot " + action + ": the schema has other workers, which gave a sign of life within"
+                    "Cannot " + action + ": the schema has other workers, which sent a heartbeat within"
                             + " the last minute: " + others
                             + ". Give the test a schema of its own with worker.schema.name, or wait"
                             + " until a worker that was killed is forgotten");
