@@ -169,14 +169,12 @@ public final class SchemaMigrator {
             ledger.check(schema);
             if (!ledger.ours()) {
                 throw new SchemaException(
-                        "Schema \"" + schema.name()
-                                + "\" is not installed, and worker.schema.mode=validate forbids to.",
+                        "Schema \"" + schema.name() + "\" is not installed.",
                         "Start once with worker.schema.mode=migrate and a user that may create the schema.");
             }
             if (!history.isUpToDate(connection)) {
                 throw new SchemaException(
-                        "Schema \"" + schema.name() + "\" is not up to date, and worker.schema.mode=validate forbids to"
-                                + " change it.",
+                        "Schema \"" + schema.name() + "\" is not up to date.",
                         "Start once with worker.schema.mode=migrate and a user that owns the schema.");
             }
             List<String> replaced = replacedFunctions(connection);

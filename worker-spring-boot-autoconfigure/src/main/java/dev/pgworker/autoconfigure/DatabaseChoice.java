@@ -66,7 +66,7 @@ final class DatabaseChoice {
         }
         if (primary == null) {
             throw new WorkerConfigurationException(
-                    "The worker needs to know which data source to use, and there are several: "
+                    "It is not clear which data source the worker is to use: "
                             + String.join(", ", names(DataSource.class)) + ".",
                     "Mark one with @WorkerDataSource or @Primary, or set worker.data-source to the name of its bean.");
         }

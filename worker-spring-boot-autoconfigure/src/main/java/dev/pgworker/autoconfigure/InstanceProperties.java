@@ -33,8 +33,9 @@ final class InstanceProperties {
 
     private static final Pattern NAME = Pattern.compile("[a-z][a-z0-9]*(-[a-z0-9]+)*");
 
-    /** The default worker's name, and the names of its parts in the health endpoint. */
-    private static final Set<String> RESERVED = Set.of(WorkerInstances.DEFAULT, "schema", "engine", "threads");
+    /** The default worker's name, what its beans' names begin with, and the names of its parts in the health endpoint. */
+    private static final Set<String> RESERVED =
+            Set.of(WorkerInstances.DEFAULT, "worker", "schema", "engine", "threads");
 
     private static final Set<String> NEVER_INHERITED =
             Set.of("instances", "tasks", "crontab", "crontabfile", "datasource");

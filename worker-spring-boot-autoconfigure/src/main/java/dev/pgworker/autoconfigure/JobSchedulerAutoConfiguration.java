@@ -28,7 +28,8 @@ import static dev.pgworker.autoconfigure.WorkerInstances.DEFAULT;
 
 /**
  * Configures what adds and administers jobs on the application's data source, and the schema that holds them; the same for
- * each of {@code worker.instances}.
+ * each of {@code worker.instances}. The names of all beans begin with {@code worker}, so that they do not meet those of an
+ * application or of another scheduler.
  *
  * @since 0.1.0
  */
@@ -88,19 +89,19 @@ public final class JobSchedulerAutoConfiguration {
 
     @Bean
     @ConditionalOnMissingBean
-    JobScheduler jobScheduler(ClientFactory factory) {
+    JobScheduler workerJobScheduler(ClientFactory factory) {
         return factory.jobScheduler(DEFAULT);
     }
 
     @Bean
     @ConditionalOnMissingBean
-    JobAdmin jobAdmin(ClientFactory factory) {
+    JobAdmin workerJobAdmin(ClientFactory factory) {
         return factory.jobAdmin(DEFAULT);
     }
 
     @Bean
     @ConditionalOnMissingBean
-    CronAdmin cronAdmin(ClientFactory factory) {
+    CronAdmin workerCronAdmin(ClientFactory factory) {
         return factory.cronAdmin(DEFAULT);
     }
 }

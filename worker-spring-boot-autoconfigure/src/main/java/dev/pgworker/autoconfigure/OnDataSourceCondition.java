@@ -2,6 +2,7 @@ package dev.pgworker.autoconfigure;
 
 import javax.sql.DataSource;
 
+import org.springframework.beans.factory.BeanFactoryUtils;
 import org.springframework.beans.factory.config.ConfigurableListableBeanFactory;
 import org.springframework.boot.autoconfigure.condition.ConditionMessage;
 import org.springframework.boot.autoconfigure.condition.ConditionOutcome;
@@ -22,10 +23,14 @@ final class OnDataSourceCondition extends SpringBootCondition implements Configu
     public ConditionOutcome getMatchOutcome(ConditionContext context, AnnotatedTypeMetadata metadata) {
         ConfigurableListableBeanFactory beans = context.getBeanFactory();
         ConditionMessage.Builder message = ConditionMessage.forCondition("PgWorker");
-        if (beans == null || beans.getBeanNamesForType(DataSource.class, true, false).length == 0) {
+        if (beans == null || names(beans).length == 0) {
             return ConditionOutcome.noMatch(
                     message.didNotFind("a DataSource bean").atAll());
         }
         return ConditionOutcome.match(message.because("there is a DataSource bean"));
+    }
+
+    private static String[] names(ConfigurableListableBeanFactory beans) {
+        return BeanFactoryUtils.beanNamesForTypeIncludingAncestors(beans, DataSource.class, true, false);
     }
 }

@@ -45,7 +45,7 @@ public final class WorkerAutoConfiguration {
     @Bean
     @Lazy
     @ConditionalOnMissingBean
-    Worker worker(WorkerFactory factory) {
+    Worker defaultWorker(WorkerFactory factory) {
         return factory.worker(WorkerInstances.DEFAULT);
     }
 

@@ -1,5 +1,7 @@
 package dev.pgworker.autoconfigure;
 
+import javax.sql.DataSource;
+
 import org.jspecify.annotations.Nullable;
 import org.springframework.beans.factory.BeanFactory;
 import org.springframework.util.StringUtils;
@@ -48,6 +50,13 @@ public final class WorkerInstance {
     /** Returns the administration of its recurring jobs. */
     public CronAdmin cronAdmin() {
         return bean(CronAdmin.class);
+    }
+
+    /** Returns the data source whose database holds its jobs. */
+    public DataSource dataSource() {
+        return beans.getBean(InstanceBeans.CLIENT_FACTORY, ClientFactory.class)
+                .database(name)
+                .dataSource();
     }
 
     /** Returns the schema that holds its jobs. */

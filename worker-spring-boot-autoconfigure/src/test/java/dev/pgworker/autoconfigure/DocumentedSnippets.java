@@ -1,6 +1,7 @@
 package dev.pgworker.autoconfigure;
 
 import java.time.Duration;
+import java.time.Instant;
 import java.time.ZoneId;
 import java.util.EnumSet;
 import java.util.List;
@@ -10,6 +11,8 @@ import java.util.Set;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.stream.Stream;
 
+import com.fasterxml.jackson.annotation.JsonProperty;
+import io.micrometer.core.instrument.config.MeterFilter;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 import org.springframework.context.annotation.Bean;
@@ -40,6 +43,7 @@ import dev.pgworker.task.JobContext;
 import dev.pgworker.task.JobControlException;
 import dev.pgworker.task.JobHandler;
 import dev.pgworker.task.RetryPolicy;
+import dev.pgworker.task.TaskOptions;
 import dev.pgworker.task.TaskRegistration;
 
 /** Code that the guide shows and no sample has: it stands here so that it compiles. */
@@ -72,6 +76,28 @@ class DocumentedSnippets {
         @Bean
         TaskRegistration remind() {
             return TaskRegistration.of(REMINDER, (reminder, context) -> log.info("Order {}", reminder.order()));
+        }
+    }
+
+    static final Task<Reminder> REPORT = Task.of("report", Reminder.class);
+
+    static class FunctionsWithOptions {
+
+        @Bean
+        TaskRegistration report() {
+            return TaskRegistration.of(REPORT, (report, context) -> log.info("Report {}", report.order()))
+                    .with(TaskOptions.DEFAULT
+                            .withMaxAttempts(5)
+                            .withTimeout(Duration.ofMinutes(2))
+                            .withRetryPolicy(RetryPolicy.exponential(Duration.ofSeconds(1), 2, Duration.ofMinutes(5))));
+        }
+    }
+
+    static class Meters {
+
+        @Bean
+        MeterFilter withoutObservationsOfJobs() {
+            return MeterFilter.denyNameStartsWith("worker.job.run");
         }
     }
 
@@ -214,6 +240,11 @@ class DocumentedSnippets {
                     .payload(new Reminder(4711))
                     .build();
         }
+    }
+
+    record Rollup(int depth, @JsonProperty("_cron") Execution execution) {
+
+        record Execution(Instant ts, boolean backfilled) {}
     }
 
     static class Nightly {

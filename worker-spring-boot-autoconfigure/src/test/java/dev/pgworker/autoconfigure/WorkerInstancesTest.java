@@ -140,9 +140,9 @@ class WorkerInstancesTest {
                 .run(context -> {
                     assertThat(context).hasNotFailed();
                     Qualified qualified = context.getBean(Qualified.class);
-                    assertThat(qualified.jobs).isSameAs(context.getBean("jobScheduler"));
+                    assertThat(qualified.jobs).isSameAs(context.getBean("workerJobScheduler"));
                     assertThat(qualified.nightly).isSameAs(context.getBean("nightShiftJobScheduler"));
-                    assertThat(context.getBean(Worker.class)).isSameAs(context.getBean("worker"));
+                    assertThat(context.getBean(Worker.class)).isSameAs(context.getBean("defaultWorker"));
                 });
     }
 
@@ -313,6 +313,7 @@ class WorkerInstancesTest {
                     worker.instances.reports.tasks | plan | worker.instances.reports.tasks | [plain, report]
                     worker.tasks | plan | worker.tasks | [plain, report]
                     worker.instances.default.concurrency | 1 | worker.instances | and not one of
+                    worker.instances.worker.concurrency | 1 | worker.instances | and not one of
                     worker.instances.schema.concurrency | 1 | worker.instances | and not one of
                     worker.instances.a--b.concurrency | 1 | worker.instances | lower-case letters and digits
                     worker.data-source | none | worker.data-source | name of a DataSource bean: dataSource
@@ -370,7 +371,7 @@ class WorkerInstancesTest {
         twoDataSources(Unmarked.class).run(context -> {
             assertThat(context).hasFailed();
             FailureAnalysis analysis = FailureAnalyses.of(context.getStartupFailure());
-            assertThat(analysis.getDescription()).contains("there are several: first, second.");
+            assertThat(analysis.getDescription()).contains("which data source the worker is to use: first, second.");
             assertThat(analysis.getAction()).contains("@WorkerDataSource or @Primary", "worker.data-source");
         });
         twoDataSources(Unmarked.class, "worker.data-source=second").run(context -> {
@@ -480,7 +481,7 @@ class WorkerInstancesTest {
                 .withBean(Greetings.class)
                 .withUserConfiguration(OwnBeside.class)
                 .run(context -> {
-                    assertThat(context.getBean("worker", Worker.class).isRunning())
+                    assertThat(context.getBean("defaultWorker", Worker.class).isRunning())
                             .isTrue();
                     assertThat(context.getBean("mine", Worker.class).isRunning())
                             .isTrue();
@@ -520,6 +521,17 @@ class WorkerInstancesTest {
                 .schema(schema)
                 .task(Task.of("mine", Object.class), (payload, context) -> {})
                 .build();
+    }
+
+    /** The names that applications and other schedulers are likely to give their beans. */
+    @Test
+    void leavesCommonNamesOfBeansToTheApplication() {
+        ApplicationContextRunner application = application("worker.instances.reports.tasks=plain");
+        for (String name :
+                List.of("worker", "scheduler", "jobScheduler", "jobAdmin", "cronAdmin", "jobs", "taskRegistry")) {
+            application = application.withBean(name, StringBuilder.class);
+        }
+        application.run(context -> assertThat(context).hasNotFailed().hasSingleBean(JobScheduler.class));
     }
 
     @Test

@@ -25,7 +25,7 @@ public final class WorkerEndpointAutoConfiguration {
     @Bean
     @ConditionalOnAvailableEndpoint
     @ConditionalOnMissingBean
-    WorkerEndpoint workerEndpoint(WorkerInstances instances, WorkerEndpointProperties properties) {
+    WorkerEndpoint workerActuatorEndpoint(WorkerInstances instances, WorkerEndpointProperties properties) {
         return new WorkerEndpoint(instances, properties.showPayloads());
     }
 }

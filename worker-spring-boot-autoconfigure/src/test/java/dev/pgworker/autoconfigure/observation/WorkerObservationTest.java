@@ -8,6 +8,7 @@ import java.util.concurrent.CopyOnWriteArrayList;
 import ch.qos.logback.classic.Logger;
 import ch.qos.logback.classic.spi.ILoggingEvent;
 import ch.qos.logback.core.read.ListAppender;
+import io.micrometer.core.instrument.MeterRegistry;
 import io.micrometer.observation.Observation;
 import io.micrometer.observation.ObservationRegistry;
 import io.micrometer.tracing.Tracer;
@@ -23,6 +24,9 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.extension.RegisterExtension;
 import org.slf4j.LoggerFactory;
 import org.springframework.boot.autoconfigure.AutoConfigurations;
+import org.springframework.boot.micrometer.metrics.autoconfigure.CompositeMeterRegistryAutoConfiguration;
+import org.springframework.boot.micrometer.metrics.autoconfigure.MetricsAutoConfiguration;
+import org.springframework.boot.micrometer.metrics.autoconfigure.export.simple.SimpleMetricsExportAutoConfiguration;
 import org.springframework.boot.micrometer.observation.autoconfigure.ObservationAutoConfiguration;
 import org.springframework.boot.micrometer.tracing.autoconfigure.MicrometerTracingAutoConfiguration;
 import org.springframework.boot.micrometer.tracing.autoconfigure.NoopTracerAutoConfiguration;
@@ -255,6 +259,30 @@ class WorkerObservationTest {
                     .isNotEqualTo(span("add work").getTraceId());
             assertThat(span("run work").getStatus().getStatusCode()).isEqualTo(StatusCode.ERROR);
         });
+    }
+
+    @Test
+    void observationsAreTimedWhereThereIsATracer() {
+        traced().withConfiguration(AutoConfigurations.of(
+                        MetricsAutoConfiguration.class,
+                        CompositeMeterRegistryAutoConfiguration.class,
+                        SimpleMetricsExportAutoConfiguration.class))
+                .run(context -> {
+                    context.getBean(JobScheduler.class).addJob("work", Map.of());
+                    events.await(JobCompleted.class);
+
+                    MeterRegistry meters = context.getBean(MeterRegistry.class);
+                    assertThat(meters.get("worker.job.add").timer().count()).isEqualTo(1);
+                    assertThat(meters.get("worker.job.run")
+                                    .tag("task", "work")
+                                    .timer()
+                                    .count())
+                            .isEqualTo(1);
+                    assertThat(meters.get("worker.job.run.active")
+                                    .longTaskTimer()
+                                    .activeTasks())
+                            .isZero();
+                });
     }
 
     @Test

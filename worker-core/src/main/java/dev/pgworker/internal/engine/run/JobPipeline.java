@@ -141,12 +141,17 @@ final class JobPipeline {
                     : calls.interceptors().get(place).intercept(attempt, new Interception(place + 1, task, attempt));
         }
 
+        /** The interceptor that began a trace ends it on the way out; only failures are logged with it. */
         private @Nullable BatchResult handle() throws Exception {
             try {
-                return task.run(attempt, calls.codec());
-            } finally {
-                // The interceptor that began a trace ends it on the way out.
+                BatchResult result = task.run(attempt, calls.codec());
+                if (result != null) {
+                    attempt.noteTrace();
+                }
+                return result;
+            } catch (Throwable e) {
                 attempt.noteTrace();
+                throw e;
             }
         }
 

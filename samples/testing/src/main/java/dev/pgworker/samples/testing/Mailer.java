@@ -1,0 +1,6 @@
+package dev.pgworker.samples.testing;
+
+interface Mailer {
+
+    void send(String email, String text);
+}

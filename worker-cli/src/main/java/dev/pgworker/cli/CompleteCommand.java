@@ -1,0 +1,28 @@
+package dev.pgworker.cli;
+
+import picocli.CommandLine.Command;
+import picocli.CommandLine.Mixin;
+
+import dev.pgworker.job.JobAdmin;
+
+/** Deletes jobs as if they had succeeded. */
+@Command(name = "complete", description = "Delete jobs as if they had succeeded. Running jobs are passed over.")
+final class CompleteCommand extends SessionCommand {
+
+    @Mixin
+    private JobSelection selection = new JobSelection();
+
+    @Mixin
+    private Confirmation confirmation = new Confirmation();
+
+    CompleteCommand(Session session) {
+        super(session);
+    }
+
+    @Override
+    public Integer call() {
+        JobAdmin admin = session.jobs();
+        return new JobChange(session, admin, "Complete", "Completed", admin::complete)
+                .run(selection, null, confirmation, true);
+    }
+}

@@ -1,0 +1,37 @@
+package dev.pgworker.cli;
+
+import picocli.CommandLine.Command;
+import picocli.CommandLine.Mixin;
+import picocli.CommandLine.Option;
+
+import dev.pgworker.job.JobAdmin;
+
+/** Gives jobs up. */
+@Command(
+        name = "fail",
+        description = "Fail jobs permanently, so that they do not run again. Running jobs are passed over.")
+final class FailCommand extends SessionCommand {
+
+    @Mixin
+    private JobSelection selection = new JobSelection();
+
+    @Option(
+            names = "--reason",
+            paramLabel = "TEXT",
+            description = "What becomes the last error of the jobs. Default: ${DEFAULT-VALUE}.")
+    private String reason = "Failed by hand";
+
+    @Mixin
+    private Confirmation confirmation = new Confirmation();
+
+    FailCommand(Session session) {
+        super(session);
+    }
+
+    @Override
+    public Integer call() {
+        JobAdmin admin = session.jobs();
+        return new JobChange(session, admin, "Fail", "Failed", ids -> admin.permanentlyFail(ids, reason))
+                .run(selection, null, confirmation, true);
+    }
+}

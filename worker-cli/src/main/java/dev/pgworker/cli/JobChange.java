@@ -1,0 +1,156 @@
+package dev.pgworker.cli;
+
+import java.util.ArrayList;
+import java.util.HashSet;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.function.Function;
+
+import org.jspecify.annotations.Nullable;
+
+import dev.pgworker.job.Job;
+import dev.pgworker.job.JobAdmin;
+import dev.pgworker.job.JobCounts;
+import dev.pgworker.job.JobPage;
+import dev.pgworker.job.JobQuery;
+import dev.pgworker.job.JobState;
+
+/** Changes the jobs that are selected, in portions, and tells which have been changed. */
+final class JobChange {
+
+    private static final int PORTION = 1000;
+
+    /** Jobs are listed with their payloads, which may be large. */
+    private static final int PAGE = 200;
+
+    /** For more jobs than these nobody reads why they were not changed. */
+    private static final int EXPLAINED = 10;
+
+    private final Session session;
+    private final JobAdmin admin;
+    private final String verb;
+    private final String participle;
+    private final Function<List<Long>, List<Job>> change;
+
+    /**
+     * Prepares a change.
+     *
+     * @param verb what is done, such as "Complete"
+     * @param participle what has been done, such as "Completed"
+     * @param change changes jobs and returns those it has changed
+     */
+    JobChange(Session session, JobAdmin admin, String verb, String participle, Function<List<Long>, List<Job>> change) {
+        this.session = session;
+        this.admin = admin;
+        this.verb = verb;
+        this.participle = participle;
+        this.change = change;
+    }
+
+    /**
+     * Changes the jobs and tells the outcome.
+     *
+     * @param usualState the state of those that filters select, unless one is given; null for all
+     * @param confirmation asks first where ids are given; where filters are, the user is asked in any case
+     */
+    int run(JobSelection selection, @Nullable JobState usualState, Confirmation confirmation, boolean confirmsIds) {
+        if (selection.hasIds()) {
+            List<Long> ids = selection.ids(session.terminal());
+            if (confirmsIds) {
+                confirmation.require(session.terminal(), verb + " " + Text.count(ids.size(), "job"));
+            }
+            return changeIds(ids);
+        }
+        JobQuery query = selection.filters().query(usualState);
+        if (query.state() == JobState.RUNNING) {
+            throw CommandFailure.usage("--state must not be running: running jobs are never changed");
+        }
+        JobCounts counts = admin.count(query);
+        long matching = counts.total() - counts.running();
+        if (matching > 0) {
+            confirmation.require(
+                    session.terminal(), verb + " " + Text.count(matching, "job") + JobFilters.describe(query));
+        }
+        return changeMatching(query, matching);
+    }
+
+    private int changeIds(List<Long> ids) {
+        List<Long> changed = new ArrayList<>();
+        try (Progress progress = progress(ids.size())) {
+            for (int from = 0; from < ids.size(); from += PORTION) {
+                List<Long> portion = ids.subList(from, Math.min(ids.size(), from + PORTION));
+                change.apply(portion).forEach(job -> changed.add(job.id()));
+                progress.advance(portion.size());
+            }
+        }
+        List<Long> others = new ArrayList<>(ids);
+        others.removeAll(new HashSet<>(changed));
+        Map<Long, String> unchanged = reasons(others);
+        if (session.isJson()) {
+            session.writeJson(Json.object(
+                    "count",
+                    changed.size(),
+                    "changed",
+                    changed,
+                    "unchanged",
+                    unchanged.entrySet().stream()
+                            .map(entry -> Json.object("id", entry.getKey(), "reason", entry.getValue()))
+                            .toList()));
+        } else {
+            session.say(participle + " " + Text.count(changed.size(), "job") + ".");
+        }
+        unchanged.entrySet().stream()
+                .limit(EXPLAINED)
+                .forEach(entry -> session.say("Not changed: " + entry.getKey() + " (" + entry.getValue() + ")"));
+        if (unchanged.size() > EXPLAINED) {
+            session.say("Not changed: " + Text.count(unchanged.size() - EXPLAINED, "more job"));
+        }
+        return unchanged.isEmpty() ? ExitStatus.OK : ExitStatus.NOT_FOUND;
+    }
+
+    private Map<Long, String> reasons(List<Long> ids) {
+        Map<Long, String> reasons = new LinkedHashMap<>();
+        for (long id : ids) {
+            String reason = "running, or not there";
+            if (reasons.size() < EXPLAINED) {
+                reason = admin.find(id)
+                        .map(job -> job.lockedBy() == null ? "was running" : "running on " + Text.line(job.lockedBy()))
+                        .orElse("no such job");
+            }
+            reasons.put(id, reason);
+        }
+        return reasons;
+    }
+
+    private int changeMatching(JobQuery query, long matching) {
+        long changed = 0;
+        try (Progress progress = progress(matching)) {
+            JobQuery following = query.toBuilder().pageSize(PAGE).build();
+            while (true) {
+                JobPage page = admin.list(following);
+                List<Long> ids = page.jobs().stream().map(Job::id).toList();
+                changed += change.apply(ids).size();
+                progress.advance(ids.size());
+                if (page.next() == null) {
+                    break;
+                }
+                following = following.after(page.next());
+            }
+        }
+        if (session.isJson()) {
+            session.writeJson(Json.object("count", changed));
+        } else {
+            session.say(participle + " " + Text.count(changed, "job") + ".");
+        }
+        return ExitStatus.OK;
+    }
+
+    private Progress progress(long total) {
+        return new Progress(
+                session.terminal(),
+                verb + " jobs",
+                total,
+                done -> participle + " " + Text.count(done, "job") + ", and left the others as they are.");
+    }
+}

@@ -1,0 +1,86 @@
+package dev.pgworker.cli;
+
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Map;
+
+import org.jspecify.annotations.Nullable;
+import picocli.CommandLine.Command;
+import picocli.CommandLine.Mixin;
+import picocli.CommandLine.Option;
+
+import dev.pgworker.job.Job;
+import dev.pgworker.job.JobAdmin;
+import dev.pgworker.job.JobPage;
+import dev.pgworker.job.JobQuery;
+import dev.pgworker.job.JobState;
+
+/** Lists jobs. */
+@Command(name = "list", description = "List jobs, newest first.")
+final class ListCommand extends SessionCommand {
+
+    @Mixin
+    private JobFilters filters = new JobFilters();
+
+    @Option(
+            names = {"-n", "--limit"},
+            paramLabel = "N",
+            description = "How many at most, 1 to 1000. Default: ${DEFAULT-VALUE}.")
+    private int limit = 50;
+
+    @Option(
+            names = "--after",
+            paramLabel = "ID",
+            description = "Go on after this job: what the page before names as next.")
+    private @Nullable Long after;
+
+    @Option(names = "--ids", description = "Write ids only, one a line, for another command.")
+    private boolean ids;
+
+    ListCommand(Session session) {
+        super(session);
+    }
+
+    @Override
+    public Integer call() {
+        JobAdmin admin = session.jobs();
+        JobQuery query =
+                filters.query(null).toBuilder().pageSize(limit).after(after).build();
+        JobPage page = admin.list(query);
+        if (session.isJson()) {
+            List<Map<String, Object>> jobs = new ArrayList<>();
+            page.jobs().forEach(job -> jobs.add(Json.job(job, state(job))));
+            session.writeJson(Json.object("jobs", jobs, "next", page.next()));
+        } else if (ids) {
+            page.jobs().forEach(job -> {
+                session.terminal().out().println(job.id());
+            });
+        } else {
+            Table table =
+                    new Table(">ID", "TASK", "=STATE", "QUEUE", ">PRIO", ">ATTEMPTS", "=RUN AT", "KEY", "LAST ERROR");
+            page.jobs().forEach(job -> {
+                Table unused = table.row(
+                        job.id(),
+                        job.taskIdentifier(),
+                        state(job),
+                        job.queueName(),
+                        job.priority(),
+                        job.attempts() + "/" + job.maxAttempts(),
+                        Text.seconds(job.runAt()),
+                        job.key(),
+                        job.lastError());
+            });
+            session.writeTable(table);
+        }
+        if (page.next() != null && !session.isJson()) {
+            session.say("There are more: --after " + page.next());
+        }
+        return ExitStatus.OK;
+    }
+
+    /** That by which it was asked for is the database's own answer. */
+    private String state(Job job) {
+        JobState asked = filters.state();
+        return asked == null ? States.of(job) : States.name(asked);
+    }
+}

@@ -1,0 +1,57 @@
+package dev.pgworker.cli;
+
+import java.util.List;
+
+import org.jspecify.annotations.Nullable;
+import picocli.CommandLine.Command;
+import picocli.CommandLine.Option;
+
+import dev.pgworker.job.NamedQueue;
+
+/** Lists named queues. */
+@Command(name = "queues", description = "List named queues by their names, with the jobs that wait in them.")
+final class QueuesCommand extends SessionCommand {
+
+    @Option(
+            names = {"-n", "--limit"},
+            paramLabel = "N",
+            description = "How many at most, 1 to 1000. Default: ${DEFAULT-VALUE}.")
+    private int limit = 100;
+
+    @Option(names = "--after", paramLabel = "NAME", description = "Go on after the queue with this name.")
+    private @Nullable String after;
+
+    QueuesCommand(Session session) {
+        super(session);
+    }
+
+    @Override
+    public Integer call() {
+        List<NamedQueue> queues = session.jobs().queues(after, limit);
+        String next =
+                queues.size() < limit ? null : queues.get(queues.size() - 1).name();
+        if (session.isJson()) {
+            session.writeJson(Json.object(
+                    "queues",
+                    queues.stream()
+                            .map(queue -> Json.object(
+                                    "name", queue.name(),
+                                    "waiting", queue.waiting(),
+                                    "lockedAt", queue.lockedAt(),
+                                    "lockedBy", queue.lockedBy()))
+                            .toList(),
+                    "next",
+                    next));
+            return ExitStatus.OK;
+        }
+        Table table = new Table("QUEUE", ">WAITING", "=RUNNING SINCE", "WORKER");
+        queues.forEach(queue -> {
+            Table unused = table.row(queue.name(), queue.waiting(), Text.seconds(queue.lockedAt()), queue.lockedBy());
+        });
+        session.writeTable(table);
+        if (next != null) {
+            session.say("There may be more: --after " + Text.line(next));
+        }
+        return ExitStatus.OK;
+    }
+}

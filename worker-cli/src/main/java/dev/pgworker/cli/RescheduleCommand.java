@@ -1,0 +1,53 @@
+package dev.pgworker.cli;
+
+import java.time.Instant;
+
+import org.jspecify.annotations.Nullable;
+import picocli.CommandLine.Command;
+import picocli.CommandLine.Mixin;
+import picocli.CommandLine.Option;
+
+import dev.pgworker.job.JobAdmin;
+import dev.pgworker.job.Rescheduling;
+
+/** Changes when and how often jobs run. */
+@Command(
+        name = "reschedule",
+        description = "Change when and how often jobs run. What is not given stays. Running jobs are passed over.")
+final class RescheduleCommand extends SessionCommand {
+
+    @Mixin
+    private JobSelection selection = new JobSelection();
+
+    @Mixin
+    private RunTime runTime = new RunTime();
+
+    @Option(names = "--priority", paramLabel = "N", description = "Smaller runs first, -32768 to 32767.")
+    private @Nullable Integer priority;
+
+    @Option(names = "--attempts", paramLabel = "N", description = "How many attempts count as used, 0 to 32767.")
+    private @Nullable Integer attempts;
+
+    @Option(names = "--max-attempts", paramLabel = "N", description = "How often a job may be attempted, 1 to 32767.")
+    private @Nullable Integer maxAttempts;
+
+    @Mixin
+    private Confirmation confirmation = new Confirmation();
+
+    RescheduleCommand(Session session) {
+        super(session);
+    }
+
+    @Override
+    public Integer call() {
+        Instant runAt = runTime.instant();
+        if (runAt == null && priority == null && attempts == null && maxAttempts == null) {
+            throw CommandFailure.usage(
+                    "One of --run-at, --run-in, --priority, --attempts and --max-attempts must be given");
+        }
+        Rescheduling rescheduling = new Rescheduling(runAt, priority, attempts, maxAttempts);
+        JobAdmin admin = session.jobs();
+        return new JobChange(session, admin, "Reschedule", "Rescheduled", ids -> admin.reschedule(ids, rescheduling))
+                .run(selection, null, confirmation, false);
+    }
+}

@@ -1,0 +1,34 @@
+package dev.pgworker.cli;
+
+import picocli.CommandLine.Command;
+import picocli.CommandLine.Mixin;
+
+import dev.pgworker.job.JobAdmin;
+import dev.pgworker.job.JobState;
+
+/** Makes jobs due. */
+@Command(
+        name = "retry",
+        description = {
+            "Run jobs now. Failed ones get all their attempts back. Running jobs are passed over.",
+            "With a filter or --all, and without --state, failed jobs only."
+        })
+final class RetryCommand extends SessionCommand {
+
+    @Mixin
+    private JobSelection selection = new JobSelection();
+
+    @Mixin
+    private Confirmation confirmation = new Confirmation();
+
+    RetryCommand(Session session) {
+        super(session);
+    }
+
+    @Override
+    public Integer call() {
+        JobAdmin admin = session.jobs();
+        return new JobChange(session, admin, "Retry", "Made due", admin::runNow)
+                .run(selection, JobState.FAILED, confirmation, false);
+    }
+}

@@ -1,0 +1,98 @@
+package dev.pgworker.cli;
+
+import java.util.Map;
+
+import org.jspecify.annotations.Nullable;
+import picocli.CommandLine.Command;
+import picocli.CommandLine.Mixin;
+import picocli.CommandLine.Option;
+
+import dev.pgworker.job.JobAdmin;
+import dev.pgworker.job.JobBacklog;
+import dev.pgworker.job.JobCounts;
+
+/** Tells how many jobs there are. */
+@Command(
+        name = "stats",
+        description = {
+            "Tell how many jobs there are in each state: at once, with estimates above 10,000.",
+            "With --exact or a filter every job is counted, running ones too."
+        })
+final class StatsCommand extends SessionCommand {
+
+    @Option(names = "--exact", description = "Count every job.")
+    private boolean exact;
+
+    @Mixin
+    private JobFilters filters = new JobFilters();
+
+    StatsCommand(Session session) {
+        super(session);
+    }
+
+    @Override
+    public Integer call() {
+        JobAdmin admin = session.jobs();
+        if (exact || !filters.isEmpty()) {
+            printCounts(admin.count(filters.query(null)));
+        } else {
+            printBacklog(admin.backlog());
+        }
+        return ExitStatus.OK;
+    }
+
+    private void printCounts(JobCounts counts) {
+        if (session.isJson()) {
+            session.writeJson(Json.object(
+                    "ready", counts.ready(),
+                    "scheduled", counts.scheduled(),
+                    "retrying", counts.retrying(),
+                    "running", counts.running(),
+                    "failed", counts.failed(),
+                    "total", counts.total()));
+            return;
+        }
+        session.writeTable(new Table(">READY", ">SCHEDULED", ">RETRYING", ">RUNNING", ">FAILED", ">TOTAL")
+                .row(
+                        counts.ready(),
+                        counts.scheduled(),
+                        counts.retrying(),
+                        counts.running(),
+                        counts.failed(),
+                        counts.total()));
+    }
+
+    private void printBacklog(JobBacklog backlog) {
+        if (session.isJson()) {
+            session.writeJson(json(backlog));
+            return;
+        }
+        session.writeTable(new Table(">READY", ">SCHEDULED", ">RETRYING", ">FAILED", ">OLDEST DUE", ">WORKERS")
+                .row(
+                        backlog.ready(),
+                        backlog.scheduled(),
+                        backlog.retrying(),
+                        backlog.failed(),
+                        oldestDue(backlog),
+                        backlog.workers()));
+        if (backlog.estimated()) {
+            session.say("Numbers above 10,000 are estimates; --exact counts.");
+        }
+    }
+
+    static @Nullable String oldestDue(JobBacklog backlog) {
+        return backlog.oldestDue() == null ? null : Text.duration(backlog.oldestDue());
+    }
+
+    static Map<String, Object> json(JobBacklog backlog) {
+        return Json.object(
+                "ready", backlog.ready(),
+                "scheduled", backlog.scheduled(),
+                "retrying", backlog.retrying(),
+                "failed", backlog.failed(),
+                "oldestDueSeconds",
+                        backlog.oldestDue() == null ? null : backlog.oldestDue().toMillis() / 1000.0,
+                "workers", backlog.workers(),
+                "estimated", backlog.estimated());
+    }
+}

@@ -1,0 +1,481 @@
+package dev.pgworker.cli;
+
+import java.nio.charset.StandardCharsets;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.sql.Connection;
+import java.sql.DriverManager;
+import java.sql.ResultSet;
+import java.sql.SQLException;
+import java.sql.Statement;
+import java.util.stream.Collectors;
+import java.util.stream.IntStream;
+
+import org.junit.jupiter.api.BeforeAll;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
+import tools.jackson.databind.JsonNode;
+import tools.jackson.databind.json.JsonMapper;
+
+import dev.pgworker.testsupport.TestPostgres;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+/** Every command on a real database, as its user sees it: what it writes, and with what status it ends. */
+class CommandTest {
+
+    private static String url;
+
+    private final TestTerminal terminal = new TestTerminal(url);
+
+    @TempDir
+    Path directory;
+
+    @BeforeAll
+    static void install() {
+        url = TestPostgres.newDatabase("cli");
+        assertThat(new TestTerminal(url).run("migrate")).isZero();
+    }
+
+    @BeforeEach
+    void empty() throws SQLException {
+        sql("""
+            truncate graphile_worker._private_jobs, graphile_worker._private_job_queues, graphile_worker._private_tasks,
+              graphile_worker._private_workers, graphile_worker._private_known_crontabs,
+              graphile_worker.pgworker_paused_crontabs restart identity
+            """);
+    }
+
+    private static void sql(String sql) throws SQLException {
+        try (Connection connection = DriverManager.getConnection(url);
+                Statement statement = connection.createStatement()) {
+            statement.execute(sql);
+        }
+    }
+
+    private static String value(String sql) throws SQLException {
+        try (Connection connection = DriverManager.getConnection(url);
+                Statement statement = connection.createStatement();
+                ResultSet row = statement.executeQuery(sql)) {
+            row.next();
+            return row.getString(1);
+        }
+    }
+
+    private JsonNode json() {
+        return new JsonMapper().readTree(terminal.output());
+    }
+
+    /** Adds a job and returns its id. */
+    private String add(String... more) {
+        String[] args = new String[more.length + 1];
+        args[0] = "add";
+        System.arraycopy(more, 0, args, 1, more.length);
+        assertThat(terminal.run(args)).as(terminal.errors()).isZero();
+        return terminal.output().strip();
+    }
+
+    @Test
+    void migratesAndValidates() {
+        assertThat(terminal.run("migrate", "-s", "fresh", "--peer-indexes", "always"))
+                .isZero();
+        assertThat(terminal.output()).startsWith("Schema fresh is up to date (version 1)");
+        assertThat(terminal.run("--schema-only", "-s", "fresh")).isZero();
+        assertThat(terminal.run("validate", "-s", "fresh", "-o", "json")).isZero();
+        assertThat(json().get("schema").asString()).isEqualTo("fresh");
+        assertThat(terminal.run("validate", "-s", "nothing")).isEqualTo(ExitStatus.SCHEMA);
+        assertThat(terminal.errors())
+                .startsWith("Error: Schema \"nothing\" is not installed.\nRun the command migrate");
+    }
+
+    @Test
+    void addsAJobWithEverything() {
+        String id = add(
+                "mail",
+                "--payload",
+                "{\"n\": 1.10}",
+                "--queue",
+                "post",
+                "--run-at",
+                "2099-01-31T08:30+01:00",
+                "--max-attempts",
+                "3",
+                "--priority",
+                "-5",
+                "--key",
+                "k",
+                "--key-mode",
+                "preserve-run-at",
+                "--flag",
+                "a",
+                "--flag",
+                "b,c");
+
+        assertThat(terminal.run("show", id, "-o", "json")).isZero();
+
+        JsonNode job = json().get("jobs").get(0);
+        assertThat(terminal.output()).contains("{\"n\": 1.10}");
+        assertThat(job.get("task").asString()).isEqualTo("mail");
+        assertThat(job.get("state").asString()).isEqualTo("scheduled");
+        assertThat(job.get("queue").asString()).isEqualTo("post");
+        assertThat(job.get("runAt").asString()).isEqualTo("2099-01-31T07:30:00Z");
+        assertThat(job.get("maxAttempts").asInt()).isEqualTo(3);
+        assertThat(job.get("priority").asInt()).isEqualTo(-5);
+        assertThat(job.get("key").asString()).isEqualTo("k");
+        assertThat(job.get("flags").toString()).isEqualTo("[\"a\",\"b,c\"]");
+        assertThat(terminal.run("show", id)).isZero();
+        assertThat(terminal.output()).contains("Queue:      post\n").contains("Flags:      a, b,c\n");
+    }
+
+    @Test
+    void readsPayloadsFromFileAndStandardInput() throws Exception {
+        Path file = Files.writeString(directory.resolve("payload"), "\ufeff{\"ä\": [1]}\n");
+        add("mail", "--payload-file", file.toString());
+        terminal.input("\"漢字\"");
+        add("mail", "--payload-file", "-");
+        terminal.input("1\n\n 2\r\n\"drei\"");
+        assertThat(terminal.run("add", "lines", "--payload-file", "-", "--lines", "-o", "json"))
+                .isZero();
+        assertThat(json().get("count").asInt()).isEqualTo(3);
+        assertThat(
+                        value(
+                                "select string_agg(btrim(payload::text, E' \\n\\r'), ',' order by id) from graphile_worker._private_jobs"))
+                .isEqualTo("{\"ä\": [1]},\"漢字\",1,2,\"drei\"");
+
+        assertThat(terminal.input("{}\n{\n{}").run("add", "lines", "--payload-file", "-", "--lines"))
+                .isEqualTo(ExitStatus.USAGE);
+        assertThat(terminal.errors()).contains("line 2, must be JSON");
+        terminal.input = "\"\u00fc\"".getBytes(StandardCharsets.ISO_8859_1);
+        assertThat(terminal.run("add", "lines", "--payload-file", "-")).isEqualTo(ExitStatus.USAGE);
+        assertThat(terminal.run("add", "lines", "--payload-file", "-", "--lines"))
+                .isEqualTo(ExitStatus.USAGE);
+        assertThat(terminal.errors()).contains("not UTF-8");
+        assertThat(value("select count(*) from graphile_worker._private_jobs")).isEqualTo("5");
+    }
+
+    @Test
+    void listsPageByPage() {
+        add("mail");
+        add("mail", "--run-in", "1h");
+        add("other");
+
+        assertThat(terminal.run("list", "--task", "mail", "-n", "1")).isZero();
+        assertThat(terminal.output()).startsWith("ID  TASK  STATE").contains(" 2  mail  scheduled");
+        assertThat(terminal.errors()).contains("--after 2");
+        assertThat(terminal.run("list", "--task", "mail", "--after", "2", "--ids"))
+                .isZero();
+        assertThat(terminal.output()).isEqualTo("1\n");
+        assertThat(terminal.run("list", "--state", "READY", "-o", "json")).isZero();
+        assertThat(json().get("jobs")).hasSize(2);
+        assertThat(terminal.run("list", "--queue", "none", "--search", "none")).isZero();
+        assertThat(terminal.output().lines()).hasSize(1);
+    }
+
+    @Test
+    void changesJobsByTheirIds() throws Exception {
+        String first = add("mail");
+        String second = add("mail");
+
+        assertThat(terminal.run("fail", first, "--reason", "wrong address", "-y"))
+                .isZero();
+        assertThat(value("select last_error from graphile_worker.jobs where attempts >= max_attempts"))
+                .isEqualTo("wrong address");
+        assertThat(terminal.run("retry", first, first)).isZero();
+        assertThat(terminal.errors()).isEqualTo("Made due 1 job.\n");
+        assertThat(terminal.run(
+                        "reschedule",
+                        second,
+                        "--run-at",
+                        "2099-01-01T00:00:00Z",
+                        "--priority",
+                        "-3",
+                        "--max-attempts",
+                        "7",
+                        "--attempts",
+                        "2"))
+                .isZero();
+        assertThat(value("select concat(priority, attempts, max_attempts) from graphile_worker.jobs where id = "
+                        + second))
+                .isEqualTo("-327");
+        assertThat(terminal.run("complete", first, "99", "-y", "-o", "json")).isEqualTo(ExitStatus.NOT_FOUND);
+        assertThat(json().toString())
+                .isEqualTo("{\"count\":1,\"changed\":[1],\"unchanged\":[{\"id\":99,\"reason\":\"no such job\"}]}");
+        sql("update graphile_worker._private_jobs set locked_at = now(), locked_by = 'w'");
+        assertThat(terminal.run("complete", second, "-y")).isEqualTo(ExitStatus.NOT_FOUND);
+        assertThat(terminal.errors()).contains("Not changed: 2 (running on w)");
+    }
+
+    @Test
+    void changesManyJobs() throws Exception {
+        terminal.input(
+                IntStream.rangeClosed(1, 10_001).mapToObj(Integer::toString).collect(Collectors.joining("\n")));
+        assertThat(terminal.run("add", "many", "--payload-file", "-", "--lines"))
+                .isZero();
+        add("other");
+
+        terminal.interactive = true;
+        terminal.answers.add("yes");
+        assertThat(terminal.run("fail", "-")).isZero();
+        assertThat(terminal.questions).containsExactly("Fail 10,001 jobs? [y/N] ");
+        assertThat(terminal.errors()).contains("\rFail jobs: [###").endsWith("Failed 10,001 jobs.\n");
+        terminal.answers.add("y");
+        assertThat(terminal.run("retry", "--task", "many")).isZero();
+        assertThat(terminal.questions).last().isEqualTo("Retry 10,001 jobs in state failed of task many? [y/N] ");
+        terminal.interactive = false;
+        assertThat(terminal.run("complete", "--state", "ready", "--task", "many", "-y", "-o", "json"))
+                .isZero();
+        assertThat(json().get("count").asInt()).isEqualTo(10_001);
+        assertThat(terminal.errors()).isEmpty();
+        assertThat(value("select count(*) from graphile_worker.jobs")).isEqualTo("1");
+        assertThat(terminal.run("complete", "--task", "many", "-y")).isZero();
+        assertThat(terminal.errors()).isEqualTo("Completed 0 jobs.\n");
+    }
+
+    @Test
+    void removesByKey() {
+        add("mail", "--key", "a");
+        assertThat(terminal.run("remove", "a", "b", "-y")).isEqualTo(ExitStatus.NOT_FOUND);
+        assertThat(terminal.errors()).isEqualTo("Removed job 1 of task mail.\nNo job with key b\n");
+        assertThat(terminal.run("remove", "b", "-y", "-o", "json")).isEqualTo(ExitStatus.NOT_FOUND);
+        assertThat(json().toString()).isEqualTo("{\"count\":0,\"removed\":[],\"unknown\":[\"b\"]}");
+    }
+
+    @Test
+    void asksBeforeWhatCannotBeTakenBack() throws Exception {
+        add("mail", "--key", "a");
+        for (String command : new String[] {
+            "complete 1", "fail 1", "remove a", "cleanup", "force-unlock w", "sweep", "retry --all --state ready"
+        }) {
+            terminal.interactive = false;
+            assertThat(terminal.run(command.split(" "))).as(command).isEqualTo(ExitStatus.NOT_CONFIRMED);
+            assertThat(terminal.errors()).as(command).contains("--yes").contains("Nothing was done");
+            terminal.interactive = true;
+            terminal.answers.add("no");
+            assertThat(terminal.run(command.split(" "))).as(command).isEqualTo(ExitStatus.NOT_CONFIRMED);
+            assertThat(terminal.run(command.split(" ")))
+                    .as(command + ", end of input")
+                    .isEqualTo(ExitStatus.NOT_CONFIRMED);
+        }
+        assertThat(value("select attempts from graphile_worker.jobs")).isEqualTo("0");
+    }
+
+    @Test
+    void cleansUp() {
+        String id = add("gone", "--queue", "gone");
+        terminal.run("fail", id, "-y");
+        assertThat(terminal.run("cleanup", "delete-permafailed-jobs,GC_JOB_QUEUES", "-y"))
+                .isZero();
+        assertThat(terminal.output())
+                .contains("delete_permafailed_jobs        1")
+                .contains("gc_job_queues                  1");
+        assertThat(terminal.run("cleanup", "-y", "-o", "json")).isZero();
+        assertThat(json().get("deleted").get("gc_task_identifiers").asInt()).isEqualTo(1);
+        assertThat(terminal.run("cleanup", "rubbish", "-y")).isEqualTo(ExitStatus.USAGE);
+        assertThat(terminal.errors()).contains("'rubbish' must be one of gc_task_identifiers");
+    }
+
+    @Test
+    void cleanupThatIsInTheWayOfOthersFails() throws Exception {
+        sql("insert into graphile_worker._private_job_queues (queue_name) values ('unused')");
+        try (Connection other = DriverManager.getConnection(url)) {
+            other.setAutoCommit(false);
+            other.createStatement().execute("lock table graphile_worker._private_job_queues in row exclusive mode");
+            assertThat(terminal.run("cleanup", "gc_job_queues", "-y")).isEqualTo(ExitStatus.FAILED);
+        }
+        assertThat(terminal.errors()).contains("Try again later");
+    }
+
+    @Test
+    void recoversDeadWorkers() throws Exception {
+        add("mail", "--queue", "q");
+        sql(
+                "insert into graphile_worker._private_workers values ('dead', now() - interval '1 hour', now(), '{\"pid\": 7}')");
+        sql(
+                "update graphile_worker._private_jobs set locked_at = now() - interval '1 hour', locked_by = 'dead', attempts = 1");
+
+        assertThat(terminal.run("workers")).isZero();
+        assertThat(terminal.output()).containsPattern("dead .* 1  stale");
+        assertThat(terminal.run("workers", "--stale-after", "2h", "-o", "json")).isZero();
+        assertThat(json().get("workers").get(0).get("stale").asBoolean()).isFalse();
+        assertThat(json().get("workers").get(0).get("metadata").get("pid").asInt())
+                .isEqualTo(7);
+        assertThat(terminal.run("sweep", "--dry-run")).isZero();
+        assertThat(terminal.output()).isEqualTo("dead\n");
+        assertThat(terminal.run("sweep", "--threshold", "30m", "--recovery-delay", "0s", "-y", "-o", "json"))
+                .isZero();
+        assertThat(json().get("recoveredJobs").asInt()).isEqualTo(1);
+        sql("update graphile_worker._private_jobs set locked_at = now(), locked_by = 'node', attempts = 1");
+        assertThat(terminal.run("force-unlock", "node", "-y")).isZero();
+        assertThat(value("select locked_by from graphile_worker.jobs")).isNull();
+    }
+
+    @Test
+    void tellsHowManyJobsThereAre() {
+        add("mail", "--queue", "q1");
+        add("mail", "--queue", "q2");
+        add("mail", "--run-in", "1d");
+
+        assertThat(terminal.run("stats")).isZero();
+        assertThat(terminal.output()).startsWith("READY  SCHEDULED").containsPattern("\n    2          1 +0");
+        assertThat(terminal.run("stats", "-o", "json")).isZero();
+        assertThat(json().get("oldestDueSeconds").asDouble()).isPositive();
+        assertThat(terminal.run("stats", "--queue", "q1", "-o", "json")).isZero();
+        assertThat(json().get("total").asInt()).isEqualTo(1);
+        assertThat(terminal.run("stats", "--exact")).isZero();
+        assertThat(terminal.output()).contains("RUNNING");
+        assertThat(terminal.run("queues", "-n", "1")).isZero();
+        assertThat(terminal.output()).contains("q1           1");
+        assertThat(terminal.errors()).contains("--after q1");
+        assertThat(terminal.run("queues", "--after", "q1", "-o", "json")).isZero();
+        assertThat(json().get("queues").get(0).get("name").asString()).isEqualTo("q2");
+    }
+
+    @Test
+    void watches() {
+        add("mail");
+        assertThat(terminal.run("watch", "--count", "2", "-i", "100ms")).isZero();
+        assertThat(terminal.output().lines()).hasSize(3);
+        assertThat(terminal.run("watch", "--count", "2", "-i", "100ms", "-o", "json"))
+                .isZero();
+        assertThat(terminal.output().lines()).hasSize(2).allMatch(line -> line.contains("\"ready\":1"));
+        terminal.interactive = true;
+        terminal.width = 30;
+        assertThat(terminal.run("watch", "--count", "2", "-i", "100ms")).isZero();
+        assertThat(terminal.output()).contains("\u001b[H").contains("READY");
+        assertThat(terminal.output().replaceAll("\u001b\\[.", "").lines()).allMatch(line -> line.length() <= 30);
+        assertThat(terminal.run("watch", "-i", "1ms")).isEqualTo(ExitStatus.USAGE);
+        assertThat(terminal.run("watch", "--count", "0")).isEqualTo(ExitStatus.USAGE);
+        terminal.broken = new CommandFailure(ExitStatus.BROKEN_PIPE, "Broken pipe");
+        assertThat(terminal.run("watch", "-i", "100ms")).isEqualTo(ExitStatus.BROKEN_PIPE);
+        assertThat(terminal.errors()).isEmpty();
+    }
+
+    @Test
+    void checksCrontabs() throws Exception {
+        Path file = Files.writeString(
+                directory.resolve("crontab"), "0 8 * * * remind ?tz=Europe/Berlin\n5 4 31 2 * never\n");
+        terminal.environment.clear();
+        assertThat(terminal.run("crontab", "check", file.toString(), "--from", "2026-01-01T00:00:00Z", "--runs", "2"))
+                .isZero();
+        assertThat(terminal.output()).isEqualTo("""
+                ITEM    TASK    SCHEDULE    ZONE           NEXT RUNS
+                remind  remind  0 8 * * *   Europe/Berlin  2026-01-01T07:00:00Z
+                                                           2026-01-02T07:00:00Z
+                never   never   5 4 31 2 *  UTC            never
+                """);
+        assertThat(terminal.run("crontab", "check", file.toString(), "--strict"))
+                .isEqualTo(ExitStatus.FAILED);
+        assertThat(terminal.errors()).contains(":1:19: \"tz=Europe/Berlin\"");
+        terminal.input("99 * * * * x\n");
+        assertThat(terminal.run("crontab", "check", "-", "-o", "json")).isEqualTo(ExitStatus.FAILED);
+        assertThat(json().get("problems").get(0).get("line").asInt()).isEqualTo(1);
+        terminal.input("* * * * * x\n");
+        assertThat(terminal.run("crontab", "check", "-", "-o", "json", "--zone", "Asia/Tokyo"))
+                .isZero();
+        assertThat(json().get("items").get(0).get("zone").asString()).isEqualTo("Asia/Tokyo");
+        assertThat(terminal.run("crontab", "check", "-", "--zone", "Berlin")).isEqualTo(ExitStatus.USAGE);
+        assertThat(terminal.run("crontab", "check", "-", "--runs", "-1")).isEqualTo(ExitStatus.USAGE);
+        assertThat(terminal.run("crontab", "check", directory.resolve("none").toString()))
+                .isEqualTo(ExitStatus.USAGE);
+        assertThat(terminal.run("crontab")).isEqualTo(ExitStatus.USAGE);
+    }
+
+    @Test
+    void pausesRecurringJobs() throws Exception {
+        sql("insert into graphile_worker._private_known_crontabs values ('rollup', now(), now())");
+        assertThat(terminal.run("crontab", "pause", "rollup", "none")).isEqualTo(ExitStatus.NOT_FOUND);
+        assertThat(terminal.errors()).isEqualTo("rollup paused\nNo recurring job none\n");
+        assertThat(terminal.run("crontab", "list", "-o", "json")).isZero();
+        assertThat(json().get("items").get(0).get("pausedSince").asString()).isNotEmpty();
+        assertThat(terminal.run("crontab", "resume", "rollup")).isZero();
+        assertThat(terminal.run("crontab", "resume", "rollup", "-o", "json")).isZero();
+        assertThat(terminal.errors()).isEqualTo("rollup was not paused\n");
+        assertThat(terminal.run("crontab", "list")).isZero();
+        assertThat(terminal.output()).contains("rollup");
+    }
+
+    @ParameterizedTest
+    @CsvSource(
+            delimiter = '|',
+            quoteCharacter = '`',
+            value = {
+                "add | Missing required parameter: 'TASK'",
+                "add x --payload | --payload",
+                "add x --payload {} --payload-file y | cannot be combined",
+                "add x --payload nonsense | --payload must be JSON",
+                "add x --payload {}{} | must be one JSON value",
+                "add x --payload 1e | --payload must be JSON",
+                "add x --payload \"\\u12\" | --payload must be JSON",
+                "add x --payload-file /nowhere | there is no such file",
+                "add x --lines | --lines needs --payload-file",
+                "add x --lines --payload-file - --key k | --key",
+                "add x --key-mode replace | --key-mode needs --key",
+                "add x --key k --key-mode wrong | must be one of replace, preserve_run_at, unsafe_dedupe",
+                "add x --max-attempts 0 | --max-attempts must be between 1 and 32767, but is 0",
+                "add x --priority 40000 | --priority must be between -32768 and 32767, but is 40000",
+                "add x --priority high | 'high' must be a whole number",
+                "add x --run-at tomorrow | with its offset",
+                "add x --run-at infinity | with its offset",
+                "add x --run-at +999999-01-01T00:00:00Z | The time of --run-at or --run-in must lie between",
+                "add x --run-in 5 | duration with units",
+                "add x --run-in 99999999999999999999h | duration with units",
+                "add x --run-in 5m --run-at now | cannot be combined",
+                "add x --quue y | Possible solutions: --queue",
+                "show 0 | ID must be a whole number from 1 to 9223372036854775807",
+                "show 9223372036854775808 | ID must be a whole number",
+                "list --state wrong | must be one of ready, scheduled, retrying, running, failed",
+                "list --limit 1001 | --limit must be between 1 and 1000",
+                "list --after x | must be a whole number",
+                "queues --limit 0 | --limit must be between 1 and 1000",
+                "retry | ID is missing",
+                "retry 1 --all | cannot be combined",
+                "complete --state running --yes | --state must not be running",
+                "reschedule 1 | One of --run-at",
+                "sweep --threshold 0s | --threshold must be positive",
+                "migrate --peer-indexes maybe | must be one of auto, always, never",
+                "stats --output xml | must be one of table, json",
+                "stats --schema pg_x | --schema: schema name",
+                "lst | worker-cli list"
+            })
+    void saysWhichOptionIsWrong(String command, String message) {
+        assertThat(terminal.run(command.split(" "))).as(terminal.errors()).isEqualTo(ExitStatus.USAGE);
+        assertThat(terminal.errors()).startsWith("Error: ").contains(message).doesNotContain("\tat ");
+    }
+
+    @Test
+    void nothingInTheDatabaseSteersTheTerminal() {
+        add("mail", "--key", "\u001b[31mred\u202e");
+        assertThat(terminal.run("list")).isZero();
+        assertThat(terminal.output()).contains("\\u001b[31mred\\u202e").doesNotContain("\u001b");
+        assertThat(terminal.run("show", "1")).isZero();
+        assertThat(terminal.output()).doesNotContain("\u001b");
+    }
+
+    @Test
+    void cutsTablesToTheTerminal() {
+        add("a_task_with_quite_a_long_identifier", "--key", "漢".repeat(40), "--queue", "q".repeat(60));
+        terminal.interactive = true;
+        terminal.width = 100;
+        assertThat(terminal.run("list")).isZero();
+        assertThat(terminal.output()).contains("…").containsPattern("20[0-9-]+T[0-9:]+Z");
+        assertThat(terminal.output().lines()).allMatch(line -> Text.columns(line) <= 100);
+        terminal.width = 1;
+        assertThat(terminal.run("list")).isZero();
+        terminal.interactive = false;
+        assertThat(terminal.run("list")).isZero();
+        assertThat(terminal.output()).contains("漢".repeat(40));
+    }
+
+    @Test
+    void showsTimesWithoutEnd() throws Exception {
+        add("mail");
+        sql("update graphile_worker._private_jobs set run_at = 'infinity'");
+        assertThat(terminal.run("list")).isZero();
+        assertThat(terminal.output()).contains("scheduled").contains("infinity");
+        assertThat(terminal.run("list", "-o", "json")).isZero();
+        assertThat(json().get("jobs").get(0).get("runAt").asString()).isEqualTo("infinity");
+    }
+}

@@ -1,0 +1,3 @@
+package dev.pgworker.guide;
+
+record Invoice(String number, String address) {}
