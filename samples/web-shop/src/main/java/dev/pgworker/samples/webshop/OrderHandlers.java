@@ -33,7 +33,7 @@ class OrderHandlers {
      */
     @JobHandler(value = "invoice_order", transactional = true)
     void invoice(OrderId orderId) {
-        Order order = orders.findById(orderId.id()).orElseThrow();
+        Order order = orders.findForChangeById(orderId.id()).orElseThrow();
         order.invoice(1 + orders.countByCustomerAndInvoiceNumberNotNull(order.getCustomer()));
     }
 

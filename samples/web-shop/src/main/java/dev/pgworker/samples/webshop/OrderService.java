@@ -63,7 +63,7 @@ class OrderService {
 
     @Transactional
     Optional<Order> pay(long id) {
-        Optional<Order> order = orders.findById(id);
+        Optional<Order> order = orders.findForChangeById(id);
         order.ifPresent(Order::pay);
         return order;
     }
