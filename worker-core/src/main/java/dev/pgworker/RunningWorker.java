@@ -171,8 +171,8 @@ final class RunningWorker {
         Lease lease = services.lease;
         String reason = lease.isRevoked()
                 ? "others have declared it dead"
-                : "it could not prove its life for " + Duration.ofNanos(lease.nanosSinceRenewal());
-        log.warn("Worker {} gives up its jobs and starts over under another id, because {}", id, reason);
+                : "it could not send a heartbeat for " + Duration.ofNanos(lease.nanosSinceRenewal());
+        log.warn("Worker {} gives up its jobs and restarts under a new id, because {}", id, reason);
         services.executor.close();
         services.executor.interruptAll();
         publish(new WorkerEvent.WorkerLost(id, reason));

@@ -39,7 +39,7 @@ final class SinglePass {
             while (true) {
                 if (services.lease.isLost()) {
                     throw new IllegalStateException(
-                            "Worker " + services.context.workerId() + " could not prove its life");
+                            "Worker " + services.context.workerId() + " could not send a heartbeat");
                 }
                 services.fetcher.tend();
                 // Read first: a job settled after this may have added one that the claim does not see.

@@ -43,11 +43,11 @@ import dev.pgworker.task.TaskRegistration;
 import dev.pgworker.task.TaskRegistry;
 
 /**
- * Runs the jobs of the tasks it knows. Safe for use by many threads.
+ * Claims and runs the jobs of the tasks that it serves. Thread-safe.
  *
- * <p>A worker may be started and stopped any number of times; each start registers under a fresh id. If it cannot prove
- * its life to others for as long as they wait before they take its jobs away, it interrupts its handlers and starts over
- * under a fresh id by itself. It does not install the schema: see {@link dev.pgworker.schema.SchemaMigrator}.
+ * <p>A worker can be started and stopped any number of times; each start registers under a new id. If it cannot send a
+ * heartbeat for as long as other workers wait before they recover its jobs, it interrupts its handlers and restarts
+ * itself under a new id. It does not install the schema; see {@link dev.pgworker.schema.SchemaMigrator}.
  *
  * @since 0.1.0
  */
@@ -70,21 +70,25 @@ public final class Worker implements AutoCloseable {
     }
 
     /**
-     * Returns a builder for a worker that takes its connections from the given data source: up to four for moments at a
-     * time, and a fifth while much is due, one permanently and another one for moments unless there is a {@link Builder#privateDataSource}, and one for each
-     * transactional handler while it runs. {@link #connectionsNeeded} counts them.
+     * Returns a builder for a worker that takes its connections from the given data source: up to four for short
+     * periods, and a fifth while many jobs are due; one permanently and another for short periods unless a {@link
+     * Builder#privateDataSource} is set; and one for each transactional handler while it runs. {@link
+     * #connectionsNeeded} returns the total.
      */
     public static Builder builder(DataSource dataSource) {
         return new Builder(dataSource);
     }
 
-    /** Starts the worker and returns at once; does nothing if it runs. The database need not be reachable. */
+    /**
+     * Starts the worker and returns immediately. Does nothing if the worker is already running. The database does not
+     * have to be reachable.
+     */
     public synchronized void start() {
         if (running == null) {
             if (!parts.settings().recovery().enabled() && !advised) {
                 advised = true;
                 log.info("worker.recovery.enabled is false: jobs of a worker that is killed stay locked for four hours,"
-                        + " or until somebody recovers them");
+                        + " or until they are recovered manually");
             }
             running = startRun();
             failed = false;
@@ -118,7 +122,7 @@ public final class Worker implements AutoCloseable {
                 return;
             }
         } catch (RuntimeException | Error e) {
-            log.error("The lost worker {} could not end properly; what it holds is left to recovery", lost.id(), e);
+            log.error("The lost worker {} could not end cleanly; its jobs are left to recovery", lost.id(), e);
         }
         Backoff backoff = new Backoff();
         while (!startOver(lost)) {
@@ -143,19 +147,20 @@ public final class Worker implements AutoCloseable {
             fresh.publish(new WorkerEvent.WorkerReplaced(fresh.id(), lost.id()));
             return true;
         } catch (RuntimeException | Error e) {
-            log.error("The worker could not start over; it tries again", e);
+            log.error("The worker could not restart; it keeps trying", e);
             failed = true;
             return false;
         }
     }
 
     /**
-     * Stops the worker: no further job is claimed, those not started are given back, running handlers are waited for
-     * and finally interrupted, outcomes are written, and the worker is deregistered. Returns when all that is done, or
-     * when {@link WorkerSettings#stopLimit} is over. Does nothing if the worker does not run.
+     * Stops the worker: stops claiming jobs, releases jobs that have not been started, waits for running handlers and
+     * interrupts them when the grace period has elapsed, writes the outcomes, and deregisters the worker. Returns when
+     * all of this is done, or after {@link WorkerSettings#stopLimit}. Does nothing if the worker is not running.
      *
-     * <p>A handler that calls this is interrupted with the others when the grace period is over, and the stop goes on without
-     * it. A direct listener that calls it is waited for in vain: let another thread do it.
+     * <p>A handler that calls this method is interrupted with the others when the grace period has elapsed, and the
+     * stop continues without it. A direct listener must not call this method, because the stop would wait for the
+     * listener until a time limit is reached; have another thread call it instead.
      */
     public synchronized void stop() {
         RunningWorker stopping = running;
@@ -171,65 +176,73 @@ public final class Worker implements AutoCloseable {
         stop();
     }
 
-    /** Returns true between start and stop. */
+    /** Returns true if the worker has been started and not stopped since. */
     public boolean isRunning() {
         return running != null;
     }
 
-    /** Returns true while the worker, which was lost, cannot start over; it goes on trying. */
+    /** Returns true while the worker cannot restart after it was considered dead; it keeps trying. */
     public boolean hasFailed() {
         return failed;
     }
 
-    /** Returns the identifiers of the tasks that the worker serves, unmodifiable. */
+    /** Returns the identifiers of the tasks that the worker serves, as an unmodifiable set. */
     public Set<String> tasks() {
         return parts.tasks().identifiers();
     }
 
-    /** Returns the worker's recurring jobs, each with the zone that applies to it, unmodifiable. */
+    /** Returns the worker's recurring jobs, each with the time zone that applies to it, as an unmodifiable list. */
     public List<CronItem> cronItems() {
         return parts.cron().items();
     }
 
-    /** Returns the administration of recurring jobs, those of this worker and of others. The worker need not run. */
+    /**
+     * Returns the administration of recurring jobs, those of this worker and those of others. The worker does not have
+     * to be running.
+     */
     public CronAdmin cronAdmin() {
         return new PlannedCronAdmin(
                 parts.cron(), new CrontabControl(parts.dataSource(), parts.schema()), parts.jobScheduler());
     }
 
     /**
-     * Returns how many connections of its data source the worker may have in use at the same time: one for each job that may
-     * run, if a handler is transactional, and its own. What handlers take besides is not counted.
+     * Returns the maximum number of connections that the worker takes from its data source at the same time: its own
+     * and, if a handler is transactional, one for each job that can run concurrently. Connections that handlers take
+     * themselves are not included.
      */
     public int connectionsNeeded() {
         return parts.connectionsNeeded();
     }
 
-    /** Returns true if the worker takes the connection that listens from its data source, and keeps it. */
+    /** Returns true if the worker takes the listening connection from its data source, and keeps it while it runs. */
     public boolean isListeningOnDataSource() {
         return parts.settings().listen() && parts.listenDataSource() == parts.dataSource();
     }
 
-    /** Returns the id under which the running worker locks jobs, or null if it does not run. */
+    /** Returns the id under which the running worker locks jobs, or null if the worker is not running. */
     public @Nullable String id() {
         RunningWorker current = running;
         return current == null ? null : current.id();
     }
 
-    /** Returns how the running worker does, or null if it does not run. Takes microseconds and never waits. */
+    /**
+     * Returns the status of the running worker, or null if the worker is not running. Takes microseconds and never
+     * blocks.
+     */
     public @Nullable WorkerStatus status() {
         RunningWorker current = running;
         return current == null ? null : current.status();
     }
 
     /**
-     * Runs every job that is due, those included that become due while it runs, and returns when there is none left.
-     * Handlers run on the handler executor, as many at a time as the concurrency allows. For tests and scripts; the
-     * worker must not be started for it, and may be.
+     * Runs every job that is due, including those that become due in the meantime, and returns when none is left.
+     * Handlers run on the handler executor, as many at a time as the concurrency allows. Intended for tests and
+     * scripts. The worker does not have to be started, but may be.
      *
-     * @return how many jobs have been run, successfully or not
+     * @return the number of jobs that were run, successfully or not
      * @throws org.springframework.dao.DataAccessException if the database cannot be used
-     * @throws InterruptedException if the calling thread is interrupted; running jobs are then treated as by a stop
+     * @throws InterruptedException if the calling thread is interrupted; running jobs are then treated as when the
+     *     worker is stopped
      */
     public long runOnce() throws InterruptedException {
         return RunningWorker.once(parts);
@@ -242,7 +255,7 @@ public final class Worker implements AutoCloseable {
     }
 
     /**
-     * Builds a {@link Worker}. Not safe for use by several threads.
+     * Builds a {@link Worker}. Not thread-safe.
      *
      * @since 0.1.0
      */
@@ -275,13 +288,13 @@ public final class Worker implements AutoCloseable {
             this.dataSource = dataSource;
         }
 
-        /** Sets the schema; {@code graphile_worker} unless set. */
+        /** Sets the database schema. The default is {@code graphile_worker}. */
         public Builder schema(WorkerSchema schema) {
             this.schema = schema;
             return this;
         }
 
-        /** Sets how the worker works; the defaults unless set. */
+        /** Sets the settings of the worker. The default is {@code WorkerSettings.builder().build()}. */
         public Builder settings(WorkerSettings settings) {
             this.settings = settings;
             return this;
@@ -306,8 +319,9 @@ public final class Worker implements AutoCloseable {
         }
 
         /**
-         * Sets where the listening connection comes from, for instance past a connection pooler. From a copy of a {@code
-         * PGSimpleDataSource} without a {@code socketFactory} of its own jobs start a millisecond sooner than from others.
+         * Sets the data source of the listening connection, for instance one that bypasses a connection pooler. With a
+         * {@code PGSimpleDataSource} that does not set a {@code socketFactory}, jobs start about a millisecond sooner
+         * than with other data sources.
          */
         public Builder listenDataSource(@Nullable DataSource listenDataSource) {
             this.listenDataSource = listenDataSource;
@@ -315,44 +329,49 @@ public final class Worker implements AutoCloseable {
         }
 
         /**
-         * Sets where the heartbeat's connection comes from, and the listening one unless it has a {@link #listenDataSource}:
-         * from apart, they wait for no handlers that have all connections of a pool in use. The heartbeat keeps its
-         * connection open. The data source should open a connection at each call, with limits for connecting and for
-         * reading of some seconds. The worker's data source unless set, and while the server refuses these connections.
+         * Sets the data source of the heartbeat's connection, and of the listening connection unless a {@link
+         * #listenDataSource} is set. With a separate data source, neither has to wait when handlers use all connections
+         * of a pool. The heartbeat keeps its connection open. The data source should open a new connection at each
+         * call, with connect and socket timeouts of a few seconds. The default is the worker's data source, which is
+         * also used while the server refuses these connections.
          */
         public Builder privateDataSource(@Nullable DataSource privateDataSource) {
             this.privateDataSource = privateDataSource;
             return this;
         }
 
-        /** Sets how payloads are read and written; a plain {@code JsonMapper} unless set. */
+        /** Sets the codec that reads and writes payloads. The default uses a plain {@code JsonMapper}. */
         public Builder codec(PayloadCodec codec) {
             this.codec = codec;
             return this;
         }
 
-        /** Sets the scheduler that handlers get from their context; one on the data source unless set. */
+        /**
+         * Sets the scheduler that handlers get from their context. The default is a scheduler on the worker's data
+         * source.
+         */
         public Builder jobScheduler(JobScheduler jobScheduler) {
             this.jobScheduler = jobScheduler;
             return this;
         }
 
         /**
-         * Sets what runs the handlers, for instance on virtual threads. It must be able to run as many tasks at a time
-         * as the concurrency says, and is not shut down by the worker. Threads of the worker's own unless set.
+         * Sets the executor that runs the handlers, for instance on virtual threads. It must be able to run as many
+         * tasks at a time as the concurrency allows. The worker does not shut it down. By default, handlers run on
+         * threads of the worker.
          */
         public Builder handlerExecutor(@Nullable Executor handlerExecutor) {
             this.handlerExecutor = handlerExecutor;
             return this;
         }
 
-        /** Sets what manages the transactions of transactional handlers; it has to work on the worker's data source. */
+        /** Sets the transaction manager of transactional handlers. It must manage the worker's data source. */
         public Builder transactionManager(@Nullable PlatformTransactionManager transactionManager) {
             this.transactionManager = transactionManager;
             return this;
         }
 
-        /** Sets which jobs not to run; none unless set. */
+        /** Sets the flags of jobs that this worker does not run. By default, it runs all jobs. */
         public Builder forbiddenFlags(ForbiddenFlags forbiddenFlags) {
             this.forbiddenFlags = forbiddenFlags;
             return this;
@@ -365,7 +384,7 @@ public final class Worker implements AutoCloseable {
         }
 
         /**
-         * Adds task constants of the application, whose payloads the handlers of their tasks have to take.
+         * Adds task constants of the application. The handlers of these tasks must accept their payload types.
          *
          * @see DeclaredTask#in
          */
@@ -380,43 +399,43 @@ public final class Worker implements AutoCloseable {
             return this;
         }
 
-        /** Adds a task whose handler is a function on a list of items, of which some may fail. */
+        /** Adds a task whose handler is a function on a list of items, each of which may fail separately. */
         public <T> Builder batchTask(Task<List<T>> task, BatchTaskHandler<T> handler) {
             tasks.add(TaskRegistration.ofBatch(task, handler));
             return this;
         }
 
-        /** Adds a listener, which is called on {@code worker-events} and never slows the worker down. */
+        /** Adds a listener that is called on the thread {@code worker-events} and never slows down the worker. */
         public Builder listener(WorkerEventListener listener) {
             listeners.add(listener);
             return this;
         }
 
         /**
-         * Adds a listener that is called on the worker's own threads, as each event says, and misses no event. It must
-         * return within microseconds and wait for nothing, or the worker becomes as slow as it.
+         * Adds a listener that is called on the worker's own threads, as documented for each event, and receives every
+         * event. It must return within microseconds and must not block, because it slows down the worker.
          */
         public Builder directListener(WorkerEventListener listener) {
             directListeners.add(listener);
             return this;
         }
 
-        /** Adds what stands around every run of a handler, inside the interceptors added before. */
+        /** Adds an interceptor that wraps each run of a handler, inside the interceptors added before it. */
         public Builder jobInterceptor(JobInterceptor interceptor) {
             jobInterceptors.add(interceptor);
             return this;
         }
 
         /**
-         * Adds what sees the jobs of recurring items before they are added, after the interceptors added before. The
-         * scheduler has its own, see {@link WorkerClient}.
+         * Adds an interceptor for the jobs of recurring items, called before each job is added and after the
+         * interceptors added before it. A {@code JobScheduler} has its own interceptors; see {@link WorkerClient}.
          */
         public Builder scheduleInterceptor(ScheduleInterceptor interceptor) {
             scheduleInterceptors.add(interceptor);
             return this;
         }
 
-        /** Adds a handler that is asked what becomes of the jobs that this worker takes from dead ones. */
+        /** Adds a handler that decides what happens to the jobs that this worker recovers from dead workers. */
         public Builder recoveryHandler(JobRecoveryHandler recoveryHandler) {
             recoveryHandlers.add(recoveryHandler);
             return this;
@@ -434,20 +453,20 @@ public final class Worker implements AutoCloseable {
             return this;
         }
 
-        /** Sets whose local time the patterns mean of recurring jobs without a zone of their own; UTC unless set. */
+        /** Sets the time zone of recurring jobs that do not specify one. The default is UTC. */
         public Builder crontabZone(ZoneId crontabZone) {
             this.crontabZone = crontabZone;
             return this;
         }
 
         /**
-         * Returns the worker, not started.
+         * Builds the worker, without starting it.
          *
-         * @throws dev.pgworker.task.HandlerDefinitionException if two tasks have the same identifier, if a task constant has
-         *     another payload type than the handler of its task, or if a handler is transactional and there is no transaction
-         *     manager
+         * @throws dev.pgworker.task.HandlerDefinitionException if two tasks have the same identifier, if the payload
+         *     type of a task constant does not match that of the handler of its task, or if a handler is transactional
+         *     and there is no transaction manager
          * @throws dev.pgworker.crontab.CrontabException if two recurring jobs have the same identifier
-         * @throws IllegalArgumentException if the payload of a recurring job is not written as a JSON object
+         * @throws IllegalArgumentException if the payload of a recurring job does not serialize to a JSON object
          */
         public Worker build() {
             TaskRegistry registry = TaskRegistry.of(tasks);
@@ -494,7 +513,7 @@ public final class Worker implements AutoCloseable {
             for (CronItem item : cronItems) {
                 if (!registry.identifiers().contains(item.task())) {
                     log.warn(
-                            "Cron item {} is of task {}, which this worker does not serve: its jobs wait for another",
+                            "Cron item {} is for task {}, which this worker does not serve: its jobs wait for another worker",
                             item.identifier(),
                             item.task());
                 }

@@ -28,7 +28,7 @@ import dev.pgworker.task.PayloadCodec;
 import dev.pgworker.task.RecoveryDecision;
 
 /**
- * What an application needs to add and manage jobs without running any.
+ * Creates schedulers and administrations for applications that add and manage jobs without running any.
  *
  * @since 0.1.0
  */
@@ -49,7 +49,7 @@ public final class WorkerClient {
      * Returns a scheduler for the jobs of a schema.
      *
      * @param dataSource the data source whose Spring transactions are joined
-     * @param interceptors see every job before it is scheduled, in order; asked for when the first job is added
+     * @param interceptors called in order for every job before it is scheduled; obtained when the first job is added
      */
     public static JobScheduler jobScheduler(
             DataSource dataSource,
@@ -72,8 +72,8 @@ public final class WorkerClient {
      * Returns the administration of a schema's jobs.
      *
      * @param dataSource the data source whose Spring transactions are joined
-     * @param recovery how sweeps by hand tell dead workers from living ones unless told otherwise
-     * @param recoveryHandlers what sweeps by hand ask
+     * @param recovery the settings by which manual sweeps detect dead workers, unless their options say otherwise
+     * @param recoveryHandlers decide what happens to the jobs that manual sweeps recover
      */
     public static JobAdmin jobAdmin(
             DataSource dataSource,
@@ -87,10 +87,11 @@ public final class WorkerClient {
      * Returns the administration of a schema's jobs.
      *
      * @param dataSource the data source whose Spring transactions are joined
-     * @param recovery how sweeps by hand tell dead workers from living ones unless told otherwise
-     * @param recoveryHandlers what sweeps by hand ask, in order; asked for with each job that is found
-     * @param listeners who is told what sweeps by hand have done, on the thread that asked for it, after its commit; asked
-     *     for with each event
+     * @param recovery the settings by which manual sweeps detect dead workers, unless their options say otherwise
+     * @param recoveryHandlers decide, in order, what happens to the jobs that manual sweeps recover; obtained for each
+     *     such job
+     * @param listeners receive the events of manual sweeps, on the calling thread after its commit; obtained for each
+     *     event
      */
     public static JobAdmin jobAdmin(
             DataSource dataSource,
@@ -123,8 +124,8 @@ public final class WorkerClient {
     }
 
     /**
-     * Returns the administration of a schema's recurring jobs, for an application that has none of its own and so cannot
-     * trigger any. One that has takes {@link Worker#cronAdmin()}.
+     * Returns the administration of a schema's recurring jobs, for an application that has no recurring jobs of its own
+     * and therefore cannot trigger any. An application that has some uses {@link Worker#cronAdmin()}.
      *
      * @param dataSource the data source whose Spring transactions are joined
      */

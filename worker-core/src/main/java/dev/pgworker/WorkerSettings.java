@@ -5,24 +5,27 @@ import java.time.Duration;
 import dev.pgworker.recovery.RecoverySettings;
 
 /**
- * How a worker works.
+ * The settings of a worker.
  *
- * @param concurrency how many jobs run at the same time, 1 to 10,000; the number of processors, but at least 2, unless
- *     set
- * @param localQueueSize how many jobs may be claimed ahead of free handlers, 0 to 10,000; 1,000 unless set. So many are only
- *     as handlers are measured to start within 50 ms; 0 claims a job when a handler is free for it
- * @param localQueueTtl how long a claimed job may wait for a handler before it is given back; positive, 1 s unless set
- * @param queueRunLimit how many jobs of one named queue may be claimed at a time, 1 to 1,000; 100 unless set. So many are
- *     only as their handler is measured to finish within 50 ms; they run one after the other. 1 claims a job when the one
- *     before it has ended
- * @param pollInterval how often to look for jobs although nothing announced any; positive, 2 s unless set
- * @param listen whether the worker listens for notifications, on a connection that it keeps; if not, it learns of jobs at the poll
- *     interval only; true unless set
- * @param shutdownGracePeriod how long handlers may go on when the worker stops, before they are interrupted; 5 s unless
- *     set
- * @param interruptedJobRetryDelay when a job that was interrupted by a stop runs again; 30 s unless set
- * @param recovery how dead workers are told from living ones, and what becomes of their jobs
- * @param vacuum whether the worker vacuums the table of jobs every few seconds while it finishes many; true unless set
+ * @param concurrency maximum number of jobs that run at the same time, 1 to 10,000; the default is the number of
+ *     available processors, but at least 2
+ * @param localQueueSize maximum number of jobs to claim ahead of free handlers, 0 to 10,000; the default is 1,000. No
+ *     more jobs are claimed than handlers are measured to start within 50 ms. With 0, a job is claimed only when a
+ *     handler is free
+ * @param localQueueTtl maximum time a claimed job waits for a handler before it is released; positive, the default is 1
+ *     s
+ * @param queueRunLimit maximum number of jobs of one named queue to claim together, 1 to 1,000; the default is 100. No
+ *     more jobs are claimed than their handler is measured to finish within 50 ms. They run one after the other. With
+ *     1, a job is claimed only when the one before it has ended
+ * @param pollInterval fallback polling interval, in case a notification is lost; positive, the default is 2 s
+ * @param listen whether the worker listens for notifications, on a connection that it keeps open; if false, it finds
+ *     jobs at the poll interval only; the default is true
+ * @param shutdownGracePeriod time that running handlers are given to finish when the worker stops, before they are
+ *     interrupted; the default is 5 s
+ * @param interruptedJobRetryDelay delay before a job that was interrupted by a stop runs again; the default is 30 s
+ * @param recovery how dead workers are detected and their jobs recovered
+ * @param vacuum whether the worker vacuums the jobs table every few seconds while it finishes many jobs; the default is
+ *     true
  * @since 0.1.0
  */
 public record WorkerSettings(
@@ -44,9 +47,9 @@ public record WorkerSettings(
     private static final Duration STOP_ALLOWANCE = Duration.ofSeconds(15);
 
     /**
-     * Checks every setting.
+     * Validates the settings.
      *
-     * @throws IllegalArgumentException if one is out of its range; the message names it and says what is allowed
+     * @throws IllegalArgumentException if a setting is out of range; the message names it and the values allowed
      */
     public WorkerSettings {
         requireBetween("concurrency", 1, MOST_CONCURRENCY, concurrency);
@@ -59,14 +62,14 @@ public record WorkerSettings(
     }
 
     /**
-     * Returns how long a stop of the worker takes at most, whatever handlers, listeners and the database do: the grace period
-     * and 15 s, which are needed only where something does not answer.
+     * Returns the maximum time that stopping the worker takes, whatever handlers, listeners and the database do: the
+     * grace period plus 15 s, which are needed only if something does not respond.
      */
     public Duration stopLimit() {
         return shutdownGracePeriod.plus(STOP_ALLOWANCE);
     }
 
-    /** Returns a builder that has the defaults. */
+    /** Returns a builder with the default settings. */
     public static Builder builder() {
         return new Builder();
     }
@@ -93,7 +96,7 @@ public record WorkerSettings(
     }
 
     /**
-     * Builds {@link WorkerSettings}. Not safe for use by several threads.
+     * Builds {@link WorkerSettings}. Not thread-safe.
      *
      * @since 0.1.0
      */
@@ -112,31 +115,31 @@ public record WorkerSettings(
 
         private Builder() {}
 
-        /** Sets how many jobs run at the same time. */
+        /** Sets the maximum number of jobs that run at the same time. */
         public Builder concurrency(int concurrency) {
             this.concurrency = concurrency;
             return this;
         }
 
-        /** Sets how many jobs may be claimed ahead of free handlers. */
+        /** Sets the maximum number of jobs to claim ahead of free handlers. */
         public Builder localQueueSize(int localQueueSize) {
             this.localQueueSize = localQueueSize;
             return this;
         }
 
-        /** Sets how long a claimed job may wait for a handler before it is given back. */
+        /** Sets the maximum time a claimed job waits for a handler before it is released. */
         public Builder localQueueTtl(Duration localQueueTtl) {
             this.localQueueTtl = localQueueTtl;
             return this;
         }
 
-        /** Sets how many jobs of one named queue may be claimed at a time. */
+        /** Sets the maximum number of jobs of one named queue to claim together. */
         public Builder queueRunLimit(int queueRunLimit) {
             this.queueRunLimit = queueRunLimit;
             return this;
         }
 
-        /** Sets how often to look for jobs although nothing announced any. */
+        /** Sets the fallback polling interval, in case a notification is lost. */
         public Builder pollInterval(Duration pollInterval) {
             this.pollInterval = pollInterval;
             return this;
@@ -148,25 +151,25 @@ public record WorkerSettings(
             return this;
         }
 
-        /** Sets how long handlers may go on when the worker stops. */
+        /** Sets the time that running handlers are given to finish when the worker stops. */
         public Builder shutdownGracePeriod(Duration shutdownGracePeriod) {
             this.shutdownGracePeriod = shutdownGracePeriod;
             return this;
         }
 
-        /** Sets when a job that was interrupted by a stop runs again. */
+        /** Sets the delay before a job that was interrupted by a stop runs again. */
         public Builder interruptedJobRetryDelay(Duration interruptedJobRetryDelay) {
             this.interruptedJobRetryDelay = interruptedJobRetryDelay;
             return this;
         }
 
-        /** Sets how dead workers are told from living ones, and what becomes of their jobs. */
+        /** Sets how dead workers are detected and their jobs recovered. */
         public Builder recovery(RecoverySettings recovery) {
             this.recovery = recovery;
             return this;
         }
 
-        /** Sets whether the worker vacuums the table of jobs while it finishes many. */
+        /** Sets whether the worker vacuums the jobs table while it finishes many jobs. */
         public Builder vacuum(boolean vacuum) {
             this.vacuum = vacuum;
             return this;
@@ -175,7 +178,7 @@ public record WorkerSettings(
         /**
          * Returns the settings.
          *
-         * @throws IllegalArgumentException if one is out of its range
+         * @throws IllegalArgumentException if a setting is out of range
          */
         public WorkerSettings build() {
             return new WorkerSettings(

@@ -6,30 +6,33 @@ import java.util.List;
 import org.jspecify.annotations.Nullable;
 
 /**
- * How a running worker does at one moment, without a look at the database.
+ * The status of a running worker at one moment, determined without querying the database.
  *
  * @param workerId the id under which it locks jobs
- * @param running how many handlers run
- * @param waiting how many claimed jobs wait for a handler
- * @param freeSlots how many more handlers could run
- * @param listening whether notifications arrive; false if they are not wanted
- * @param sinceHeartbeat the time since the last sign of life was written; null before the first one
- * @param sinceFetch the time since the worker last looked for jobs or found that it need not, or since its start
- * @param deadThreads names of the worker's threads that have ended although the worker runs; empty in good health
- * @param outage whether the database cannot be used
- * @param stall why a due job that this worker may run does not start although a handler is free, if that has been so for
- *     half a minute, or that there is no schema, with the remedy; null otherwise
- * @param reconciled how many jobs the worker held without knowing it, or knew without running them, and has given back
- * @param stuckThreads names of the worker's threads that have been at one thing for two minutes (a sweep: six) without
- *     waiting for the database; empty in good health
- * @param sinceAudit the time since the worker last compared what it does with what the database says, and with it whether
- *     due jobs start, or since its start
- * @param heldSnapshot who holds a snapshot for more than a minute while this worker finishes thousands of jobs, so that the
- *     table of jobs grows; null if nobody does
+ * @param running number of running handlers
+ * @param waiting number of claimed jobs that wait for a handler
+ * @param freeSlots number of further handlers that could run
+ * @param listening whether notifications arrive; false if listening is disabled
+ * @param sinceHeartbeat the time since the last heartbeat was written; null before the first one
+ * @param sinceFetch the time since the worker last looked for jobs or determined that it did not have to, or since its
+ *     start
+ * @param deadThreads names of the worker's threads that have ended although the worker is running; normally empty
+ * @param outage whether the database is currently unavailable
+ * @param stall the reason why a due job that this worker may run has not started for half a minute although a handler
+ *     is free, or a note that the schema is missing, with the remedy; null otherwise
+ * @param reconciled number of jobs that the worker held without knowing it, or knew of without running them, and has
+ *     released
+ * @param stuckThreads names of the worker's threads that have been busy with one operation for two minutes (six for a
+ *     sweep) without waiting for the database; normally empty
+ * @param sinceAudit the time since the worker last compared its own state with the database, which includes checking
+ *     that due jobs start, or since its start
+ * @param heldSnapshot the snapshot that has been held for more than a minute while this worker finishes thousands of
+ *     jobs, so that the jobs table grows; null if there is none
  * @param sinceStart the time since the worker started under this id
- * @param pollingOnly whether the worker does not listen, as {@link WorkerSettings#listen} says
- * @param unservedTasks at most ten tasks of which jobs have been due for half a minute though no registered worker serves them,
- *     not necessarily all such tasks
+ * @param pollingOnly whether the worker does not listen for notifications, because {@link WorkerSettings#listen} is
+ *     false
+ * @param unservedTasks at most ten tasks whose jobs have been due for half a minute although no registered worker
+ *     serves them; not necessarily all such tasks
  * @since 0.1.0
  */
 public record WorkerStatus(
@@ -52,26 +55,26 @@ public record WorkerStatus(
         List<UnservedTask> unservedTasks) {
 
     /**
-     * Jobs that wait for a task.
+     * A task with due jobs that no registered worker serves.
      *
      * @param task the task's identifier
-     * @param jobs how many have been seen; there may be more
-     * @param closest the served task that may have been meant; null if none has a similar name
+     * @param jobs number of such jobs that have been seen; there may be more
+     * @param closest the served task with the most similar name, which may have been intended; null if there is none
      * @since 0.1.0
      */
     public record UnservedTask(
             String task, long jobs, @Nullable String closest) {}
 
     /**
-     * A snapshot that keeps what finished jobs leave behind from being removed.
+     * A snapshot that prevents vacuum from removing the dead rows of finished jobs.
      *
-     * @param holder who holds it, in words: a session, a prepared transaction or a replication slot
-     * @param age how long it has been held, or has been seen to be, where the database does not tell
+     * @param holder a description of the holder: a session, a prepared transaction or a replication slot
+     * @param age how long it has been held or, where the database does not report that, how long it has been observed
      * @since 0.1.0
      */
     public record HeldSnapshot(String holder, Duration age) {}
 
-    /** Copies the lists. */
+    /** Makes defensive copies of the lists. */
     public WorkerStatus {
         deadThreads = List.copyOf(deadThreads);
         stuckThreads = List.copyOf(stuckThreads);

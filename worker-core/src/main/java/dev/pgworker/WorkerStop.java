@@ -82,7 +82,7 @@ final class WorkerStop {
         } catch (RuntimeException | Error e) {
             services.heartbeat.stayRegistered();
             log.error(
-                    "Worker {} did not stop in order; jobs that it still holds stay locked until they are recovered",
+                    "Worker {} did not stop cleanly; jobs that it still holds stay locked until they are recovered",
                     services.context.workerId(),
                     ErrorText.loggable(e));
         } finally {

@@ -1,4 +1,4 @@
-/** Builds, starts and stops workers. */
+/** Workers: building, starting and stopping them, and their settings and status. */
 @NullMarked
 package dev.pgworker;
 

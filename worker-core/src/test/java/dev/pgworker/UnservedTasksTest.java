@@ -132,7 +132,7 @@ class UnservedTasksTest {
         start();
         db.scheduler().addJob("helo", 1);
 
-        awaitTold("\"helo\", which no registered worker that tells its tasks serves");
+        awaitTold("\"helo\", which no registered worker that publishes its tasks serves");
         assertThat(db.sql("select now() - run_at >= interval '1 s' from {schema}.jobs")
                         .query(Boolean.class)
                         .single())

@@ -6,12 +6,12 @@ import java.util.Optional;
 import dev.pgworker.job.Job;
 
 /**
- * Looks at recurring jobs, runs one out of turn, and pauses them in all PgWorkers of the schema. Safe for use by many
- * threads.
+ * Inspects recurring jobs, triggers one outside its schedule, and pauses them in all PgWorker workers of the schema.
+ * Thread-safe.
  *
- * <p>Items are those of this application's crontab and those that other applications have registered, of which only
- * the names are known here. An unknown identifier is refused with an {@code IllegalArgumentException} that names those
- * there are. If the database cannot be used, each method throws a Spring {@code DataAccessException}.
+ * <p>Items are those of this application's crontab and those that other applications have registered, of which only the
+ * identifiers are known here. An unknown identifier is rejected with an {@code IllegalArgumentException} that lists the
+ * known ones. If the database cannot be used, each method throws a Spring {@code DataAccessException}.
  *
  * @since 0.1.0
  */
@@ -23,33 +23,35 @@ public interface CronAdmin {
      */
     List<CronItemStatus> list();
 
-    /** Returns one item, or nothing if nobody knows it. Joins the caller's Spring transaction. */
+    /** Returns one item, or an empty {@code Optional} if it is unknown. Joins the caller's Spring transaction. */
     Optional<CronItemStatus> find(String identifier);
 
     /**
-     * Adds a job of one of this application's items, to run at once, paused or not. It is added as the schedule would
-     * add it, with the item's options and {@code _cron}, whose {@code ts} is the present time to the millisecond. The
-     * schedule itself is not affected.
+     * Adds a job of one of this application's items, to run immediately, even if the item is paused. The job is added
+     * in the same way as by the schedule, with the item's options and {@code _cron}, whose {@code ts} is the current
+     * time to the millisecond. The schedule itself is not affected.
      *
      * <p>Joins the caller's Spring transaction: workers are woken when it commits.
      *
-     * @return the job; under a job key perhaps one that was there before
-     * @throws IllegalArgumentException if the item is not in this application's crontab, even if others know it
+     * @return the job; with a job key, possibly one that existed before
+     * @throws IllegalArgumentException if the item is not in this application's crontab, even if another application
+     *     has registered it
      */
     Job trigger(String identifier);
 
     /**
-     * Keeps an item from being executed, by the schedule and by backfill, until it is resumed. In a transaction of its
-     * own: once this has returned, no PgWorker adds a job of the item, whatever becomes of the caller's transaction. Jobs
-     * added before stay. A Graphile Worker on Node.js or in Rust with the same item does not know of pauses.
+     * Prevents an item from being executed, by the schedule and by backfill, until it is resumed. Runs in a separate
+     * transaction: once this method has returned, no PgWorker worker adds a job of the item, whatever the outcome of
+     * the caller's transaction. Jobs added before are kept. A Node.js or Rust Graphile Worker with the same item
+     * ignores pauses.
      *
      * @return whether the item was not paused before
      */
     boolean pause(String identifier);
 
     /**
-     * Ends a pause, in a transaction of its own. The next execution is in a later minute than the present one: what
-     * would have been executed up to here is not made up for, even if the item has a fill.
+     * Resumes a paused item, in a separate transaction. The next execution is in a later minute than the current one:
+     * executions missed during the pause are not backfilled, even if the item has a fill period.
      *
      * @return whether the item was paused
      */

@@ -21,9 +21,9 @@ import dev.pgworker.job.Task;
 /**
  * One recurring job. Immutable.
  *
- * <p>A pattern means local time in the item's zone. Where clocks change, an execution whose time does not exist happens
- * once, at the change; one whose time exists twice happens the first time only. An item that runs in every hour follows
- * the elapsed time instead.
+ * <p>A pattern refers to local time in the item's time zone. When clocks change, an execution at a local time that does
+ * not exist takes place once, at the moment of the change; an execution at a local time that exists twice takes place
+ * the first time only. An item that runs in every hour follows elapsed time instead.
  *
  * @since 0.1.0
  */
@@ -49,7 +49,7 @@ public final class CronItem {
         this.job = job;
     }
 
-    /** Returns a builder of an item that runs the given task with any payload that is written as a JSON object. */
+    /** Returns a builder of an item that runs the given task, with any payload that serializes to a JSON object. */
     public static Builder<Object> of(String task) {
         return new Builder<>(Arguments.requireIdentifier(task), null);
     }
@@ -69,31 +69,34 @@ public final class CronItem {
         return job.identifier();
     }
 
-    /** Returns how each job is scheduled; its {@code runAt} is null, because the minute of the execution counts. */
+    /**
+     * Returns the specification of each job; its {@code runAt} is null, because jobs run in the minute of the
+     * execution.
+     */
     public JobSpec spec() {
         return job.spec();
     }
 
     /**
-     * Returns the job that each execution adds, as the item says it: without the time of the execution, and with a payload
-     * that is as it was given, without {@code _cron}. The payload of an item from a text or an annotation is a Jackson
-     * {@code ObjectNode}, which must not be changed, or null for none.
+     * Returns the job that each execution adds, as the item defines it: without the time of the execution, and with the
+     * payload as given, without {@code _cron}. The payload of an item from a text or an annotation is a Jackson {@code
+     * ObjectNode}, which must not be modified, or null for none.
      */
     public JobRequest job() {
         return job;
     }
 
-    /** Returns how far back missed executions are made up for; zero for not at all. */
+    /** Returns how far back missed executions are backfilled; zero for no backfill. */
     public Duration fill() {
         return fill;
     }
 
-    /** Returns whose local time the pattern means; null for the worker's crontab zone. */
+    /** Returns the time zone of the pattern; null for the worker's crontab zone. */
     public @Nullable ZoneId zone() {
         return schedule.zone();
     }
 
-    /** Returns when the item is due: minute, hour, day of month, month and day of week, one space between. */
+    /** Returns the pattern of the item: minute, hour, day of month, month and day of week, separated by one space. */
     public String schedule() {
         return schedule.pattern().text();
     }
@@ -111,17 +114,18 @@ public final class CronItem {
         return "CronItem[" + identifier + ", task " + task() + "]";
     }
 
-    /** Returns this item with the given zone, unless it has one of its own. */
+    /** Returns a copy of this item with the given time zone, unless the item specifies one. */
     CronItem withDefaultZone(ZoneId zone) {
         return new CronItem(location, identifier, schedule.withDefaultZone(zone), fill, job);
     }
 
     /**
-     * Tells whether the item is due in the minute that begins at the given instant; without a zone by UTC.
+     * Returns whether the item is due in the minute that begins at the given instant. An item without a time zone is
+     * evaluated in UTC.
      *
-     * <p>Where clocks change, a local time that does not exist counts as the moment of the change, once however many
-     * such times the pattern has, and of a local time that exists twice only the first counts. A pattern that is open
-     * in its hours follows the elapsed time instead: it is due whenever the local time matches.
+     * <p>When clocks change, a local time that does not exist is replaced by the moment of the change, once however
+     * many such times the pattern has, and of a local time that exists twice only the first counts. A pattern that does
+     * not restrict the hour follows elapsed time instead: it is due whenever the local time matches.
      */
     public boolean isDueAt(Instant tick) {
         return schedule.isDueAt(tick);
@@ -129,15 +133,15 @@ public final class CronItem {
 
     /**
      * Returns the first minute after the given instant in which the item is due, or null if there is none in the next
-     * nine years, which have a 29 February whatever the century. Without a zone by UTC.
+     * nine years, which always include a 29 February. An item without a time zone is evaluated in UTC.
      */
     public @Nullable Instant nextDue(Instant after) {
         return schedule.nextDue(after);
     }
 
     /**
-     * Builds a {@link CronItem}. Each method that says when replaces what was said before, and each throws an
-     * {@code IllegalArgumentException} if its argument is out of its range. Not safe for use by several threads.
+     * Builds a {@link CronItem}. Each method that sets the schedule replaces the schedule set before, and every method
+     * throws an {@code IllegalArgumentException} if its argument is out of range. Not thread-safe.
      *
      * @param <P> the type of the payload
      * @since 0.1.0
@@ -165,7 +169,7 @@ public final class CronItem {
             return pattern("* * * * *");
         }
 
-        /** Runs in the minutes of each hour that the number divides, 1 to 59. */
+        /** Runs in those minutes of each hour that are multiples of the given number, 1 to 59. */
         public Builder<P> everyMinutes(int minutes) {
             Arguments.requireRange("minutes", minutes, 1, 59);
             return pattern("*/" + minutes + " * * * *");
@@ -216,7 +220,7 @@ public final class CronItem {
         /**
          * Runs in the minutes that match the pattern: minute, hour, day of month, month and day of week, as in a crontab.
          *
-         * @throws CrontabException if the pattern is wrong
+         * @throws CrontabException if the pattern is invalid
          */
         public Builder<P> pattern(String pattern) {
             List<CrontabProblem> problems = new ArrayList<>();
@@ -241,26 +245,31 @@ public final class CronItem {
             return this;
         }
 
-        /** Sets the name by which all workers know the item, at most 128 characters; the task's unless set. */
+        /**
+         * Sets the identifier by which all workers know the item, at most 128 characters. The default is the task
+         * identifier.
+         */
         public Builder<P> id(String identifier) {
             this.identifier = Arguments.requireIdentifier(identifier);
             return this;
         }
 
-        /** Sets how far back missed executions are made up for, whole seconds; zero, not at all, unless set. */
+        /**
+         * Sets how far back missed executions are backfilled, in whole seconds. The default is zero, for no backfill.
+         */
         public Builder<P> fill(Duration fill) {
             Arguments.requireNotNegative("fill", fill);
             this.fill = fill;
             return this;
         }
 
-        /** Sets whose local time the pattern means; the worker's crontab zone unless set. */
+        /** Sets the time zone of the pattern. The default is the worker's crontab zone. */
         public Builder<P> zone(ZoneId zone) {
             this.zone = Arguments.requireNonNull("zone", zone);
             return this;
         }
 
-        /** Sets what each job's payload holds besides {@code _cron}; written as a JSON object. */
+        /** Sets the payload of each job, to which {@code _cron} is added; it must serialize to a JSON object. */
         public Builder<P> payload(P payload) {
             this.payload = payload;
             return this;
@@ -271,22 +280,22 @@ public final class CronItem {
             return specify(attributes -> attributes.queueName(queueName));
         }
 
-        /** Sets how often each job may be attempted, 1 to 32767; 25 unless set. */
+        /** Sets the maximum number of attempts of each job, 1 to 32767. The default is 25. */
         public Builder<P> maxAttempts(int maxAttempts) {
             return specify(attributes -> attributes.maxAttempts(maxAttempts));
         }
 
-        /** Sets the priority, -32768 to 32767, smaller first; 0 unless set. */
+        /** Sets the priority, -32768 to 32767; jobs with a numerically smaller priority run first. The default is 0. */
         public Builder<P> priority(int priority) {
             return specify(attributes -> attributes.priority(priority));
         }
 
-        /** Sets the job key, 1 to 512 characters, by which a job replaces one that still waits. */
+        /** Sets the job key, 1 to 512 characters, under which a job replaces one that is still waiting. */
         public Builder<P> jobKey(String jobKey) {
             return jobKey(jobKey, JobKeyMode.REPLACE);
         }
 
-        /** Sets the job key, 1 to 512 characters, and what happens if a job has it already. */
+        /** Sets the job key, 1 to 512 characters, and what happens if another job already has it. */
         public Builder<P> jobKey(String jobKey, JobKeyMode mode) {
             return specify(attributes -> attributes.jobKey(jobKey).jobKeyMode(mode));
         }
@@ -308,12 +317,12 @@ public final class CronItem {
         /**
          * Returns the item.
          *
-         * @throws IllegalArgumentException if it has not been said when to run
+         * @throws IllegalArgumentException if no schedule has been set
          */
         public CronItem build() {
             if (pattern == null) {
                 throw new IllegalArgumentException("A cron item of task " + task
-                        + " must say when to run: call everyMinute, dailyAt, pattern or the like before build");
+                        + " must have a schedule: call everyMinute, dailyAt, pattern or the like before build");
             }
             return new CronItem(
                     location,

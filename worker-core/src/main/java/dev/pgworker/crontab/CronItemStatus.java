@@ -5,15 +5,17 @@ import java.time.Instant;
 import org.jspecify.annotations.Nullable;
 
 /**
- * How a recurring job stands. All times are the database's.
+ * The status of a recurring job. All times are by the database's clock.
  *
- * @param identifier the name by which all workers know the item
- * @param item the item of this application's crontab, with the zone that applies; null if only others have it
- * @param nextExecution the next minute in which it is due; null while it is paused, if only others have it, and if its
- *     pattern matches no day of the next nine years
- * @param lastExecution the last minute for which it was executed, or passed over because it was paused; null for none
- * @param knownSince when a worker first registered it; null if none has yet
- * @param pausedSince since when it is paused; null if it is not
+ * @param identifier the identifier by which all workers know the item
+ * @param item the item of this application's crontab, with the time zone that applies; null if only other applications
+ *     have it
+ * @param nextExecution the next minute in which the item is due; null while it is paused, if only other applications
+ *     have it, or if its pattern matches no day of the next nine years
+ * @param lastExecution the last minute for which the item was executed, or skipped because it was paused; null if there
+ *     is none
+ * @param knownSince when a worker first registered the item; null if none has registered it yet
+ * @param pausedSince since when the item has been paused; null if it is not paused
  * @since 0.1.0
  */
 public record CronItemStatus(
@@ -24,7 +26,7 @@ public record CronItemStatus(
         @Nullable Instant knownSince,
         @Nullable Instant pausedSince) {
 
-    /** Returns true if it is not executed until it is resumed. */
+    /** Returns true if the item is paused, so that it is not executed until it is resumed. */
     public boolean isPaused() {
         return pausedSince != null;
     }

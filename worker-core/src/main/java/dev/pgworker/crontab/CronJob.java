@@ -10,11 +10,12 @@ import java.lang.annotation.Target;
 import dev.pgworker.job.JobKeyMode;
 
 /**
- * Runs a handler on a schedule: stands beside {@link dev.pgworker.task.JobHandler} on a method and declares an item of
- * the application's crontab whose task is the handler's. May stand several times, each with an {@link #id()} of its own.
+ * Runs a handler on a schedule. Used together with {@link dev.pgworker.task.JobHandler} on a method, it declares an
+ * item of the application's crontab for the handler's task. It can be repeated, with a different {@link #id()} each
+ * time.
  *
- * <p>The attributes mean what the options of a crontab line mean. What is wrong with any of them is reported at the
- * start, together with all other mistakes of the crontab.
+ * <p>The attributes have the same meaning as the options of a crontab line. Invalid attributes are reported on startup,
+ * together with all other errors in the crontab.
  *
  * @since 0.1.0
  */
@@ -24,41 +25,48 @@ import dev.pgworker.job.JobKeyMode;
 @Repeatable(CronJob.Several.class)
 public @interface CronJob {
 
-    /** When it runs: minute, hour, day of month, month, day of week, as in a crontab, such as {@code "30 4 * * 1"}. */
+    /** The pattern: minute, hour, day of month, month, day of week, as in a crontab, such as {@code "30 4 * * 1"}. */
     String value();
 
-    /** The name by which all workers know the item, at most 128 characters; the task identifier unless set. */
+    /**
+     * The identifier by which all workers know the item, at most 128 characters. The default is the task identifier.
+     */
     String id() default "";
 
-    /** Whose local time the pattern means, such as {@code "Europe/Berlin"}; the worker's crontab zone unless set. */
+    /** The time zone of the pattern, such as {@code "Europe/Berlin"}. The default is the worker's crontab zone. */
     String zone() default "";
 
-    /** How far back missed executions are made up for, such as {@code "2d"} or {@code "4w3d2h1m"}; not unless set. */
+    /**
+     * How far back missed executions are backfilled, such as {@code "2d"} or {@code "4w3d2h1m"}. By default, they are
+     * not.
+     */
     String fill() default "";
 
-    /** How often each job may be attempted, 1 to 32767; 0 for the usual 25. */
+    /** The maximum number of attempts of each job, 1 to 32767; 0 for the default of 25. */
     int maxAttempts() default 0;
 
-    /** The named queue, 1 to 128 characters; none unless set. */
+    /** The named queue, 1 to 128 characters; empty for none. */
     String queueName() default "";
 
-    /** The priority, -32768 to 32767, smaller first. */
+    /** The priority, -32768 to 32767; jobs with a numerically smaller priority run first. */
     int priority() default 0;
 
-    /** The job key, 1 to 512 characters, by which a job replaces one that still waits; none unless set. */
+    /** The job key, 1 to 512 characters, under which a job replaces one that is still waiting; empty for none. */
     String jobKey() default "";
 
-    /** What happens if a job has the key already. */
+    /** What happens if another job already has the key. */
     JobKeyMode jobKeyMode() default JobKeyMode.REPLACE;
 
-    /** What each job's payload holds besides {@code _cron}: a JSON5 object such as {@code "{onboarding: false}"}. */
+    /**
+     * The payload of each job, to which {@code _cron} is added: a JSON5 object such as {@code "{onboarding: false}"}.
+     */
     String payload() default "";
 
-    /** Marks by which a worker may refuse to run the job. */
+    /** Flags by which workers may refuse to run the job. */
     String[] flags() default {};
 
     /**
-     * Holds the schedules of a method that has several.
+     * Container annotation for a method with several schedules.
      *
      * @since 0.1.0
      */

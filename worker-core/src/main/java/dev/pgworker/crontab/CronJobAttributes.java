@@ -52,7 +52,7 @@ final class CronJobAttributes {
         set("priority", number(schedule.priority()), text -> item.priority(schedule.priority()));
         set("jobKey", schedule.jobKey(), key -> item.jobKey(key, schedule.jobKeyMode()));
         if (schedule.jobKey().isEmpty() && schedule.jobKeyMode() != JobKeyMode.REPLACE) {
-            add("jobKeyMode", schedule.jobKeyMode().name(), "jobKeyMode means nothing without a jobKey");
+            add("jobKeyMode", schedule.jobKeyMode().name(), "jobKeyMode requires a jobKey");
         }
         set("payload", schedule.payload(), payload -> item.payload(object(payload)));
         List<String> flags = List.of(schedule.flags());

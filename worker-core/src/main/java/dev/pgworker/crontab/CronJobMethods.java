@@ -71,7 +71,11 @@ final class CronJobMethods {
         JobHandler handler = AnnotatedElementUtils.findMergedAnnotation(method, JobHandler.class);
         if (handler == null) {
             problems.add(new CrontabProblem(
-                    source, 0, 0, schedule.value(), "must stand beside @JobHandler, which says which task to run"));
+                    source,
+                    0,
+                    0,
+                    schedule.value(),
+                    "must be used together with @JobHandler, which specifies the task to run"));
             return;
         }
         if (!wanted.test(handler)) {

@@ -12,13 +12,13 @@ import java.util.function.Predicate;
 import dev.pgworker.task.JobHandler;
 
 /**
- * Recurring jobs, each under an identifier of its own. Immutable.
+ * A collection of recurring jobs, each with a unique identifier. Immutable.
  *
  * @since 0.1.0
  */
 public final class Crontab {
 
-    /** No recurring jobs. */
+    /** A crontab without recurring jobs. */
     public static final Crontab EMPTY = builder().build();
 
     private final List<CronItem> items;
@@ -27,15 +27,15 @@ public final class Crontab {
         this.items = List.copyOf(items);
     }
 
-    /** Returns a builder of a crontab that may come from several sources. */
+    /** Returns a builder of a crontab that can combine several sources. */
     public static Builder builder() {
         return new Builder();
     }
 
     /**
-     * Joins items.
+     * Returns a crontab with the given items.
      *
-     * @throws CrontabException if two have the same identifier; it names all that are repeated
+     * @throws CrontabException if two items have the same identifier; the message lists all that are repeated
      */
     public static Crontab of(Collection<CronItem> items) {
         Builder builder = builder();
@@ -44,28 +44,28 @@ public final class Crontab {
     }
 
     /**
-     * Reads the text of a crontab: one item a line.
+     * Parses the text of a crontab, with one item per line.
      *
-     * @param source what messages call the text, such as a property or a file
-     * @throws CrontabException if anything in it is wrong
+     * @param source the name of the text in messages, such as a property or a file
+     * @throws CrontabException if the text has errors
      */
     public static Crontab parse(String source, String text) {
         return builder().text(source, text).build();
     }
 
-    /** Returns the items, in their order, unmodifiable. */
+    /** Returns the items in their order, as an unmodifiable list. */
     public List<CronItem> items() {
         return items;
     }
 
-    /** Returns this crontab with the given zone for the items that have none of their own. */
+    /** Returns a copy of this crontab with the given time zone for the items that do not specify one. */
     public Crontab withDefaultZone(ZoneId zone) {
         return new Crontab(
                 items.stream().map(item -> item.withDefaultZone(zone)).toList());
     }
 
     /**
-     * Joins texts, annotated methods and single items. Not safe for use by several threads.
+     * Combines texts, annotated methods and single items into a crontab. Not thread-safe.
      *
      * @since 0.1.0
      */
@@ -78,8 +78,8 @@ public final class Crontab {
         private Builder() {}
 
         /**
-         * Sets whether texts that are added from here on are refused if other Graphile Workers would not understand them;
-         * false unless set.
+         * Sets whether texts that are added after this call are rejected if other Graphile Workers would not understand
+         * them. The default is false.
          */
         public Builder strict(boolean strict) {
             this.strict = strict;
@@ -87,9 +87,9 @@ public final class Crontab {
         }
 
         /**
-         * Adds the items of a text, one a line.
+         * Adds the items of a text, one per line.
          *
-         * @param source what messages call the text, such as a property or a file
+         * @param source the name of the text in messages, such as a property or a file
          */
         public Builder text(String source, String text) {
             items.addAll(new CrontabParser(strict).parse(source, text, problems));
@@ -120,8 +120,8 @@ public final class Crontab {
         /**
          * Returns the crontab.
          *
-         * @throws CrontabException if anything is wrong in a text or an annotation, or if two items have the same
-         *     identifier; it tells all mistakes of all sources
+         * @throws CrontabException if a text or an annotation has errors, or if two items have the same identifier; the
+         *     exception lists all errors of all sources
          */
         public Crontab build() {
             List<CrontabProblem> all = new ArrayList<>(problems);

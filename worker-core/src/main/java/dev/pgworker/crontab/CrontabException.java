@@ -4,7 +4,7 @@ import java.util.List;
 import java.util.stream.Collectors;
 
 /**
- * A crontab that cannot be used. It tells all mistakes at once.
+ * Thrown for an invalid crontab. Lists all errors at once.
  *
  * @since 0.1.0
  */
@@ -19,7 +19,7 @@ public final class CrontabException extends IllegalArgumentException {
         this.problems = List.copyOf(problems);
     }
 
-    /** Returns every mistake, in the order of the text; never empty. */
+    /** Returns all errors, in the order of the text; never empty. */
     public List<CrontabProblem> problems() {
         return problems;
     }

@@ -68,7 +68,7 @@ final class CrontabOptions {
         String value = equals < 0 ? "" : decode(option.substring(equals + 1));
         String name = key.equals("job_key") ? "jobKey" : key.equals("job_key_mode") ? "jobKeyMode" : key;
         if (seen.merge(name, 1, Integer::sum) > 1) {
-            throw new IllegalArgumentException("option " + name + " must stand only once");
+            throw new IllegalArgumentException("option " + name + " must occur only once");
         }
         set(name, value);
     }

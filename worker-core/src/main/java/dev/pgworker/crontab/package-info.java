@@ -1,4 +1,4 @@
-/** Recurring jobs: what a crontab is and how its text reads. */
+/** Recurring jobs: crontabs, their text format, and their administration. */
 @NullMarked
 package dev.pgworker.crontab;
 

@@ -1,4 +1,4 @@
-/** What happens in a worker, for whoever wants to watch. */
+/** Events in a worker, and the listeners that receive them. */
 @NullMarked
 package dev.pgworker.event;
 

@@ -7,13 +7,13 @@ import org.jspecify.annotations.Nullable;
 /**
  * A registered worker. Node.js workers do not register.
  *
- * @param id the id under which it locks jobs
- * @param startedAt when it registered
- * @param lastHeartbeatAt when it last proved its life, by the database's clock
- * @param metadata what it tells about itself, as JSON text; a PgWorker names its {@code tasks}, {@code concurrency} and
- *     {@code process}
- * @param heldJobs how many jobs it has locked
- * @param stale whether its last heartbeat is older than asked for, so that a sweep takes it for dead
+ * @param id the id under which the worker locks jobs
+ * @param startedAt when the worker registered
+ * @param lastHeartbeatAt when the worker last sent a heartbeat, by the database's clock
+ * @param metadata what the worker publishes about itself, as JSON text; a PgWorker worker includes its {@code tasks},
+ *     {@code concurrency} and {@code process}
+ * @param heldJobs number of jobs that the worker has locked
+ * @param stale whether the last heartbeat is older than the requested age, so that a sweep considers the worker dead
  * @since 0.1.0
  */
 public record ActiveWorker(

@@ -4,21 +4,22 @@ import java.util.Map;
 import java.util.Set;
 
 /**
- * What a cleanup did.
+ * The result of a cleanup.
  *
- * @param deleted how many rows each task deleted, for the tasks that were done
- * @param skipped the tasks that would have had to wait for others too long and did nothing; try them again later
+ * @param deleted number of rows deleted by each task that was carried out
+ * @param skipped the tasks that would have had to wait too long for other transactions and did nothing; try them again
+ *     later
  * @since 0.1.0
  */
 public record CleanupResult(Map<CleanupTask, Long> deleted, Set<CleanupTask> skipped) {
 
-    /** Copies both. */
+    /** Makes defensive copies of both. */
     public CleanupResult {
         deleted = Map.copyOf(deleted);
         skipped = Set.copyOf(skipped);
     }
 
-    /** Returns how many rows a task deleted: 0 if it was skipped or not asked for. */
+    /** Returns the number of rows that a task deleted: 0 if it was skipped or not requested. */
     public long deleted(CleanupTask task) {
         return deleted.getOrDefault(task, 0L);
     }

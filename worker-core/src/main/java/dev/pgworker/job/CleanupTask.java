@@ -9,11 +9,12 @@ public enum CleanupTask {
 
     /**
      * Task identifiers that no job uses and that no registered worker with a recent heartbeat serves. Node.js workers
-     * do not register: those of one of their tasks that is without jobs miss jobs added later until they are restarted.
+     * do not register: if one of their tasks has no jobs, it is removed, and these workers miss jobs of this task that
+     * are added later, until they are restarted.
      */
     GC_TASK_IDENTIFIERS,
 
-    /** Named queues that no job uses and no worker has locked. */
+    /** Named queues that no job uses and that no worker has locked. */
     GC_JOB_QUEUES,
 
     /** Jobs that have failed permanently and are not locked. */

@@ -6,26 +6,26 @@ import java.util.Set;
 import org.jspecify.annotations.Nullable;
 
 /**
- * A job as it stood in the database when it was read: one row of {@code jobs} with its payload.
+ * A job as it was in the database when it was read: one row of {@code jobs} with its payload.
  *
- * @param id the row's id, unique in the schema and never used again; 0 if the job has been skipped
+ * @param id the row's id, unique in the schema and never reused; 0 if the job was skipped
  * @param taskIdentifier the name of the task that runs this job
  * @param payload the payload as JSON text
  * @param queueName the named queue whose jobs run one at a time, or null for none
  * @param priority jobs with a numerically smaller priority run first
- * @param runAt the instant before which the job does not run
- * @param attempts how often the job has been claimed, a running attempt included
+ * @param runAt the earliest time at which the job runs
+ * @param attempts number of times the job has been claimed, including a running attempt
  * @param maxAttempts the number of attempts after which the job fails permanently
- * @param lastError what the last failed attempt reported, or null
+ * @param lastError the error that the last failed attempt reported, or null
  * @param createdAt when the job was added
  * @param updatedAt when the job was last changed by adding, failing or rescheduling it
  * @param key the key under which the job can be replaced or removed, or null
- * @param lockedAt when a worker claimed the job, or null when none holds it
+ * @param lockedAt when a worker claimed the job, or null if no worker holds it
  * @param lockedBy the id of the worker that holds the job, or null
- * @param revision how often the job has been replaced under its key
- * @param flags what a worker may refuse to run, empty for none
- * @param recoveries how often it was taken from a worker that died, since it was added or its attempts were last set; read
- *     by {@link JobAdmin} and recovery handlers only, 0 everywhere else
+ * @param revision number of times the job has been replaced under its key
+ * @param flags flags by which workers may refuse to run the job; empty for none
+ * @param recoveries number of times the job was recovered from a dead worker since it was added or its attempts were
+ *     last set; only read by {@link JobAdmin} and for recovery handlers, 0 everywhere else
  * @since 0.1.0
  */
 public record Job(
@@ -47,7 +47,7 @@ public record Job(
         Set<String> flags,
         int recoveries) {
 
-    /** Creates a job that was never recovered. */
+    /** Creates a job that has never been recovered. */
     public Job(
             long id,
             String taskIdentifier,
@@ -85,7 +85,7 @@ public record Job(
                 0);
     }
 
-    /** Returns this job with another number of recoveries. */
+    /** Returns a copy of this job with the given number of recoveries. */
     public Job withRecoveries(int times) {
         return new Job(
                 id,
@@ -107,7 +107,7 @@ public record Job(
                 times);
     }
 
-    /** Returns this job with another limit of attempts. */
+    /** Returns a copy of this job with the given maximum number of attempts. */
     public Job withMaxAttempts(int limit) {
         return new Job(
                 id,
@@ -129,12 +129,12 @@ public record Job(
                 recoveries);
     }
 
-    /** Returns true if a {@link ScheduleInterceptor} had this job not added, so that there is no row of it. */
+    /** Returns true if a {@link ScheduleInterceptor} prevented this job from being added, so that it has no row. */
     public boolean isSkipped() {
         return id == 0;
     }
 
-    /** Returns this job with another payload. */
+    /** Returns a copy of this job with the given payload. */
     public Job withPayload(String json) {
         return new Job(
                 id,
@@ -156,7 +156,7 @@ public record Job(
                 recoveries);
     }
 
-    /** Returns a short description fit for logs: id, task and attempt, and never the payload. */
+    /** Returns a short description suitable for logs: id, task and attempt, but never the payload. */
     @Override
     public String toString() {
         return "job " + id + " (" + taskIdentifier + ", attempt " + attempts + "/" + maxAttempts + ")";

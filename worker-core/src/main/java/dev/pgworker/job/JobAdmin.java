@@ -9,15 +9,14 @@ import java.util.Set;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Looks at jobs and changes them by hand.
+ * Inspects jobs and changes them manually.
  *
- * <p>Except for {@link #cleanup}, a call joins the caller's Spring transaction on the same {@code DataSource}; without
- * one it has taken effect when it returns. Whatever makes a job due wakes idle workers when it is committed. Every
- * argument is checked before any SQL runs.
+ * <p>Except for {@link #cleanup}, each method joins the caller's Spring transaction on the same {@code DataSource};
+ * without one, its changes are committed when it returns. A change that makes a job due wakes idle workers on commit.
+ * All arguments are validated before any SQL is executed.
  *
- * <p>Running jobs are passed over; a lock older than four hours counts as none unless its worker has sent a heartbeat
- * within the last hour. Methods that take ids return only the
- * jobs they changed, in the order of the given ids.
+ * <p>Running jobs are skipped; a lock older than four hours is ignored unless its worker has sent a heartbeat within
+ * the last hour. Methods that take ids return only the jobs that they changed, in the order of the given ids.
  *
  * @since 0.1.0
  */
@@ -26,84 +25,88 @@ public interface JobAdmin {
     /** Deletes jobs as if they had succeeded, and returns them as they were. */
     List<Job> complete(Collection<Long> ids);
 
-    /** Uses up the attempts of jobs, so that they do not run again, and records why. */
+    /** Marks jobs as permanently failed by using up their attempts, and records the reason as their last error. */
     List<Job> permanentlyFail(Collection<Long> ids, String reason);
 
-    /** Changes when and how often jobs run. */
+    /** Changes the run time, the priority or the attempts of jobs. */
     List<Job> reschedule(Collection<Long> ids, Rescheduling rescheduling);
 
     /**
-     * Makes jobs due, by the clock of the database. Those that have failed permanently get all their attempts back; others
-     * keep the count of those they have used.
+     * Makes jobs due now, by the database's clock. Permanently failed jobs get all their attempts back; other jobs keep
+     * the number of attempts that they have used.
      */
     List<Job> runNow(Collection<Long> ids);
 
     /**
-     * Deletes the job with this key and returns it. A running job finishes its attempt, loses its key and is not tried
-     * again; it is returned as well, still locked.
+     * Deletes the job with this key and returns it. A running job finishes its attempt, loses its key and is not
+     * retried; it is also returned, still locked.
      */
     Optional<Job> remove(String jobKey);
 
     /**
-     * Takes all jobs and queues away from workers, which must be known to be dead: their jobs run again at once, as far
-     * as they have attempts left. The interrupted attempts count.
+     * Releases all jobs and queues of workers that are known to be dead. Jobs that have attempts left run again
+     * immediately; the interrupted attempts count.
      */
     void forceUnlockWorkers(Collection<String> workerIds);
 
     /**
-     * Removes what is no longer of use, in transactions of its own.
+     * Removes data that is no longer used, in transactions of its own.
      *
-     * <p>Unused tasks and queues are deleted while nobody else uses the table concerned. That takes a moment in which
-     * others wait; where a transaction keeps it from starting or it would take longer than about a second, nothing is
-     * deleted and the task reported as skipped. One such transaction is that of the caller, if it has added jobs.
+     * <p>Unused tasks and queues are deleted under an exclusive lock on their table, for which other sessions wait
+     * briefly. If another transaction prevents the lock, or if the deletion would take longer than about a second,
+     * nothing is deleted and the task is reported as skipped. The caller's own transaction has this effect if it has
+     * added jobs.
      *
-     * <p>A transaction at isolation level REPEATABLE READ or SERIALIZABLE that began before and then adds a job under a
-     * name that was deleted fails with SQLSTATE 40001 and is to be run again.
+     * <p>A transaction at isolation level REPEATABLE READ or SERIALIZABLE that began before the cleanup and then adds a
+     * job under a deleted name fails with SQLSTATE 40001 and should be retried.
      */
     CleanupResult cleanup(Set<CleanupTask> tasks);
 
     /** Returns one job, with its payload. */
     Optional<Job> find(long id);
 
-    /** Lists jobs, newest first. A page costs the same at any depth; filters that few jobs pass cost a look at all. */
+    /**
+     * Lists jobs, newest first. The cost of a page does not depend on its position; filters that match few jobs require
+     * a scan of all jobs.
+     */
     JobPage list(JobQuery query);
 
     /**
-     * Counts the jobs that pass the filters, by state, exactly: reads every job once, which takes some tenths of a second
-     * for a million.
+     * Returns the exact number of jobs that match the filters, by state. Reads every job once, which takes some tenths
+     * of a second for a million jobs.
      */
     JobCounts count(JobQuery filter);
 
     /**
-     * Returns the named queues by their names.
+     * Returns the named queues, ordered by name.
      *
-     * @param after the name after which to begin; null for the first queues
-     * @param limit how many at most, 1 to 1000
+     * @param after the name after which to start; null to start with the first queue
+     * @param limit maximum number of queues to return, 1 to 1000
      */
     List<NamedQueue> queues(@Nullable String after, int limit);
 
     /**
-     * Tells what there is to do, for a look every few seconds: some milliseconds whatever the number of jobs. Counts up to
-     * 10,000 jobs of a state and takes the planner's statistics for more.
+     * Returns the backlog. Takes a few milliseconds whatever the number of jobs, and is therefore suitable for calls
+     * every few seconds. Counts up to 10,000 jobs in each state, and uses the planner's statistics beyond that.
      */
     JobBacklog backlog();
 
     /**
-     * As {@link #activeWorkers(Duration)}, with {@code worker.recovery.sweep-threshold}.
+     * Same as {@link #activeWorkers(Duration)}, with {@code worker.recovery.sweep-threshold}.
      */
     List<ActiveWorker> activeWorkers();
 
     /**
-     * Returns the registered workers, those that started first at the front, dead ones until they are recovered.
+     * Returns the registered workers, ordered by start time. Dead workers are included until they are recovered.
      *
-     * @param staleAfter how old the last heartbeat of a stale worker is; not negative
+     * @param staleAfter the age of the last heartbeat beyond which a worker is stale; not negative
      */
     List<ActiveWorker> activeWorkers(Duration staleAfter);
 
     /**
-     * Takes the jobs and queues of dead workers from them, as workers do by themselves if
-     * {@code worker.recovery.enabled} is set, and deletes their registrations. Recovery handlers are asked; no events are
-     * published. Reads all jobs once.
+     * Recovers the jobs and queues of dead workers, as workers do automatically if {@code worker.recovery.enabled} is
+     * true, and deletes the registrations of the dead workers. Recovery handlers are called, and the events of the
+     * sweep are published to the listeners of this administration, if it has any. Reads all jobs once.
      */
     SweepResult sweep(SweepOptions options);
 }

@@ -1,7 +1,7 @@
 package dev.pgworker.job;
 
 /**
- * How many jobs are in each state.
+ * The number of jobs in each state.
  *
  * @param ready see {@link JobState#READY}
  * @param scheduled see {@link JobState#SCHEDULED}

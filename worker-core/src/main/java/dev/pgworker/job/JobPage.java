@@ -5,15 +5,15 @@ import java.util.List;
 import org.jspecify.annotations.Nullable;
 
 /**
- * A part of a list of jobs.
+ * A page of a list of jobs.
  *
  * @param jobs the jobs with their payloads, newest (highest id) first
- * @param next what to pass as {@link JobQuery#after()} for the following page; null when this page is the last
+ * @param next the value to pass as {@link JobQuery#after()} for the next page; null if this is the last page
  * @since 0.1.0
  */
 public record JobPage(List<Job> jobs, @Nullable Long next) {
 
-    /** Copies the list. */
+    /** Makes a defensive copy of the list. */
     public JobPage {
         jobs = List.copyOf(jobs);
     }

@@ -5,14 +5,14 @@ import org.jspecify.annotations.Nullable;
 import dev.pgworker.internal.argument.Arguments;
 
 /**
- * Which jobs to list or count. A filter that is null lets all jobs pass; a job must pass all of them.
+ * Selects the jobs to list or count. A job must match all filters; a filter that is null matches all jobs.
  *
  * @param state the state of the jobs
  * @param taskIdentifier the task that runs the jobs
  * @param queueName the named queue of the jobs
- * @param search a text that the key, the last error or the payload's JSON text contains, upper and lower case distinct
- * @param pageSize how many jobs a page has at most, 1 to 1000; counting takes no notice of it
- * @param after the {@link JobPage#next()} of the page before; null for the first page; counting takes no notice of it
+ * @param search a text that the key, the last error or the payload's JSON text contains; case-sensitive
+ * @param pageSize maximum number of jobs on a page, 1 to 1000; ignored when counting
+ * @param after the {@link JobPage#next()} of the previous page; null for the first page; ignored when counting
  * @since 0.1.0
  */
 public record JobQuery(
@@ -23,13 +23,13 @@ public record JobQuery(
         int pageSize,
         @Nullable Long after) {
 
-    /** All jobs, 50 to a page. */
+    /** Selects all jobs, 50 per page. */
     public static final JobQuery ALL = new JobQuery(null, null, null, null, 50, null);
 
     /**
-     * Checks every value.
+     * Validates the values.
      *
-     * @throws IllegalArgumentException if one is out of its range; the message names it and says what is allowed
+     * @throws IllegalArgumentException if a value is out of range; the message names it and the values allowed
      */
     public JobQuery {
         if (taskIdentifier != null) {
@@ -44,7 +44,7 @@ public record JobQuery(
         Arguments.requireRange("pageSize", pageSize, 1, 1000);
     }
 
-    /** Returns a builder without filters, with 50 jobs to a page. */
+    /** Returns a builder without filters, with 50 jobs per page. */
     public static Builder builder() {
         return ALL.toBuilder();
     }
@@ -54,13 +54,13 @@ public record JobQuery(
         return new Builder(this);
     }
 
-    /** Returns this query for the page that follows the one with this {@link JobPage#next()}. */
+    /** Returns a copy of this query for the page after the one with the given {@link JobPage#next()}. */
     public JobQuery after(@Nullable Long next) {
         return new JobQuery(state, taskIdentifier, queueName, search, pageSize, next);
     }
 
     /**
-     * Builds a {@link JobQuery}. Not safe for use by several threads.
+     * Builds a {@link JobQuery}. Not thread-safe.
      *
      * @since 0.1.0
      */
@@ -94,25 +94,25 @@ public record JobQuery(
             return this;
         }
 
-        /** Sets the named queue; null for all jobs, those without a queue included. */
+        /** Sets the named queue; null for all jobs, including those without a queue. */
         public Builder queueName(@Nullable String queueName) {
             this.queueName = queueName;
             return this;
         }
 
-        /** Sets the text to look for in key, last error and payload; null for none. */
+        /** Sets the text to search for in key, last error and payload; null for none. */
         public Builder search(@Nullable String search) {
             this.search = search;
             return this;
         }
 
-        /** Sets how many jobs a page has at most, 1 to 1000. */
+        /** Sets the maximum number of jobs on a page, 1 to 1000. */
         public Builder pageSize(int pageSize) {
             this.pageSize = pageSize;
             return this;
         }
 
-        /** Sets the {@link JobPage#next()} of the page before; null for the first page. */
+        /** Sets the {@link JobPage#next()} of the previous page; null for the first page. */
         public Builder after(@Nullable Long after) {
             this.after = after;
             return this;
@@ -121,7 +121,7 @@ public record JobQuery(
         /**
          * Returns the query.
          *
-         * @throws IllegalArgumentException if a value is out of its range
+         * @throws IllegalArgumentException if a value is out of range
          */
         public JobQuery build() {
             return new JobQuery(state, taskIdentifier, queueName, search, pageSize, after);

@@ -7,11 +7,11 @@ import org.jspecify.annotations.Nullable;
 import dev.pgworker.internal.argument.Arguments;
 
 /**
- * A job that is to be added.
+ * A job to be added.
  *
  * @param identifier the task's name, 1 to 128 characters
- * @param payload what the handler receives, or null for the empty object
- * @param payloadType the type as which to write the payload; null for its run-time type
+ * @param payload the payload that the handler receives; null for the empty object
+ * @param payloadType the type as which the payload is serialized; null for its run-time type
  * @param spec when and how to run the job
  * @since 0.1.0
  */
@@ -22,31 +22,33 @@ public record JobRequest(
         JobSpec spec) {
 
     /**
-     * Checks the arguments.
+     * Validates the arguments.
      *
-     * @throws IllegalArgumentException if the identifier is not allowed or there is no spec
+     * @throws IllegalArgumentException if the identifier is invalid or the spec is null
      */
     public JobRequest {
         Arguments.requireIdentifier(identifier);
         Arguments.requireNonNull("spec", spec);
     }
 
-    /** Returns a job that runs as soon as possible. */
+    /** Returns a request for a job that runs as soon as possible. */
     public static JobRequest of(String identifier, @Nullable Object payload) {
         return of(identifier, payload, JobSpec.DEFAULT);
     }
 
-    /** Returns a job that runs as the spec says. */
+    /** Returns a request for a job with the given spec. */
     public static JobRequest of(String identifier, @Nullable Object payload, JobSpec spec) {
         return new JobRequest(identifier, payload, null, spec);
     }
 
-    /** Returns a job that runs as soon as possible, with a payload whose type is checked by the compiler. */
+    /**
+     * Returns a request for a job that runs as soon as possible, with a payload whose type is checked at compile time.
+     */
     public static <P> JobRequest of(Task<P> task, P payload) {
         return of(task, payload, JobSpec.DEFAULT);
     }
 
-    /** Returns a job that runs as the spec says, with a payload whose type is checked by the compiler. */
+    /** Returns a request for a job with the given spec and a payload whose type is checked at compile time. */
     public static <P> JobRequest of(Task<P> task, P payload, JobSpec spec) {
         return new JobRequest(task.identifier(), payload, task.payloadType(), spec);
     }

@@ -11,14 +11,14 @@ import dev.pgworker.internal.argument.Arguments;
 /**
  * Adds jobs.
  *
- * <p>Every method runs on the caller's thread and joins the caller's Spring transaction on the worker's
- * {@code DataSource}, under JDBC and JPA alike: the job exists when that transaction commits and never when it rolls
- * back. Without a transaction the job is committed on return. Safe for use by many threads.
+ * <p>Every method runs on the caller's thread and joins the caller's Spring transaction on the worker's {@code
+ * DataSource}, under JDBC and JPA alike: the job is added when that transaction commits, and never if it rolls back.
+ * Without a transaction, the job is committed on return. Thread-safe.
  *
- * <p>A payload is any value that the application's Jackson {@code JsonMapper} can write; null stands for the empty
- * object. Every method throws {@link IllegalArgumentException}, before any SQL, for an argument out of its range or a
- * payload that cannot be written, and a {@link org.springframework.dao.DataAccessException} if the database refuses, or if
- * a trigger keeps a job out without a word; then it has added none.
+ * <p>A payload is any value that the application's Jackson {@code JsonMapper} can serialize; null stands for the empty
+ * object. Every method throws an {@link IllegalArgumentException}, before any SQL is executed, for an argument that is
+ * out of range or a payload that cannot be serialized, and a {@link org.springframework.dao.DataAccessException} if the
+ * database rejects a job or a trigger silently suppresses it; no job is added in that case.
  *
  * @since 0.1.0
  */
@@ -32,8 +32,8 @@ public interface JobScheduler {
     /**
      * Adds a job of the given task that runs as soon as possible.
      *
-     * @param identifier the task's name, 1 to 128 characters; some worker has to serve it, not necessarily this one
-     * @param payload what the handler receives, or null
+     * @param identifier the task's name, 1 to 128 characters; it may be served by another worker or application
+     * @param payload the payload that the handler receives; null for the empty object
      * @return the job as the database stored it
      */
     default Job addJob(String identifier, @Nullable Object payload) {
@@ -43,42 +43,44 @@ public interface JobScheduler {
     /**
      * Adds a job of the given task, or replaces the one that has the spec's job key.
      *
-     * @param identifier the task's name, 1 to 128 characters; some worker has to serve it, not necessarily this one
-     * @param payload what the handler receives, or null
+     * @param identifier the task's name, 1 to 128 characters; it may be served by another worker or application
+     * @param payload the payload that the handler receives; null for the empty object
      * @param spec when and how to run the job
-     * @return the job as the database stored it; with a job key in use this is the changed or, under
-     *     {@link JobKeyMode#UNSAFE_DEDUPE}, the untouched existing job
+     * @return the job as the database stored it; if the job key is in use, this is the changed existing job or, with
+     *     {@link JobKeyMode#UNSAFE_DEDUPE}, the unchanged one
      */
     Job addJob(String identifier, @Nullable Object payload, JobSpec spec);
 
-    /** As {@link #addJob(String, Object)}, with a payload whose type is checked by the compiler. */
+    /** Same as {@link #addJob(String, Object)}, with a payload whose type is checked at compile time. */
     default <P> Job addJob(Task<P> task, P payload) {
         return addJob(task, payload, JobSpec.DEFAULT);
     }
 
-    /** As {@link #addJob(String, Object, JobSpec)}, with a payload whose type is checked by the compiler. */
+    /** Same as {@link #addJob(String, Object, JobSpec)}, with a payload whose type is checked at compile time. */
     default <P> Job addJob(Task<P> task, P payload, JobSpec spec) {
         return addJob(task.identifier(), payload, spec);
     }
 
     /**
-     * Adds jobs, or replaces those whose job keys are in use, all in one transaction: up to 5,000 in one round trip,
-     * more of them in chunks.
+     * Adds jobs, or replaces those whose job keys are in use, all in one transaction: up to 5,000 jobs in one round
+     * trip, and more in chunks.
      *
-     * @param requests the jobs; a job key may occur only once, with the mode {@code REPLACE} or {@code PRESERVE_RUN_AT},
-     *     and one mode for all
+     * @param requests the jobs; each job key may occur only once, and all requests with a job key must have the same
+     *     mode, {@code REPLACE} or {@code PRESERVE_RUN_AT}
      * @return the jobs as the database stored them, in the order of the requests
-     * @throws IllegalArgumentException before any SQL, for a request that is not allowed; names it as
+     * @throws IllegalArgumentException before any SQL is executed, if a request is invalid; the message names it as
      *     {@code requests[index]}
      */
     List<Job> addJobs(List<JobRequest> requests);
 
-    /** As {@link #addJobs(List)}, for jobs of one task that run as soon as possible. */
+    /** Same as {@link #addJobs(List)}, for jobs of one task that run as soon as possible. */
     default <P> List<Job> addJobs(Task<P> task, List<? extends P> payloads) {
         return addJobs(task, payloads, JobSpec.DEFAULT);
     }
 
-    /** As {@link #addJobs(List)}, for jobs of one task that all have the same spec, which has no job key. */
+    /**
+     * Same as {@link #addJobs(List)}, for jobs of one task that all have the same spec, which must not have a job key.
+     */
     default <P> List<Job> addJobs(Task<P> task, List<? extends P> payloads, JobSpec spec) {
         Arguments.requireNonNull("task", task);
         List<JobRequest> requests =
@@ -91,21 +93,21 @@ public interface JobScheduler {
 
     /**
      * Adds any number of jobs in one transaction without holding them in memory: those without a job key are written in
-     * chunks while the stream is read. Jobs with a job key are held, and written together after the others; what
-     * {@link #addJobs(List)} says about keys applies to the whole stream.
+     * chunks while the stream is read. Jobs with a job key are kept in memory and written together after the others;
+     * the rules of {@link #addJobs(List)} for job keys apply to the whole stream.
      *
-     * @param requests the jobs; closed by the caller
-     * @return how many jobs have been added or replaced
-     * @throws IllegalArgumentException for a request that is not allowed, which it names as {@code requests[index]}; none of
-     *     the jobs is added then, even if the caller's transaction is committed
+     * @param requests the jobs; the caller closes the stream
+     * @return the number of jobs that were added or replaced
+     * @throws IllegalArgumentException if a request is invalid; the message names it as {@code requests[index]}. In
+     *     that case no job is added, even if the caller's transaction is committed
      */
     long addJobs(Stream<JobRequest> requests);
 
     /**
-     * Adds a batch job: one job whose payload is the list of items, to be handled by a handler that returns a
-     * {@code BatchResult}. With a job key whose job waits, the items are appended to those of that job.
+     * Adds a batch job: one job whose payload is the list of items, for a handler that returns a {@code BatchResult}.
+     * If a waiting job has the same job key, the items are appended to those of that job.
      *
-     * @param items at least one
+     * @param items the items, at least one
      * @throws IllegalArgumentException if there is no item
      */
     default Job addBatchJob(String identifier, List<?> items, JobSpec spec) {
@@ -113,12 +115,12 @@ public interface JobScheduler {
         return addJob(identifier, items, spec);
     }
 
-    /** As {@link #addBatchJob(Task, List, JobSpec)}, for a job that runs as soon as possible. */
+    /** Same as {@link #addBatchJob(Task, List, JobSpec)}, for a job that runs as soon as possible. */
     default <T> Job addBatchJob(Task<List<T>> task, List<T> items) {
         return addBatchJob(task, items, JobSpec.DEFAULT);
     }
 
-    /** As {@link #addBatchJob(String, List, JobSpec)}, with items whose type is checked by the compiler. */
+    /** Same as {@link #addBatchJob(String, List, JobSpec)}, with items whose type is checked at compile time. */
     default <T> Job addBatchJob(Task<List<T>> task, List<T> items, JobSpec spec) {
         requireItems(items);
         return addJob(task, items, spec);

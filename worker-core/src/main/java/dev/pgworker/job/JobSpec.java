@@ -9,15 +9,15 @@ import org.jspecify.annotations.Nullable;
 import dev.pgworker.internal.argument.Arguments;
 
 /**
- * How a job is to be scheduled. What is null takes the database's default.
+ * Specifies how a job is scheduled. A value that is null takes the database's default.
  *
  * @param queueName the named queue whose jobs run one at a time, 1 to 128 characters; null for none
- * @param runAt the instant before which the job does not run; null for the database's current time
- * @param maxAttempts how often the job may be attempted, 1 to 32767; null for 25
+ * @param runAt the earliest time at which the job runs; null for the database's current time
+ * @param maxAttempts maximum number of attempts, 1 to 32767; null for 25
  * @param jobKey a key that is unique among waiting, running and failed jobs, 1 to 512 characters; null for none
  * @param jobKeyMode what happens if a job with the key exists; null for {@link JobKeyMode#REPLACE}
- * @param priority jobs with a smaller one run first, -32768 to 32767; null for 0
- * @param flags marks by which a worker may refuse to run the job; empty for none
+ * @param priority the priority, -32768 to 32767; jobs with a numerically smaller priority run first; null for 0
+ * @param flags flags by which workers may refuse to run the job; empty for none
  * @since 0.1.0
  */
 public record JobSpec(
@@ -29,13 +29,13 @@ public record JobSpec(
         @Nullable Integer priority,
         List<String> flags) {
 
-    /** A job that runs as soon as possible with the database's defaults. */
+    /** Runs a job as soon as possible, with the database's defaults. */
     public static final JobSpec DEFAULT = new JobSpec(null, null, null, null, null, null, List.of());
 
     /**
-     * Checks every attribute.
+     * Validates the attributes.
      *
-     * @throws IllegalArgumentException if one is out of its range; the message names it and says what is allowed
+     * @throws IllegalArgumentException if an attribute is out of range; the message names it and the values allowed
      */
     public JobSpec {
         Arguments.requireQueueName(queueName);
@@ -69,7 +69,7 @@ public record JobSpec(
     }
 
     /**
-     * Builds a {@link JobSpec}. Not safe for use by several threads.
+     * Builds a {@link JobSpec}. Not thread-safe.
      *
      * @since 0.1.0
      */
@@ -91,18 +91,18 @@ public record JobSpec(
             return this;
         }
 
-        /** Sets the instant before which the job does not run; null for the database's current time. */
+        /** Sets the earliest time at which the job runs; null for the database's current time. */
         public Builder runAt(@Nullable Instant runAt) {
             this.runAt = runAt;
             return this;
         }
 
-        /** Sets {@code runAt} to the given time from the moment of this call, by the clock of this JVM. */
+        /** Sets {@code runAt} to the given duration from now, by this JVM's clock at the time of this call. */
         public Builder runIn(Duration delay) {
             return runAt(Instant.now().plus(delay));
         }
 
-        /** Sets how often the job may be attempted, 1 to 32767; null for 25. */
+        /** Sets the maximum number of attempts, 1 to 32767; null for 25. */
         public Builder maxAttempts(@Nullable Integer maxAttempts) {
             this.maxAttempts = maxAttempts;
             return this;
@@ -120,7 +120,7 @@ public record JobSpec(
             return this;
         }
 
-        /** Sets the priority, -32768 to 32767, smaller first; null for 0. */
+        /** Sets the priority, -32768 to 32767; jobs with a numerically smaller priority run first; null for 0. */
         public Builder priority(@Nullable Integer priority) {
             this.priority = priority;
             return this;
@@ -140,7 +140,7 @@ public record JobSpec(
         /**
          * Returns the spec.
          *
-         * @throws IllegalArgumentException if an attribute is out of its range
+         * @throws IllegalArgumentException if an attribute is out of range
          */
         public JobSpec build() {
             return new JobSpec(queueName, runAt, maxAttempts, jobKey, jobKeyMode, priority, flags);

@@ -7,10 +7,10 @@ import org.jspecify.annotations.Nullable;
 /**
  * A named queue, whose jobs run one at a time.
  *
- * @param name its name
- * @param waiting how many of its jobs have attempts left and do not run
- * @param lockedAt since when one of its jobs runs, or null
- * @param lockedBy the worker that runs it, or null
+ * @param name the name of the queue
+ * @param waiting number of its jobs that have attempts left and are not running
+ * @param lockedAt since when one of its jobs has been running, or null if none is
+ * @param lockedBy the id of the worker that runs the job, or null if none does
  * @since 0.1.0
  */
 public record NamedQueue(

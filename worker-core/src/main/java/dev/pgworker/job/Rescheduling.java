@@ -8,14 +8,16 @@ import org.jspecify.annotations.Nullable;
 import dev.pgworker.internal.argument.Arguments;
 
 /**
- * What {@link JobAdmin#reschedule} changes about jobs. What is null stays as it is; at least one value must be set.
+ * The changes that {@link JobAdmin#reschedule} makes to jobs. Values that are null are left unchanged; at least one
+ * value must be set.
  *
- * <p>A permanently failed job runs again only if {@code attempts} is set below its maximum, or the maximum above.
+ * <p>A permanently failed job runs again only if {@code attempts} is set to less than its maximum, or the maximum to
+ * more than its attempts.
  *
- * @param runAt the instant before which the job does not run
- * @param priority jobs with a smaller one run first, -32768 to 32767
- * @param attempts how many attempts count as used, 0 to 32767
- * @param maxAttempts how often the job may be attempted, 1 to 32767
+ * @param runAt the earliest time at which the job runs
+ * @param priority the priority, -32768 to 32767; jobs with a numerically smaller priority run first
+ * @param attempts number of attempts that count as used, 0 to 32767
+ * @param maxAttempts maximum number of attempts, 1 to 32767
  * @since 0.1.0
  */
 public record Rescheduling(
@@ -25,9 +27,9 @@ public record Rescheduling(
         @Nullable Integer maxAttempts) {
 
     /**
-     * Checks every value.
+     * Validates the values.
      *
-     * @throws IllegalArgumentException if one is out of its range, or none is set
+     * @throws IllegalArgumentException if a value is out of range, or if none is set
      */
     public Rescheduling {
         Arguments.requireInstant("runAt", runAt);
@@ -45,7 +47,7 @@ public record Rescheduling(
     }
 
     /**
-     * Builds a {@link Rescheduling}. Not safe for use by several threads.
+     * Builds a {@link Rescheduling}. Not thread-safe.
      *
      * @since 0.1.0
      */
@@ -58,30 +60,30 @@ public record Rescheduling(
 
         private Builder() {}
 
-        /** Sets the instant before which the job does not run. */
+        /** Sets the earliest time at which the job runs. */
         public Builder runAt(@Nullable Instant runAt) {
             this.runAt = runAt;
             return this;
         }
 
-        /** Sets {@code runAt} to the given time from the moment of this call, by the clock of this JVM. */
+        /** Sets {@code runAt} to the given duration from now, by this JVM's clock at the time of this call. */
         public Builder runIn(Duration delay) {
             return runAt(Instant.now().plus(delay));
         }
 
-        /** Sets the priority, -32768 to 32767, smaller first. */
+        /** Sets the priority, -32768 to 32767; jobs with a numerically smaller priority run first. */
         public Builder priority(@Nullable Integer priority) {
             this.priority = priority;
             return this;
         }
 
-        /** Sets how many attempts count as used, 0 to 32767. */
+        /** Sets the number of attempts that count as used, 0 to 32767. */
         public Builder attempts(@Nullable Integer attempts) {
             this.attempts = attempts;
             return this;
         }
 
-        /** Sets how often the job may be attempted, 1 to 32767. */
+        /** Sets the maximum number of attempts, 1 to 32767. */
         public Builder maxAttempts(@Nullable Integer maxAttempts) {
             this.maxAttempts = maxAttempts;
             return this;
@@ -90,7 +92,7 @@ public record Rescheduling(
         /**
          * Returns the rescheduling.
          *
-         * @throws IllegalArgumentException if a value is out of its range, or none is set
+         * @throws IllegalArgumentException if a value is out of range, or if none is set
          */
         public Rescheduling build() {
             return new Rescheduling(runAt, priority, attempts, maxAttempts);

@@ -3,11 +3,13 @@ package dev.pgworker.job;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Sees every job before it is scheduled with a {@link JobScheduler} or a crontab: each one of a bulk add, and a batch job
- * as one. Several are called in order, each with what the one before returned. Jobs that SQL adds are not seen.
+ * Intercepts every job before a {@link JobScheduler} or a crontab schedules it: each job of a bulk add separately, and
+ * a batch job as one. Several interceptors are called in order, each with the result of the one before it. Jobs added
+ * in SQL are not intercepted.
  *
- * <p>Every worker with a recurring item asks, on {@code worker-cron}, though only one of them adds the job; its payload is a
- * {@code JsonNode} with {@code _cron} in it, and the minute cannot be changed.
+ * <p>For a recurring item, every worker that has the item calls its interceptors, on the thread {@code worker-cron},
+ * although only one worker adds the job. The payload is a {@code JsonNode} that contains {@code _cron}, and the minute
+ * cannot be changed.
  *
  * @since 0.1.0
  */
@@ -15,13 +17,13 @@ import org.jspecify.annotations.Nullable;
 public interface ScheduleInterceptor {
 
     /**
-     * Decides about one job. Called on the thread of the one who adds it, within its transaction, before anything is
-     * written.
+     * Decides about one job. Called on the thread that adds the job, within the caller's transaction, before anything
+     * is written.
      *
-     * @return the job to add: the given one, or another one in its place; null to add none, whereupon the caller gets a
-     *     {@link Job} that {@linkplain Job#isSkipped() is skipped}
-     * @throws RuntimeException to refuse: the caller gets the exception, and no job of the same call is added. A recurring
-     *     item fails for this minute alone, which {@code CronJobFailed} tells.
+     * @return the job to add: the given one, or another one to add instead; null to add none, in which case the caller
+     *     receives a {@link Job} that {@linkplain Job#isSkipped() is skipped}
+     * @throws RuntimeException to reject the job: the exception is passed on to the caller, and no job of the same call
+     *     is added. A recurring item fails for this minute only, which {@code CronJobFailed} reports
      */
     @Nullable JobRequest beforeSchedule(JobRequest request);
 }

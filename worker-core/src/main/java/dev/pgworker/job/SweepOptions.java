@@ -7,24 +7,25 @@ import org.jspecify.annotations.Nullable;
 import dev.pgworker.internal.argument.Arguments;
 
 /**
- * How to look for dead workers by hand.
+ * The options of a manual sweep for dead workers.
  *
- * @param threshold how old the last heartbeat of a dead worker is, positive; null for
- *     {@code worker.recovery.sweep-threshold}. A live worker with an older one finds its handlers interrupted
- * @param recoveryDelay when recovered jobs run again, not negative; null for {@code worker.recovery.recovery-delay}
- * @param dryRun whether to find the dead workers only
+ * @param threshold the age of the last heartbeat beyond which a worker is considered dead, positive; null for {@code
+ *     worker.recovery.sweep-threshold}. The handlers of a live worker with an older heartbeat are interrupted
+ * @param recoveryDelay the delay before recovered jobs run again, not negative; null for {@code
+ *     worker.recovery.recovery-delay}
+ * @param dryRun whether to only find the dead workers
  * @since 0.1.0
  */
 public record SweepOptions(
         @Nullable Duration threshold, @Nullable Duration recoveryDelay, boolean dryRun) {
 
-    /** Sweeps as workers do. */
+    /** The options with which workers sweep. */
     public static final SweepOptions DEFAULT = new SweepOptions(null, null, false);
 
     /**
-     * Checks every value.
+     * Validates the values.
      *
-     * @throws IllegalArgumentException if one is out of its range; the message names it and says what is allowed
+     * @throws IllegalArgumentException if a value is out of range; the message names it and the values allowed
      */
     public SweepOptions {
         if (threshold != null) {

@@ -7,8 +7,8 @@ import org.springframework.core.ParameterizedTypeReference;
 import dev.pgworker.internal.argument.Arguments;
 
 /**
- * A task identifier together with the type of its payload, so that the code that adds a job and the code that runs it
- * agree at compile time. Keep it in a constant:
+ * A task identifier with the type of its payload, so that the compiler checks that the code that adds a job and the
+ * code that runs it agree on the type. Keep it in a constant:
  *
  * <pre>{@code
  * static final Task<Greeting> HELLO = Task.of("hello", Greeting.class);
@@ -22,7 +22,7 @@ import dev.pgworker.internal.argument.Arguments;
 @SuppressWarnings("UnusedTypeParameter") // P ties payloads to payloadType where a task is used
 public record Task<P>(String identifier, Type payloadType) {
 
-    /** Checks the identifier; prefer the factory methods, which tie {@code P} to {@code payloadType}. */
+    /** Validates the identifier. Prefer the factory methods, which tie {@code P} to {@code payloadType}. */
     public Task {
         Arguments.requireIdentifier(identifier);
         Arguments.requireNonNull("payloadType", payloadType);

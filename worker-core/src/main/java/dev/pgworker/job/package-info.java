@@ -1,4 +1,4 @@
-/** What a job is, how to enqueue and how to manage one. */
+/** Jobs: adding, querying and managing them. */
 @NullMarked
 package dev.pgworker.job;
 

@@ -6,23 +6,26 @@ import java.util.List;
 import dev.pgworker.internal.argument.Arguments;
 
 /**
- * How dead workers are told from living ones, and what becomes of their jobs. A worker publishes its threshold, and is
- * judged by it. Only the flags of resilient jobs should be the same in all workers of a database.
+ * How dead workers are detected and their jobs recovered. Each worker publishes its threshold, which other workers
+ * apply to it. Only the flags of resilient jobs should be the same in all workers of a database.
  *
- * @param enabled whether this worker looks for dead ones; true unless set. It registers and sends heartbeats in any case
- * @param orphans whether it also takes jobs from workers that are not registered at all; false unless set. The jobs of one
- *     that lives would run twice
- * @param heartbeatInterval how often a worker tells the database that it lives; 1 ms to 30 minutes, 30 s unless set
- * @param sweepInterval how often to look for dead workers; 1 ms to 1 day, 60 s unless set
- * @param sweepThreshold how old its own last heartbeat is when others take it for dead; at least twice the heartbeat
- *     interval, at most 30 days, 5 minutes unless set
- * @param peerThreshold how old, at least, the last heartbeat of a dead worker is that publishes no threshold, as those
- *     written in Rust, or an orphan's lock; 1 ms to 30 days, 5 minutes unless set. The sweep threshold counts if it is greater
- * @param recoveryDelay when a recovered job runs again; 0 to 365 days, 30 s unless set
- * @param resilientSweepThresholdMultiplier what the threshold is multiplied by for workers that hold a job with one of the
- *     resilient flags; 1 to 1000, 3 unless set
- * @param resilientJobFlags flags of jobs whose workers are waited for longer; {@code infrastructure_resilient} unless set
- * @param maxRecoveries how often a job is recovered without its attempt being counted; 0 to 1000, 3 unless set
+ * @param enabled whether this worker looks for dead workers; the default is true. It registers and sends heartbeats in
+ *     any case
+ * @param orphans whether this worker also recovers jobs of workers that are not registered; the default is false. Jobs
+ *     of an unregistered worker that is alive run twice
+ * @param heartbeatInterval interval between heartbeats of this worker; 1 ms to 30 minutes, the default is 30 s
+ * @param sweepInterval interval between sweeps for dead workers; 1 ms to 1 day, the default is 60 s
+ * @param sweepThreshold age of this worker's last heartbeat at which other workers consider it dead; at least twice the
+ *     heartbeat interval and at most 30 days, the default is 5 minutes
+ * @param peerThreshold minimum age of the last heartbeat at which a worker that does not publish a threshold, such as
+ *     one written in Rust, is considered dead, and minimum age of an orphaned lock; 1 ms to 30 days, the default is 5
+ *     minutes. Ignored if the sweep threshold is greater
+ * @param recoveryDelay delay before a recovered job runs again; 0 to 365 days, the default is 30 s
+ * @param resilientSweepThresholdMultiplier factor applied to the threshold of workers that hold a job with one of the
+ *     resilient flags; 1 to 1000, the default is 3
+ * @param resilientJobFlags flags of jobs whose workers are given more time before they are considered dead; the default
+ *     is {@code infrastructure_resilient}
+ * @param maxRecoveries number of times a job is recovered without counting an attempt; 0 to 1000, the default is 3
  * @since 0.1.0
  */
 public record RecoverySettings(
@@ -46,13 +49,13 @@ public record RecoverySettings(
 
     private static final Duration LONGEST_SWEEP = Duration.ofDays(1);
 
-    /** The settings unless others are made. */
+    /** The default settings. */
     public static final RecoverySettings DEFAULT = builder().build();
 
     /**
-     * Checks every setting, and them against each other.
+     * Validates the settings, individually and against each other.
      *
-     * @throws IllegalArgumentException if one is out of its range; the message begins with its name and says what is
+     * @throws IllegalArgumentException if a setting is out of range; the message begins with its name and says what is
      *     allowed
      */
     public RecoverySettings {
@@ -80,7 +83,7 @@ public record RecoverySettings(
         return sweepThreshold.multipliedBy(resilientSweepThresholdMultiplier);
     }
 
-    /** Returns a builder that has the defaults. */
+    /** Returns a builder with the default settings. */
     public static Builder builder() {
         return new Builder();
     }
@@ -103,7 +106,7 @@ public record RecoverySettings(
     }
 
     /**
-     * Builds {@link RecoverySettings}. Not safe for use by several threads.
+     * Builds {@link RecoverySettings}. Not thread-safe.
      *
      * @since 0.1.0
      */
@@ -122,49 +125,52 @@ public record RecoverySettings(
 
         private Builder() {}
 
-        /** Sets whether the worker looks for dead ones. */
+        /** Sets whether the worker looks for dead workers. */
         public Builder enabled(boolean enabled) {
             this.enabled = enabled;
             return this;
         }
 
-        /** Sets whether the worker also takes jobs from workers that are not registered. */
+        /** Sets whether the worker also recovers jobs of workers that are not registered. */
         public Builder orphans(boolean orphans) {
             this.orphans = orphans;
             return this;
         }
 
-        /** Sets how often the worker tells the database that it lives. */
+        /** Sets the interval between heartbeats. */
         public Builder heartbeatInterval(Duration heartbeatInterval) {
             this.heartbeatInterval = heartbeatInterval;
             return this;
         }
 
-        /** Sets how often to look for dead workers. */
+        /** Sets the interval between sweeps for dead workers. */
         public Builder sweepInterval(Duration sweepInterval) {
             this.sweepInterval = sweepInterval;
             return this;
         }
 
-        /** Sets how old the worker's own last heartbeat is when others take it for dead. */
+        /** Sets the age of this worker's last heartbeat at which other workers consider it dead. */
         public Builder sweepThreshold(Duration sweepThreshold) {
             this.sweepThreshold = sweepThreshold;
             return this;
         }
 
-        /** Sets how old, at least, the last heartbeat of a dead worker is that publishes no threshold. */
+        /**
+         * Sets the minimum age of the last heartbeat at which a worker that does not publish a threshold is considered
+         * dead.
+         */
         public Builder peerThreshold(Duration peerThreshold) {
             this.peerThreshold = peerThreshold;
             return this;
         }
 
-        /** Sets when a recovered job runs again. */
+        /** Sets the delay before a recovered job runs again. */
         public Builder recoveryDelay(Duration recoveryDelay) {
             this.recoveryDelay = recoveryDelay;
             return this;
         }
 
-        /** Sets what the threshold is multiplied by for workers that hold a resilient job. */
+        /** Sets the factor applied to the threshold of workers that hold a resilient job. */
         public Builder resilientSweepThresholdMultiplier(int resilientSweepThresholdMultiplier) {
             this.resilientSweepThresholdMultiplier = resilientSweepThresholdMultiplier;
             return this;
@@ -176,7 +182,7 @@ public record RecoverySettings(
             return this;
         }
 
-        /** Sets how often a job is recovered without its attempt being counted. */
+        /** Sets the number of times a job is recovered without counting an attempt. */
         public Builder maxRecoveries(int maxRecoveries) {
             this.maxRecoveries = maxRecoveries;
             return this;
@@ -185,7 +191,7 @@ public record RecoverySettings(
         /**
          * Returns the settings.
          *
-         * @throws IllegalArgumentException if one is out of its range or does not fit another
+         * @throws IllegalArgumentException if a setting is out of range or inconsistent with another
          */
         public RecoverySettings build() {
             return new RecoverySettings(

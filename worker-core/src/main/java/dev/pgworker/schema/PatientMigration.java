@@ -57,15 +57,15 @@ final class PatientMigration {
                     if (System.nanoTime() - begin >= PATIENCE.toNanos()) {
                         throw new SchemaException(
                                 "Schema \"" + schema.name()
-                                        + "\" could not be migrated: its tables were in use whenever it was"
-                                        + " tried, " + tries + " times within " + PATIENCE.toSeconds() + " s."
+                                        + "\" could not be migrated: its tables were in use at each of"
+                                        + " " + tries + " attempts within " + PATIENCE.toSeconds() + " s."
                                         + Contention.holders(connection, schema),
                                 "End long transactions on these tables, or wait for them, and start again: nothing has been"
                                         + " changed.",
                                 e);
                     }
                     log.info(
-                            "Schema {}: tables are in use, the migration tries again ({})",
+                            "Schema {}: tables are in use, the migration is retried ({})",
                             schema.name(),
                             String.valueOf(SchemaFailures.messageOf(e)));
                 }

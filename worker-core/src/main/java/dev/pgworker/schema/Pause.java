@@ -13,7 +13,7 @@ final class Pause {
             Thread.sleep(time.toMillis());
         } catch (InterruptedException e) {
             Thread.currentThread().interrupt();
-            throw new SchemaException("The start was interrupted while it waited.", "Start the application again.");
+            throw new SchemaException("Startup was interrupted while waiting.", "Start the application again.");
         }
     }
 }

@@ -3,7 +3,7 @@ package dev.pgworker.schema;
 import org.jspecify.annotations.Nullable;
 
 /**
- * The schema cannot be used or installed; tells what is wrong and what to do.
+ * Thrown if the schema cannot be used or installed. Describes the problem and what to do about it.
  *
  * @since 0.1.0
  */
@@ -24,12 +24,12 @@ public final class SchemaException extends RuntimeException {
         this(problem, action, null);
     }
 
-    /** Returns what is wrong, as whole sentences. */
+    /** Returns the problem, in complete sentences. */
     public String problem() {
         return problem;
     }
 
-    /** Returns what whoever runs the application can do about it, as whole sentences. */
+    /** Returns what the operator of the application can do about it, in complete sentences. */
     public String action() {
         return action;
     }

@@ -13,7 +13,7 @@ final class SchemaFailures {
     static SchemaException translate(WorkerSchema schema, Exception failure) {
         SQLException sql = sqlException(failure);
         String state = stateOf(failure);
-        String said = "The database said: " + (sql == null ? failure : sql).getMessage();
+        String said = "The database reported: " + (sql == null ? failure : sql).getMessage();
         if (state.startsWith("28")) {
             return new SchemaException(
                     "PostgreSQL refused the login. " + said,
@@ -24,8 +24,8 @@ final class SchemaFailures {
         if (state.equals("25006")) {
             return new SchemaException(
                     "The server is read-only, as a standby is. " + said,
-                    "Add targetServerType=primary to spring.datasource.url (or worker.schema.url), with the addresses of"
-                            + " all servers in it, or let it name the primary.",
+                    "Add targetServerType=primary to spring.datasource.url (or worker.schema.url) and list the addresses of"
+                            + " all servers in it, or change it to the address of the primary.",
                     failure);
         }
         if (state.equals("3D000")) {
@@ -43,7 +43,7 @@ final class SchemaFailures {
             // The driver manager quotes the URL, perhaps with a password, so that the failure goes nowhere.
             return new SchemaException(
                     "There is no JDBC driver for the URL of the database.",
-                    "Correct spring.datasource.url (or worker.schema.url): it begins with jdbc:postgresql:");
+                    "Correct spring.datasource.url (or worker.schema.url): it must begin with jdbc:postgresql:");
         }
         if (state.startsWith("08")) {
             return new SchemaException(

@@ -133,7 +133,7 @@ final class SchemaIndexes {
 
     private void tell(Step step, String reason) {
         log.warn(
-                "Index {} of schema {} is not as it should be, and {}; the next start tries again, or run: {}{};",
+                "Index {} of schema {} is not in the required state, and {}; the next start retries, or run: {}{};",
                 step.index,
                 schema.name(),
                 reason,
@@ -144,7 +144,7 @@ final class SchemaIndexes {
     /** Says what is to be done, to whom may not do it now. */
     void tellSteps(Connection connection) throws SQLException {
         for (Step step : steps(connection)) {
-            tell(step, "nothing may be changed by this start");
+            tell(step, "this start may not change anything");
         }
     }
 }

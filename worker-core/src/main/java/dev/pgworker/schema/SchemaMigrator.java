@@ -12,16 +12,16 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * Installs, adopts and checks the schema with a Flyway of its own, whose history lives inside the schema. The
- * application's Flyway, if it has one, is not touched.
+ * Installs, adopts and validates the schema with a separate Flyway, whose history is stored in the schema. The
+ * application's own Flyway, if any, is not affected.
  *
- * <p>Every method takes one connection from the data source, holds it while it runs and returns it as it was; a pool of
- * one is enough. Any number of applications may start at the same time: an advisory lock lets one migrate while the
- * others wait and then find nothing to do.
+ * <p>Every method takes one connection from the data source, uses it until it returns, and restores its session
+ * settings; a pool with one connection is sufficient. Any number of applications may start at the same time: an
+ * advisory lock lets one of them migrate while the others wait and then find nothing to do.
  *
- * <p>Jobs are added and run meanwhile, by workers of any kind. A migration waits for a lock for less than half a second, so that
- * nobody waits for it any longer, and tries again when it got none; it fails after a minute. Indexes are built concurrently
- * afterwards, before this returns.
+ * <p>Jobs can be added and run during a migration, by workers of any kind. A migration waits less than half a second
+ * for a lock, so that other sessions do not wait longer for the migration, and retries if it does not get the lock; it
+ * fails after a minute. Indexes are built concurrently afterwards, before the method returns.
  *
  * @since 0.1.0
  */
@@ -41,15 +41,15 @@ public final class SchemaMigrator {
     private final SchemaIndexes indexes;
 
     /**
-     * Creates a migrator for one schema that leaves the indexes of other Graphile Workers as they are; the data source's user
-     * needs the privileges that each method names.
+     * Creates a migrator for one schema that leaves the indexes of other Graphile Workers unchanged. The data source's
+     * user needs the privileges documented for each method.
      */
     public SchemaMigrator(DataSource dataSource, WorkerSchema schema) {
         this(dataSource, schema, PeerIndexes.AUTO);
     }
 
     /**
-     * Creates a migrator for one schema; the data source's user needs the privileges that each method names.
+     * Creates a migrator for one schema. The data source's user needs the privileges documented for each method.
      *
      * @param peerIndexes what happens to the indexes that only other Graphile Workers need
      */
@@ -67,9 +67,9 @@ public final class SchemaMigrator {
     }
 
     /**
-     * Does what the mode says.
+     * Migrates or validates the schema, or does neither, according to the mode.
      *
-     * @throws SchemaException if that is not possible, with what to do about it
+     * @throws SchemaException if that is not possible; says what to do about it
      */
     public void apply(SchemaMode mode) {
         switch (mode) {
@@ -80,10 +80,11 @@ public final class SchemaMigrator {
     }
 
     /**
-     * As {@link #apply(SchemaMode)}, but waits for a server that says that it is starting up, as after a crash or a restart.
+     * Same as {@link #apply(SchemaMode)}, but waits for a server that reports that it is starting up, as after a crash
+     * or a restart.
      *
-     * @param startupTimeout how long at most; the last attempt may begin just before
-     * @throws SchemaException if that is not possible, with what to do about it
+     * @param startupTimeout maximum time to wait; the last attempt may begin just before it has elapsed
+     * @throws SchemaException if that is not possible; says what to do about it
      */
     public void apply(SchemaMode mode, Duration startupTimeout) {
         long begin = System.nanoTime();
@@ -126,10 +127,10 @@ public final class SchemaMigrator {
 
     /**
      * Installs the schema, adopts the installation of a Node.js or Rust Graphile Worker with all its jobs, or brings an
-     * earlier version up to date. A user without any right to change the schema may call this when it is up to date.
+     * earlier version up to date. If the schema is up to date, the user does not need any privilege to change it.
      *
-     * @throws SchemaException if the server is too old, the ledger unknown, a privilege missing, or if others did not leave the
-     *     tables alone for a moment within a minute
+     * @throws SchemaException if the server is too old, if the migration ledger is unknown, if a privilege is missing,
+     *     or if the locks on the tables could not be obtained within a minute
      */
     public void migrate() {
         run(connection -> {
@@ -158,7 +159,7 @@ public final class SchemaMigrator {
     }
 
     /**
-     * Checks that the schema is installed and up to date, and changes nothing.
+     * Validates that the schema is installed and up to date, without changing anything.
      *
      * @throws SchemaException if it is not
      */
@@ -187,7 +188,7 @@ public final class SchemaMigrator {
     }
 
     /**
-     * Returns the version of the installed schema, as one short query tells.
+     * Returns the version of the installed schema, using one short query.
      *
      * @throws SchemaException if the schema is not installed or cannot be read
      */
@@ -229,7 +230,7 @@ public final class SchemaMigrator {
         }
         patiently.run(connection, () -> functions.restore(connection, replaced));
         log.info(
-                "Functions that another Graphile Worker had replaced in schema {} are restored: {}",
+                "Functions that another Graphile Worker had replaced in schema {} have been restored: {}",
                 schema.name(),
                 String.join(", ", replaced));
     }

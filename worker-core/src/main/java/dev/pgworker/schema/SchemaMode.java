@@ -1,7 +1,7 @@
 package dev.pgworker.schema;
 
 /**
- * What happens to the schema when an application starts.
+ * What to do with the schema when an application starts.
  *
  * @since 0.1.0
  */
@@ -13,6 +13,6 @@ public enum SchemaMode {
     /** The start fails unless the schema is installed and up to date; nothing is changed. */
     VALIDATE,
 
-    /** The schema is not looked at. */
+    /** The schema is used without being checked. */
     NONE
 }

@@ -34,8 +34,8 @@ final class ServerCheck {
             if (row.getBoolean(3)) {
                 log.warn(
                         "The server is a standby (pg_is_in_recovery), which is read-only: no job can be added or run until it"
-                                + " is promoted. Add targetServerType=primary to the JDBC URL, with the addresses of all"
-                                + " servers in it, or let it name the primary");
+                                + " is promoted. Add targetServerType=primary to the JDBC URL and list the addresses of all"
+                                + " servers in it, or change it to the address of the primary");
             }
         }
     }

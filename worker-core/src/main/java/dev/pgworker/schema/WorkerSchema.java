@@ -12,13 +12,13 @@ public record WorkerSchema(String name) {
 
     private static final Pattern ALLOWED = Pattern.compile("(?!pg_)[a-z_][a-z0-9_]{0,62}");
 
-    /** The schema that the Node.js and Rust Graphile Workers use unless told otherwise. */
+    /** The schema that the Node.js and Rust Graphile Workers use by default. */
     public static final WorkerSchema DEFAULT = new WorkerSchema("graphile_worker");
 
     /**
-     * Checks the name, so that it can stand in SQL as it is.
+     * Validates the name, so that it can be used in SQL as it is.
      *
-     * @throws IllegalArgumentException if the name is not allowed
+     * @throws IllegalArgumentException if the name is invalid
      */
     public WorkerSchema {
         if (!ALLOWED.matcher(name).matches()) {

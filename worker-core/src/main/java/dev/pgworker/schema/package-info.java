@@ -1,4 +1,4 @@
-/** The schema that holds the jobs: its name, and its installation by Flyway. */
+/** The database schema that holds the jobs: its name, and its installation with Flyway. */
 @NullMarked
 package dev.pgworker.schema;
 

@@ -7,8 +7,8 @@ import java.util.List;
 import org.jspecify.annotations.Nullable;
 
 /**
- * How each item of a batch job went, in the order of its payload. The job is completed if all succeeded; otherwise it is
- * retried with the failed items alone.
+ * The outcome of each item of a batch job, in the order of its payload. The job is completed if all items succeeded;
+ * otherwise it is retried with only the failed items.
  *
  * @since 0.1.0
  */
@@ -21,20 +21,20 @@ public final class BatchResult {
     }
 
     /**
-     * The work on one item.
+     * Handles one item.
      *
      * @since 0.1.0
      */
     @FunctionalInterface
     public interface ItemHandler<T> {
 
-        /** Does the work; an exception fails this item alone. */
+        /** Handles the item; an exception fails only this item. */
         void handle(T item) throws Exception;
     }
 
     /**
-     * Handles the items one after the other on the calling thread, and notes for each whether it failed. After an
-     * interrupt no further item is begun: those left count as failed and stay for the next attempt.
+     * Handles the items one after the other on the calling thread, and records for each whether it failed. After an
+     * interrupt, no further item is started: the remaining ones count as failed and are left to the next attempt.
      */
     public static <T> BatchResult forEach(List<T> items, ItemHandler<? super T> handler) {
         List<@Nullable Throwable> errors = new ArrayList<>(items.size());
@@ -61,14 +61,14 @@ public final class BatchResult {
     }
 
     /**
-     * Returns a result made of one entry for each item: null where it succeeded, otherwise what went wrong. If there are
-     * more or fewer entries than items, the whole job fails.
+     * Returns a result with one entry for each item: null if it succeeded, otherwise the error. If the number of
+     * entries differs from the number of items, the attempt fails for the whole job.
      */
     public static BatchResult of(List<? extends @Nullable Throwable> errors) {
         return new BatchResult(new ArrayList<>(errors));
     }
 
-    /** Returns one entry for each item: null where it succeeded, otherwise what went wrong. */
+    /** Returns one entry for each item: null if it succeeded, otherwise the error. */
     public List<@Nullable Throwable> errors() {
         return errors;
     }

@@ -3,7 +3,7 @@ package dev.pgworker.task;
 import java.util.List;
 
 /**
- * The work of a task whose payload is a list of items, of which some may fail.
+ * Handles jobs whose payload is a list of items, each of which may fail separately.
  *
  * @param <T> the Java type of an item
  * @since 0.1.0
@@ -16,8 +16,8 @@ public interface BatchTaskHandler<T> {
      *
      * @param items the items of the payload, at least one
      * @param context the running attempt
-     * @return how each item went
-     * @throws Exception if the whole attempt failed and the job is to be retried with all its items
+     * @return the outcome of each item
+     * @throws Exception if the whole attempt failed; the job is then retried with all its items
      */
     BatchResult handle(List<T> items, JobContext context) throws Exception;
 }

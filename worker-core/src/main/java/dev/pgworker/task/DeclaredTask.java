@@ -16,25 +16,26 @@ import dev.pgworker.internal.argument.Arguments;
 import dev.pgworker.job.Task;
 
 /**
- * A task constant of the application, by which it adds jobs: what its handler has to take.
+ * A task constant with which the application adds jobs, and whose payload type the task's handler must accept.
  *
  * @param task the constant's value
- * @param source where it stands, for messages
+ * @param source where the constant is declared, for messages
  * @since 0.1.0
  */
 public record DeclaredTask(Task<?> task, String source) {
 
     private static final Logger log = LoggerFactory.getLogger(DeclaredTask.class);
 
-    /** Checks that there are both. */
+    /** Checks that neither is null. */
     public DeclaredTask {
         Arguments.requireNonNull("task", task);
         Arguments.requireNonNull("source", source);
     }
 
     /**
-     * Returns the tasks in static final fields of a class, of the classes in it, and of its superclasses and interfaces. Only a
-     * class that has such a field is initialized. What cannot be read is passed over.
+     * Returns the tasks in static final fields of a class, of its nested classes, and of its superclasses and
+     * interfaces. Only classes that have such a field are initialized. Classes and fields that cannot be read are
+     * skipped.
      */
     public static List<DeclaredTask> in(Class<?> type) {
         Set<Class<?>> classes = new LinkedHashSet<>();

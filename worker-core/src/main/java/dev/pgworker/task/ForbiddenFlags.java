@@ -3,14 +3,15 @@ package dev.pgworker.task;
 import java.util.Collection;
 
 /**
- * Says which jobs not to run at the moment: those that have one of the flags. Asked on the worker's threads before every
- * claim, so answer at once, from a cache if need be. While it throws, the worker claims nothing.
+ * Determines which jobs a worker does not run at the moment: those that have one of the returned flags. Called on the
+ * worker's threads before every claim, so implementations must return immediately, from a cache if necessary. While it
+ * throws an exception, the worker claims no jobs.
  *
  * @since 0.1.0
  */
 @FunctionalInterface
 public interface ForbiddenFlags {
 
-    /** Returns the flags whose jobs are passed over; empty for none. */
+    /** Returns the flags of the jobs to skip; empty for none. */
     Collection<String> current();
 }

@@ -1,7 +1,7 @@
 package dev.pgworker.task;
 
 /**
- * A handler that cannot work as it is written. It is thrown while handlers are registered, before any job runs.
+ * Thrown for a handler that cannot work as declared, when handlers are registered and before any job runs.
  *
  * @since 0.1.0
  */
@@ -18,12 +18,12 @@ public final class HandlerDefinitionException extends IllegalStateException {
         this.action = action;
     }
 
-    /** Returns what is wrong, with the class and method named; a sentence without its full stop. */
+    /** Returns the problem, including the class and method, as a sentence without a full stop. */
     public String problem() {
         return problem;
     }
 
-    /** Returns what to change; a sentence without its full stop. */
+    /** Returns what to change, as a sentence without a full stop. */
     public String action() {
         return action;
     }

@@ -12,8 +12,8 @@ import dev.pgworker.job.Task;
 /**
  * The running attempt of a job, as its handler sees it.
  *
- * <p>Valid while the handler runs. The methods may be called from any thread the handler uses. {@code toString()} is
- * fit for logs: it names job, task and attempt and never the payload.
+ * <p>Valid while the handler runs. The methods may be called from any thread that the handler uses. {@code toString()}
+ * is suitable for logs: it contains the job, the task and the attempt, but never the payload.
  *
  * @since 0.1.0
  */
@@ -25,31 +25,32 @@ public interface JobContext {
     /** Returns the id of the worker that runs the job, as {@code locked_by} has it. */
     String workerId();
 
-    /** Returns where handlers add jobs; a handler's own transaction is joined as anywhere else. */
+    /** Returns the scheduler with which handlers add jobs; it joins the handler's transaction if there is one. */
     JobScheduler jobScheduler();
 
     /**
-     * Returns true once the worker wants the handler to end: it is shutting down and the grace period is over, the
-     * handler's time is over, or the worker may have been declared dead. The thread that runs the handler has been
-     * interrupted, too. A handler that then ends with an exception gives its job back without the attempt being counted,
-     * unless its time is over.
+     * Returns true once the handler should end: because the worker is shutting down and the grace period has elapsed,
+     * because the handler has exceeded its timeout, or because the worker may have been declared dead. The thread that
+     * runs the handler has also been interrupted. If the handler then ends with an exception, its job is released
+     * without counting the attempt, unless the timeout was exceeded.
      */
     boolean isInterrupted();
 
     /**
-     * Asks whether the job is still this worker's, so that nobody else may run it meanwhile. The answer is that of the
-     * database, on a connection of its own; false also if the database does not answer. Ask before a step that must not
-     * be taken twice, and pass {@link #fencingToken} along, since the answer may be out of date when the step is taken. In a
-     * direct batch the database is asked from the handler's own thread only; others are told what is known.
+     * Returns whether this worker still holds the job, so that no other worker can be running it. Queries the database,
+     * on a separate connection, and returns false if the database does not respond. Call this before a step that must
+     * not be taken twice, and pass {@link #fencingToken} along, because the answer may be out of date when the step is
+     * taken. In a direct batch, the database is queried only if this is called on the handler's own thread; on other
+     * threads, the last known state is returned.
      */
     boolean isOwned();
 
     /**
-     * Returns what tells this run of the job from every other: {@code job-attempt-time}, the job's id, the attempt, and
-     * the time of the job's last change before the run, in microseconds by the database's clock. A later run of the same
-     * job has a later time, even if the attempt of an earlier one does not count: a system that remembers the greatest
-     * time it has seen can refuse the requests of a run that is over. For a direct task it is the time when the job was
-     * locked or claimed.
+     * Returns a token that distinguishes this run of the job from every other: {@code job-attempt-time}, consisting of
+     * the job's id, the attempt, and the time of the job's last change before the run, in microseconds by the
+     * database's clock. A later run of the same job has a later time, even if the attempt of an earlier run does not
+     * count, so a system that remembers the greatest time it has seen can reject requests of an earlier run. For a
+     * direct task, the time is when the job was locked or claimed.
      */
     default String fencingToken() {
         Instant changed = job().updatedAt();
@@ -57,32 +58,32 @@ public interface JobContext {
         return job().id() + "-" + attempt() + "-" + micros;
     }
 
-    /** Returns which attempt this is, beginning with 1. */
+    /** Returns the number of this attempt, starting at 1. */
     default int attempt() {
         return job().attempts();
     }
 
-    /** Returns true if the job fails permanently should this attempt fail. */
+    /** Returns true if the job will fail permanently if this attempt fails. */
     default boolean isLastAttempt() {
         return job().attempts() >= job().maxAttempts();
     }
 
-    /** As {@link JobScheduler#addJob(String, Object)}. */
+    /** Same as {@link JobScheduler#addJob(String, Object)}. */
     default Job addJob(String identifier, @Nullable Object payload) {
         return jobScheduler().addJob(identifier, payload);
     }
 
-    /** As {@link JobScheduler#addJob(String, Object, JobSpec)}. */
+    /** Same as {@link JobScheduler#addJob(String, Object, JobSpec)}. */
     default Job addJob(String identifier, @Nullable Object payload, JobSpec spec) {
         return jobScheduler().addJob(identifier, payload, spec);
     }
 
-    /** As {@link JobScheduler#addJob(Task, Object)}. */
+    /** Same as {@link JobScheduler#addJob(Task, Object)}. */
     default <P> Job addJob(Task<P> task, P payload) {
         return jobScheduler().addJob(task, payload);
     }
 
-    /** As {@link JobScheduler#addJob(Task, Object, JobSpec)}. */
+    /** Same as {@link JobScheduler#addJob(Task, Object, JobSpec)}. */
     default <P> Job addJob(Task<P> task, P payload, JobSpec spec) {
         return jobScheduler().addJob(task, payload, spec);
     }

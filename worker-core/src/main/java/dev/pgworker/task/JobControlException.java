@@ -8,7 +8,7 @@ import org.jspecify.annotations.Nullable;
 import dev.pgworker.internal.argument.Arguments;
 
 /**
- * Thrown by a handler to say what becomes of its job, where a plain exception would have it retried as usual:
+ * Thrown by a handler to decide what happens to its job, instead of the usual retry:
  *
  * <pre>{@code
  * throw JobControlException.failPermanently("There is no account " + id);
@@ -23,16 +23,16 @@ public final class JobControlException extends RuntimeException {
     private static final long serialVersionUID = 1L;
 
     /**
-     * What becomes of the job.
+     * What happens to the job.
      *
      * @since 0.1.0
      */
     public enum Decision {
-        /** It has failed permanently, whatever attempts are left. */
+        /** The job fails permanently, even if it has attempts left. */
         FAIL,
-        /** It runs again at a time that the handler chose; the attempt counts. */
+        /** The attempt fails, and the job runs again at a time chosen by the handler; the attempt counts. */
         RETRY,
-        /** It runs again at a time that the handler chose; the attempt does not count, and nothing failed. */
+        /** The job runs again at a time chosen by the handler; the attempt does not count and is not a failure. */
         SNOOZE
     }
 
@@ -52,51 +52,64 @@ public final class JobControlException extends RuntimeException {
         this.runAt = runAt;
     }
 
-    /** The job fails permanently, for this reason. */
+    /** Returns an exception with which the job fails permanently, for the given reason. */
     public static JobControlException failPermanently(String reason) {
         return failPermanently(reason, null);
     }
 
-    /** The job fails permanently, for this reason and with this cause. */
+    /** Returns an exception with which the job fails permanently, for the given reason and with the given cause. */
     public static JobControlException failPermanently(String reason, @Nullable Throwable cause) {
         return new JobControlException(Decision.FAIL, null, null, reason, cause);
     }
 
-    /** The attempt fails for this reason, and the job is retried after the given time, by the database's clock. */
+    /**
+     * Returns an exception with which the attempt fails for the given reason and the job is retried after the given
+     * delay, by the database's clock.
+     */
     public static JobControlException retryIn(Duration delay, String reason, @Nullable Throwable cause) {
         Arguments.requireNotNegative("delay", delay);
         return new JobControlException(Decision.RETRY, delay, null, reason, cause);
     }
 
-    /** The attempt fails for this reason, and the job is retried at the given instant. */
+    /**
+     * Returns an exception with which the attempt fails for the given reason and the job is retried at the given time.
+     */
     public static JobControlException retryAt(Instant runAt, String reason, @Nullable Throwable cause) {
         Arguments.requireInstant("runAt", Arguments.requireNonNull("runAt", runAt));
         return new JobControlException(Decision.RETRY, null, runAt, reason, cause);
     }
 
-    /** The job runs again after the given time, by the database's clock, and this attempt does not count. */
+    /**
+     * Returns an exception with which the job runs again after the given delay, by the database's clock, without
+     * counting this attempt.
+     */
     public static JobControlException snoozeFor(Duration delay) {
         Arguments.requireNotNegative("delay", delay);
         return new JobControlException(Decision.SNOOZE, delay, null, "Snoozed for " + delay, null);
     }
 
-    /** The job runs again at the given instant, and this attempt does not count. */
+    /** Returns an exception with which the job runs again at the given time, without counting this attempt. */
     public static JobControlException snoozeUntil(Instant runAt) {
         Arguments.requireInstant("runAt", Arguments.requireNonNull("runAt", runAt));
         return new JobControlException(Decision.SNOOZE, null, runAt, "Snoozed until " + runAt, null);
     }
 
-    /** Returns what becomes of the job. */
+    /** Returns what happens to the job. */
     public Decision decision() {
         return decision;
     }
 
-    /** Returns how long the job waits, or null if there is an instant or no further run. */
+    /**
+     * Returns the delay before the job runs again, or null if the time is given by {@link #runAt} or the job does not
+     * run again.
+     */
     public @Nullable Duration delay() {
         return delay;
     }
 
-    /** Returns when the job runs again, or null if there is a delay or no further run. */
+    /**
+     * Returns when the job runs again, or null if the time is given by {@link #delay} or the job does not run again.
+     */
     public @Nullable Instant runAt() {
         return runAt;
     }

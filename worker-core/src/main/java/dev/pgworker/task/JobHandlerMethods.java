@@ -32,7 +32,7 @@ import dev.pgworker.internal.argument.Arguments;
  * Finds the methods of a bean that are annotated with {@link JobHandler}, directly, through a composed annotation, or
  * in a superclass or interface.
  *
- * <p>A method that could not work is refused here rather than when its first job runs.
+ * <p>A method that cannot work is rejected here rather than when its first job runs.
  *
  * @since 0.1.0
  */
@@ -48,8 +48,8 @@ public final class JobHandlerMethods {
     /**
      * Returns the handlers of a bean, which may be an AOP proxy; empty if it has none.
      *
-     * @throws HandlerDefinitionException if an annotated method cannot be a handler, or if the bean is a proxy that
-     *     does not offer it
+     * @throws HandlerDefinitionException if an annotated method cannot be a handler, or if the bean is a proxy on which
+     *     it cannot be called
      */
     public static List<TaskRegistration> find(Object bean) {
         requireCallable(bean);
@@ -59,7 +59,7 @@ public final class JobHandlerMethods {
     /**
      * Checks that every handler of a bean can be called on it.
      *
-     * @throws HandlerDefinitionException if the bean is a proxy that does not offer one
+     * @throws HandlerDefinitionException if the bean is a proxy on which a handler cannot be called
      */
     public static void requireCallable(Object bean) {
         Arguments.requireNonNull("bean", bean);
@@ -69,12 +69,12 @@ public final class JobHandlerMethods {
     }
 
     /**
-     * Returns the handlers of a bean that need not exist yet; empty if it has none.
+     * Returns the handlers of a bean that does not have to exist yet; empty if it has none.
      *
      * @param targetClass the class of the bean, behind any proxy
-     * @param bean gives the bean, or its proxy; called for every job, on the thread that runs it, and never before
-     * @throws HandlerDefinitionException if an annotated method cannot be a handler. That the bean turns out to be a
-     *     proxy that does not offer the method is reported in the same way when a job is run.
+     * @param bean supplies the bean or its proxy; called for every job, on the thread that runs it, and never before
+     * @throws HandlerDefinitionException if an annotated method cannot be a handler. If the bean turns out to be a
+     *     proxy on which the method cannot be called, the same exception is thrown when a job is run
      */
     public static List<TaskRegistration> find(Class<?> targetClass, Supplier<?> bean) {
         Arguments.requireNonNull("targetClass", targetClass);
@@ -83,9 +83,9 @@ public final class JobHandlerMethods {
     }
 
     /**
-     * As {@link #find(Class, Supplier)}, with retry policies that are beans.
+     * Same as {@link #find(Class, Supplier)}, with retry policies that are beans.
      *
-     * @param policies gives the instance of a class that {@link JobHandler#retryPolicy()} names
+     * @param policies supplies the instance of the class that {@link JobHandler#retryPolicy()} specifies
      */
     public static List<TaskRegistration> find(Class<?> targetClass, Supplier<?> bean, RetryPolicies policies) {
         Arguments.requireNonNull("policies", policies);
@@ -93,14 +93,14 @@ public final class JobHandlerMethods {
     }
 
     /**
-     * Gives the instances of retry policies that annotations name by class.
+     * Supplies the instances of retry policies that annotations specify by class.
      *
      * @since 0.1.0
      */
     @FunctionalInterface
     public interface RetryPolicies {
 
-        /** Returns an instance of the class, or throws a runtime exception that says why there is none. */
+        /** Returns an instance of the class, or throws a runtime exception that explains why there is none. */
         RetryPolicy get(Class<? extends RetryPolicy> type);
     }
 
@@ -208,7 +208,7 @@ public final class JobHandlerMethods {
         }
         if (Modifier.isPrivate(method.getModifiers())) {
             throw new HandlerDefinitionException(
-                    source + " is private, so that proxies, and with them @Transactional, would be passed by",
+                    source + " is private, so that proxies, and with them @Transactional, would be bypassed",
                     "Make the method package-private, protected or public");
         }
     }
@@ -225,8 +225,8 @@ public final class JobHandlerMethods {
         if (method.getReturnType() != BatchResult.class
                 && !NOTHING.contains(method.getReturnType().getName())) {
             throw new HandlerDefinitionException(
-                    source + " returns " + method.getReturnType().getSimpleName() + ", but a handler's result is used"
-                            + " by nobody, and its job would be completed without waiting for a future",
+                    source + " returns " + method.getReturnType().getSimpleName() + ", but a handler's result is not"
+                            + " used, and its job would be completed without waiting for a future",
                     "Return void, or BatchResult for a list of items, and wait in the method for work that other"
                             + " threads do");
         }

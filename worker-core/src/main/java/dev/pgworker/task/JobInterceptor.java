@@ -3,12 +3,13 @@ package dev.pgworker.task;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Stands around the run of every job of a worker. Several are called in order, the first one outermost.
+ * Wraps each run of a job of a worker. Several interceptors are called in order, the first one outermost.
  *
- * <p>What it returns or throws takes the place of what the handler would: it may call the handler and return its result;
- * return without calling it, and the job succeeds; throw, and the attempt fails as if the handler had thrown, which
- * includes {@link JobControlException}; or turn the one into the other after the call. It is called on the handler's thread,
- * within the handler's transaction if that is transactional, and before the payload is decoded.
+ * <p>What an interceptor returns or throws replaces the handler's outcome. It may call the handler and return its
+ * result; return without calling the handler, in which case the job succeeds; throw an exception, including {@link
+ * JobControlException}, in which case the attempt fails as if the handler had thrown it; or turn one outcome into
+ * another after the call. It is called on the handler's thread, within the handler's transaction if the handler is
+ * transactional, and before the payload is decoded.
  *
  * @since 0.1.0
  */
@@ -16,29 +17,30 @@ import org.jspecify.annotations.Nullable;
 public interface JobInterceptor {
 
     /**
-     * Runs a job, or does not.
+     * Runs a job, or skips it.
      *
-     * @param context as the handler will see it
-     * @param execution what comes next: another interceptor, or the handler
-     * @return how the items of a batch went; null for any other job, and for a batch whose items all succeeded
+     * @param context the context that the handler will receive
+     * @param execution calls the next interceptor, or the handler
+     * @return the outcomes of the items of a batch job; null for any other job, and for a batch job whose items all
+     *     succeeded
      */
     @Nullable BatchResult intercept(JobContext context, Execution execution) throws Exception;
 
     /**
-     * The rest of a run. Call at most one of its methods, once, on the calling thread.
+     * The remainder of a run. Call at most one of its methods, at most once, on the calling thread.
      *
      * @since 0.1.0
      */
     interface Execution {
 
-        /** Goes on; throws whatever the handler throws. */
+        /** Proceeds with the run; throws whatever the handler throws. */
         @Nullable BatchResult proceed() throws Exception;
 
         /**
-         * Goes on with another payload. It is what the handler gets and what the context shows from here on; the row is not
-         * changed, so that the next attempt begins with the stored payload again.
+         * Proceeds with another payload. The handler receives it, and the context returns it from then on. The row is
+         * not changed, so the next attempt starts with the stored payload again.
          *
-         * @param payload JSON; of a batch, with as many items as before
+         * @param payload the payload as JSON text; for a batch job, with the same number of items as before
          */
         @Nullable BatchResult proceed(String payload) throws Exception;
     }

@@ -5,7 +5,7 @@ import java.time.Duration;
 import org.jspecify.annotations.Nullable;
 
 /**
- * An attempt took longer than its handler's timeout allows.
+ * Reports that an attempt exceeded its handler's timeout.
  *
  * @since 0.1.0
  */
@@ -16,7 +16,8 @@ public final class JobTimeoutException extends RuntimeException {
     /**
      * Creates the failure of an attempt.
      *
-     * @param cause what the handler threw when it was interrupted, or null if it did not react or returned
+     * @param cause the exception that the handler threw when it was interrupted, or null if it did not respond or
+     *     returned normally
      */
     public JobTimeoutException(Duration timeout, @Nullable Throwable cause) {
         super("The handler took longer than its timeout of " + timeout, cause);

@@ -53,7 +53,7 @@ final class MethodInvoker implements TaskRegistration.Invoker {
         try {
             Object result = current.method().invoke(receiver, values);
             if (batch && result == null) {
-                throw new IllegalStateException(source + " returned null instead of how each item went");
+                throw new IllegalStateException(source + " returned null instead of a BatchResult");
             }
             return batch ? (BatchResult) result : null;
         } catch (InvocationTargetException e) {

@@ -21,11 +21,11 @@ import dev.pgworker.job.JobSpec;
 import dev.pgworker.job.Task;
 
 /**
- * Writes payloads as JSON and reads them back, by the rules of the application's {@code JsonMapper}.
+ * Serializes payloads to JSON and reads them back, with the configuration of the application's {@code JsonMapper}.
  *
- * <p>One rule is added: the top-level keys {@code _trace} and {@code _cron}, which other workers and crontabs put into
- * payloads, never make one unreadable, however strict the mapper is. A type that declares a property of that name still
- * receives it. Safe for use by many threads.
+ * <p>In addition, the top-level keys {@code _trace} and {@code _cron}, which other workers and crontabs add to
+ * payloads, never make a payload unreadable, however strict the mapper is. A type that declares a property with such a
+ * name still receives it. Thread-safe.
  *
  * @since 0.1.0
  */
@@ -38,32 +38,32 @@ public final class PayloadCodec {
     private final ConcurrentMap<Type, PayloadReader> readers = new ConcurrentHashMap<>();
     private final ConcurrentMap<Type, ObjectWriter> writers = new ConcurrentHashMap<>();
 
-    /** Uses the given mapper, and leaves its configuration alone. */
+    /** Creates a codec that uses the given mapper without changing its configuration. */
     public PayloadCodec(JsonMapper mapper) {
         this.mapper = Arguments.requireNonNull("mapper", mapper);
     }
 
     /**
-     * Returns a payload as JSON text, written by its run-time type.
+     * Returns a payload as JSON text, serialized as its run-time type.
      *
-     * @param argumentName what messages call the payload
+     * @param argumentName the name of the payload in messages
      * @param payload the payload, or null for the empty object
-     * @throws IllegalArgumentException if the payload cannot be written, with the argument and the path of the
-     *     offending field named, if it contains a lone surrogate, which would be stored as another character, or if it is a
-     *     {@link JobSpec}, which is not meant as a payload
+     * @throws IllegalArgumentException if the payload cannot be serialized (the message names the argument and the path
+     *     of the offending field), if it contains a lone surrogate, which would be stored as another character, or if
+     *     it is a {@link JobSpec}, which is not intended as a payload
      */
     public String encode(String argumentName, @Nullable Object payload) {
         return encode(argumentName, payload, null);
     }
 
     /**
-     * Returns a payload as JSON text, written as the given type. The elements of a generic type, for instance
-     * {@code List<Shape>}, keep the type ids of a polymorphic {@code Shape} only this way.
+     * Returns a payload as JSON text, serialized as the given type. Only in this way do the elements of a generic type,
+     * for instance {@code List<Shape>}, keep the type ids of a polymorphic {@code Shape}.
      *
-     * @param argumentName what messages call the payload
+     * @param argumentName the name of the payload in messages
      * @param payload the payload, or null for the empty object
-     * @param type the type as which the payload will be read; null for its run-time type
-     * @throws IllegalArgumentException as {@link #encode(String, Object)}, and if the payload is not of that type
+     * @param type the type as which the payload will be read; null to use its run-time type
+     * @throws IllegalArgumentException as for {@link #encode(String, Object)}, and if the payload is not of that type
      */
     public String encode(String argumentName, @Nullable Object payload, @Nullable Type type) {
         if (payload == null) {
@@ -89,7 +89,7 @@ public final class PayloadCodec {
     }
 
     /**
-     * Returns the payload of a job as the payload type of a task; null only if that type is {@link Void}.
+     * Returns the payload of a job, as the payload type of a task; null only if that type is {@link Void}.
      *
      * @throws PayloadException if the payload does not fit the type
      */
@@ -99,14 +99,14 @@ public final class PayloadCodec {
     }
 
     /**
-     * Returns the payload of a job as a value of the given type. For {@link tools.jackson.databind.JsonNode} that is the
-     * payload as it stands, {@code _trace} and {@code _cron} included.
+     * Returns the payload of a job as a value of the given type. For {@link tools.jackson.databind.JsonNode}, this is
+     * the payload as stored, including {@code _trace} and {@code _cron}.
      *
      * @param type a class or generic type without type variables
      * @return the value; null only if the type is {@link Void}
-     * @throws PayloadException if the payload does not fit the type. A payload that reads as null fits no type but
-     *     {@code JsonNode}, those to which Jackson gives a value for null, such as {@code Optional}, and {@code Void}; for maps,
-     *     records and other classes with properties it is the empty object, which others store as null.
+     * @throws PayloadException if the payload does not fit the type. A payload that is null fits only {@code JsonNode},
+     *     {@code Void}, and types for which Jackson has a value for null, such as {@code Optional}; for maps, records
+     *     and other classes with properties it is read as the empty object, which other workers store as null
      */
     public @Nullable Object decode(Job job, Type type) {
         PayloadReader reader = readers.get(type);
@@ -145,11 +145,12 @@ public final class PayloadCodec {
     }
 
     /**
-     * Returns the items of a batch job that failed, character for character as they stand in its payload.
+     * Returns the failed items of a batch job, character for character as they are in its payload.
      *
-     * @param result how each item went
+     * @param result the outcome of each item
      * @return a JSON array
-     * @throws IllegalArgumentException if the result has another number of entries than the payload has items
+     * @throws IllegalArgumentException if the number of entries in the result differs from the number of items in the
+     *     payload
      */
     public String failedItems(Job job, BatchResult result) {
         List<String> items = items(job.payload());

@@ -7,7 +7,7 @@ import org.jspecify.annotations.Nullable;
 import dev.pgworker.internal.argument.Arguments;
 
 /**
- * What becomes of a job whose worker has died.
+ * What happens to a job whose worker has died.
  *
  * @since 0.1.0
  */
@@ -19,13 +19,13 @@ public final class RecoveryDecision {
      * @since 0.1.0
      */
     public enum Kind {
-        /** As {@link #useDefault}. */
+        /** Same as {@link #useDefault}. */
         DEFAULT,
-        /** As {@link #reschedule}. */
+        /** Same as {@link #reschedule}. */
         RESCHEDULE,
-        /** As {@link #failWithBackoff}. */
+        /** Same as {@link #failWithBackoff}. */
         FAIL_WITH_BACKOFF,
-        /** As {@link #skip}. */
+        /** Same as {@link #skip}. */
         SKIP
     }
 
@@ -44,24 +44,24 @@ public final class RecoveryDecision {
     }
 
     /**
-     * The job runs again after {@code worker.recovery.recovery-delay}, and the attempt does not count, unless the job has
-     * lost its worker more often than {@code worker.recovery.max-recoveries}: then it does, and the job waits the usual
-     * back-off.
+     * Returns the default decision: the job runs again after {@code worker.recovery.recovery-delay}, and the attempt
+     * does not count. If the job has lost its worker more often than {@code worker.recovery.max-recoveries}, the
+     * attempt counts and the job runs again after the usual back-off.
      */
     public static RecoveryDecision useDefault() {
         return USE_DEFAULT;
     }
 
-    /** The job runs again at the given time, and the attempt does not count. */
+    /** Returns a decision to run the job again at the given time, without counting the attempt. */
     public static RecoveryDecision reschedule(Instant runAt) {
         return reschedule(runAt, null);
     }
 
     /**
-     * The job runs again at the given time.
+     * Returns a decision to run the job again at the given time.
      *
-     * @param attempts how many attempts count then, 0 to 32767; null for those before the interrupted one. The job fails
-     *     permanently if they are all it has
+     * @param attempts number of attempts that count then, 0 to 32767; null for those before the interrupted one. The
+     *     job fails permanently if no attempts are left
      */
     public static RecoveryDecision reschedule(Instant runAt, @Nullable Integer attempts) {
         Arguments.requireInstant("runAt", Arguments.requireNonNull("runAt", runAt));
@@ -69,17 +69,20 @@ public final class RecoveryDecision {
         return new RecoveryDecision(Kind.RESCHEDULE, runAt, attempts);
     }
 
-    /** The attempt has failed: it counts, and the job runs again after the usual back-off if it has attempts left. */
+    /**
+     * Returns a decision to treat the attempt as failed: it counts, and the job runs again after the usual back-off if
+     * it has attempts left.
+     */
     public static RecoveryDecision failWithBackoff() {
         return FAIL;
     }
 
-    /** The job stays locked by the dead worker. Sweeps ask again. */
+    /** Returns a decision to leave the job locked by the dead worker. The handler is called again by the next sweep. */
     public static RecoveryDecision skip() {
         return SKIP;
     }
 
-    /** Returns what kind of decision this is. */
+    /** Returns the kind of this decision. */
     public Kind kind() {
         return kind;
     }
@@ -89,7 +92,7 @@ public final class RecoveryDecision {
         return runAt;
     }
 
-    /** Returns how many attempts count then; null unless rescheduled with a number. */
+    /** Returns the number of attempts that count then; null unless rescheduled with a number. */
     public @Nullable Integer attempts() {
         return attempts;
     }

@@ -6,8 +6,8 @@ import dev.pgworker.internal.argument.Arguments;
 import dev.pgworker.job.Job;
 
 /**
- * Decides how long a job waits after a failed attempt. Called on the handler's thread. Without a policy, and where one
- * fails, the wait is {@code exp(min(attempts, 10))} seconds, as in every Graphile Worker.
+ * Determines how long a job waits after a failed attempt. Called on the handler's thread. Without a policy, or if the
+ * policy throws an exception, the delay is {@code exp(min(attempts, 10))} seconds, as in every Graphile Worker.
  *
  * @since 0.1.0
  */
@@ -15,22 +15,22 @@ import dev.pgworker.job.Job;
 public interface RetryPolicy {
 
     /**
-     * Returns how long the job waits before it may run again.
+     * Returns the delay before the job runs again.
      *
-     * @param job the job as it was claimed; {@code attempts} counts the attempt that failed
-     * @param error what the handler threw
-     * @return zero or more
+     * @param job the job as it was claimed; {@code attempts} includes the attempt that failed
+     * @param error the exception that the handler threw
+     * @return the delay, zero or more
      */
     Duration delay(Job job, Throwable error);
 
-    /** Returns a policy that always waits the same time. */
+    /** Returns a policy with a fixed delay. */
     static RetryPolicy fixed(Duration delay) {
         Arguments.requireNotNegative("delay", delay);
         return (job, error) -> delay;
     }
 
     /**
-     * Returns a policy that waits {@code first} after the first attempt and {@code factor} times as long after each
+     * Returns a policy whose delay is {@code first} after the first attempt and {@code factor} times as long after each
      * further one, but never longer than {@code longest}.
      */
     static RetryPolicy exponential(Duration first, double factor, Duration longest) {

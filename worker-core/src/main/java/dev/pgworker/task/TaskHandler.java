@@ -1,7 +1,7 @@
 package dev.pgworker.task;
 
 /**
- * The work of a task, written as a function: what {@link JobHandler} is for methods.
+ * Handles the jobs of a task, as a function; the counterpart of {@link JobHandler} for methods.
  *
  * @param <P> the Java type of the payload
  * @since 0.1.0
@@ -10,12 +10,12 @@ package dev.pgworker.task;
 public interface TaskHandler<P> {
 
     /**
-     * Runs one attempt of a job, on a handler thread and outside any transaction. Returning completes the job, which
-     * deletes it; an exception fails the attempt.
+     * Runs one attempt of a job, on a handler thread and outside any transaction. Returning normally completes the job,
+     * which deletes it; an exception fails the attempt.
      *
      * @param payload the decoded payload
      * @param context the running attempt
-     * @throws Exception if the attempt failed and the job is to be retried
+     * @throws Exception if the attempt failed; the job is then retried
      */
     void handle(P payload, JobContext context) throws Exception;
 }

@@ -7,14 +7,15 @@ import org.jspecify.annotations.Nullable;
 import dev.pgworker.internal.argument.Arguments;
 
 /**
- * How the jobs of one task are run, whatever the jobs themselves say.
+ * Options that apply to all jobs of a task.
  *
- * @param maxAttempts the attempt at which a failing job fails permanently even if it would have more, 1 to 32767; null
- *     to leave that to the job
- * @param timeout how long an attempt may take before it is interrupted and fails, positive; null for any time
- * @param retryPolicy how long a failed job waits; null for the usual back-off
+ * @param maxAttempts the attempt at which a failing job fails permanently even if the job allows more attempts, 1 to
+ *     32767; null to use the job's maximum
+ * @param timeout how long an attempt may take before it is interrupted and fails, positive; null for no timeout
+ * @param retryPolicy determines how long a failed job waits; null for the usual back-off
  * @param transactional whether the handler runs in a transaction that also completes its job
- * @param direct whether jobs are locked, run and deleted in one transaction, many at a time; not with {@code transactional}
+ * @param direct whether jobs are locked, run and deleted in one transaction, many at a time; cannot be combined with
+ *     {@code transactional}
  * @since 0.1.0
  */
 public record TaskOptions(
@@ -24,13 +25,13 @@ public record TaskOptions(
         boolean transactional,
         boolean direct) {
 
-    /** Leaves everything to the job. */
+    /** The default options, which leave everything to the job. */
     public static final TaskOptions DEFAULT = new TaskOptions(null, null, null, false, false);
 
     /**
-     * Checks every option.
+     * Validates the options.
      *
-     * @throws IllegalArgumentException if one is out of its range
+     * @throws IllegalArgumentException if an option is out of range
      */
     public TaskOptions {
         Arguments.requireRange("maxAttempts", maxAttempts, 1, Short.MAX_VALUE);
@@ -42,27 +43,33 @@ public record TaskOptions(
         }
     }
 
-    /** Returns these options with a limit of attempts. */
+    /** Returns a copy of these options with the given maximum number of attempts. */
     public TaskOptions withMaxAttempts(@Nullable Integer maxAttempts) {
         return new TaskOptions(maxAttempts, timeout, retryPolicy, transactional, direct);
     }
 
-    /** Returns these options with a timeout. */
+    /** Returns a copy of these options with the given timeout. */
     public TaskOptions withTimeout(@Nullable Duration timeout) {
         return new TaskOptions(maxAttempts, timeout, retryPolicy, transactional, direct);
     }
 
-    /** Returns these options with a retry policy. */
+    /** Returns a copy of these options with the given retry policy. */
     public TaskOptions withRetryPolicy(@Nullable RetryPolicy retryPolicy) {
         return new TaskOptions(maxAttempts, timeout, retryPolicy, transactional, direct);
     }
 
-    /** Returns these options with the handler run in a transaction that also completes its job, or not. */
+    /**
+     * Returns a copy of these options that determines whether the handler runs in a transaction that also completes its
+     * job.
+     */
     public TaskOptions withTransactional(boolean transactional) {
         return new TaskOptions(maxAttempts, timeout, retryPolicy, transactional, direct);
     }
 
-    /** Returns these options with jobs locked, run and deleted in one transaction, or not: see {@link JobHandler#direct}. */
+    /**
+     * Returns a copy of these options that determines whether jobs are locked, run and deleted in one transaction; see
+     * {@link JobHandler#direct}.
+     */
     public TaskOptions withDirect(boolean direct) {
         return new TaskOptions(maxAttempts, timeout, retryPolicy, transactional, direct);
     }

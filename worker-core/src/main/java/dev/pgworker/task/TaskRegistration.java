@@ -9,8 +9,8 @@ import dev.pgworker.internal.argument.Arguments;
 import dev.pgworker.job.Task;
 
 /**
- * A task that this application can run: its identifier, what runs it, and how. Declare beans of this type to register
- * handlers that are functions rather than annotated methods.
+ * A task that this application can run: its identifier, its handler and its options. Declare beans of this type to
+ * register handlers that are functions rather than annotated methods.
  *
  * @since 0.1.0
  */
@@ -43,7 +43,7 @@ public final class TaskRegistration {
         this.worker = Arguments.requireNonNull("worker", worker);
     }
 
-    /** Decodes the payload of a context's job and calls the handler; returns how the items of a batch went. */
+    /** Decodes the payload of a context's job and calls the handler; returns the outcomes of the items of a batch. */
     @FunctionalInterface
     interface Invoker {
         @Nullable BatchResult invoke(JobContext context, PayloadCodec codec) throws Exception;
@@ -63,7 +63,7 @@ public final class TaskRegistration {
                 TaskOptions.DEFAULT);
     }
 
-    /** Returns the registration of a function that handles lists of items, of which some may fail. */
+    /** Returns the registration of a function that handles lists of items, each of which may fail separately. */
     public static <T> TaskRegistration ofBatch(Task<List<T>> task, BatchTaskHandler<T> handler) {
         Arguments.requireNonNull("handler", handler);
         return new TaskRegistration(
@@ -77,17 +77,19 @@ public final class TaskRegistration {
                 TaskOptions.DEFAULT);
     }
 
-    /** Returns this registration with other options. */
+    /** Returns a copy of this registration with the given options. */
     public TaskRegistration with(TaskOptions options) {
         return new TaskRegistration(identifier, source, payloadType, invoker, options, worker);
     }
 
-    /** Returns this registration for the worker of that name, in an application that has several. */
+    /** Returns a copy of this registration for the worker with the given name, in an application that has several. */
     public TaskRegistration onWorker(String worker) {
         return new TaskRegistration(identifier, source, payloadType, invoker, options, worker);
     }
 
-    /** Returns the name of the worker that runs the jobs, as in {@link JobHandler#worker}; empty if none is named. */
+    /**
+     * Returns the name of the worker that runs the jobs, as in {@link JobHandler#worker}; empty if none is specified.
+     */
     public String worker() {
         return worker;
     }
@@ -102,12 +104,12 @@ public final class TaskRegistration {
         return source;
     }
 
-    /** Returns the type as which the handler takes payloads; null if it takes none. */
+    /** Returns the type of payload that the handler takes; null if it takes none. */
     public @Nullable Type payloadType() {
         return payloadType;
     }
 
-    /** Returns how its jobs are run. */
+    /** Returns the options of the task. */
     public TaskOptions options() {
         return options;
     }
@@ -115,7 +117,7 @@ public final class TaskRegistration {
     /**
      * Runs one attempt on the calling thread.
      *
-     * @return how the items of a batch job went, or null for any other job
+     * @return the outcomes of the items of a batch job, or null for any other job
      * @throws PayloadException if the payload does not fit the handler's type
      * @throws Exception whatever the handler throws
      */

@@ -29,8 +29,8 @@ public final class TaskRegistry {
     /**
      * Returns the registry of the given tasks.
      *
-     * @throws HandlerDefinitionException if an identifier has several handlers; the message names all such identifiers
-     *     with all their handlers
+     * @throws HandlerDefinitionException if an identifier has several handlers; the message lists all such identifiers
+     *     with their handlers
      */
     public static TaskRegistry of(Collection<TaskRegistration> registrations) {
         Map<String, List<TaskRegistration>> byIdentifier = new LinkedHashMap<>();
@@ -56,7 +56,7 @@ public final class TaskRegistry {
         return new TaskRegistry(Collections.unmodifiableMap(unique));
     }
 
-    /** Returns the identifiers in the order of registration, unmodifiable. */
+    /** Returns the identifiers in the order of registration, as an unmodifiable set. */
     public Set<String> identifiers() {
         return registrations.keySet();
     }
@@ -67,10 +67,11 @@ public final class TaskRegistry {
     }
 
     /**
-     * Refuses task constants whose payloads are not what the handlers of their tasks take. Constants of tasks that this application
-     * does not run are passed over.
+     * Rejects task constants whose payload types do not match those of the handlers of their tasks. Constants of tasks
+     * that this application does not run are ignored.
      *
-     * @throws HandlerDefinitionException if there are some; the message names all of them with their handlers and both types
+     * @throws HandlerDefinitionException if there are any; the message lists all of them with their handlers and both
+     *     types
      */
     public void requireTypesOf(Collection<DeclaredTask> declared) {
         String mismatches = declared.stream()
@@ -117,9 +118,9 @@ public final class TaskRegistry {
     }
 
     /**
-     * Refuses handlers that run in a transaction.
+     * Rejects handlers that run in a transaction.
      *
-     * @throws HandlerDefinitionException if there is one
+     * @throws HandlerDefinitionException if there is such a handler
      */
     public void requireNoneTransactional() {
         for (TaskRegistration task : registrations.values()) {

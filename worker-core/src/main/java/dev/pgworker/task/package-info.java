@@ -1,4 +1,4 @@
-/** What the application writes to run jobs: handlers, their context, and the registry of tasks. */
+/** Tasks: handlers, their context and options, and the registry of tasks. */
 @NullMarked
 package dev.pgworker.task;
 

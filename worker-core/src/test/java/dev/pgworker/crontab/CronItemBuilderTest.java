@@ -66,7 +66,7 @@ class CronItemBuilderTest {
     void mistakesAreNamed() {
         CronItem.Builder<Object> item = CronItem.of("a");
 
-        assertThatThrownBy(item::build).hasMessageContaining("must say when to run");
+        assertThatThrownBy(item::build).hasMessageContaining("must have a schedule");
         assertThatThrownBy(() -> item.everyMinutes(60)).hasMessageContaining("minutes must be between 1 and 59");
         assertThatThrownBy(() -> item.dailyAt(24, 0)).hasMessageContaining("hour must be between 0 and 23");
         assertThatThrownBy(() -> item.hourlyAt(-1)).hasMessageContaining("minute must be between 0 and 59");

@@ -105,7 +105,7 @@ class AdoptionTest {
             holder.createStatement().execute(schema.in("select from {schema}.add_job('held')"));
             CompletableFuture<Void> adoption =
                     CompletableFuture.runAsync(() -> migrator().migrate());
-            Awaitility.await().until(() -> messages().contains("tries again"));
+            Awaitility.await().until(() -> messages().contains("is retried"));
             peers.goOn();
             assertThat(adoption).isNotDone();
             holder.createStatement().execute(schema.in("select from {schema}.add_job('held', queue_name => 'q')"));
@@ -271,7 +271,7 @@ class AdoptionTest {
         upgraded().migrate();
         assertThat(body("worker_deregister")).contains("version 2");
         assertThat(body("delete_stale_workers")).doesNotContain("theirs");
-        assertThat(messages()).contains("are restored: delete_stale_workers, worker_deregister");
+        assertThat(messages()).contains("have been restored: delete_stale_workers, worker_deregister");
     }
 
     private void replace(String function) {

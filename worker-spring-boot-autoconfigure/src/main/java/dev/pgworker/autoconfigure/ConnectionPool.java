@@ -59,7 +59,7 @@ final class ConnectionPool {
                 log.warn(
                         "The connection pool has {} connection(s), but the worker may need {} at the same time, so that"
                                 + " jobs wait for each other; set spring.datasource.hikari.maximum-pool-size to at least"
-                                + " {}, more if the application uses the database besides",
+                                + " {}, more if the application also uses the database itself",
                         size,
                         needed,
                         needed);
@@ -79,7 +79,7 @@ final class ConnectionPool {
             if (!missing.isEmpty()) {
                 log.warn(
                         "The JDBC URL names several servers, but has no {}: after a failover the pool may wait for the old"
-                                + " server, or go on with it although it is read-only",
+                                + " server, or keep using it although it is read-only",
                         String.join(", ", missing));
             }
         }

@@ -134,7 +134,7 @@ final class HandlerBeans {
     private void tellUnreadable(String name, Throwable e) {
         if (mentionsHandlers(name)) {
             log.warn(
-                    "The handlers of bean {} are not registered, because a method of its class mentions a class that is not on the"
+                    "The handlers of bean {} are not registered, because a method of its class refers to a class that is not on the"
                             + " class path: {}. Add the dependency, or move the handlers to a class of their own",
                     name,
                     NestedExceptionUtils.getMostSpecificCause(e).toString());

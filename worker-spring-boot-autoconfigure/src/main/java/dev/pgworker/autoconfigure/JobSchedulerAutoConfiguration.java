@@ -27,9 +27,9 @@ import dev.pgworker.task.PayloadCodec;
 import static dev.pgworker.autoconfigure.WorkerInstances.DEFAULT;
 
 /**
- * Configures what adds and administers jobs on the application's data source, and the schema that holds them; the same for
- * each of {@code worker.instances}. The names of all beans begin with {@code worker}, so that they do not meet those of an
- * application or of another scheduler.
+ * Auto-configuration for adding and administering jobs on the application's data source, and for the schema that holds
+ * them; likewise for each of {@code worker.instances}. The names of all beans begin with {@code worker}, so that they do
+ * not conflict with beans of the application or of another scheduler.
  *
  * @since 0.1.0
  */

@@ -62,8 +62,9 @@ final class TaskAssignment {
             tasks.add(handler.identifier());
             if (!handler.worker().isEmpty() && !listed.containsKey(handler.worker())) {
                 throw new WorkerConfigurationException(
-                        handler.source() + " is for the worker \"" + handler.worker() + "\", which does not exist.",
-                        "Name one of " + listed.keySet() + ", or configure " + InstanceProperties.PREFIX + "."
+                        handler.source() + " is assigned to the worker \"" + handler.worker()
+                                + "\", which does not exist.",
+                        "Use one of " + listed.keySet() + ", or configure " + InstanceProperties.PREFIX + "."
                                 + handler.worker() + ".");
             }
         }

@@ -16,7 +16,7 @@ import dev.pgworker.task.PayloadCodec;
 import dev.pgworker.task.TaskRegistration;
 
 /**
- * Configures what runs jobs, unless that is disabled: the worker, and one for each of {@code worker.instances}.
+ * Auto-configuration for running jobs, unless disabled: the worker, and one for each of {@code worker.instances}.
  *
  * @since 0.1.0
  */

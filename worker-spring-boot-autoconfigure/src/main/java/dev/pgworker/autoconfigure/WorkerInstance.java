@@ -15,8 +15,8 @@ import dev.pgworker.schema.SchemaMigrator;
 import dev.pgworker.schema.WorkerSchema;
 
 /**
- * One of an application's workers, with what adds and administers its jobs. All that it returns are beans, which are made when
- * they are asked for. Safe for use by many threads.
+ * One of an application's workers, with the beans that add and administer its jobs. All returned objects are beans,
+ * which are created on demand. Thread-safe.
  *
  * @since 0.1.0
  */
@@ -37,7 +37,7 @@ public final class WorkerInstance {
         return name;
     }
 
-    /** Returns what adds its jobs. */
+    /** Returns the scheduler that adds its jobs. */
     public JobScheduler jobScheduler() {
         return bean(JobScheduler.class);
     }
@@ -64,7 +64,7 @@ public final class WorkerInstance {
         return bean(WorkerSchema.class);
     }
 
-    /** Returns what migrates the schema. */
+    /** Returns the initializer that migrates the schema. */
     public SchemaMigrator schemaMigrator() {
         return bean(SchemaMigrator.class);
     }
@@ -73,7 +73,7 @@ public final class WorkerInstance {
         return bean(WorkerSchemaInitializer.class);
     }
 
-    /** Returns how it works. */
+    /** Returns the settings of the worker. */
     public WorkerSettings settings() {
         return bean(WorkerSettings.class);
     }
@@ -84,8 +84,8 @@ public final class WorkerInstance {
     }
 
     /**
-     * Returns the worker, or null if the application only adds jobs. Asked for before all beans exist, it lacks handlers whose
-     * classes are not known yet, and the start fails.
+     * Returns the worker, or null if the application only adds jobs. If called before all beans exist, the worker lacks
+     * handlers whose classes are not known yet, and startup fails.
      */
     public @Nullable Worker worker() {
         if (isDefault()) {

@@ -8,8 +8,8 @@ import java.util.Objects;
 import org.springframework.beans.factory.BeanFactory;
 
 /**
- * The workers of an application: that of {@code worker.*}, whose name is {@code "default"}, and those of
- * {@code worker.instances.<name>.*}. Safe for use by many threads.
+ * The workers of an application: the worker of {@code worker.*}, whose name is {@code "default"}, and those of {@code
+ * worker.instances.<name>.*}. Thread-safe.
  *
  * @since 0.1.0
  */
@@ -21,21 +21,21 @@ public final class WorkerInstances {
     private final Map<String, WorkerInstance> instances = new LinkedHashMap<>();
     private final Map<String, WorkerProperties> properties;
 
-    /** Creates instances from the properties of each. */
+    /** Creates the instances from the properties of each. */
     WorkerInstances(BeanFactory beans, Map<String, WorkerProperties> properties) {
         this.properties = properties;
         properties.forEach((name, its) -> instances.put(name, new WorkerInstance(name, beans, its.autoStartup())));
     }
 
-    /** Returns all, the default one first, unmodifiable. */
+    /** Returns all workers, the default one first, as an unmodifiable list. */
     public List<WorkerInstance> all() {
         return List.copyOf(instances.values());
     }
 
     /**
-     * Returns the worker of this name.
+     * Returns the worker with the given name.
      *
-     * @throws IllegalArgumentException if there is none; the message names those there are
+     * @throws IllegalArgumentException if there is none; the message lists the names of the existing workers
      */
     public WorkerInstance get(String name) {
         WorkerInstance instance = instances.get(name);

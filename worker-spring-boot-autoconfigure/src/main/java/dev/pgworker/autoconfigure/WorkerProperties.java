@@ -118,7 +118,7 @@ public record WorkerProperties(
             @Nullable String user,
             @Nullable String password) {
 
-        /** Leaves the password out. */
+        /** Returns a description without the password. */
         @Override
         public String toString() {
             return "Schema[name=" + name + ", mode=" + mode + ", peerIndexes=" + peerIndexes + ", startupTimeout="
@@ -145,7 +145,7 @@ public record WorkerProperties(
             @Nullable String user,
             @Nullable String password) {
 
-        /** Leaves the password out. */
+        /** Returns a description without the password. */
         @Override
         public String toString() {
             return "Listen[enabled=" + enabled + ", url=" + url + ", user=" + user + "]";

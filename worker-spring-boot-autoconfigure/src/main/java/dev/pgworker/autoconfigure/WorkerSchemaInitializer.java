@@ -19,15 +19,18 @@ public final class WorkerSchemaInitializer implements InitializingBean {
     private final SchemaMode mode;
     private final Duration startupTimeout;
 
-    /** Creates an initializer that does what the mode says, and waits up to a minute for a server that is starting up. */
+    /**
+     * Creates an initializer that acts according to the mode, and waits up to a minute for a server that is starting
+     * up.
+     */
     public WorkerSchemaInitializer(SchemaMigrator migrator, SchemaMode mode) {
         this(migrator, mode, Duration.ofMinutes(1));
     }
 
     /**
-     * Creates an initializer that does what the mode says.
+     * Creates an initializer that acts according to the mode.
      *
-     * @param startupTimeout how long to wait for a server that is starting up
+     * @param startupTimeout maximum time to wait for a server that is starting up
      */
     public WorkerSchemaInitializer(SchemaMigrator migrator, SchemaMode mode, Duration startupTimeout) {
         this.migrator = migrator;

@@ -9,8 +9,8 @@ import java.lang.annotation.Target;
 import org.springframework.beans.factory.annotation.Qualifier;
 
 /**
- * Marks the transaction manager that runs transactional handlers, in an application that has several. It has to manage
- * the transactions of the worker's data source. {@code worker.transaction-manager} takes precedence.
+ * Marks the transaction manager to use for transactional handlers, in an application that has several. It must manage
+ * the transactions of the worker's data source. The property {@code worker.transaction-manager} takes precedence.
  *
  * @since 0.1.0
  */

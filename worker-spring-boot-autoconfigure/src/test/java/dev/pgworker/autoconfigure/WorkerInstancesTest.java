@@ -332,9 +332,10 @@ class WorkerInstancesTest {
         application("worker.instances.slow.concurrency=1").run(context -> {
             FailureAnalysis analysis = FailureAnalyses.of(context.getStartupFailure());
             assertThat(analysis.getDescription())
-                    .contains("Handlers.report(JobContext) is for the worker \"reports\", which does not exist");
+                    .contains(
+                            "Handlers.report(JobContext) is assigned to the worker \"reports\", which does not exist");
             assertThat(analysis.getAction())
-                    .contains("Name one of [default, slow], or configure worker.instances.reports");
+                    .contains("Use one of [default, slow], or configure worker.instances.reports");
         });
     }
 
@@ -531,7 +532,7 @@ class WorkerInstancesTest {
                 List.of("worker", "scheduler", "jobScheduler", "jobAdmin", "cronAdmin", "jobs", "taskRegistry")) {
             application = application.withBean(name, StringBuilder.class);
         }
-        application.run(context -> assertThat(context).hasNotFailed().hasSingleBean(JobScheduler.class));
+        application.run(context -> assertThat(context).hasNotFailed());
     }
 
     @Test

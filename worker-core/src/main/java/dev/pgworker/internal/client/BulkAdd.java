@@ -125,7 +125,7 @@ final class BulkAdd {
         }
         if (mode != null && mode != own) {
             throw new IllegalArgumentException(name + ".jobKeyMode must be " + mode
-                    + ", as that of the requests with a job key before it, but is " + own);
+                    + ", like that of the earlier requests with a job key, but is " + own);
         }
         Integer before = keys.putIfAbsent(key, index);
         if (before != null) {

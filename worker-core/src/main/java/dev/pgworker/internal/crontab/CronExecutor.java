@@ -76,7 +76,7 @@ final class CronExecutor {
         CrontabStore.Result result = store.execute(executions);
         result.failed().forEach((identifier, error) -> {
             Instant tick = latest.getOrDefault(identifier, Instant.EPOCH);
-            log.error("Cron item {} could not be executed for {} and is tried again", identifier, tick, error);
+            log.error("Cron item {} could not be executed for {} and will be retried", identifier, tick, error);
             events.publish(new WorkerEvent.CronJobFailed(workerId, identifier, tick, error));
         });
         for (Due one : due) {
@@ -100,7 +100,7 @@ final class CronExecutor {
         } else if (toldHeld.add(identifier)) {
             String jobKey = due.item().spec().jobKey();
             log.warn(
-                    "Cron item {} waits for {}: an open transaction holds {}; it is tried again every few seconds",
+                    "Cron item {} waits for {}: an open transaction holds {}; retrying every few seconds",
                     identifier,
                     due.tick(),
                     jobKey == null
@@ -121,7 +121,7 @@ final class CronExecutor {
             // Interceptors are the application's: they may throw anything, and what they throw may not be readable.
             Throwable loggable = ErrorText.loggable(e);
             String identifier = due.item().identifier();
-            log.error("Cron item {} is refused for {}", identifier, due.tick(), loggable);
+            log.error("Cron item {} was rejected for {}", identifier, due.tick(), loggable);
             Exception error = loggable instanceof Exception exception ? exception : new IllegalStateException(loggable);
             events.publish(new WorkerEvent.CronJobFailed(workerId, identifier, due.tick(), error));
         }

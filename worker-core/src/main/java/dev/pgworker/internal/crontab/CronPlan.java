@@ -83,8 +83,9 @@ public final class CronPlan {
         if (payload instanceof ObjectNode object) {
             return object;
         }
-        throw new IllegalArgumentException(name + " must be written as a JSON object, which _cron is added to, but is "
-                + payload.getNodeType().name().toLowerCase(Locale.ROOT));
+        throw new IllegalArgumentException(
+                name + " must be serialized as a JSON object, to which _cron is added, but is "
+                        + payload.getNodeType().name().toLowerCase(Locale.ROOT));
     }
 
     /** Returns true if there is nothing to execute. */

@@ -140,7 +140,7 @@ public final class CronScheduler extends BackgroundService {
     private void begin(@Nullable Instant tick, Instant now) throws SQLException {
         if (tick != null) {
             log.warn(
-                    "Recurring jobs were not scheduled from {} to {}: only items with a fill make up for it",
+                    "Recurring jobs were not scheduled from {} to {}: only items with a fill period are backfilled",
                     tick,
                     now);
         }

@@ -89,7 +89,7 @@ public final class PlannedCronAdmin implements CronAdmin {
         }
         List<String> own = plan.items().stream().map(CronItem::identifier).toList();
         throw new IllegalArgumentException(
-                "identifier \"" + identifier + "\" is no item of this application's crontab, "
+                "identifier \"" + identifier + "\" is not an item of this application's crontab, "
                         + (own.isEmpty() ? "which has none" : "which has " + quoted(own)));
     }
 
@@ -117,7 +117,7 @@ public final class PlannedCronAdmin implements CronAdmin {
                 .filter(other -> !known.contains(other))
                 .forEach(known::add);
         if (!known.contains(identifier)) {
-            throw new IllegalArgumentException("identifier \"" + identifier + "\" is no known cron item; "
+            throw new IllegalArgumentException("identifier \"" + identifier + "\" is not a known cron item; "
                     + (known.isEmpty() ? "there are none" : "there are " + quoted(known)));
         }
     }

@@ -119,7 +119,7 @@ final class EventQueue {
         long count = dropped.getAndSet(0);
         if (count > 0) {
             tellAgainAt = System.nanoTime() + PAUSE_NANOS;
-            log.warn("Listeners are too slow: {} events have been thrown away", count);
+            log.warn("Listeners are too slow: {} events have been dropped", count);
             WorkerEvent event = new WorkerEvent.EventsDropped(workerId, count);
             listeners.forEach(listener -> listener.deliver(event));
         }

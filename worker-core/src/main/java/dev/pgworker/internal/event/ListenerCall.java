@@ -38,7 +38,7 @@ final class ListenerCall {
         if (now - at >= 0 && logAgainAt.compareAndSet(at, now + PAUSE_NANOS)) {
             try {
                 log.warn(
-                        "Listener {} failed on {}; {} failures before have not been logged",
+                        "Listener {} failed on {}; {} earlier failures were not logged",
                         listener.getClass().getName(),
                         event.getClass().getSimpleName(),
                         unlogged.getAndSet(0),

@@ -40,22 +40,20 @@ public final class Failures {
         switch (kind) {
             case INTERNAL ->
                 log.error(
-                        "Internal error in thread {}, which goes on; please report it with this stack trace",
+                        "Internal error in thread {}, which continues; please report it with this stack trace",
                         service,
                         failure);
             case CONFLICT ->
                 log.warn(
-                        "Thread {} is in the way of other transactions again and again, and tries on: {}",
+                        "Thread {} repeatedly conflicts with other transactions, and keeps trying: {}",
                         service,
                         Outage.describe(failure));
             case CANCELLED ->
                 log.warn(
-                        "A statement of thread {} was cancelled and is tried again: {}",
-                        service,
-                        Outage.describe(failure));
+                        "A statement of thread {} was cancelled and is retried: {}", service, Outage.describe(failure));
             default ->
                 log.error(
-                        "Thread {} was refused by the database, and tries again: {}",
+                        "A statement of thread {} was rejected by the database, and is retried: {}",
                         service,
                         Outage.describe(failure));
         }

@@ -15,7 +15,7 @@ import org.slf4j.LoggerFactory;
 
 /**
  * Which of a worker's services cannot use the database, so that an outage is logged once for each of its causes however many
- * services notice it and however often they retry. Safe for use by many threads.
+ * services notice it and however often they retry. Thread-safe.
  *
  * <p>An outage is over when each service that failed has used the database again, or has nothing to do with it any more, at
  * least one of them has used it, and for a while no service has failed: connections break one after the other, and a service
@@ -120,7 +120,7 @@ public final class Outage {
         if (missingSchema == null) {
             missingSchema = "the schema is not installed, or not up to date (" + messageOf(error)
                     + "). Start an application once with worker.schema.mode=migrate and a user that may create the schema";
-            log.error("No job can run: {}. Trying again until then", missingSchema);
+            log.error("No job can run: {}. Retrying until then", missingSchema);
         }
     }
 
@@ -230,11 +230,11 @@ public final class Outage {
             if (state.equals("25006")) {
                 return new Cause(
                         state,
-                        ". Add targetServerType=primary to the JDBC URL, with the addresses of all servers in it, or let"
-                                + " it name the primary");
+                        ". Add targetServerType=primary to the JDBC URL and list the addresses of all servers in it, or"
+                                + " change it to the address of the primary");
             }
             if (state.equals("53100")) {
-                return new Cause(state, ". Free space on the disk of the server, or give it more");
+                return new Cause(state, ". Free disk space on the server, or add more");
             }
             if (state.equals("53300")) {
                 return new Cause(state, ". Raise the server's max_connections, or make the pools smaller");

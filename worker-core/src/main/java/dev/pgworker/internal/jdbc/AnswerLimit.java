@@ -12,7 +12,7 @@ import org.jspecify.annotations.Nullable;
  * How long statements wait for their answers: a short time, because a server that has been stopped or cut off gives none,
  * and its successor waits. A statement that takes longer because there is much to do doubles the time with each attempt, up
  * to a longest one, and succeeds at last; when it is fast again the short time is back. Each statement has a time of its
- * own. Safe for use by many threads.
+ * own. Thread-safe.
  */
 public final class AnswerLimit {
 

@@ -88,7 +88,7 @@ public final class PrivateConnections extends AbstractDataSource implements Auto
                 if (!refusalTold) {
                     refusalTold = true;
                     log.warn(
-                            "The server refuses the worker a connection of its own, so that it has to wait for those of the"
+                            "The server refuses a separate connection for the worker, which has to wait for connections of the"
                                     + " pool: {}",
                             e.getMessage());
                 }

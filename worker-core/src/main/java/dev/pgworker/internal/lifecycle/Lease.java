@@ -9,7 +9,7 @@ import com.google.errorprone.annotations.concurrent.GuardedBy;
  * How long a worker may still rely on the locks that it holds. Each heartbeat renews it, from the moment before the
  * heartbeat was sent; others take the worker for dead a threshold after the moment at which it arrived, which is later.
  * It ends a tenth of the threshold earlier, 5 s at most, so that handlers are interrupted by then even on a busy machine.
- * A lease that is lost stays lost. Safe for use by many threads.
+ * A lease that is lost stays lost. Thread-safe.
  *
  * <p>Time is that of {@link System#nanoTime}, which goes on while the process is stopped by a signal.
  */

@@ -64,8 +64,8 @@ public final class OldLocks {
         }
         if (found.unindexedPeer() != null && !peerTold) {
             log.warn(
-                    "A worker of Node.js or Rust, {}, works here without the index that it fetches with, so it reads all waiting"
-                            + " jobs for each that it fetches. Set worker.schema.peer-indexes=always, or run: {};",
+                    "A Node.js or Rust worker, {}, uses this schema without the index that it fetches jobs with, so it reads all waiting"
+                            + " jobs for each job that it fetches. Set worker.schema.peer-indexes=always, or run: {};",
                     found.unindexedPeer(),
                     workers.peerIndex());
             peerTold = true;

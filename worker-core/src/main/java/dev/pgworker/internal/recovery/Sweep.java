@@ -114,7 +114,7 @@ public final class Sweep extends BackgroundService {
             turnedAwaySince = time;
         } else if (time - turnedAwaySince - TURNED_AWAY.toNanos() >= 0) {
             log.warn(
-                    "This worker has not been able to look for dead ones for {} minutes: another session holds the lock of"
+                    "This worker has not been able to look for dead workers for {} minutes: another session holds the lock for"
                             + " sweeps; its pid is in pg_locks (locktype advisory, classid 1196905043, objid 1398228304)",
                     Duration.ofNanos(time - turnedAwaySince).toMinutes());
             turnedAwaySince = time;

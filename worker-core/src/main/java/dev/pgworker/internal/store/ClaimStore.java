@@ -22,7 +22,7 @@ import org.postgresql.PGConnection;
 
 import dev.pgworker.internal.jdbc.SqlArrays;
 
-/** The claims of one worker. Each statement is committed before the method returns. Safe for use by many threads. */
+/** The claims of one worker. Each statement is committed before the method returns. Thread-safe. */
 public final class ClaimStore {
 
     /** The claims that are under way. */

@@ -31,7 +31,7 @@ import dev.pgworker.internal.jdbc.Timestamps;
 import dev.pgworker.job.Job;
 import dev.pgworker.schema.WorkerSchema;
 
-/** The statements of direct batches: jobs are locked, run and deleted in one transaction. Safe for use by many threads. */
+/** The statements of direct batches: jobs are locked, run and deleted in one transaction. Thread-safe. */
 public final class DirectStore {
 
     private static final Logger log = LoggerFactory.getLogger(DirectStore.class);

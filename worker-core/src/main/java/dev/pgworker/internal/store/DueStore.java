@@ -15,7 +15,7 @@ import org.jspecify.annotations.Nullable;
 import dev.pgworker.internal.jdbc.SqlArrays;
 import dev.pgworker.internal.jdbc.Timestamps;
 
-/** Which jobs are due, will be, or are passed over by claims that begin at floors. Changes nothing. Safe for use by many threads. */
+/** Which jobs are due, will be, or are passed over by claims that begin at floors. Changes nothing. Thread-safe. */
 public final class DueStore {
 
     private final JobSql sql;

@@ -15,7 +15,7 @@ import java.util.Set;
 import dev.pgworker.internal.jdbc.SqlArrays;
 import dev.pgworker.internal.jdbc.Timestamps;
 
-/** Which jobs and queues the database says one worker holds. Safe for use by many threads. */
+/** Which jobs and queues the database says one worker holds. Thread-safe. */
 public final class HoldingStore {
 
     private final JobSql sql;

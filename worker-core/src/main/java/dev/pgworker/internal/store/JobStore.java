@@ -8,7 +8,7 @@ import org.jspecify.annotations.Nullable;
 import dev.pgworker.internal.jdbc.AnswerLimit;
 import dev.pgworker.schema.WorkerSchema;
 
-/** The statements of one worker about jobs, by what they are for. Safe for use by many threads. */
+/** The statements of one worker about jobs, by what they are for. Thread-safe. */
 public final class JobStore {
 
     /** Far more than any of these statements usually takes, and little for whoever waits after a failover. */

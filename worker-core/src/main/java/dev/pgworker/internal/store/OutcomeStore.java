@@ -18,7 +18,7 @@ import dev.pgworker.job.Job;
 
 /**
  * Writes what became of claimed jobs, where the claims still hold them. Each statement is committed before the method returns,
- * unless it is given a connection. Safe for use by many threads.
+ * unless it is given a connection. Thread-safe.
  */
 public final class OutcomeStore {
 

@@ -9,7 +9,7 @@ import dev.pgworker.job.Job;
 
 /**
  * Where the rows of jobs lay when this worker claimed them: a hint that spares the database looking for them. Remembers the
- * latest jobs only, and may forget any. Safe for use by several threads.
+ * latest jobs only, and may forget any. Thread-safe.
  */
 final class RowAddresses {
 

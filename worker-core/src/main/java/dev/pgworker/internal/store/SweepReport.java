@@ -24,12 +24,12 @@ public final class SweepReport {
             return;
         }
         log.warn(
-                "Workers {} are dead; {} jobs have been taken from them",
+                "Workers {} are dead; {} jobs have been recovered from them",
                 result.workerIds(),
                 result.jobs().size());
         for (SweepStore.Recovered recovered : result.jobs()) {
             log.info(
-                    "{} was taken from dead worker {} ({}): {}",
+                    "{} was recovered from dead worker {} ({}): {}",
                     recovered.job(),
                     recovered.worker().id(),
                     recovered.worker().reason(),

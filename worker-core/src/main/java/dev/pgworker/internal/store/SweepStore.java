@@ -350,7 +350,7 @@ public final class SweepStore {
                 Instant runAt = decision.runAt();
                 if (runAt != null && !Timestamps.storable(runAt)) {
                     throw new IllegalArgumentException(
-                            "the database cannot hold " + runAt + " as the time of the next run");
+                            "the database cannot store " + runAt + " as the time of the next run");
                 }
                 if (decision.kind() != RecoveryDecision.Kind.DEFAULT) {
                     return decision;
@@ -360,7 +360,7 @@ public final class SweepStore {
                 if (e instanceof InterruptedException || Thread.currentThread().isInterrupted()) {
                     Thread.currentThread().interrupt();
                     throw new SQLException(
-                            "The sweep was interrupted while it was asked what becomes of " + job
+                            "The sweep was interrupted while a recovery handler decided about " + job
                                     + "; all jobs are left for the next one",
                             "57014");
                 }
@@ -429,7 +429,7 @@ public final class SweepStore {
     private void tellRefused(Job job, String outcome) {
         if (refused.add(job.id())) {
             log.warn(
-                    "{} of the dead worker {} stays locked, because the database does not let it be changed ({}); each sweep"
+                    "{} of the dead worker {} stays locked, because the database does not allow it to be changed ({}); each sweep"
                             + " tries again",
                     job,
                     job.lockedBy(),

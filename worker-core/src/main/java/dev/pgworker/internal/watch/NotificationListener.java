@@ -185,7 +185,7 @@ public final class NotificationListener extends BackgroundService {
         try {
             onJobs.run();
         } catch (RuntimeException | Error e) {
-            log.error("Jobs were announced, but not everybody could be told", e);
+            log.error("Jobs were announced, but not all parts of the worker could be notified", e);
         }
     }
 
@@ -194,7 +194,7 @@ public final class NotificationListener extends BackgroundService {
         try {
             onMigrate.run();
         } catch (RuntimeException | Error e) {
-            log.debug("A migration was announced, but not everybody could be told", e);
+            log.debug("A migration was announced, but not all parts of the worker could be notified", e);
         }
     }
 

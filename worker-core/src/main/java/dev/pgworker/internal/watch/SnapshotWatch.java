@@ -116,21 +116,21 @@ public final class SnapshotWatch extends BackgroundService {
             }
         } else if (before != null) {
             held = null;
-            log.info("The snapshot of {} is not held any more", before.holder);
+            log.info("The snapshot of {} is no longer held", before.holder);
         }
     }
 
     private static void warn(Watched now) {
         Integer session = now.snapshot.sessionId();
         log.warn(
-                "A snapshot has been held for {} s by {}. Until it is given up, no vacuum can remove what finished jobs leave in the"
-                        + " table of jobs, which grows; jobs go on. {}",
+                "A snapshot has been held for {} s by {}. Until it is released, vacuum cannot remove the dead rows of finished jobs from the"
+                        + " jobs table, which grows; jobs continue to run. {}",
                 now.age().toSeconds(),
                 now.snapshot.holder(),
                 session == null
-                        ? "If nobody needs it any more, drop it"
-                        : "If nobody needs that transaction, end it: select pg_terminate_backend(" + session
-                                + "). If it lies idle, idle_in_transaction_session_timeout of its role keeps that from happening"
+                        ? "If it is no longer needed, drop it"
+                        : "If that transaction is not needed, end it: select pg_terminate_backend(" + session
+                                + "). If it is idle, set idle_in_transaction_session_timeout for its role to prevent this from happening"
                                 + " again");
     }
 }

@@ -138,7 +138,7 @@ public final class UnservedTasks extends BackgroundService {
                 one.jobs(),
                 one.jobs() == 1 ? "job waits" : "jobs wait",
                 one.task(),
-                silent ? "that tells its tasks " : "",
+                silent ? "that publishes its tasks " : "",
                 one.closest() == null
                         ? ": add a handler, or remove the jobs"
                         : "; did you mean \"" + one.closest() + "\"?");

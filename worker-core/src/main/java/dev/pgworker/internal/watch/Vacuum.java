@@ -104,8 +104,8 @@ public final class Vacuum extends BackgroundService {
             knowsWhetherItMay = true;
             if (forbidden) {
                 log.info(
-                        "The role of this worker may not VACUUM the table of jobs, which grows by what finished jobs leave"
-                                + " behind until autovacuum comes. Let the role own the table, or, from PostgreSQL 17 on,"
+                        "The role of this worker may not VACUUM the jobs table, which grows by the dead rows of finished"
+                                + " jobs until autovacuum runs. Make the role the owner of the table or, on PostgreSQL 17 and later,"
                                 + " grant it MAINTAIN");
             }
         }
@@ -122,9 +122,9 @@ public final class Vacuum extends BackgroundService {
         if (CANCELLED.equals(e.getSQLState()) && !isStopping() && !hasToldOfCancellation) {
             hasToldOfCancellation = true;
             log.warn(
-                    "The vacuum of the table of jobs was cancelled after {} s: each try may end so, and what finished jobs"
-                            + " leave behind slows down claims. If that is the role's statement_timeout, lift it for this role;"
-                            + " if it is the limit of an hour, raise maintenance_work_mem and rebuild the table's indexes"
+                    "The vacuum of the jobs table was cancelled after {} s: each attempt may end like this, and the dead rows"
+                            + " of finished jobs slow down claims. If the reason is the role's statement_timeout, disable it for this role;"
+                            + " if it is the limit of one hour, raise maintenance_work_mem and rebuild the table's indexes"
                             + " (REINDEX TABLE CONCURRENTLY), or leave the vacuum to autovacuum with worker.vacuum=false",
                     after.toSeconds());
         } else {

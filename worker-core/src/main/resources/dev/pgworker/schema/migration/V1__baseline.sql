@@ -211,7 +211,7 @@ create table if not exists "${schema}".pgworker_paused_crontabs (
   paused_at timestamptz not null default clock_timestamp()
 );
 comment on table "${schema}".pgworker_paused_crontabs is
-  'Crontab entries that PgWorkers do not execute, known or not yet; other Graphile Workers do not look here.';
+  'Crontab entries that PgWorker does not execute, whether or not they are registered yet; other Graphile Workers ignore this table.';
 
 create table if not exists "${schema}"._private_workers (
   id text constraint _private_workers_pkey primary key,
@@ -229,7 +229,7 @@ create table if not exists "${schema}".pgworker_recoveries (
   recoveries int not null
 );
 comment on table "${schema}".pgworker_recoveries is
-  'How often jobs were taken from workers that died, as long as they have the given revision; jobs may be gone.';
+  'Number of times jobs were recovered from dead workers, valid while a job has the given revision; the job may no longer exist.';
 
 -- A running job whose key is taken or removed is *retired*: no key and no attempts left, like a job without a key on its last attempt. This
 -- table tells the two apart, and goes without rows of jobs that are gone in the same way.
@@ -238,7 +238,7 @@ create table if not exists "${schema}".pgworker_retirements (
   removed boolean not null
 );
 comment on table "${schema}".pgworker_retirements is
-  'Jobs that were superseded by a newer job with their key, or removed by it, while they ran; jobs may be gone.';
+  'Jobs that were superseded by a newer job with their key, or removed by key, while they ran; the job may no longer exist.';
 
 -- A direct batch runs while its transaction is open, which leaves nothing if its worker dies: this row is committed before it runs and
 -- emptied by its transaction. So the ids in the row of a transaction that is over are those of a batch that broke. Rows grow in their place.
@@ -254,7 +254,7 @@ create table if not exists "${schema}".pgworker_batches (
 -- To compress the ids takes longer than everything else that is done with a row.
 alter table "${schema}".pgworker_batches alter column job_ids set storage external;
 comment on table "${schema}".pgworker_batches is
-  'The jobs that each chain of a worker runs in one transaction, which has the given id and locks them; jobs may be gone.';
+  'Jobs that each chain of a worker runs in one transaction, which has the given id and locks them; the jobs may no longer exist.';
 
 -- Whoever could change jobs before an adoption can do so afterwards.
 do $grants$
@@ -289,16 +289,16 @@ do $comments$
 begin
   if not exists (select from "${schema}".migrations) then
     comment on table "${schema}".migrations is
-      'Ledger shared with the Node.js and Rust workers; ids above 20 are theirs to give.';
+      'Migration ledger shared with the Node.js and Rust workers, which assign the ids above 20.';
     comment on table "${schema}"._private_tasks is 'Task identifiers that jobs or workers have used.';
     comment on table "${schema}"._private_job_queues is
-      'Named queues; a locked row means that a worker runs a job of the queue.';
-    comment on table "${schema}"._private_jobs is 'The jobs; a row is deleted when its job succeeds.';
+      'Named queues; a row is locked while a worker runs a job of the queue.';
+    comment on table "${schema}"._private_jobs is 'Jobs; a row is deleted when its job succeeds.';
     comment on table "${schema}"._private_known_crontabs is
       'Crontab entries that a worker has registered, with their last execution.';
-    comment on table "${schema}"._private_workers is 'Workers that prove their life with heartbeats.';
+    comment on table "${schema}"._private_workers is 'Registered workers, which send heartbeats.';
     comment on view "${schema}".jobs is
-      'The jobs with the names of their tasks and queues, for people and monitoring; without payloads.';
+      'Jobs with the names of their tasks and queues but without payloads, for inspection and monitoring.';
   end if;
 end
 $comments$;
@@ -333,7 +333,7 @@ set search_path = pg_catalog, pg_temp as $$
       '(priority, run_at) include (id, task_id) where is_available = true and job_queue_id is null', true)
 $$;
 comment on function "${schema}".pgworker_indexes() is
-  'The indexes that the tables are to have besides their keys; those that only other Graphile Workers need are marked.';
+  'Indexes that the tables should have in addition to their keys; those that only other Graphile Workers need are marked.';
 
 do $indexes$
 declare
@@ -375,7 +375,7 @@ language sql immutable as $$
   select pg_catalog.exp(greatest(0, least(attempts, 10))::pg_catalog.float8) operator(pg_catalog.*) '1 second'::pg_catalog.interval
 $$;
 comment on function "${schema}".pgworker_backoff(int) is
-  'How long a job waits after so many failed attempts: e to their power in seconds, six hours or so at most.';
+  'Delay after the given number of failed attempts: e to the power of that number, in seconds, at most about six hours.';
 
 create or replace function "${schema}".pgworker_wake(
   job_count bigint, earliest timestamptz default null, priorities text default null, queued boolean default false
@@ -442,7 +442,7 @@ begin
   end loop;
 end
 $$;
-comment on function "${schema}".pgworker_task_id(text) is 'Id of a task identifier, which is created if missing.';
+comment on function "${schema}".pgworker_task_id(text) is 'Returns the id of a task identifier, which is created if it does not exist.';
 
 create or replace function "${schema}".pgworker_queue_id(name text) returns int
 language plpgsql volatile
@@ -464,7 +464,7 @@ begin
   end loop;
 end
 $$;
-comment on function "${schema}".pgworker_queue_id(text) is 'Id of a queue name, which is created if missing.';
+comment on function "${schema}".pgworker_queue_id(text) is 'Returns the id of a queue name, which is created if it does not exist.';
 
 -- The clean-up deletes a name only when no transaction is open that may have looked it up, but a snapshot taken before that
 -- still shows the deleted row. Locking the row makes such a transaction fail with 40001 instead of adding a job to nowhere.
@@ -492,7 +492,7 @@ begin
 end
 $$;
 comment on function "${schema}".pgworker_hold_names(text[], text[]) is
-  'Keeps names from being cleaned up until the transaction ends; for transactions with a snapshot older than their look at them.';
+  'Prevents names from being cleaned up until the transaction ends; for transactions whose snapshot is older than their lookup of the names.';
 
 -- Only missing names are written, by everybody in name order (binary collation), so that two batches cannot wait in a circle.
 create or replace function "${schema}".pgworker_know_names(identifiers text[], queue_names text[]) returns void
@@ -515,7 +515,7 @@ begin
 end
 $$;
 comment on function "${schema}".pgworker_know_names(text[], text[]) is
-  'Creates those of the tasks and queues of a batch that are missing; null queue names are passed over.';
+  'Creates the missing tasks and queues of a batch; null queue names are ignored.';
 
 create or replace function "${schema}".pgworker_flags(names text[]) returns jsonb
 language plpgsql immutable as $$
@@ -590,7 +590,7 @@ begin
 end
 $$;
 comment on function "${schema}".pgworker_retirement(bigint, text) is
-  'What became of a locked job that has no key and no attempts left: the text that says that it was superseded or removed while '
+  'Outcome of a locked job that has no key and no attempts left: the text that says that it was superseded or removed while '
   'running, or null if it was not.';
 
 -- Rust workers of ledger 22 keep a table of their own, which they consult before giving an attempt back. It is kept up to date
@@ -614,7 +614,7 @@ begin
   end if;
 end
 $$;
-comment on function "${schema}".pgworker_retire(bigint, boolean) is 'Notes that a running job was superseded or removed by its key.';
+comment on function "${schema}".pgworker_retire(bigint, boolean) is 'Records that a running job was superseded or removed by its key.';
 
 create or replace function "${schema}".pgworker_revive(job_id bigint) returns void
 language plpgsql volatile
@@ -626,7 +626,7 @@ begin
   end if;
 end
 $$;
-comment on function "${schema}".pgworker_revive(bigint) is 'Forgets that a job was superseded or removed: it may run again.';
+comment on function "${schema}".pgworker_revive(bigint) is 'Deletes the record that a job was superseded or removed, so that it may run again.';
 
 -- Nobody adds to the rows of a job that is gone, so one who deletes them waits for nobody.
 create or replace function "${schema}".pgworker_sweep_up() returns void
@@ -643,7 +643,7 @@ begin
     for update skip locked);
 end
 $$;
-comment on function "${schema}".pgworker_sweep_up() is 'Deletes what was noted about jobs that are gone.';
+comment on function "${schema}".pgworker_sweep_up() is 'Deletes the records about jobs that no longer exist.';
 
 -- An hour is more than any heartbeat interval that PgWorker allows.
 create or replace function "${schema}".pgworker_lives(worker_id text) returns boolean
@@ -773,7 +773,7 @@ begin
 end
 $$;
 comment on function "${schema}".pgworker_estimate(text) is
-  'How many jobs meet the condition, by the planner''s statistics.';
+  'Estimated number of jobs that meet the condition, from the planner''s statistics.';
 
 
 -- Asked for every job that is added, where it is made part of the expression or statement that asks.
@@ -818,7 +818,7 @@ begin
 end
 $$;
 comment on function "${schema}".pgworker_refuse(text, text, int, text, int) is
-  'Raises an exception that says which of these properties a job may not have.';
+  'Raises an exception that names the invalid job property.';
 
 create or replace function "${schema}".pgworker_kept_out(added bigint, asked bigint) returns bigint
 language plpgsql volatile
@@ -1046,7 +1046,7 @@ begin
 end
 $$;
 comment on function "${schema}".add_job(text, json, text, timestamptz, int, text, int, text[], text) is
-  'Adds a job, or updates the one that has the given key, as job_key_mode says; returns it.';
+  'Adds a job, or updates the one that has the given key, according to job_key_mode; returns it.';
 
 create or replace function "${schema}".pgworker_columns(
   specs "${schema}".job_spec[], spec_ids bigint[], taken text[],
@@ -1283,7 +1283,7 @@ begin
 end
 $$;
 comment on function "${schema}".remove_job(text) is
-  'Deletes the job that has the given key; one that is running only loses the key and is not run again. Returns it, or null.';
+  'Deletes the job that has the given key; a running job only loses the key and is not run again. Returns the job, or null.';
 
 
 -- 7 Administration ------------------------------------------------------------------------------------------------------------
@@ -1352,7 +1352,7 @@ begin
 end
 $$;
 comment on function "${schema}".permanently_fail_jobs(bigint[], text) is
-  'Uses up the attempts of the given jobs and records the message, except for running ones.';
+  'Marks the given jobs as permanently failed by using up their attempts, and records the message, except for running ones.';
 
 -- Notifies even for a time in the future: workers sleep until the earliest run_at they know of.
 create or replace function "${schema}".reschedule_jobs(
@@ -1410,7 +1410,7 @@ begin
 end
 $$;
 comment on function "${schema}".reschedule_jobs(bigint[], timestamptz, int, int, int) is
-  'Changes when and how often the given jobs run, except for running ones; a null argument leaves the value as it is.';
+  'Changes the run time, priority and attempts of the given jobs, except for running ones; a null argument leaves the value unchanged.';
 
 -- The one pass over the tables that a recovery makes, whatever it frees: no index knows who holds what, as one would cost every claim a
 -- fifth. The callers go on by ids. One snapshot shows a claim as a whole, so a queue whose job has just been claimed is not mistaken for
@@ -1555,7 +1555,7 @@ begin
 end
 $$;
 comment on function "${schema}".force_unlock_workers(text[]) is
-  'Takes all jobs and queues away from the given workers; only for workers that are known to be dead.';
+  'Releases all jobs and queues of the given workers; only for workers that are known to be dead.';
 
 
 -- 8 Recovery ------------------------------------------------------------------------------------------------------------------
@@ -1581,7 +1581,7 @@ begin
 end
 $$;
 comment on function "${schema}".worker_heartbeat(text, json) is
-  'Registers a worker, or proves that it lives; null keeps the metadata. An id has 2000 bytes at most.';
+  'Registers a worker, or records its heartbeat; null keeps the metadata. An id has at most 2000 bytes.';
 
 -- Its row may be locked by a sweep that is about to delete it. The statement ends before its client gives up, after 10 s.
 create or replace function "${schema}".pgworker_heartbeat(worker_id text, metadata json, register boolean) returns boolean
@@ -1599,7 +1599,7 @@ begin
 end
 $$;
 comment on function "${schema}".pgworker_heartbeat(text, json, boolean) is
-  'Registers a worker, or proves that a registered one lives: false if it is registered no longer, because it was found dead.';
+  'Registers a worker, or records the heartbeat of a registered one; returns false if it is no longer registered, because it was found dead.';
 
 create or replace function "${schema}".worker_deregister(worker_id text) returns void
 language plpgsql volatile
@@ -1615,7 +1615,7 @@ begin
 end
 $$;
 comment on function "${schema}".worker_deregister(text) is
-  'Forgets a worker that has stopped properly, and a direct batch that did not end until then.';
+  'Deletes the registration of a worker that has stopped cleanly, and a direct batch that has not ended by then.';
 
 create or replace function "${schema}".list_stale_workers(stale_threshold interval) returns table (worker_id text)
 language sql volatile
@@ -1640,7 +1640,7 @@ set search_path = pg_catalog, pg_temp as $$
   order by held.locked_by
 $$;
 comment on function "${schema}".list_orphan_locked_workers(interval) is
-  'Workers that are not registered but hold a lock for longer than the threshold; those of Node.js are left out.';
+  'Workers that are not registered but have held a lock for longer than the threshold; excludes Node.js workers.';
 
 -- All together or, where that is refused, each half by itself, as in pgworker_unlock. Of a retired job the attempts are kept: giving one
 -- back would run it again. A job that has lost its worker too often pays with an attempt and waits the usual back-off. Jobs that are
@@ -1824,8 +1824,8 @@ begin
 end
 $$;
 comment on function "${schema}".recover_dead_worker_jobs(text[], interval) is
-  'Gives the jobs of dead workers back, three times without costing an attempt, frees their queues, and returns how many jobs it '
-  'unlocked. Warns of each that it could not.';
+  'Releases the jobs of dead workers, up to three times without counting an attempt, and their queues, and returns how many jobs it '
+  'unlocked. Raises a warning for each job that could not be unlocked.';
 
 -- Rows that are gone, or another worker's, are left out.
 create or replace function "${schema}".pgworker_held_jobs(worker_ids text[], job_ids bigint[])
@@ -1844,7 +1844,7 @@ set search_path = pg_catalog, pg_temp as $$
   order by j.id
 $$;
 comment on function "${schema}".pgworker_held_jobs(text[], bigint[]) is
-  'Those of the given jobs that the given workers hold, with the names of their tasks and queues.';
+  'The given jobs that are held by the given workers, with the names of their tasks and queues.';
 
 create or replace function "${schema}".pgworker_flagged(flags jsonb, names text[]) returns boolean
 language sql immutable parallel safe as $$
@@ -2097,7 +2097,7 @@ language sql volatile
 set search_path = pg_catalog, pg_temp as $$
   delete from "${schema}"._private_workers w where w.id = any(worker_ids)
 $$;
-comment on function "${schema}".delete_stale_workers(text[]) is 'Forgets workers that a sweep has found dead.';
+comment on function "${schema}".delete_stale_workers(text[]) is 'Deletes the registrations of workers that a sweep has found dead.';
 
 
 -- 9 The engine ----------------------------------------------------------------------------------------------------------------
@@ -3921,8 +3921,8 @@ begin
 end
 $$;
 comment on function "${schema}".pgworker_backlog(int) is
-  'How many jobs are in each state and since when the longest due one waits, at a cost that the table''s size does not change: counts '
-  'each up to the given number and estimates beyond. Jobs that run are not counted.';
+  'Number of jobs in each state and the time since which the longest-waiting one has been due, at a cost independent of the size of the table: counts '
+  'each up to the given number and estimates beyond. Running jobs are not counted.';
 
 
 -- 10 Rights --------------------------------------------------------------------------------------------------------------------

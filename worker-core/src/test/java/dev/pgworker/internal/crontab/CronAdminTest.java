@@ -196,11 +196,11 @@ class CronAdminTest {
 
         assertThatThrownBy(() -> admin.trigger("raport"))
                 .isInstanceOf(IllegalArgumentException.class)
-                .hasMessage("identifier \"raport\" is no item of this application's crontab, which has \"report\"");
+                .hasMessage("identifier \"raport\" is not an item of this application's crontab, which has \"report\"");
         assertThatThrownBy(() -> admin.trigger("of_another")).isInstanceOf(IllegalArgumentException.class);
         assertThatThrownBy(() -> admin.pause("raport"))
                 .isInstanceOf(IllegalArgumentException.class)
-                .hasMessage("identifier \"raport\" is no known cron item; there are \"report\", \"of_another\"");
+                .hasMessage("identifier \"raport\" is not a known cron item; there are \"report\", \"of_another\"");
         assertThatThrownBy(() -> admin.resume("")).hasMessage("identifier must not be empty");
         assertThat(admin.pause("of_another")).isTrue();
     }

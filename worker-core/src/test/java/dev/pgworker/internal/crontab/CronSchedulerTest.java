@@ -474,7 +474,7 @@ class CronSchedulerTest {
         CronItem list = CronItem.of("a").everyMinute().payload(List.of(1)).build();
 
         assertThatThrownBy(() -> scheduler(Crontab.of(List.of(list)), ZoneOffset.UTC))
-                .hasMessageContaining("payload of cron item \"a\" must be written as a JSON object");
+                .hasMessageContaining("payload of cron item \"a\" must be serialized as a JSON object");
     }
 
     private CronScheduler scheduler(String crontab) {

@@ -76,7 +76,7 @@ class SnapshotWatchTest {
             holder.rollback();
             Awaitility.await().until(() -> watch.holder() == null);
             assertThat(log.list).hasSize(2);
-            assertThat(log.list.get(1).getFormattedMessage()).contains("not held any more");
+            assertThat(log.list.get(1).getFormattedMessage()).contains("no longer held");
         }
     }
 

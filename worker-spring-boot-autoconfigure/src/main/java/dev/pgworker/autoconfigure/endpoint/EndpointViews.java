@@ -59,7 +59,7 @@ final class EndpointViews {
             @Nullable String after) {
         if (search != null && !showPayloads) {
             throw new IllegalArgumentException(
-                    "search looks into payloads, which are hidden unless worker.endpoint.show-payloads is true");
+                    "search also matches payloads, which are hidden unless worker.endpoint.show-payloads is true");
         }
         Integer pageSize = EndpointParameters.integer("limit", limit);
         requireLimit(pageSize);

@@ -12,7 +12,7 @@ import dev.pgworker.autoconfigure.WorkerAutoConfiguration;
 import dev.pgworker.autoconfigure.WorkerInstances;
 
 /**
- * Shows and changes jobs in an actuator endpoint, where that is exposed.
+ * Auto-configuration for the actuator endpoint that shows and changes jobs, if it is exposed.
  *
  * @since 0.1.0
  */

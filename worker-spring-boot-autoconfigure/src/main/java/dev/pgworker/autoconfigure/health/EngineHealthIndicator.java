@@ -36,7 +36,7 @@ final class EngineHealthIndicator extends AbstractHealthIndicator {
      * @param autoStartup whether a worker that does not run is a problem
      */
     EngineHealthIndicator(Supplier<@Nullable Worker> worker, WorkerSettings settings, boolean autoStartup) {
-        super("The worker cannot be asked");
+        super("The worker's status cannot be determined");
         this.worker = worker;
         this.autoStartup = autoStartup;
         longestFetch = settings.pollInterval().multipliedBy(2).plus(TOLERANCE);
@@ -58,7 +58,7 @@ final class EngineHealthIndicator extends AbstractHealthIndicator {
             builder.withDetail("started", false);
             return;
         }
-        String problem = status == null ? "The worker does not run" : problem(status);
+        String problem = status == null ? "The worker is not running" : problem(status);
         if (problem != null) {
             builder.down().withDetail("problem", problem);
         }
@@ -80,14 +80,14 @@ final class EngineHealthIndicator extends AbstractHealthIndicator {
             return null;
         }
         if (status.sinceFetch().compareTo(longestFetch) > 0) {
-            return "No look for jobs for more than " + longestFetch.toSeconds() + " s";
+            return "The worker has not looked for jobs for more than " + longestFetch.toSeconds() + " s";
         }
         Duration sinceHeartbeat = status.sinceHeartbeat();
         if ((sinceHeartbeat == null ? status.sinceStart() : sinceHeartbeat).compareTo(longestHeartbeat) > 0) {
-            return "No sign of life for more than " + longestHeartbeat.toSeconds() + " s";
+            return "No heartbeat for more than " + longestHeartbeat.toSeconds() + " s";
         }
         if (status.sinceAudit().compareTo(LONGEST_AUDIT) > 0) {
-            return "Whether due jobs start is not known since more than " + LONGEST_AUDIT.toSeconds() + " s";
+            return "Whether due jobs start has not been checked for more than " + LONGEST_AUDIT.toSeconds() + " s";
         }
         return null;
     }

@@ -20,7 +20,7 @@ final class ThreadsHealthIndicator extends AbstractHealthIndicator {
 
     /** Creates an indicator that asks for the worker at each check, because it is built after all other beans. */
     ThreadsHealthIndicator(Supplier<@Nullable Worker> worker) {
-        super("The worker cannot be asked");
+        super("The worker's status cannot be determined");
         this.worker = worker;
     }
 
@@ -34,7 +34,7 @@ final class ThreadsHealthIndicator extends AbstractHealthIndicator {
         WorkerStatus status = worker.status();
         String problem = status != null
                 ? problem(status)
-                : worker.hasFailed() ? "The worker was lost and could not start over" : null;
+                : worker.hasFailed() ? "The worker was lost and could not restart" : null;
         if (problem != null) {
             builder.down().withDetail("problem", problem);
         }

@@ -17,7 +17,7 @@ import dev.pgworker.autoconfigure.WorkerInstance;
 import dev.pgworker.autoconfigure.WorkerInstances;
 
 /**
- * Tells in Spring Boot's health endpoint whether jobs can be added and are run.
+ * Auto-configuration for health indicators that report whether jobs can be added and are run.
  *
  * @since 0.1.0
  */

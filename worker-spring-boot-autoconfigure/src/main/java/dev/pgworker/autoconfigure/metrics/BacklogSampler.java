@@ -62,12 +62,12 @@ final class BacklogSampler implements SmartLifecycle {
             state(registry, "retrying", JobBacklog::retrying);
             state(registry, "failed", JobBacklog::failed);
             TimeGauge.builder("worker.backlog.age", this, TimeUnit.MILLISECONDS, s -> s.value(Sampled::age))
-                    .description("Time since the job that has waited longest is due")
+                    .description("Time for which the longest-waiting job has been due")
                     .tag(WorkerMetrics.WORKER, worker)
                     .strongReference(true)
                     .register(registry);
             Gauge.builder("worker.workers.active", this, s -> s.value(JobBacklog::workers))
-                    .description("Registered workers of all applications that have given a sign of life")
+                    .description("Registered workers of all applications that have sent a heartbeat recently")
                     .tag(WorkerMetrics.WORKER, worker)
                     .strongReference(true)
                     .register(registry);
@@ -75,7 +75,7 @@ final class BacklogSampler implements SmartLifecycle {
 
         private void state(MeterRegistry registry, String state, ToDoubleFunction<JobBacklog> number) {
             Gauge.builder("worker.backlog", this, s -> s.value(number))
-                    .description("Jobs of all applications that do not run, by state")
+                    .description("Jobs of all applications that are not running, by state")
                     .tag(WorkerMetrics.WORKER, worker)
                     .tag("state", state)
                     .strongReference(true)

@@ -59,7 +59,7 @@ final class JobMetrics {
     private TaskMeters register(String task) {
         return new TaskMeters(
                 Timer.builder("worker.job.wait")
-                        .description("Time from when a job is due until its handler is called")
+                        .description("Time from when a job becomes due until its handler is called")
                         .tag(WorkerMetrics.WORKER, worker)
                         .tag("task", task)
                         .register(registry),
@@ -68,17 +68,17 @@ final class JobMetrics {
                 execution(task, OTHER),
                 counter("worker.jobs.retried", "Attempts that failed and are followed by another one", task),
                 counter("worker.jobs.failed", "Jobs that failed permanently", task),
-                counter("worker.jobs.lost", "Outcomes not written because the job was another worker's", task),
+                counter("worker.jobs.lost", "Outcomes not written because the worker no longer held the job", task),
                 counter(
                         "worker.jobs.superseded",
-                        "Attempts that did not succeed when the job had been superseded or removed by its key",
+                        "Attempts that did not succeed after the job had been superseded or removed by its key",
                         task),
-                counter("worker.jobs.recovered", "Jobs that this worker has taken from dead ones", task));
+                counter("worker.jobs.recovered", "Jobs recovered from dead workers by this worker", task));
     }
 
     private Timer execution(String task, String outcome) {
         return Timer.builder("worker.job.execution")
-                .description("Time that an attempt takes")
+                .description("Duration of attempts")
                 .tag(WorkerMetrics.WORKER, worker)
                 .tag("task", task)
                 .tag("outcome", outcome)
@@ -122,7 +122,7 @@ final class JobMetrics {
 
     private Counter reconciled() {
         return Counter.builder("worker.jobs.reconciled")
-                .description("Jobs held by this worker without being run, and given back")
+                .description("Jobs that this worker held without running them, and has released")
                 .tag(WorkerMetrics.WORKER, worker)
                 .register(registry);
     }

@@ -20,7 +20,7 @@ final class WorkerGauges {
 
     static void register(String name, Worker worker, MeterRegistry registry) {
         Tags tags = Tags.of(WorkerMetrics.WORKER, name);
-        gauge(worker, registry, tags, "worker.handlers.active", "Handlers that run", WorkerStatus::running);
+        gauge(worker, registry, tags, "worker.handlers.active", "Running handlers", WorkerStatus::running);
         gauge(
                 worker,
                 registry,
@@ -66,7 +66,7 @@ final class WorkerGauges {
                                         ? 0
                                         : millis(status.heldSnapshot().age())))
                 .description(
-                        "Time for which a snapshot has been held that keeps the table of jobs growing; 0 if none is")
+                        "Time for which a snapshot that makes the jobs table grow has been held; 0 if there is none")
                 .tags(tags)
                 .strongReference(true)
                 .register(registry);
@@ -75,7 +75,7 @@ final class WorkerGauges {
                         worker,
                         TimeUnit.MILLISECONDS,
                         w -> value(w, status -> millis(status.sinceHeartbeat())))
-                .description("Time since the worker last told the database that it lives")
+                .description("Time since the worker's last heartbeat")
                 .tags(tags)
                 .strongReference(true)
                 .register(registry);

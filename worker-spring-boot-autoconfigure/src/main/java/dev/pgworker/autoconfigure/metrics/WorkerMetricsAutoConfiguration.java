@@ -24,7 +24,7 @@ import dev.pgworker.event.WorkerEventListener;
 import dev.pgworker.job.JobScheduler;
 
 /**
- * Measures jobs, workers and the backlog with Micrometer.
+ * Auto-configuration for Micrometer metrics of jobs, workers and the backlog.
  *
  * @since 0.1.0
  */

@@ -26,7 +26,7 @@ import dev.pgworker.task.JobInterceptor;
 import dev.pgworker.task.PayloadCodec;
 
 /**
- * Observes where jobs are added and run, and lets traces go on from the one to the other.
+ * Auto-configuration for observing the adding and running of jobs, and for propagating traces from one to the other.
  *
  * @since 0.1.0
  */

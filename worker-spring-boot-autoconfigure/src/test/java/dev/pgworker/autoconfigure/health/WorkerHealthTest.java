@@ -373,16 +373,16 @@ class WorkerHealthTest {
         Duration tooLong = Duration.ofMinutes(30);
         Statuses statuses = new Statuses();
         statuses.sinceFetch = tooLong;
-        assertThat(statuses.readiness()).startsWith("No look for jobs");
+        assertThat(statuses.readiness()).startsWith("The worker has not looked for jobs");
         statuses.sinceFetch = Duration.ZERO;
         statuses.sinceHeartbeat = tooLong;
-        assertThat(statuses.readiness()).startsWith("No sign of life");
+        assertThat(statuses.readiness()).startsWith("No heartbeat");
         statuses.sinceHeartbeat = null;
-        assertThat(statuses.readiness()).startsWith("No sign of life");
+        assertThat(statuses.readiness()).startsWith("No heartbeat");
         statuses.sinceStart = Duration.ofSeconds(5);
         assertThat(statuses.readiness()).isNull();
         statuses.sinceAudit = tooLong;
-        assertThat(statuses.readiness()).startsWith("Whether due jobs start is not known");
+        assertThat(statuses.readiness()).startsWith("Whether due jobs start has not been checked");
         assertThat(statuses.liveness()).isNull();
     }
 

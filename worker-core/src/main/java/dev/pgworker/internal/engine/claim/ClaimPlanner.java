@@ -299,7 +299,7 @@ public final class ClaimPlanner {
         }
         if (!careful) {
             if (nextCarefulClaims == CAREFUL_CLAIMS) {
-                log.warn("A claim failed; for a while jobs are claimed with more care", ErrorText.loggable(e));
+                log.warn("A claim failed; jobs are claimed more carefully for a while", ErrorText.loggable(e));
             }
             carefulClaims = nextCarefulClaims;
             nextCarefulClaims = Math.min(2 * nextCarefulClaims, MOST_CAREFUL_CLAIMS);

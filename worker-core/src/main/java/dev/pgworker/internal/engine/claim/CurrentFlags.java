@@ -22,7 +22,7 @@ import dev.pgworker.task.ForbiddenFlags;
 
 /**
  * Asks the application which flags are forbidden, on a thread of its own: an answer that does not come keeps the worker from
- * claiming jobs, and from nothing else. Safe for use by many threads.
+ * claiming jobs, and from nothing else. Thread-safe.
  */
 public final class CurrentFlags {
 
@@ -98,16 +98,16 @@ public final class CurrentFlags {
             return flags;
         } catch (TimeoutException e) {
             if (patience.equals(PATIENCE)) {
-                throw failed("has not answered for " + PATIENCE.toSeconds() + " s", e);
+                throw failed("has not responded for " + PATIENCE.toSeconds() + " s", e);
             }
-            throw new ForbiddenFlagsException("The source of forbidden flags does not answer at once", e);
+            throw new ForbiddenFlagsException("The source of forbidden flags did not respond immediately", e);
         } catch (ExecutionException e) {
             throw failed("failed", e.getCause() == null ? e : e.getCause());
         } catch (InterruptedException e) {
             Thread.currentThread().interrupt();
             throw new ForbiddenFlagsException("Interrupted while asking for the forbidden flags", e);
         } catch (RuntimeException | Error e) {
-            throw failed("could not be asked", e);
+            throw failed("could not be called", e);
         }
     }
 
@@ -131,7 +131,7 @@ public final class CurrentFlags {
         for (String flag : flags) {
             if (flag == null || flag.indexOf('\0') >= 0 || Arguments.loneSurrogate(flag) >= 0) {
                 throw new IllegalStateException(
-                        "A flag must be neither null nor contain the NUL character or a lone surrogate");
+                        "A flag must not be null and must not contain the NUL character or a lone surrogate");
             }
             copy.add(flag);
         }
@@ -142,7 +142,7 @@ public final class CurrentFlags {
         Throwable loggable = ErrorText.loggable(error);
         if (!told) {
             told = true;
-            log.error("The source of forbidden flags {}; no job is claimed until it answers", how, loggable);
+            log.error("The source of forbidden flags {}; no job is claimed until it responds", how, loggable);
         }
         return new ForbiddenFlagsException("The source of forbidden flags " + how, loggable);
     }

@@ -13,7 +13,7 @@ import dev.pgworker.internal.store.TaskIds;
 
 /**
  * The tasks whose jobs run in direct batches. What cannot be done so, because a row cannot be read or deleted for instance, is
- * done in the ordinary way for a while, which isolates the job that is to blame. Safe for use by many threads.
+ * done in the ordinary way for a while, which isolates the job that is to blame. Thread-safe.
  */
 public final class DirectTasks {
 
@@ -52,7 +52,7 @@ public final class DirectTasks {
         suspendedUntil = System.nanoTime() + SUSPENSION.toNanos();
         suspended = true;
         log.warn(
-                "A direct batch failed; for {} s the jobs of {} are run as those of other tasks",
+                "A direct batch failed; for {} s the jobs of {} are run like those of other tasks",
                 SUSPENSION.toSeconds(),
                 identifiers,
                 ErrorText.loggable(reason));

@@ -162,8 +162,7 @@ public final class Fetcher {
             thread.setDaemon(true);
             thread.start();
         } catch (Error e) {
-            log.warn(
-                    "There is no thread that could cancel a claim; it may take effect after the worker has stopped", e);
+            log.warn("No thread is available to cancel a claim; it may take effect after the worker has stopped", e);
         }
     }
 

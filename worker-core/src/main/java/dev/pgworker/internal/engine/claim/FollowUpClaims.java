@@ -22,7 +22,7 @@ import dev.pgworker.job.Job;
 
 /**
  * The claims that completions make: whether and for which tasks a completion may claim the next jobs of a queue, from where on, and where
- * such jobs go. Safe for use by many threads.
+ * such jobs go. Thread-safe.
  */
 public final class FollowUpClaims {
 

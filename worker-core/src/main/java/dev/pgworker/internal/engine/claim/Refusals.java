@@ -203,9 +203,9 @@ final class Refusals {
         if (toldAt == null || now - toldAt >= TELL_AGAIN_NANOS) {
             crowdedToldAt.put(task, now);
             log.warn(
-                    "Thousands of jobs of task \"{}\" cannot be claimed; the last one: {} (SQLSTATE {}). Most claims pass over"
-                            + " this task, so that jobs of other tasks run; its own may wait for long. A trigger or a"
-                            + " constraint on the tables of the jobs may be the reason; remove that, or these jobs",
+                    "Thousands of jobs of task \"{}\" cannot be claimed; the last one: {} (SQLSTATE {}). Most claims skip"
+                            + " this task, so that jobs of other tasks run; its own jobs may wait for a long time. A trigger or a"
+                            + " constraint on the job tables may be the cause; remove it, or these jobs",
                     task,
                     last.reason(),
                     last.state());
@@ -238,12 +238,12 @@ final class Refusals {
         refusal.toldAt = now;
         if (told <= MOST_TOLD) {
             log.warn(
-                    "Job {}. It is passed over{} and tried again from time to time. A trigger or a constraint on the"
-                            + " tables of the jobs may be the reason, or damage; remove that, or the job",
+                    "Job {}. It is skipped{} and retried from time to time. The cause may be a trigger or a constraint on the"
+                            + " job tables, or data corruption; remove the cause, or the job",
                     describe(job),
                     job.queueName() == null ? "" : ", with its queue,");
         } else if (told == MOST_TOLD + 1) {
-            log.warn("More jobs cannot be claimed; they are told at level debug");
+            log.warn("More jobs cannot be claimed; they are logged at level debug");
         }
         if (told > MOST_TOLD) {
             log.debug("Job {} of task \"{}\" cannot be claimed: {}", job.jobId(), job.task(), job.reason());

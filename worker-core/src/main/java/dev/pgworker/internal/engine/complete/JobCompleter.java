@@ -258,7 +258,7 @@ public final class JobCompleter extends BackgroundService {
             reporter.named(
                     ending.ended,
                     () -> log.warn(
-                            "The outcome of {} cannot be written, unlike others; that is tried again",
+                            "The outcome of {} cannot be written, unlike those of other jobs; retrying",
                             ending.job(),
                             ErrorText.loggable(e)));
         }
@@ -364,9 +364,9 @@ public final class JobCompleter extends BackgroundService {
         reporter.named(
                 ending.ended,
                 () -> log.error(
-                        "The outcome of {} cannot be written, and the job is not put away either; it stays locked until"
-                                + " it can be given back, and runs again then. A trigger or a constraint on the tables"
-                                + " of the jobs may be the reason; remove that, or the job",
+                        "The outcome of {} cannot be written, and the job cannot be marked as failed either; it stays locked until"
+                                + " it can be released, and then runs again. A trigger or a constraint on the job tables"
+                                + " may be the cause; remove it, or the job",
                         ending.job(),
                         ErrorText.loggable(refusal)));
         forget(List.of(ending));
@@ -522,7 +522,7 @@ public final class JobCompleter extends BackgroundService {
             store.free(over);
         } catch (SQLException | RuntimeException e) {
             requireAnswer(e);
-            log.warn("Queues {} could not be freed; that is tried again", over, e);
+            log.warn("Queues {} could not be unlocked; retrying", over, e);
             tracker.doubt();
         }
     }

@@ -49,7 +49,7 @@ final class OutcomeReporter {
         if (written != null && NOT_WRITTEN.contains(written) && !mayBeWritten(ending, written)) {
             named(
                     ending.ended,
-                    () -> log.warn("{} is not held by this worker any more; its outcome is not recorded", job));
+                    () -> log.warn("{} is no longer held by this worker; its outcome is not recorded", job));
             publish(() -> new WorkerEvent.JobLost(context.workerId(), job));
         } else if (written == WriteResult.SUPERSEDED) {
             named(
@@ -65,7 +65,7 @@ final class OutcomeReporter {
             log.debug("{} is snoozed", job);
             publish(() -> new WorkerEvent.JobSnoozed(context.workerId(), job));
         } else if (outcome instanceof JobOutcome.Returned returned) {
-            log.info("{} is given back, its attempt not counted", job);
+            log.info("{} is released without counting its attempt", job);
             publish(() -> new WorkerEvent.JobReturned(context.workerId(), job, returned.started()));
         } else {
             log.debug("{} succeeded", job);
@@ -107,7 +107,7 @@ final class OutcomeReporter {
             logging.run();
         } catch (Throwable e) {
             // An exception of the application that a logger cannot read.
-            log.warn("What became of {} could not be logged", ended.job());
+            log.warn("The outcome of {} could not be logged", ended.job());
         } finally {
             JobMdc.clear();
             if (trace != null) {

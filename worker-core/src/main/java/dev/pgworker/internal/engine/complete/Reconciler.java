@@ -272,7 +272,7 @@ public final class Reconciler extends BackgroundService implements WorkSignal.Re
             Job job = localQueue.job(claim);
             if (job != null) {
                 reconciled.incrementAndGet();
-                log.error("{} was claimed, but nobody runs it; it is given back", job);
+                log.error("{} was claimed but is not running; it is released", job);
                 executor.giveBack(job);
                 publish(1, 0);
             }
@@ -282,7 +282,7 @@ public final class Reconciler extends BackgroundService implements WorkSignal.Re
     private void dropLost(Collection<Claim> lost) {
         List<Job> removed = localQueue.remove(lost);
         for (Job job : removed) {
-            log.warn("{} is not held by this worker any more; it is not started", job);
+            log.warn("{} is no longer held by this worker; it is not started", job);
             context.events().publish(new WorkerEvent.JobLost(context.workerId(), job));
         }
         localQueue.settled(removed);
@@ -366,8 +366,8 @@ public final class Reconciler extends BackgroundService implements WorkSignal.Re
         if (jobs > 0 || !unknownQueues.isEmpty()) {
             reconciled.addAndGet(jobs);
             log.warn(
-                    "{} jobs and {} queues were held by this worker without its knowledge, because an answer of the database"
-                            + " was lost or could not be used; they are given back",
+                    "{} jobs and {} queues were held by this worker without its knowledge, because a response of the database"
+                            + " was lost or could not be used; they are released",
                     jobs,
                     unknownQueues.size());
             publish(jobs, unknownQueues.size());
@@ -461,7 +461,7 @@ public final class Reconciler extends BackgroundService implements WorkSignal.Re
     private void tellRefused(Claim claim, SQLException e) {
         if (refused.add(claim)) {
             log.error(
-                    "Job {} is held by this worker without its knowledge, and cannot be given back; that is tried again",
+                    "Job {} is held by this worker without its knowledge, and cannot be released; retrying",
                     claim.jobId(),
                     e);
         }
@@ -485,7 +485,7 @@ public final class Reconciler extends BackgroundService implements WorkSignal.Re
             tracker.settled(doubtsBefore);
             return refused.isEmpty();
         } catch (SQLException | RuntimeException | Error e) {
-            log.debug("What this worker still holds cannot be found out", e);
+            log.debug("Cannot determine what this worker still holds", e);
             return false;
         } catch (InterruptedException e) {
             Thread.currentThread().interrupt();

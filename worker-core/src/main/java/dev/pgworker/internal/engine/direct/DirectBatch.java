@@ -202,7 +202,7 @@ final class DirectBatch {
         }
         List<Job> started = ended.stream().map(EncodedOutcome::job).toList();
         log.warn(
-                "A direct batch of {} jobs broke; those that have not been deleted run again, the first of them {}",
+                "A direct batch of {} jobs failed; those that have not been deleted run again, the first of them {}",
                 started.size(),
                 started.get(0));
         context.rest().addSuspects(started.stream().map(Job::id).toList());

@@ -17,7 +17,7 @@ import dev.pgworker.internal.store.JobStore;
 
 /**
  * The chains of one worker that run direct batches; none if it has no direct task. The first does all there is while it keeps
- * up, and the others help. Safe for use by many threads.
+ * up, and the others help. Thread-safe.
  */
 public final class DirectChains implements WorkSignal.Receiver, DirectContext.Others {
 

@@ -30,7 +30,7 @@ import dev.pgworker.job.Job;
 
 /**
  * The jobs of direct tasks without a queue that are claimed in the ordinary way: those with keys or large payloads, and suspects. A suspect was in a batch that broke, or has lost a worker: it runs when no other suspect of this worker does, so that
- * one that ends its process is blamed alone. Safe for use by many threads.
+ * one that ends its process is blamed alone. Thread-safe.
  */
 final class DirectRest {
 

@@ -36,7 +36,7 @@ import dev.pgworker.job.Job;
  * <p>What this worker gives back lowers the floors before and until it is written: the order within a queue depends on it. They are in
  * use only while a scan from the first entry takes long.
  *
- * <p>Safe for use by many threads.
+ * <p>Thread-safe.
  */
 public final class QueueFloors {
 

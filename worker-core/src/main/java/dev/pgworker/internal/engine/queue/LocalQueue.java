@@ -34,7 +34,7 @@ import dev.pgworker.job.Job;
  * those behind it in its queue: the database may have decided that this worker is dead, and a slow job of a queue keeps
  * others from running what it holds up here.
  *
- * <p>Safe for use by many threads. One lock, that of this object, guards all of it: the ready jobs, the {@link QueueLanes}, what is
+ * <p>Thread-safe. One lock, that of this object, guards all of it: the ready jobs, the {@link QueueLanes}, what is
  * {@link InFlight}, and the {@link RunnerSlots}. Nothing is called under the lock that takes another one or waits.
  */
 public final class LocalQueue implements RenewedLocks {

@@ -15,7 +15,7 @@ import dev.pgworker.task.JobTimeoutException;
 
 /**
  * Interrupts attempts: each when its time is over, on {@code worker-timeout}, and all when the worker may not go on with them. One that
- * ignores its timeout's interruption is abandoned. Safe for use by many threads.
+ * ignores its timeout's interruption is abandoned. Thread-safe.
  */
 final class AttemptSupervisor {
 

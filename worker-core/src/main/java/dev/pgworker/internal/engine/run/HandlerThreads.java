@@ -23,7 +23,7 @@ import dev.pgworker.internal.failure.ErrorText;
 
 /**
  * Hands the runners of a local queue to what runs the handlers: threads of the worker's own, or an executor of the application's,
- * which may refuse, block, lose them, or run them on the thread of the caller. Safe for use by many threads.
+ * which may refuse, block, lose them, or run them on the thread of the caller. Thread-safe.
  */
 public final class HandlerThreads {
 
@@ -119,7 +119,7 @@ public final class HandlerThreads {
         public void run() {
             if (!isHandedOver && Thread.currentThread() == handsOver) {
                 tell(
-                        "The handler executor runs tasks on the thread of the caller; threads of their own run them",
+                        "The handler executor runs tasks on the caller's thread; they are run on separate threads instead",
                         null);
                 Thread thread = new Thread(jobs, "worker-job");
                 thread.setDaemon(true);

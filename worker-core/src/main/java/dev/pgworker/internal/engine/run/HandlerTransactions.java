@@ -134,7 +134,7 @@ public final class HandlerTransactions {
                 throw e;
             }
             log.warn(
-                    "{} has succeeded and its transaction is committed, but what was to follow the commit failed",
+                    "{} has succeeded and its transaction is committed, but a callback after the commit failed",
                     job,
                     ErrorText.loggable(e));
         }

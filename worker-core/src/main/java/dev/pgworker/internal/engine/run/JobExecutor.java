@@ -21,7 +21,7 @@ import dev.pgworker.job.Job;
 
 /**
  * Has claimed jobs run: takes them into the local queue, starts runners for them, lets each runner take one job after the other
- * through the {@link JobPipeline}, and passes the outcomes on. Safe for use by many threads.
+ * through the {@link JobPipeline}, and passes the outcomes on. Thread-safe.
  */
 public final class JobExecutor {
 
@@ -96,7 +96,7 @@ public final class JobExecutor {
         int unbegun = localQueue.signOffUnbegun(LONGEST_HAND_OVER);
         if (unbegun > 0) {
             threads.tell(
-                    "The handler executor has not begun " + unbegun + " tasks within " + LONGEST_HAND_OVER.toSeconds()
+                    "The handler executor has not started " + unbegun + " tasks within " + LONGEST_HAND_OVER.toSeconds()
                             + " s; it has lost them, or has too few threads",
                     null);
         }
@@ -126,7 +126,7 @@ public final class JobExecutor {
             }
         } catch (Throwable e) {
             // A job at hand is found by the reconciler.
-            threads.tell("A runner of jobs failed; others go on", e);
+            threads.tell("A job runner failed; others continue", e);
         } finally {
             localQueue.signOff(runner);
         }
@@ -213,10 +213,13 @@ public final class JobExecutor {
     private void abandon(Attempt attempt, JobOutcome outcome) {
         Runner stuck = attempt.runner();
         if (!attempt.isClaimed()) {
-            log.warn("{} ignores its interruption, and with it the direct batch goes on that it is part of", attempt);
+            log.warn(
+                    "{} does not respond to its interruption, so the direct batch that contains it continues, too",
+                    attempt);
         } else if (attempt.end()) {
             log.warn(
-                    "{} ignores its interruption; the worker goes on without it while its handler still runs", attempt);
+                    "{} does not respond to its interruption; the worker continues without it while its handler is still running",
+                    attempt);
             try {
                 end(attempt, inbox.encode(attempt.claimed(), outcome, null));
             } finally {
@@ -234,7 +237,7 @@ public final class JobExecutor {
     public void giveBackExpired() {
         List<Job> expired = localQueue.takeExpired();
         if (!expired.isEmpty()) {
-            log.info("{} jobs have waited too long for a handler of this worker; they are given back", expired.size());
+            log.info("{} jobs have waited too long for a handler of this worker; they are released", expired.size());
             giveBack(expired);
         }
     }

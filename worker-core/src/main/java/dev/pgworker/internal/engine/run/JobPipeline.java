@@ -34,7 +34,7 @@ import dev.pgworker.task.TaskRegistration;
  *   <li>{@link #report told}, and for the {@code JobCompleter} to write: that is what the caller does with the outcome.
  * </ol>
  *
- * <p>Touches no table, but for the deletion of the job in a transactional handler's own transaction. Safe for use by many threads.
+ * <p>Touches no table, but for the deletion of the job in a transactional handler's own transaction. Thread-safe.
  */
 final class JobPipeline {
 
@@ -239,7 +239,7 @@ final class JobPipeline {
             return RetryTime.in(delay.isNegative() ? Duration.ZERO : delay);
         } catch (Throwable e) {
             log.error(
-                    "The retry policy of task {} failed; the usual back-off is taken",
+                    "The retry policy of task {} failed; the usual back-off is used",
                     job.taskIdentifier(),
                     ErrorText.loggable(e));
             return null;

@@ -12,7 +12,7 @@ import dev.pgworker.job.Job;
 
 /**
  * Turns outcomes into what is written about them. Whatever it is that cannot be expressed, an exception for instance whose
- * methods fail, becomes a failure of that job, with the usual back-off. Safe for use by many threads.
+ * methods fail, becomes a failure of that job, with the usual back-off. Thread-safe.
  */
 public final class OutcomeEncoder {
 

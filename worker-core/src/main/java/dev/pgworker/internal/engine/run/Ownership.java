@@ -12,7 +12,7 @@ import dev.pgworker.internal.store.HoldingStore;
 import dev.pgworker.internal.store.RenewedLocks;
 import dev.pgworker.job.Job;
 
-/** Whether a worker may still work on what it has claimed. Safe for use by many threads. */
+/** Whether a worker may still work on what it has claimed. Thread-safe. */
 public final class Ownership {
 
     private static final Logger log = LoggerFactory.getLogger(Ownership.class);
@@ -43,7 +43,7 @@ public final class Ownership {
         try {
             return mayStart() && isHeld(job);
         } catch (SQLException e) {
-            log.warn("Whether {} is still this worker's cannot be found out", job, e);
+            log.warn("Cannot determine whether this worker still holds {}", job, e);
             return false;
         }
     }

@@ -9,7 +9,7 @@ import org.jspecify.annotations.Nullable;
 
 import dev.pgworker.internal.store.Claim;
 
-/** The attempts whose handlers run, each until its outcome is on its way. Safe for use by many threads. */
+/** The attempts whose handlers run, each until its outcome is on its way. Thread-safe. */
 public final class RunningAttempts {
 
     private final Map<Claim, Attempt> running = new ConcurrentHashMap<>();
