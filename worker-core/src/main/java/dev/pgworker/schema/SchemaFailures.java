@@ -23,9 +23,11 @@ final class SchemaFailures {
         }
         if (state.equals("25006")) {
             return new SchemaException(
-                    "The server is read-only, as a standby is. " + said,
+                    "The server is a standby, or this user's transactions are read-only (default_transaction_read_only). "
+                            + said,
                     "Add targetServerType=primary to spring.datasource.url (or worker.schema.url) and list the addresses of"
-                            + " all servers in it, or change it to the address of the primary.",
+                            + " all servers in it, or change it to the address of the primary. On a primary, reset"
+                            + " default_transaction_read_only.",
                     failure);
         }
         if (state.equals("3D000")) {
