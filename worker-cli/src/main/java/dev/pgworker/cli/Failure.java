@@ -10,6 +10,8 @@ import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 
 import org.jspecify.annotations.Nullable;
+import org.postgresql.util.PSQLException;
+import org.postgresql.util.ServerErrorMessage;
 import org.springframework.dao.DataAccessException;
 
 import dev.pgworker.schema.SchemaException;
@@ -54,16 +56,21 @@ record Failure(int exitStatus, String message, @Nullable String hint) {
     private static final String LOGIN =
             "Check user and password: --user, PGPASSWORD, ~/.pgpass, --password-file or --password.";
 
-    /** Explains a failure of the program. */
-    static Failure of(Throwable failure, WorkerSchema schema) {
+    /**
+     * Explains a failure of the program.
+     *
+     * @param verbose whether to tell all that the server said, such as its detail and the place in a function, instead
+     *     of one line
+     */
+    static Failure of(Throwable failure, WorkerSchema schema, boolean verbose) {
         if (failure instanceof CommandFailure known) {
             return new Failure(known.exitStatus(), messageOf(known), null);
         }
         if (failure instanceof SchemaException problem) {
-            return ofSchema(problem, schema);
+            return ofSchema(problem, schema, verbose);
         }
         if (failure instanceof DataAccessException || failure instanceof SQLException) {
-            return ofDatabase(failure, schema);
+            return ofDatabase(failure, schema, verbose);
         }
         if (failure instanceof UncheckedIOException io && io.getCause() instanceof CharacterCodingException) {
             return new Failure(ExitStatus.USAGE, "--payload-file is not UTF-8", null);
@@ -83,22 +90,24 @@ record Failure(int exitStatus, String message, @Nullable String hint) {
                 "Run it with --verbose for the stack trace.");
     }
 
-    private static Failure ofSchema(SchemaException problem, WorkerSchema schema) {
-        String state = state(problem);
-        Failure known = ofState(state, problem, schema);
+    private static Failure ofSchema(SchemaException problem, WorkerSchema schema, boolean verbose) {
+        String said = said(problem, verbose);
+        Failure known = ofState(state(problem), said, schema);
         if (known != null) {
             return known;
         }
-        return new Failure(ExitStatus.SCHEMA, problem.problem(), ofCommandLine(problem.action()));
+        SQLException sql = sql(problem);
+        String message = sql == null ? problem.problem() : problem.problem().replace(messageOf(sql), said);
+        return new Failure(ExitStatus.SCHEMA, message, ofCommandLine(problem.action()));
     }
 
-    private static Failure ofDatabase(Throwable failure, WorkerSchema schema) {
-        Failure known = ofState(state(failure), failure, schema);
-        return known != null ? known : new Failure(ExitStatus.FAILED, said(failure), null);
+    private static Failure ofDatabase(Throwable failure, WorkerSchema schema, boolean verbose) {
+        String said = said(failure, verbose);
+        Failure known = ofState(state(failure), said, schema);
+        return known != null ? known : new Failure(ExitStatus.FAILED, said, null);
     }
 
-    private static @Nullable Failure ofState(String state, Throwable failure, WorkerSchema schema) {
-        String said = said(failure);
+    private static @Nullable Failure ofState(String state, String said, WorkerSchema schema) {
         if (state.startsWith("28") || (state.equals("08004") && said.contains("password"))) {
             return new Failure(ExitStatus.CONNECTION, "PostgreSQL refused the login. " + said, LOGIN);
         }
@@ -117,8 +126,10 @@ record Failure(int exitStatus, String message, @Nullable String hint) {
         if (state.equals("25006")) {
             return new Failure(
                     ExitStatus.FAILED,
-                    "The server is read-only, as a standby is. " + said,
-                    "Name the primary, or all servers with ?target_session_attrs=read-write.");
+                    "The server is a standby, or this user's transactions are read-only (default_transaction_read_only). "
+                            + said,
+                    "Name the primary in --url, or all servers with target_session_attrs=read-write (in a JDBC URL:"
+                            + " targetServerType=primary). On a primary, reset default_transaction_read_only.");
         }
         if (state.equals("42501")) {
             return new Failure(
@@ -129,8 +140,7 @@ record Failure(int exitStatus, String message, @Nullable String hint) {
         if (List.of("3F000", "42P01", "42883", "42703").contains(state)) {
             return new Failure(
                     ExitStatus.SCHEMA,
-                    "Schema \"" + schema.name() + "\" is not installed, or not up to date. "
-                            + said.lines().findFirst().orElse(""),
+                    "Schema \"" + schema.name() + "\" is not installed, or not up to date. " + said,
                     "Run the command migrate as a user that owns it, or name another one with --schema.");
         }
         return null;
@@ -162,14 +172,31 @@ record Failure(int exitStatus, String message, @Nullable String hint) {
         return sql == null || sql.getSQLState() == null ? "" : sql.getSQLState();
     }
 
-    /** Returns what the database or the driver said, without its place in a statement that nobody typed. */
-    private static String said(Throwable failure) {
+    /**
+     * Returns what the database or the driver said.
+     *
+     * @param verbose whether to add the detail, and the place in statements that nobody typed
+     */
+    private static String said(Throwable failure, boolean verbose) {
         SQLException sql = sql(failure);
         String message = messageOf(sql == null ? failure : sql);
+        if (!verbose) {
+            message = inOneLine(sql instanceof PSQLException answer ? withoutContext(answer, message) : message);
+        }
         if (sql != null && sql.getCause() instanceof IOException io && !message.contains("refused")) {
             message += " " + io.getClass().getSimpleName() + ": " + io.getMessage();
         }
-        return Text.visible(message.replaceAll("\\n\\s*Position: \\d+", "").strip());
+        return Text.visible(message.strip());
+    }
+
+    /** The driver adds the other parts under names that depend on the language. */
+    private static String withoutContext(PSQLException answer, String message) {
+        ServerErrorMessage parts = answer.getServerErrorMessage();
+        return parts == null || parts.getMessage() == null ? message : parts.getSeverity() + ": " + parts.getMessage();
+    }
+
+    private static String inOneLine(String text) {
+        return text.strip().replaceAll("\\s*\\R\\s*", " ");
     }
 
     private static @Nullable SQLException sql(Throwable failure) {

@@ -16,6 +16,9 @@ import picocli.CommandLine.Parameters;
 /** Which jobs to change: those with the ids given, or all that pass filters. */
 final class JobSelection {
 
+    /** What the id of a job must be. */
+    static final String ID_RULE = "must be a whole number from 1 to " + Long.MAX_VALUE;
+
     @Parameters(
             paramLabel = "ID",
             arity = "0..*",
@@ -88,7 +91,6 @@ final class JobSelection {
     }
 
     private static CommandFailure wrong(String text) {
-        return CommandFailure.usage("ID must be a whole number from 1 to " + Long.MAX_VALUE + ", but is '"
-                + Text.cut(Text.line(text), 60) + "'");
+        return CommandFailure.usage("ID " + ID_RULE + ", but is '" + Text.cut(Text.line(text), 60) + "'");
     }
 }

@@ -99,7 +99,7 @@ final class WatchCommand extends SessionCommand {
     }
 
     private void tell(DataAccessException failure) {
-        String message = Text.line(Failure.of(failure, session.schema()).message());
+        String message = Text.line(Failure.of(failure, session.schema(), false).message());
         if (isDrawn()) {
             draw(List.of(Text.seconds(Instant.now()), "", message));
         } else {

@@ -116,7 +116,7 @@ public final class WorkerCli {
                 .registerConverter(OutputFormat.class, new Names<>(OutputFormat.class))
                 .registerConverter(Integer.class, WorkerCli::integer)
                 .registerConverter(int.class, WorkerCli::integer)
-                .registerConverter(Long.class, JobSelection::id)
+                .registerConverter(Long.class, WorkerCli::id)
                 .setExpandAtFiles(false)
                 .setParameterExceptionHandler(WorkerCli::tellWrongUse)
                 .setExecutionExceptionHandler((failure, command, parsed) -> tell(failure, session, terminal))
@@ -131,6 +131,14 @@ public final class WorkerCli {
             return Integer.valueOf(text);
         } catch (NumberFormatException e) {
             throw new TypeConversionException("'" + text + "' must be a whole number");
+        }
+    }
+
+    private static Long id(String text) {
+        try {
+            return JobSelection.id(text);
+        } catch (CommandFailure e) {
+            throw new TypeConversionException("'" + text + "' " + JobSelection.ID_RULE);
         }
     }
 
@@ -152,7 +160,7 @@ public final class WorkerCli {
 
     private static int tell(Exception failure, Session session, Terminal terminal) {
         PrintWriter err = terminal.err();
-        Failure told = Failure.of(failure, schemaOf(session));
+        Failure told = Failure.of(failure, schemaOf(session), session.isVerbose());
         if (told.exitStatus() == ExitStatus.BROKEN_PIPE) {
             return told.exitStatus();
         }

@@ -220,8 +220,27 @@ class ConnectionTest {
     @Test
     void saysThatTheServerIsReadOnly() {
         assertThat(terminal.run("add", "x", "-U", database + "_reader")).isEqualTo(ExitStatus.FAILED);
-        assertThat(terminal.errors()).contains("read-only").contains("target_session_attrs=read-write");
+        assertThat(terminal.errors())
+                .contains("is a standby, or this user's transactions are read-only (default_transaction_read_only)")
+                .contains("target_session_attrs=read-write")
+                .contains("targetServerType=primary")
+                .contains("reset default_transaction_read_only");
         assertThat(terminal.run("list", "-U", database + "_reader")).isZero();
+    }
+
+    @Test
+    void saysInOneLineWhatTheServerSaid() throws Exception {
+        try (Connection connection = DriverManager.getConnection(url);
+                Statement statement = connection.createStatement()) {
+            statement.execute(
+                    "insert into graphile_worker._private_workers values ('dead', now() - interval '1 hour')");
+        }
+        assertThat(terminal.run("sweep", "-y", "-U", database + "_reader")).isEqualTo(ExitStatus.FAILED);
+        assertThat(terminal.errors()).contains("ERROR: cannot execute").doesNotContain("Where:", "SQL statement");
+        assertThat(terminal.errors().lines()).as(terminal.errors()).hasSize(2);
+        assertThat(terminal.run("sweep", "-y", "--verbose", "-U", database + "_reader"))
+                .isEqualTo(ExitStatus.FAILED);
+        assertThat(terminal.errors()).contains("Where: ", "SQL statement", "\tat ");
     }
 
     @Test
