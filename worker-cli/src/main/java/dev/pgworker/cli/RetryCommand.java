@@ -28,7 +28,7 @@ final class RetryCommand extends SessionCommand {
     @Override
     public Integer call() {
         JobAdmin admin = session.jobs();
-        return new JobChange(session, admin, "Retry", "Made due", admin::runNow)
+        return new JobChange(session, admin, "Retry", "Retried", admin::runNow)
                 .run(selection, JobState.FAILED, confirmation, false);
     }
 }
