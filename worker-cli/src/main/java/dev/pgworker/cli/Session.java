@@ -31,6 +31,9 @@ final class Session {
 
     private static final String LOG_LEVEL = "org.slf4j.simpleLogger.log.";
 
+    /** What this logs about a sweep the command says itself. */
+    private static final String SWEEP_LOG = LOG_LEVEL + "dev.pgworker.internal.store.SweepReport";
+
     @Option(
             names = {"-c", "--url", "--connection"},
             paramLabel = "URL",
@@ -96,7 +99,9 @@ final class Session {
     void configureLog() {
         if (!verbose) {
             DRIVER_LOG.setLevel(Level.OFF);
+            System.setProperty(SWEEP_LOG, "error");
         } else {
+            System.clearProperty(SWEEP_LOG);
             System.setProperty(LOG_LEVEL + "dev.pgworker", "debug");
             System.setProperty(LOG_LEVEL + "org.flywaydb", "info");
         }

@@ -17,11 +17,14 @@ import dev.pgworker.job.SweepResult;
         description = "Find dead workers, take their jobs and queues from them and delete their registrations.")
 final class SweepCommand extends SessionCommand {
 
+    /** Twice the usual heartbeat interval: with less, living workers would lose their jobs between two heartbeats. */
+    private static final Duration LEAST_THRESHOLD = Duration.ofMinutes(1);
+
     @Option(
             names = "--threshold",
             paramLabel = "DURATION",
             converter = Times.DurationConverter.class,
-            description = "How old the last heartbeat of a dead worker is, such as 10m."
+            description = "How old the last heartbeat of a dead worker is, at least 1m; such as 10m."
                     + " Default: what each worker has published, otherwise 5m.")
     private @Nullable Duration threshold;
 
@@ -44,6 +47,11 @@ final class SweepCommand extends SessionCommand {
 
     @Override
     public Integer call() {
+        if (threshold != null && threshold.compareTo(LEAST_THRESHOLD) < 0) {
+            throw CommandFailure.usage("--threshold must be at least " + Text.duration(LEAST_THRESHOLD) + ", but is "
+                    + Text.duration(threshold)
+                    + ": a threshold must be longer than the heartbeat interval of every worker (30s by default)");
+        }
         JobAdmin admin = session.jobs();
         SweepOptions options = new SweepOptions(threshold, recoveryDelay, dryRun);
         if (!dryRun) {

@@ -1,5 +1,7 @@
 package dev.pgworker.cli;
 
+import java.io.ByteArrayOutputStream;
+import java.io.PrintStream;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -184,7 +186,9 @@ class CommandTest {
         assertThat(value("select last_error from graphile_worker.jobs where attempts >= max_attempts"))
                 .isEqualTo("wrong address");
         assertThat(terminal.run("retry", first, first)).isZero();
-        assertThat(terminal.errors()).isEqualTo("Made due 1 job.\n");
+        assertThat(terminal.errors()).isEqualTo("Retried 1 job.\n");
+        assertThat(terminal.run("retry", "--all", "-y")).isZero();
+        assertThat(terminal.errors()).isEqualTo("Retried 0 jobs.\n");
         assertThat(terminal.run(
                         "reschedule",
                         second,
@@ -307,9 +311,58 @@ class CommandTest {
         assertThat(terminal.run("sweep", "--threshold", "30m", "--recovery-delay", "0s", "-y", "-o", "json"))
                 .isZero();
         assertThat(json().get("recoveredJobs").asInt()).isEqualTo(1);
+    }
+
+    @Test
+    void sweepLeavesWorkersAloneThatHaveJustSentAHeartbeat() throws Exception {
+        sql("insert into graphile_worker._private_workers values ('alive', now() - interval '10 seconds', now())");
+        assertThat(terminal.run("sweep", "--threshold", "1ms", "--yes")).isEqualTo(ExitStatus.USAGE);
+        assertThat(terminal.run("sweep", "--threshold", "1m", "--yes")).isZero();
+        assertThat(value("select count(*) from graphile_worker._private_workers"))
+                .isEqualTo("1");
+    }
+
+    @Test
+    void sweepTellsItsResultOnce() throws Exception {
+        sql("insert into graphile_worker._private_workers values ('dead', now() - interval '1 hour', now())");
+        ByteArrayOutputStream log = new ByteArrayOutputStream();
+        PrintStream before = System.err;
+        System.setErr(new PrintStream(log, true, StandardCharsets.UTF_8));
+        try {
+            assertThat(terminal.run("sweep", "--yes")).isZero();
+        } finally {
+            System.setErr(before);
+        }
+        assertThat(terminal.output()).isEqualTo("dead\n");
+        assertThat(terminal.errors()).isEqualTo("1 dead worker, 0 jobs recovered.\n");
+        assertThat(log.toString(StandardCharsets.UTF_8)).doesNotContain("are dead");
+    }
+
+    @Test
+    void unlocksWhatWorkersHold() throws Exception {
+        add("mail", "--queue", "q");
+        add("mail");
         sql("update graphile_worker._private_jobs set locked_at = now(), locked_by = 'node', attempts = 1");
-        assertThat(terminal.run("force-unlock", "node", "-y")).isZero();
-        assertThat(value("select locked_by from graphile_worker.jobs")).isNull();
+        sql("update graphile_worker._private_job_queues set locked_at = now(), locked_by = 'node'");
+        sql(
+                "insert into graphile_worker._private_job_queues (queue_name, locked_at, locked_by) values ('r', now(), 'idle')");
+        sql("insert into graphile_worker._private_workers values ('registered', now(), now())");
+
+        assertThat(terminal.run("force-unlock", "node", "node", "-y")).isZero();
+        assertThat(terminal.errors()).isEqualTo("Unlocked what 1 worker held: 2 jobs, 1 queue.\n");
+        assertThat(value("select count(*) from graphile_worker.jobs where locked_by is not null"))
+                .isEqualTo("0");
+        assertThat(terminal.run("force-unlock", "registered", "-y")).isZero();
+        assertThat(terminal.errors()).isEqualTo("Unlocked what 1 worker held: 0 jobs, 0 queues.\n");
+        assertThat(terminal.run("force-unlock", "typo", "-y")).isEqualTo(ExitStatus.NOT_FOUND);
+        assertThat(terminal.errors())
+                .isEqualTo("No job or queue is held by typo, and no worker of that id is registered\n");
+        assertThat(terminal.run("force-unlock", "idle", "typo", "-y", "-o", "json"))
+                .isEqualTo(ExitStatus.NOT_FOUND);
+        assertThat(json().toString())
+                .isEqualTo("{\"unlocked\":[\"idle\"],\"jobs\":0,\"queues\":1,\"unknown\":[\"typo\"]}");
+        assertThat(value("select count(*) from graphile_worker._private_job_queues where locked_by is not null"))
+                .isEqualTo("0");
     }
 
     @Test
@@ -428,13 +481,16 @@ class CommandTest {
                 "show 9223372036854775808 | ID must be a whole number",
                 "list --state wrong | must be one of ready, scheduled, retrying, running, failed",
                 "list --limit 1001 | --limit must be between 1 and 1000",
-                "list --after x | must be a whole number",
+                "list --after x | Invalid value for option '--after': 'x' must be a whole number from 1 to 9223372036854775807",
+                "list --after 0 | Invalid value for option '--after': '0' must be a whole number from 1 to 9223372036854775807",
                 "queues --limit 0 | --limit must be between 1 and 1000",
                 "retry | ID is missing",
                 "retry 1 --all | cannot be combined",
                 "complete --state running --yes | --state must not be running",
                 "reschedule 1 | One of --run-at",
-                "sweep --threshold 0s | --threshold must be positive",
+                "sweep --threshold 0s | --threshold must be at least 1m, but is 0s",
+                "sweep --threshold 1ms --yes | longer than the heartbeat interval of every worker (30s by default)",
+                "sweep --threshold 59999ms --dry-run | --threshold must be at least 1m, but is 59s",
                 "migrate --peer-indexes maybe | must be one of auto, always, never",
                 "stats --output xml | must be one of table, json",
                 "stats --schema pg_x | --schema: schema name",
@@ -442,7 +498,10 @@ class CommandTest {
             })
     void saysWhichOptionIsWrong(String command, String message) {
         assertThat(terminal.run(command.split(" "))).as(terminal.errors()).isEqualTo(ExitStatus.USAGE);
-        assertThat(terminal.errors()).startsWith("Error: ").contains(message).doesNotContain("\tat ");
+        assertThat(terminal.errors())
+                .startsWith("Error: ")
+                .contains(message)
+                .doesNotContain("\tat ", "dev.pgworker", "Exception");
     }
 
     @Test
