@@ -84,7 +84,12 @@ final class RunningWorker {
         try {
             return new SinglePass(run.services).run();
         } finally {
+            // An interruption ends the pass; the stop needs the thread without it.
+            boolean interrupted = Thread.interrupted();
             run.stop();
+            if (interrupted) {
+                Thread.currentThread().interrupt();
+            }
         }
     }
 

@@ -12,6 +12,7 @@ import java.util.concurrent.LinkedBlockingQueue;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.AtomicReference;
+import javax.sql.DataSource;
 
 import org.assertj.core.data.Offset;
 import org.junit.jupiter.api.Tag;
@@ -301,6 +302,22 @@ class HandlerControlTest {
         events.await(JobLost.class);
         assertThat(effects()).isEmpty();
         assertThat(row()).containsEntry("locked_by", "another");
+    }
+
+    /** Its commit or rollback would say nothing about the completion, which would be committed at once. */
+    @Test
+    void aTransactionManagerOfAnotherDataSourceCompletesNothing() {
+        DataSource other = new DriverManagerDataSource(TestPostgres.jdbcUrl());
+        started(db.worker()
+                .transactionManager(new JdbcTransactionManager(other))
+                .tasks(List.of(TaskRegistration.of(WORK, (n, context) -> {})
+                        .with(TaskOptions.DEFAULT.withTransactional(true)))));
+        db.scheduler().addJob(WORK, 7);
+
+        events.await(JobFailed.class);
+        assertThat(row().get("last_error"))
+                .asString()
+                .contains("The transaction manager does not manage the worker's data source");
     }
 
     @Test

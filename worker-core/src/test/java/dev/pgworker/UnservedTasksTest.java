@@ -158,6 +158,6 @@ class UnservedTasksTest {
         db.sql("select {schema}.add_job('ever', run_at => '-infinity')").query().singleRow();
 
         awaitTold(
-                "1 job waits for task \"ever\", which no registered worker serves: add a handler, or remove the jobs");
+                "1 job waits for task \"ever\", which no registered worker serves; workers for Node.js do not register");
     }
 }

@@ -1,14 +1,21 @@
 package dev.pgworker.task;
 
+import java.lang.annotation.Annotation;
+import java.lang.reflect.AnnotatedElement;
 import java.lang.reflect.Type;
-import java.util.Collection;
+import java.nio.file.Path;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
+import java.util.stream.Stream;
 
+import com.fasterxml.jackson.annotation.JsonCreator;
+import com.fasterxml.jackson.annotation.JsonValue;
 import org.springframework.core.ResolvableType;
 import org.springframework.util.ClassUtils;
 import tools.jackson.databind.JsonNode;
+import tools.jackson.databind.annotation.JsonDeserialize;
+import tools.jackson.databind.annotation.JsonSerialize;
 
 /**
  * Whether what is written as one type may be read as another. Says no only where the two have nothing to do with each other: payloads
@@ -26,6 +33,11 @@ final class PayloadFit {
             "java.lang.Float",
             "java.lang.Double",
             "java.math.BigDecimal");
+
+    private static final int FIRST_DECIMAL = NUMBERS.indexOf("java.lang.Float");
+
+    private static final List<Class<? extends Annotation>> DECIDING =
+            List.of(JsonValue.class, JsonCreator.class, JsonSerialize.class, JsonDeserialize.class);
 
     private PayloadFit() {}
 
@@ -52,7 +64,11 @@ final class PayloadFit {
             return isList(from) && isList(to) && fits(item(written), item(read));
         }
         if (NUMBERS.contains(from.getName()) && NUMBERS.contains(to.getName())) {
-            return NUMBERS.indexOf(from.getName()) <= NUMBERS.indexOf(to.getName());
+            int taken = NUMBERS.indexOf(to.getName());
+            return taken >= FIRST_DECIMAL || NUMBERS.indexOf(from.getName()) <= taken;
+        }
+        if (isText(from) && isText(to)) {
+            return true;
         }
         if (from == String.class || to == String.class) {
             return from == to || isText(from) || isText(to);
@@ -76,17 +92,35 @@ final class PayloadFit {
     }
 
     private static boolean isOpen(Class<?> type) {
-        return type == Object.class || JsonNode.class.isAssignableFrom(type) || Map.class.isAssignableFrom(type);
+        return type == Object.class
+                || JsonNode.class.isAssignableFrom(type)
+                || Map.class.isAssignableFrom(type)
+                || decidesItself(type);
+    }
+
+    /** Returns true if annotations say how a type is written or read, so that a class may stand as a string, for instance. */
+    private static boolean decidesItself(Class<?> type) {
+        if (type.getName().startsWith("java.")) {
+            return false;
+        }
+        Stream<AnnotatedElement> members = Stream.<AnnotatedElement[]>of(
+                        new AnnotatedElement[] {type},
+                        type.getDeclaredConstructors(),
+                        type.getDeclaredMethods(),
+                        type.getDeclaredFields())
+                .flatMap(Stream::of);
+        return members.anyMatch(member -> DECIDING.stream().anyMatch(member::isAnnotationPresent));
     }
 
     private static boolean isList(Class<?> type) {
-        return Collection.class.isAssignableFrom(type) || (type.isArray() && type != byte[].class);
+        return (Iterable.class.isAssignableFrom(type) && !Path.class.isAssignableFrom(type))
+                || (type.isArray() && type != byte[].class);
     }
 
     private static ResolvableType item(ResolvableType type) {
         return type.isArray()
                 ? type.getComponentType()
-                : type.as(Collection.class).getGeneric(0);
+                : type.as(Iterable.class).getGeneric(0);
     }
 
     private static ResolvableType unwrapped(ResolvableType type) {

@@ -1,7 +1,9 @@
 package dev.pgworker.task;
 
 import java.lang.reflect.Type;
+import java.math.BigDecimal;
 import java.time.Instant;
+import java.time.OffsetDateTime;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
@@ -9,6 +11,8 @@ import java.util.Optional;
 import java.util.Set;
 import java.util.UUID;
 
+import com.fasterxml.jackson.annotation.JsonCreator;
+import com.fasterxml.jackson.annotation.JsonValue;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
@@ -174,10 +178,27 @@ class DeclaredTaskTest {
         byte[] bytes;
         Optional<Greeting> maybeGreeting;
         Box<Greeting> boxGreeting;
+        BigDecimal decimal;
+        OffsetDateTime offset;
+        Wrapped wrapped;
+        Built built;
+        List<String> listString;
+        List<Wrapped> listWrapped;
+        Iterable<Greeting> iterable;
         Box<Other> boxOther;
 
         @SuppressWarnings("rawtypes")
         List rawList;
+    }
+
+    record Wrapped(@JsonValue String value) {}
+
+    static final class Built {
+
+        @JsonCreator
+        static Built of(int value) {
+            return new Built();
+        }
     }
 
     private static Type type(String field) {
@@ -196,6 +217,15 @@ class DeclaredTaskTest {
             boxedInt, primitiveLong, true
             primitiveLong, boxedInt, false
             primitiveLong, primitiveDouble, true
+            decimal, primitiveDouble, true
+            decimal, boxedInt, false
+            instant, offset, true
+            wrapped, string, true
+            string, wrapped, true
+            listString, listWrapped, true
+            built, boxedInt, true
+            iterable, listGreeting, true
+            listGreeting, iterable, true
             boxedInt, string, false
             string, boxedInt, false
             string, primitiveBoolean, false

@@ -1,5 +1,7 @@
 package dev.pgworker.autoconfigure;
 
+import java.util.HashMap;
+import java.util.Map;
 import java.util.function.BiFunction;
 import java.util.function.Function;
 import java.util.stream.Stream;
@@ -36,6 +38,7 @@ final class ClientFactory {
     private final WorkerInstances instances;
     private final Collaborators collaborators;
     private final DatabaseChoice choice;
+    private final Map<String, WorkerDatabase> databases = new HashMap<>();
 
     ClientFactory(ConfigurableListableBeanFactory beans, WorkerInstances instances) {
         this.beans = beans;
@@ -44,10 +47,23 @@ final class ClientFactory {
         choice = new DatabaseChoice(beans);
     }
 
-    WorkerDatabase database(String worker) {
+    /** Chosen once: a bean that is not a singleton would be another one each time. */
+    synchronized WorkerDatabase database(String worker) {
+        WorkerDatabase chosen = databases.get(worker);
+        if (chosen == null) {
+            chosen = choose(worker);
+            databases.put(worker, chosen);
+        }
+        return chosen;
+    }
+
+    private WorkerDatabase choose(String worker) {
         String own = properties(worker).dataSource();
-        return worker.equals(WorkerInstances.DEFAULT) || own == null
-                ? choice.ofDefault(properties(WorkerInstances.DEFAULT))
+        if (worker.equals(WorkerInstances.DEFAULT)) {
+            return choice.ofDefault(properties(worker));
+        }
+        return own == null
+                ? database(WorkerInstances.DEFAULT)
                 : choice.named(WorkerInstances.prefix(worker) + ".data-source", own);
     }
 

@@ -9,17 +9,23 @@ import java.util.function.Predicate;
 import javax.sql.DataSource;
 
 import org.jspecify.annotations.Nullable;
+import org.springframework.aop.scope.ScopedProxyUtils;
 import org.springframework.beans.factory.BeanFactoryUtils;
 import org.springframework.beans.factory.NoUniqueBeanDefinitionException;
 import org.springframework.beans.factory.config.ConfigurableListableBeanFactory;
 import org.springframework.boot.context.properties.source.InvalidConfigurationPropertyValueException;
 import org.springframework.boot.jdbc.autoconfigure.JdbcConnectionDetails;
 import org.springframework.jdbc.datasource.TransactionAwareDataSourceProxy;
+import org.springframework.orm.jpa.JpaTransactionManager;
 import org.springframework.transaction.PlatformTransactionManager;
 import org.springframework.transaction.support.ResourceTransactionManager;
+import org.springframework.util.ClassUtils;
 
 /** Chooses among the application's data sources and transaction managers. */
 final class DatabaseChoice {
+
+    private static final boolean JPA_PRESENT = ClassUtils.isPresent(
+            "org.springframework.orm.jpa.JpaTransactionManager", DatabaseChoice.class.getClassLoader());
 
     private final ConfigurableListableBeanFactory beans;
 
@@ -89,7 +95,7 @@ final class DatabaseChoice {
     @Nullable PlatformTransactionManager transactionManager(
             DataSource dataSource, String property, @Nullable String bean, boolean ofDefault) {
         if (bean != null) {
-            return named(property, bean, PlatformTransactionManager.class);
+            return fitting(bean, named(property, bean, PlatformTransactionManager.class), dataSource);
         }
         Map<String, PlatformTransactionManager> marked =
                 ofDefault ? marked(PlatformTransactionManager.class, WorkerTransactionManager.class) : Map.of();
@@ -100,7 +106,9 @@ final class DatabaseChoice {
                     "Keep the annotation on one of them.");
         }
         if (!marked.isEmpty()) {
-            return marked.values().iterator().next();
+            Map.Entry<String, PlatformTransactionManager> one =
+                    marked.entrySet().iterator().next();
+            return fitting(one.getKey(), one.getValue(), dataSource);
         }
         PlatformTransactionManager primary = unique(PlatformTransactionManager.class);
         Boolean fits = primary == null ? Boolean.FALSE : manages(primary, dataSource);
@@ -113,13 +121,36 @@ final class DatabaseChoice {
         return fitting.size() == 1 ? fitting.get(0) : null;
     }
 
-    /** Returns null if that cannot be told, as of one for JPA. */
-    private static @Nullable Boolean manages(PlatformTransactionManager manager, DataSource dataSource) {
-        if (manager instanceof ResourceTransactionManager resource
-                && resource.getResourceFactory() instanceof DataSource managed) {
-            return plain(managed) == plain(dataSource);
+    /** With one of another data source a handler that is rolled back would lose its job. */
+    private static PlatformTransactionManager fitting(
+            String bean, PlatformTransactionManager manager, DataSource dataSource) {
+        if (Boolean.FALSE.equals(manages(manager, dataSource))) {
+            throw new WorkerConfigurationException(
+                    "The transaction manager " + bean + " manages another data source than the worker's.",
+                    "Name or mark the transaction manager of the worker's data source.");
         }
-        return null;
+        return manager;
+    }
+
+    /** Returns null if that cannot be told, as of JTA. */
+    private static @Nullable Boolean manages(PlatformTransactionManager manager, DataSource dataSource) {
+        DataSource managed = null;
+        if (JPA_PRESENT) {
+            managed = Jpa.dataSource(manager);
+        }
+        if (manager instanceof ResourceTransactionManager resource
+                && resource.getResourceFactory() instanceof DataSource factory) {
+            managed = factory;
+        }
+        return managed == null ? null : plain(managed) == plain(dataSource);
+    }
+
+    /** Apart, so that the outer class loads without JPA. */
+    private static final class Jpa {
+
+        static @Nullable DataSource dataSource(PlatformTransactionManager manager) {
+            return manager instanceof JpaTransactionManager jpa ? jpa.getDataSource() : null;
+        }
     }
 
     private static DataSource plain(DataSource dataSource) {
@@ -144,7 +175,15 @@ final class DatabaseChoice {
     }
 
     private <T> Map<String, T> marked(Class<T> type, Class<? extends Annotation> mark) {
-        return all(type, name -> beans.findAnnotationOnBean(name, mark) != null);
+        return all(
+                type,
+                name -> beans.findAnnotationOnBean(name, mark) != null
+                        || isMarked(ScopedProxyUtils.getTargetBeanName(name), mark));
+    }
+
+    /** The annotations of a bean method with a scoped proxy are those of the proxy's target. */
+    private boolean isMarked(String target, Class<? extends Annotation> mark) {
+        return beans.containsBean(target) && beans.findAnnotationOnBean(target, mark) != null;
     }
 
     private <T> Map<String, T> all(Class<T> type, Predicate<String> wanted) {
@@ -154,6 +193,8 @@ final class DatabaseChoice {
     }
 
     private List<String> names(Class<?> type) {
-        return Arrays.asList(BeanFactoryUtils.beanNamesForTypeIncludingAncestors(beans, type, true, false));
+        return Arrays.stream(BeanFactoryUtils.beanNamesForTypeIncludingAncestors(beans, type, true, false))
+                .filter(name -> !ScopedProxyUtils.isScopedTarget(name))
+                .toList();
     }
 }

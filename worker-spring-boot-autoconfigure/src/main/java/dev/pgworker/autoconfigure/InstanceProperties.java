@@ -4,6 +4,7 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
+import java.util.TreeMap;
 import java.util.TreeSet;
 import java.util.regex.Pattern;
 
@@ -70,7 +71,30 @@ final class InstanceProperties {
                                 + " one of " + RESERVED + ".");
             }
         }
-        return names;
+        names.forEach(name -> requireWithoutBrackets(environment, name));
+        return once(names);
+    }
+
+    /** In brackets, a name with dashes is another one than without: its properties would not be found. */
+    private static void requireWithoutBrackets(Environment environment, String name) {
+        boolean inBrackets = name.contains("-")
+                && Binder.get(environment)
+                        .bind(PREFIX + "[" + name + "]", Bindable.mapOf(String.class, Object.class))
+                        .isBound();
+        if (inBrackets) {
+            throw new InvalidConfigurationPropertyValueException(
+                    PREFIX + "[" + name + "]",
+                    name,
+                    "It must be written without brackets: " + PREFIX + "." + name + ".");
+        }
+    }
+
+    /** An environment variable has no dashes: it configures the worker whose name has them, and does not make a second one. */
+    private static Set<String> once(Set<String> names) {
+        Map<String, String> longest = new TreeMap<>();
+        names.forEach(name -> longest.merge(
+                name.replace("-", ""), name, (one, other) -> one.length() >= other.length() ? one : other));
+        return new TreeSet<>(longest.values());
     }
 
     /** Returns the properties of an instance. */

@@ -19,6 +19,7 @@ final class TaskAssignment {
     private static final String ALL = "*";
 
     private final Map<String, List<String>> listed = new LinkedHashMap<>();
+    private final Set<String> startedByHand = new TreeSet<>();
 
     /**
      * Creates an assignment.
@@ -26,7 +27,12 @@ final class TaskAssignment {
      * @param properties those of all workers, by name
      */
     TaskAssignment(Map<String, WorkerProperties> properties) {
-        properties.forEach((worker, its) -> listed.put(worker, its.tasks()));
+        properties.forEach((worker, its) -> {
+            listed.put(worker, its.tasks());
+            if (!its.autoStartup()) {
+                startedByHand.add(worker);
+            }
+        });
     }
 
     /** Returns whether a worker serves a task whose handler names the given worker, or none if that is empty. */
@@ -52,7 +58,8 @@ final class TaskAssignment {
     }
 
     /**
-     * Refuses handlers of workers that do not exist, and lists of tasks that have no handler.
+     * Refuses handlers of workers that do not exist, and lists of tasks that have no handler, unless the worker is started by
+     * hand: a test may have some of the handlers only.
      *
      * @param handlers all handlers of the application
      */
@@ -69,7 +76,7 @@ final class TaskAssignment {
             }
         }
         listed.forEach((worker, list) -> list.stream()
-                .filter(task -> !task.equals(ALL) && !tasks.contains(task))
+                .filter(task -> !task.equals(ALL) && !tasks.contains(task) && !startedByHand.contains(worker))
                 .findFirst()
                 .ifPresent(task -> {
                     throw new InvalidConfigurationPropertyValueException(

@@ -54,14 +54,14 @@ final class WorkerAssembly {
 
     /** Returns the default worker and those that the application has made itself; looks at the connections of all. */
     private List<Worker> buildAll() {
-        Worker ofDefault = build(WorkerInstances.DEFAULT);
-        List<Worker> workers = new ArrayList<>(List.of(ofDefault));
+        boolean enabled = instances.properties(WorkerInstances.DEFAULT).enabled();
+        List<Worker> workers = new ArrayList<>(enabled ? List.of(build(WorkerInstances.DEFAULT)) : List.of());
         Set<String> ofInstances = instances.all().stream()
                 .map(instance -> WorkerInstance.beanName(instance.name(), Worker.class))
                 .collect(Collectors.toSet());
         for (String bean : beans.getBeanNamesForType(Worker.class, false, true)) {
             Worker worker = beans.getBean(bean, Worker.class);
-            if (worker != ofDefault && !ofInstances.contains(bean)) {
+            if (!workers.contains(worker) && !ofInstances.contains(bean)) {
                 workers.add(worker);
             }
         }

@@ -7,6 +7,7 @@ import org.springframework.boot.autoconfigure.condition.ConditionalOnBean;
 import org.springframework.boot.autoconfigure.condition.ConditionalOnMissingBean;
 import org.springframework.boot.autoconfigure.condition.ConditionalOnProperty;
 import org.springframework.context.annotation.Bean;
+import org.springframework.context.annotation.Conditional;
 import org.springframework.context.annotation.Import;
 import org.springframework.context.annotation.Lazy;
 import org.springframework.core.env.Environment;
@@ -22,7 +23,7 @@ import dev.pgworker.task.TaskRegistration;
  */
 @AutoConfiguration(after = JobSchedulerAutoConfiguration.class)
 @ConditionalOnBean(WorkerInstances.class)
-@ConditionalOnProperty(name = "worker.enabled", matchIfMissing = true)
+@Conditional(OnWorkerCondition.class)
 @Import(InstanceBeans.OfWorkers.class)
 public final class WorkerAutoConfiguration {
 
@@ -45,6 +46,7 @@ public final class WorkerAutoConfiguration {
     @Bean
     @Lazy
     @ConditionalOnMissingBean
+    @ConditionalOnProperty(name = "worker.enabled", matchIfMissing = true)
     Worker defaultWorker(WorkerFactory factory) {
         return factory.worker(WorkerInstances.DEFAULT);
     }

@@ -4,8 +4,10 @@ import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Objects;
+import java.util.Set;
 
 import org.springframework.beans.factory.BeanFactory;
+import org.springframework.core.env.Environment;
 
 /**
  * The workers of an application: the worker of {@code worker.*}, whose name is {@code "default"}, and those of {@code
@@ -44,6 +46,16 @@ public final class WorkerInstances {
                     "instance must be one of " + instances.keySet() + ", but is \"" + name + "\"");
         }
         return instance;
+    }
+
+    /**
+     * Returns the names in {@code worker.instances}, in alphabetical order, without the default one.
+     *
+     * @throws org.springframework.boot.context.properties.source.InvalidConfigurationPropertyValueException if one is not
+     *     allowed
+     */
+    public static Set<String> names(Environment environment) {
+        return InstanceProperties.names(environment);
     }
 
     /** Returns the properties of all workers by name, the default one first. */

@@ -1,6 +1,7 @@
 package dev.pgworker.autoconfigure;
 
 import java.util.List;
+import java.util.concurrent.CompletableFuture;
 import java.util.function.Supplier;
 
 import org.jspecify.annotations.Nullable;
@@ -89,7 +90,15 @@ final class WorkerLifecycle
 
     @Override
     public void stop() {
-        workers.forEach(Worker::stop);
+        if (workers.size() == 1) {
+            workers.get(0).stop();
+            return;
+        }
+        CompletableFuture.allOf(workers.stream()
+                        .map(worker -> CompletableFuture.runAsync(
+                                worker::stop, task -> new Thread(task, "worker-stop").start()))
+                        .toArray(CompletableFuture[]::new))
+                .join();
     }
 
     @Override

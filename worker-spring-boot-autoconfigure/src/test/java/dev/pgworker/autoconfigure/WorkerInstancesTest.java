@@ -1,7 +1,10 @@
 package dev.pgworker.autoconfigure;
 
+import java.time.Duration;
 import java.util.List;
 import java.util.concurrent.BlockingQueue;
+import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.CyclicBarrier;
 import java.util.concurrent.LinkedBlockingQueue;
 import java.util.concurrent.TimeUnit;
 import javax.sql.DataSource;
@@ -28,12 +31,14 @@ import org.springframework.boot.test.system.OutputCaptureExtension;
 import org.springframework.context.ApplicationContext;
 import org.springframework.context.annotation.Bean;
 import org.springframework.context.annotation.Configuration;
+import org.springframework.context.annotation.Primary;
 import org.springframework.jdbc.core.simple.JdbcClient;
 import org.springframework.jdbc.datasource.DriverManagerDataSource;
 import org.springframework.jdbc.support.JdbcTransactionManager;
 import org.springframework.transaction.PlatformTransactionManager;
 
 import dev.pgworker.Worker;
+import dev.pgworker.WorkerSettings;
 import dev.pgworker.autoconfigure.health.WorkerHealthAutoConfiguration;
 import dev.pgworker.autoconfigure.metrics.WorkerMetricsAutoConfiguration;
 import dev.pgworker.autoconfigure.testing.FailureAnalyses;
@@ -533,6 +538,122 @@ class WorkerInstancesTest {
             application = application.withBean(name, StringBuilder.class);
         }
         application.run(context -> assertThat(context).hasNotFailed());
+    }
+
+    @Test
+    void onlyAnInstanceMayRun() {
+        application(
+                        "worker.enabled=false",
+                        "worker.instances.reports.enabled=true",
+                        "worker.instances.reports.schema.name=" + db.schema() + "_app")
+                .run(context -> {
+                    assertThat(context).hasNotFailed().doesNotHaveBean("defaultWorker");
+                    context.getBean(JobScheduler.class).addJob("plain");
+                    scheduler(context, "reports").addJob("report");
+                    assertThat(context.getBean(Handlers.class).next())
+                            .isEqualTo("report by " + worker(context, "reports").id());
+                    assertThat(db.jobs()).isEqualTo(1);
+                });
+    }
+
+    /** An environment variable cannot have the dashes of a name. */
+    @Test
+    void namesThatDifferInDashesOnlyAreOneWorker() {
+        application(
+                        "worker.instances.night-shift.tasks=plain",
+                        "worker.instances.nightshift.concurrency=3",
+                        "worker.instances.reports.vacuum=true")
+                .run(context -> {
+                    WorkerInstances instances = context.getBean(WorkerInstances.class);
+                    assertThat(instances.all())
+                            .extracting(WorkerInstance::name)
+                            .containsExactly("default", "night-shift", "reports");
+                    assertThat(instances.get("night-shift").settings().concurrency())
+                            .isEqualTo(3);
+                    assertThat(worker(context, "night-shift").tasks()).containsExactly("plain");
+                });
+    }
+
+    @Test
+    void aWorkerStartedByHandMayListTasksWithoutHandlers() {
+        application("worker.auto-startup=false", "worker.instances.reports.tasks=elsewhere")
+                .run(context -> assertThat(context).hasNotFailed());
+    }
+
+    @Test
+    void ownWorkersStopAtTheSameTime() {
+        BlockingQueue<String> running = new LinkedBlockingQueue<>();
+        db.runner()
+                .withBean("handlers", Handlers.class)
+                .withBean("running", BlockingQueue.class, () -> running)
+                .withUserConfiguration(Hanging.class)
+                .run(context -> {
+                    JobScheduler jobs = context.getBean(JobScheduler.class);
+                    jobs.addJob("hang-1");
+                    jobs.addJob("hang-2");
+                    assertThat(running.poll(30, TimeUnit.SECONDS)).isNotNull();
+                    assertThat(running.poll(30, TimeUnit.SECONDS)).isNotNull();
+                    context.getBean(WorkerLifecycle.class).stop();
+                    assertThat(running.poll()).isEqualTo("both");
+                });
+    }
+
+    /** Two workers whose handlers end only when both have been interrupted, which takes a stop of both. */
+    @Configuration(proxyBeanMethods = false)
+    static class Hanging {
+
+        private final CyclicBarrier interrupted = new CyclicBarrier(2);
+
+        @Bean
+        @Primary
+        Worker one(DataSource dataSource, WorkerSchema schema, BlockingQueue<String> running) {
+            return hanging("hang-1", dataSource, schema, running);
+        }
+
+        @Bean
+        Worker two(DataSource dataSource, WorkerSchema schema, BlockingQueue<String> running) {
+            return hanging("hang-2", dataSource, schema, running);
+        }
+
+        private Worker hanging(String task, DataSource dataSource, WorkerSchema schema, BlockingQueue<String> running) {
+            return Worker.builder(dataSource)
+                    .schema(schema)
+                    .settings(WorkerSettings.builder()
+                            .shutdownGracePeriod(Duration.ofMillis(1))
+                            .build())
+                    .task(Task.of(task, Object.class), (payload, context) -> {
+                        running.add(task);
+                        try {
+                            new CountDownLatch(1).await();
+                        } catch (InterruptedException e) {
+                            if (interrupted.await(4, TimeUnit.SECONDS) == 0) {
+                                running.add("both");
+                            }
+                        }
+                    })
+                    .build();
+        }
+    }
+
+    /** The handler's transaction would be rolled back, and its job completed all the same. */
+    @Test
+    void aTransactionManagerOfAnotherDataSourceStopsTheStart() {
+        for (String property : List.of("worker.transaction-manager", "worker.instances.reports.transaction-manager")) {
+            application("worker.instances.reports.vacuum=true", property + "=otherManager")
+                    .withUserConfiguration(OtherManager.class)
+                    .run(context -> assertThat(FailureAnalyses.of(context.getStartupFailure())
+                                    .getDescription())
+                            .contains("The transaction manager otherManager manages another data source"));
+        }
+    }
+
+    @Configuration(proxyBeanMethods = false)
+    static class OtherManager {
+
+        @Bean(defaultCandidate = false)
+        PlatformTransactionManager otherManager() {
+            return new JdbcTransactionManager(new DriverManagerDataSource(OTHER));
+        }
     }
 
     @Test

@@ -13,7 +13,6 @@ import org.assertj.core.api.AbstractAssert;
 
 import dev.pgworker.job.Job;
 import dev.pgworker.job.Task;
-import dev.pgworker.task.PayloadException;
 
 /**
  * Assertions on a job of one task. As long as several jobs meet what has been asserted, one is enough; a failure names all that
@@ -23,6 +22,8 @@ import dev.pgworker.task.PayloadException;
  * @since 0.1.0
  */
 public final class EnqueuedJobAssert<P> extends AbstractAssert<EnqueuedJobAssert<P>, EnqueuedJobs> {
+
+    private static final int MOST_REASONS = 20;
 
     /** How far a time may be off that was reckoned from the time of the call that added the job. */
     private static final Duration TOLERANCE = Duration.ofSeconds(5);
@@ -62,8 +63,10 @@ public final class EnqueuedJobAssert<P> extends AbstractAssert<EnqueuedJobAssert
                     try {
                         requirements.accept(actual.codec().decode(job, task));
                         return true;
-                    } catch (AssertionError | PayloadException e) {
-                        reasons.add(job + ": " + e.getMessage());
+                    } catch (AssertionError | RuntimeException e) {
+                        if (reasons.size() < MOST_REASONS) {
+                            reasons.add(job + ": " + (e.getMessage() == null ? e.toString() : e.getMessage()));
+                        }
                         return false;
                     }
                 },

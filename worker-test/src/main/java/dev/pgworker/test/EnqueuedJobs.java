@@ -20,6 +20,7 @@ import dev.pgworker.task.PayloadCodec;
 public final class EnqueuedJobs implements AssertProvider<EnqueuedJobsAssert> {
 
     private static final int LONGEST_PAYLOAD = 500;
+    private static final int MOST_SHOWN = 50;
 
     private final List<Job> jobs;
     private final PayloadCodec codec;
@@ -94,9 +95,12 @@ public final class EnqueuedJobs implements AssertProvider<EnqueuedJobsAssert> {
         String text = jobs.isEmpty()
                 ? "there is no job"
                 : jobs.stream()
+                        .limit(MOST_SHOWN)
                         .map(job -> "  " + describe(job))
                         .collect(Collectors.joining(
-                                "\n", jobs.size() + (jobs.size() == 1 ? " job" : " jobs") + ":\n", ""));
+                                "\n",
+                                jobs.size() + (jobs.size() == 1 ? " job" : " jobs") + ":\n",
+                                jobs.size() > MOST_SHOWN ? "\n  and " + (jobs.size() - MOST_SHOWN) + " more" : ""));
         return runs.size() == 0 ? text : text + "\nand before, " + runs;
     }
 

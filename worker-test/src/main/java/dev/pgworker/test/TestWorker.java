@@ -281,14 +281,12 @@ public final class TestWorker implements AutoCloseable {
         requirePositive(timeout);
         requireNoTransaction("wait for a job");
         Worker used = worker();
-        JobRun found = last(which);
-        if (found == null && !used.isRunning()) {
-            runDue(timeout);
-            found = last(which);
-        } else if (found == null) {
+        if (used.isRunning()) {
             await(() -> last(which) != null, timeout);
-            found = last(which);
+        } else {
+            runDue(timeout);
         }
+        JobRun found = last(which);
         if (found == null) {
             throw new AssertionError(reason.apply(used) + (used.isRunning() ? ". Waited for " + timeout : ""));
         }

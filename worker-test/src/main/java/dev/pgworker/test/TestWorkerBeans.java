@@ -1,18 +1,16 @@
 package dev.pgworker.test;
 
-import java.util.Map;
-
 import org.jspecify.annotations.Nullable;
 import org.springframework.beans.factory.annotation.Qualifier;
 import org.springframework.beans.factory.support.AutowireCandidateQualifier;
 import org.springframework.beans.factory.support.BeanDefinitionRegistry;
 import org.springframework.beans.factory.support.RootBeanDefinition;
-import org.springframework.boot.context.properties.bind.Bindable;
-import org.springframework.boot.context.properties.bind.Binder;
 import org.springframework.context.EnvironmentAware;
 import org.springframework.context.annotation.ImportBeanDefinitionRegistrar;
 import org.springframework.core.env.Environment;
 import org.springframework.core.type.AnnotationMetadata;
+
+import dev.pgworker.autoconfigure.WorkerInstances;
 
 /** Registers a {@link TestWorker} for each of {@code worker.instances}, to be injected with the name as its qualifier. */
 final class TestWorkerBeans implements ImportBeanDefinitionRegistrar, EnvironmentAware {
@@ -27,11 +25,7 @@ final class TestWorkerBeans implements ImportBeanDefinitionRegistrar, Environmen
     @Override
     public void registerBeanDefinitions(AnnotationMetadata importing, BeanDefinitionRegistry registry) {
         if (environment != null) {
-            Binder.get(environment)
-                    .bind("worker.instances", Bindable.mapOf(String.class, Object.class))
-                    .orElseGet(Map::of)
-                    .keySet()
-                    .forEach(name -> register(name, registry));
+            WorkerInstances.names(environment).forEach(name -> register(name, registry));
         }
     }
 

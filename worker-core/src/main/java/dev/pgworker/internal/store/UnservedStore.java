@@ -93,7 +93,9 @@ public final class UnservedStore {
             from {schema}._private_workers w
             left join lateral pg_catalog.jsonb_array_elements_text(
               case when pg_catalog.jsonb_typeof(w.metadata -> 'tasks') = 'array' then w.metadata -> 'tasks' end) t(name) on true
-            where w.last_heartbeat_at > pg_catalog.now() - interval '5 minutes'
+            where w.last_heartbeat_at > pg_catalog.now() - greatest(interval '5 minutes', interval '1 ms' * case
+              when pg_catalog.jsonb_typeof(w.metadata -> 'sweepThresholdMillis') = 'number'
+              then (w.metadata ->> 'sweepThresholdMillis')::double precision else 0 end)
               and (t.name is not null or w.metadata -> 'tasks' is null)
             """;
 

@@ -140,7 +140,7 @@ public final class UnservedTasks extends BackgroundService {
                 one.task(),
                 silent ? "that publishes its tasks " : "",
                 one.closest() == null
-                        ? ": add a handler, or remove the jobs"
+                        ? "; workers for Node.js do not register"
                         : "; did you mean \"" + one.closest() + "\"?");
     }
 }

@@ -285,7 +285,7 @@ class BackgroundServiceTest {
 
             assertThat(log.messages()).hasSize(4);
             assertThat(log.messages().get(0)).contains("cancelled").contains("too slow");
-            assertThat(log.messages().get(1)).contains("refused").contains("bad value");
+            assertThat(log.messages().get(1)).contains("rejected").contains("bad value");
             assertThat(log.messages().get(2)).contains("Internal error");
             assertThat(log.messages().get(3)).contains("bad value");
         }

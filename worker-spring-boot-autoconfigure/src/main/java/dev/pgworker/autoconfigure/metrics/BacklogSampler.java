@@ -52,6 +52,7 @@ final class BacklogSampler implements SmartLifecycle {
         private final String worker;
         private final JobAdmin admin;
         private volatile @Nullable JobBacklog latest;
+        private volatile boolean stopped;
         private boolean failing;
 
         Sampled(String worker, JobAdmin admin, MeterRegistry registry) {
@@ -99,7 +100,7 @@ final class BacklogSampler implements SmartLifecycle {
                 failing = false;
             } catch (RuntimeException e) {
                 latest = null;
-                if (!failing) {
+                if (!failing && !stopped) {
                     failing = true;
                     log.warn(
                             "The backlog of the worker {} cannot be read; its metrics have no values until it can",
@@ -117,6 +118,7 @@ final class BacklogSampler implements SmartLifecycle {
     @Override
     public synchronized void start() {
         if (thread == null && !sampled.isEmpty()) {
+            sampled.forEach(each -> each.stopped = false);
             thread = Executors.newSingleThreadScheduledExecutor(task -> {
                 Thread created = new Thread(task, "worker-metrics");
                 created.setDaemon(true);
@@ -129,6 +131,7 @@ final class BacklogSampler implements SmartLifecycle {
     @Override
     public synchronized void stop() {
         if (thread != null) {
+            sampled.forEach(each -> each.stopped = true);
             thread.shutdownNow();
             thread = null;
             sampled.forEach(each -> each.latest = null);

@@ -102,7 +102,7 @@ public final class HandlerTransactions {
         try {
             Connection connection = DataSourceUtils.getConnection(dataSource);
             try {
-                if (!DataSourceUtils.isConnectionTransactional(connection, dataSource)) {
+                if (!DataSourceUtils.isConnectionTransactional(connection, dataSource) || connection.getAutoCommit()) {
                     throw new IllegalStateException(
                             "The transaction manager does not manage the worker's data source, so that a transactional"
                                     + " handler cannot complete its job");
