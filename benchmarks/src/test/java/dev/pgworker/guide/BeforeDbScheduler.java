@@ -29,7 +29,7 @@ final class BeforeDbScheduler {
     @Bean
     OneTimeTask<Invoice> sendInvoice(Mailer mailer) {
         return Tasks.oneTime(SEND_INVOICE)
-                .onFailure(FailureHandler.<Invoice>maxRetries(5)
+                .onFailure(FailureHandler.<Invoice>maxRetries(4)
                         .withBackoff(Duration.ofSeconds(10), 2.0)
                         .thenRemove())
                 .execute((instance, context) -> {

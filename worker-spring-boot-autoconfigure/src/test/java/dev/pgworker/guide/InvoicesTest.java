@@ -2,6 +2,7 @@ package dev.pgworker.guide;
 
 import java.util.List;
 import java.util.concurrent.CopyOnWriteArrayList;
+import java.util.concurrent.atomic.AtomicReference;
 
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.extension.RegisterExtension;
@@ -71,6 +72,33 @@ class InvoicesTest {
                     context.getBean(Worker.class).runOnce();
 
                     assertThat(runs).hasSize(1);
+                    assertThat(db.jobs()).isEqualTo(1);
+                });
+    }
+
+    @Test
+    void aStartWhileTheTaskRunsLeavesOneSuccessor() {
+        AtomicReference<Runnable> start = new AtomicReference<>();
+        List<Integer> inQueueDuringRuns = new CopyOnWriteArrayList<>();
+        db.runner()
+                .withBean(
+                        Poll.class,
+                        () -> new Poll(job -> {
+                            start.get().run();
+                            inQueueDuringRuns.add(
+                                    db.sql("select count(*) from {schema}.jobs where queue_name = 'poll_partner'")
+                                            .query(Integer.class)
+                                            .single());
+                        }))
+                .withUserConfiguration(Poll.Start.class)
+                .withPropertyValues("worker.auto-startup=false")
+                .run(context -> {
+                    start.set(() -> context.getBean(Poll.Start.class).run(null));
+                    start.get().run();
+
+                    context.getBean(Worker.class).runOnce();
+
+                    assertThat(inQueueDuringRuns).containsExactly(2);
                     assertThat(db.jobs()).isEqualTo(1);
                 });
     }

@@ -30,6 +30,7 @@ class Poll {
                 null,
                 JobSpec.builder()
                         .jobKey("poll_partner")
+                        .queueName("poll_partner")
                         .runIn(Duration.ofSeconds(30))
                         .build());
     }
@@ -50,6 +51,7 @@ class Poll {
                     null,
                     JobSpec.builder()
                             .jobKey("poll_partner")
+                            .queueName("poll_partner")
                             .jobKeyMode(JobKeyMode.PRESERVE_RUN_AT)
                             .build());
         }
