@@ -48,7 +48,7 @@ class CrontabInApplicationTest {
                     assertThat(context.getBean(WorkerProperties.class).crontabZone())
                             .isEqualTo(ZoneId.of("Europe/Berlin"));
                     assertThat(output)
-                            .contains("Cron item first is of task property, which this worker does not serve");
+                            .contains("Cron item first is for task property, which this worker does not serve");
                 });
     }
 
