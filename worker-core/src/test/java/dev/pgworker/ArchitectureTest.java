@@ -84,13 +84,16 @@ class ArchitectureTest {
         layers.put("internal.lifecycle", Set.of("internal.failure"));
         layers.put("schema", Set.of());
         layers.put("internal.jdbc", Set.of("internal.failure"));
-        layers.put("job", Set.of("internal.argument"));
+        layers.put("history", Set.of("internal.argument"));
+        layers.put("statistics", Set.of());
+        layers.put("job", Set.of("history", "statistics", "internal.argument"));
         layers.put("task", Set.of("job", "internal.argument"));
         layers.put("event", Set.of("job"));
         layers.put("recovery", Set.of("internal.argument"));
         layers.put("crontab", Set.of("job", "task", "internal.argument"));
         layers.put("internal.event", Set.of("event", "job", "internal.lifecycle"));
-        Set<String> model = Set.of("job", "schema", "task", "event", "recovery", "internal.argument");
+        Set<String> model =
+                Set.of("job", "history", "statistics", "schema", "task", "event", "recovery", "internal.argument");
         layers.put("internal.store", and(model, "internal.event", "internal.failure", "internal.jdbc"));
         Set<String> below = and(
                 model, "internal.event", "internal.failure", "internal.lifecycle", "internal.jdbc", "internal.store");

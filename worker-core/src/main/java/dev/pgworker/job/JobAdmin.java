@@ -8,6 +8,9 @@ import java.util.Set;
 
 import org.jspecify.annotations.Nullable;
 
+import dev.pgworker.history.JobHistory;
+import dev.pgworker.statistics.JobStatistics;
+
 /**
  * Inspects jobs and changes them manually.
  *
@@ -109,4 +112,61 @@ public interface JobAdmin {
      * sweep are published to the listeners of this administration, if it has any. Reads all jobs once.
      */
     SweepResult sweep(SweepOptions options);
+
+    /**
+     * Returns an administration that does the same in the name of a user: its changes are logged and told to listeners
+     * with that name.
+     *
+     * @param user the name of the user, 1 to 255 characters
+     */
+    JobAdmin actingAs(String user);
+
+    /** Deletes jobs that are not running, and returns them as they were. */
+    List<Job> remove(Collection<Long> ids);
+
+    /**
+     * Selects the jobs that match a filter, in order to {@linkplain #change change} them. Running jobs are included, and
+     * left alone by the change if they are still running then.
+     *
+     * @param filter what the jobs match; its page, sort and scan limit are ignored
+     * @param most maximum number of jobs to select, 1 to 1,000,000
+     */
+    JobSelection select(JobQuery filter, int most);
+
+    /**
+     * Changes selected jobs, in chunks of up to 500, each in a transaction of its own, whatever becomes of the caller's.
+     *
+     * @param progress called after each chunk; may stop the change
+     */
+    BulkResult change(JobSelection selection, JobChange change, BulkProgress progress);
+
+    /** Returns why a job does not run at the moment; empty if there is no such job. Reads a bounded number of rows. */
+    Optional<JobWait> waitOf(long id);
+
+    /**
+     * Returns the jobs that PgWorker workers have been running for a second or more, or that have reported progress; the
+     * longest-running first.
+     *
+     * @param limit maximum number of jobs to return, 1 to 1000
+     */
+    List<RunningJob> running(int limit);
+
+    /**
+     * Returns the tasks that jobs or workers use, ordered by name.
+     *
+     * @param after the name after which to start; null to start with the first task
+     * @param limit maximum number of tasks to return, 1 to 1000
+     */
+    List<TaskSummary> tasks(@Nullable String after, int limit);
+
+    /**
+     * Returns what {@link #cleanup} would remove, without removing anything. Reads a bounded number of rows.
+     */
+    CleanupPreview previewCleanup(Set<CleanupTask> tasks);
+
+    /** Returns what became of jobs. */
+    JobHistory history();
+
+    /** Returns figures of the last 24 hours. */
+    JobStatistics statistics();
 }

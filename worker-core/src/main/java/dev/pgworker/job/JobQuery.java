@@ -1,5 +1,7 @@
 package dev.pgworker.job;
 
+import java.time.Instant;
+
 import org.jspecify.annotations.Nullable;
 
 import dev.pgworker.internal.argument.Arguments;
@@ -10,7 +12,13 @@ import dev.pgworker.internal.argument.Arguments;
  * @param state the state of the jobs
  * @param taskIdentifier the task that runs the jobs
  * @param queueName the named queue of the jobs
+ * @param key the key of the job
+ * @param flag a flag that the job has
+ * @param from the earliest run time
+ * @param to the time before which the run time is
  * @param search a text that the key, the last error or the payload's JSON text contains; case-sensitive
+ * @param sort the order of the jobs; ignored when counting
+ * @param scanLimit maximum number of jobs to read, 1 to 1,000,000; null to read all if need be
  * @param pageSize maximum number of jobs on a page, 1 to 1000; ignored when counting
  * @param after the {@link JobPage#next()} of the previous page; null for the first page; ignored when counting
  * @since 0.1.0
@@ -19,12 +27,19 @@ public record JobQuery(
         @Nullable JobState state,
         @Nullable String taskIdentifier,
         @Nullable String queueName,
+        @Nullable String key,
+        @Nullable String flag,
+        @Nullable Instant from,
+        @Nullable Instant to,
         @Nullable String search,
+        JobSort sort,
+        @Nullable Integer scanLimit,
         int pageSize,
         @Nullable Long after) {
 
     /** Selects all jobs, 50 per page. */
-    public static final JobQuery ALL = new JobQuery(null, null, null, null, 50, null);
+    public static final JobQuery ALL =
+            new JobQuery(null, null, null, null, null, null, null, null, JobSort.NEWEST, null, 50, null);
 
     /**
      * Validates the values.
@@ -41,6 +56,16 @@ public record JobQuery(
         if (search != null) {
             Arguments.requireGivenText("search", search);
         }
+        if (key != null) {
+            Arguments.requireGivenText("key", key);
+        }
+        if (flag != null) {
+            Arguments.requireGivenText("flag", flag);
+        }
+        Arguments.requireInstant("from", from);
+        Arguments.requireInstant("to", to);
+        Arguments.requireNonNull("sort", sort);
+        Arguments.requireRange("scanLimit", scanLimit, 1, 1_000_000);
         Arguments.requireRange("pageSize", pageSize, 1, 1000);
     }
 
@@ -56,7 +81,7 @@ public record JobQuery(
 
     /** Returns a copy of this query for the page after the one with the given {@link JobPage#next()}. */
     public JobQuery after(@Nullable Long next) {
-        return new JobQuery(state, taskIdentifier, queueName, search, pageSize, next);
+        return toBuilder().after(next).build();
     }
 
     /**
@@ -69,7 +94,13 @@ public record JobQuery(
         private @Nullable JobState state;
         private @Nullable String taskIdentifier;
         private @Nullable String queueName;
+        private @Nullable String key;
+        private @Nullable String flag;
+        private @Nullable Instant from;
+        private @Nullable Instant to;
         private @Nullable String search;
+        private JobSort sort;
+        private @Nullable Integer scanLimit;
         private int pageSize;
         private @Nullable Long after;
 
@@ -77,7 +108,13 @@ public record JobQuery(
             state = query.state;
             taskIdentifier = query.taskIdentifier;
             queueName = query.queueName;
+            key = query.key;
+            flag = query.flag;
+            from = query.from;
+            to = query.to;
             search = query.search;
+            sort = query.sort;
+            scanLimit = query.scanLimit;
             pageSize = query.pageSize;
             after = query.after;
         }
@@ -97,6 +134,42 @@ public record JobQuery(
         /** Sets the named queue; null for all jobs, including those without a queue. */
         public Builder queueName(@Nullable String queueName) {
             this.queueName = queueName;
+            return this;
+        }
+
+        /** Sets the key; null for all jobs. */
+        public Builder key(@Nullable String key) {
+            this.key = key;
+            return this;
+        }
+
+        /** Sets a flag that the jobs have; null for all jobs. */
+        public Builder flag(@Nullable String flag) {
+            this.flag = flag;
+            return this;
+        }
+
+        /** Sets the earliest run time; null for none. */
+        public Builder from(@Nullable Instant from) {
+            this.from = from;
+            return this;
+        }
+
+        /** Sets the time before which the run time is; null for none. */
+        public Builder to(@Nullable Instant to) {
+            this.to = to;
+            return this;
+        }
+
+        /** Sets the order. */
+        public Builder sort(JobSort sort) {
+            this.sort = sort;
+            return this;
+        }
+
+        /** Sets the maximum number of jobs to read, 1 to 1,000,000; null to read all if need be. */
+        public Builder scanLimit(@Nullable Integer scanLimit) {
+            this.scanLimit = scanLimit;
             return this;
         }
 
@@ -124,7 +197,8 @@ public record JobQuery(
          * @throws IllegalArgumentException if a value is out of range
          */
         public JobQuery build() {
-            return new JobQuery(state, taskIdentifier, queueName, search, pageSize, after);
+            return new JobQuery(
+                    state, taskIdentifier, queueName, key, flag, from, to, search, sort, scanLimit, pageSize, after);
         }
     }
 }

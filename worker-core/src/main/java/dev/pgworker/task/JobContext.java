@@ -87,4 +87,24 @@ public interface JobContext {
     default <P> Job addJob(Task<P> task, P payload, JobSpec spec) {
         return jobScheduler().addJob(task, payload, spec);
     }
+
+    /**
+     * Reports how far the handler has come. Returns immediately: the worker records the latest report about once per
+     * second, and drops those in between.
+     *
+     * @param done how much is done, in units of the handler's choice; not negative
+     * @param total how much there is to do, in the same units; 0 if unknown
+     * @param text what is being done; null for nothing; cut after 1,000 characters
+     * @throws IllegalArgumentException if a number is negative
+     */
+    default void progress(long done, long total, @Nullable String text) {}
+
+    /**
+     * Sets the result of this run, which the history keeps if it is enabled ({@code worker.history.enabled}). A value that
+     * the handler method returns takes its place.
+     *
+     * @param result a value that Jackson can write, encoded by this call; null for none
+     * @throws PayloadException if the value cannot be encoded
+     */
+    default void result(@Nullable Object result) {}
 }

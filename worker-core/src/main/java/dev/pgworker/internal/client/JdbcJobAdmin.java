@@ -9,26 +9,36 @@ import javax.sql.DataSource;
 
 import org.jspecify.annotations.Nullable;
 
+import dev.pgworker.history.JobHistory;
 import dev.pgworker.internal.argument.Arguments;
 import dev.pgworker.internal.event.WorkerEvents;
 import dev.pgworker.internal.jdbc.ClientConnections;
 import dev.pgworker.internal.store.SweepReport;
 import dev.pgworker.internal.store.SweepStore;
 import dev.pgworker.job.ActiveWorker;
+import dev.pgworker.job.BulkProgress;
+import dev.pgworker.job.BulkResult;
+import dev.pgworker.job.CleanupPreview;
 import dev.pgworker.job.CleanupResult;
 import dev.pgworker.job.CleanupTask;
 import dev.pgworker.job.DeadWorker;
 import dev.pgworker.job.Job;
 import dev.pgworker.job.JobAdmin;
 import dev.pgworker.job.JobBacklog;
+import dev.pgworker.job.JobChange;
 import dev.pgworker.job.JobCounts;
 import dev.pgworker.job.JobPage;
 import dev.pgworker.job.JobQuery;
+import dev.pgworker.job.JobSelection;
+import dev.pgworker.job.JobWait;
 import dev.pgworker.job.NamedQueue;
 import dev.pgworker.job.Rescheduling;
+import dev.pgworker.job.RunningJob;
 import dev.pgworker.job.SweepOptions;
 import dev.pgworker.job.SweepResult;
+import dev.pgworker.job.TaskSummary;
 import dev.pgworker.schema.WorkerSchema;
+import dev.pgworker.statistics.JobStatistics;
 
 /** Administers jobs on the connection of the caller's transaction, and cleans up apart from it. */
 public final class JdbcJobAdmin implements JobAdmin {
@@ -146,5 +156,55 @@ public final class JdbcJobAdmin implements JobAdmin {
     public List<ActiveWorker> activeWorkers(Duration staleAfter) {
         Arguments.requireNotNegative("staleAfter", staleAfter);
         return overview.workers(staleAfter, null);
+    }
+
+    @Override
+    public JobAdmin actingAs(String user) {
+        throw new UnsupportedOperationException();
+    }
+
+    @Override
+    public List<Job> remove(Collection<Long> ids) {
+        throw new UnsupportedOperationException();
+    }
+
+    @Override
+    public JobSelection select(JobQuery filter, int most) {
+        throw new UnsupportedOperationException();
+    }
+
+    @Override
+    public BulkResult change(JobSelection selection, JobChange change, BulkProgress progress) {
+        throw new UnsupportedOperationException();
+    }
+
+    @Override
+    public Optional<JobWait> waitOf(long id) {
+        throw new UnsupportedOperationException();
+    }
+
+    @Override
+    public List<RunningJob> running(int limit) {
+        throw new UnsupportedOperationException();
+    }
+
+    @Override
+    public List<TaskSummary> tasks(@Nullable String after, int limit) {
+        throw new UnsupportedOperationException();
+    }
+
+    @Override
+    public CleanupPreview previewCleanup(Set<CleanupTask> tasks) {
+        throw new UnsupportedOperationException();
+    }
+
+    @Override
+    public JobHistory history() {
+        throw new UnsupportedOperationException();
+    }
+
+    @Override
+    public JobStatistics statistics() {
+        throw new UnsupportedOperationException();
     }
 }

@@ -68,10 +68,10 @@ final class JobLookup {
                         .query(JobLookup::named)
                         .list());
         if (jobs.size() <= query.pageSize()) {
-            return new JobPage(jobs, null);
+            return new JobPage(jobs, null, false);
         }
         List<Job> page = jobs.subList(0, query.pageSize());
-        return new JobPage(page, page.get(page.size() - 1).id());
+        return new JobPage(page, page.get(page.size() - 1).id(), false);
     }
 
     private static final String COUNT = """

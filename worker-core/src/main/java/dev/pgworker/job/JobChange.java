@@ -1,0 +1,46 @@
+package dev.pgworker.job;
+
+/**
+ * What is done to each job of a selection.
+ *
+ * @since 0.1.0
+ */
+public sealed interface JobChange {
+
+    /**
+     * As {@link JobAdmin#runNow}.
+     *
+     * @since 0.1.0
+     */
+    record RunNow() implements JobChange {}
+
+    /**
+     * As {@link JobAdmin#complete}.
+     *
+     * @since 0.1.0
+     */
+    record Complete() implements JobChange {}
+
+    /**
+     * As {@link JobAdmin#permanentlyFail}.
+     *
+     * @param reason the last error of the jobs
+     * @since 0.1.0
+     */
+    record Fail(String reason) implements JobChange {}
+
+    /**
+     * As {@link JobAdmin#remove(java.util.Collection)}.
+     *
+     * @since 0.1.0
+     */
+    record Remove() implements JobChange {}
+
+    /**
+     * As {@link JobAdmin#reschedule}.
+     *
+     * @param rescheduling the changes
+     * @since 0.1.0
+     */
+    record Reschedule(Rescheduling rescheduling) implements JobChange {}
+}

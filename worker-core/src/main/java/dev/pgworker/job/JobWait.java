@@ -1,0 +1,53 @@
+package dev.pgworker.job;
+
+import java.time.Instant;
+
+import org.jspecify.annotations.Nullable;
+
+/**
+ * Why a job does not run at the moment.
+ *
+ * @param reason what it waits for
+ * @param until when that will be over; null if it is not known
+ * @param ahead number of jobs that run before it, counted up to 1,000; null where that does not matter
+ * @param text the reason in plain words, a sentence
+ * @since 0.1.0
+ */
+public record JobWait(
+        Reason reason, @Nullable Instant until, @Nullable Integer ahead, String text) {
+
+    /**
+     * What a job can wait for.
+     *
+     * @since 0.1.0
+     */
+    public enum Reason {
+
+        /** A worker runs it. */
+        RUNS,
+
+        /** Its worker has sent no heartbeat for longer than its threshold. */
+        WORKER_DEAD,
+
+        /** Its time has not come. */
+        TIME,
+
+        /** It has failed, and the time of its next attempt has not come. */
+        RETRY,
+
+        /** It has failed permanently. */
+        FAILED,
+
+        /** Another job of its queue runs. */
+        QUEUE_RUNS,
+
+        /** Other jobs of its queue run before it. */
+        QUEUE_ORDER,
+
+        /** No registered worker serves its task. */
+        NO_WORKER,
+
+        /** All workers are busy, or other jobs run before it. */
+        TURN
+    }
+}
