@@ -2,6 +2,7 @@ package dev.pgworker;
 
 import java.time.Duration;
 
+import dev.pgworker.history.HistorySettings;
 import dev.pgworker.recovery.RecoverySettings;
 
 /**
@@ -26,6 +27,7 @@ import dev.pgworker.recovery.RecoverySettings;
  * @param recovery how dead workers are detected and their jobs recovered
  * @param vacuum whether the worker vacuums the jobs table every few seconds while it finishes many jobs; the default is
  *     true
+ * @param history whether and how the worker has its schema keep a history of jobs; the default is to leave that as it is
  * @since 0.1.0
  */
 public record WorkerSettings(
@@ -38,7 +40,8 @@ public record WorkerSettings(
         Duration shutdownGracePeriod,
         Duration interruptedJobRetryDelay,
         RecoverySettings recovery,
-        boolean vacuum) {
+        boolean vacuum,
+        HistorySettings history) {
 
     private static final int MOST_CONCURRENCY = 10_000;
     private static final int LARGEST_LOCAL_QUEUE = 10_000;
@@ -112,6 +115,7 @@ public record WorkerSettings(
         private Duration interruptedJobRetryDelay = Duration.ofSeconds(30);
         private RecoverySettings recovery = RecoverySettings.DEFAULT;
         private boolean vacuum = true;
+        private HistorySettings history = HistorySettings.DEFAULT;
 
         private Builder() {}
 
@@ -175,6 +179,12 @@ public record WorkerSettings(
             return this;
         }
 
+        /** Sets whether and how the worker has its schema keep a history of jobs. */
+        public Builder history(HistorySettings history) {
+            this.history = history;
+            return this;
+        }
+
         /**
          * Returns the settings.
          *
@@ -191,7 +201,8 @@ public record WorkerSettings(
                     shutdownGracePeriod,
                     interruptedJobRetryDelay,
                     recovery,
-                    vacuum);
+                    vacuum,
+                    history);
         }
     }
 }

@@ -48,6 +48,7 @@ public final class JdbcJobAdmin implements JobAdmin {
     private final JobLookup lookup;
     private final SchemaOverview overview;
     private final Cleanup cleanup;
+    private final JobHistory history;
     private final SweepStore sweeps;
     private final SweepStore.Request usualSweep;
     private final WorkerEvents events;
@@ -69,6 +70,7 @@ public final class JdbcJobAdmin implements JobAdmin {
         this.lookup = new JobLookup(connections, schema);
         this.overview = new SchemaOverview(connections, schema);
         this.cleanup = new Cleanup(connections, schema);
+        this.history = new JdbcJobHistory(connections, schema);
         this.sweeps = sweeps;
         this.usualSweep = usualSweep;
         this.events = events;
@@ -200,7 +202,7 @@ public final class JdbcJobAdmin implements JobAdmin {
 
     @Override
     public JobHistory history() {
-        throw new UnsupportedOperationException();
+        return history;
     }
 
     @Override

@@ -36,6 +36,7 @@ import dev.pgworker.internal.store.FollowUp;
 import dev.pgworker.internal.store.LanePlan;
 import dev.pgworker.internal.store.OutcomeStore;
 import dev.pgworker.internal.store.Release;
+import dev.pgworker.internal.store.RunRecord;
 import dev.pgworker.internal.store.WriteResult;
 import dev.pgworker.job.Job;
 
@@ -415,7 +416,8 @@ public final class JobCompleter extends BackgroundService {
         EncodedOutcome ended = ending.ended;
         ending.ended = OutcomeEncoder.inexpressible(
                         ended.job(), "the outcome of this attempt could not be written: " + ErrorText.headline(refusal))
-                .withTrace(ended.trace());
+                .withTrace(ended.trace())
+                .withRun(ended.run());
         boolean wrote = wrote(ending, ended);
         if (wrote) {
             reporter.named(
@@ -451,7 +453,7 @@ public final class JobCompleter extends BackgroundService {
             boolean alone = endings.stream().anyMatch(ending -> ending.alone);
             LanePlan lanes = localQueue.plan(done);
             FollowUp next = followUps.allowed(alone ? lanes.withoutClaims() : lanes, done);
-            Completion answer = store.complete(done, next, localQueue);
+            Completion answer = store.complete(done, next, localQueue, runs(endings));
             followUps.accept(answer.claimed());
             return answer;
         });
@@ -471,8 +473,24 @@ public final class JobCompleter extends BackgroundService {
                         jobs,
                         releases,
                         () -> store.release(
-                                releases, localQueue.plan(jobs).goingOn(), localQueue, followUps.start(jobs))));
+                                releases,
+                                localQueue.plan(jobs).goingOn(),
+                                localQueue,
+                                followUps.start(jobs),
+                                runs(endings))));
         context.signal().jobsMayBeDue();
+    }
+
+    /** What is written by itself has been refused before: the encoding of the database may lack characters of a result. */
+    private static Map<Long, RunRecord> runs(List<Ending> endings) {
+        Map<Long, RunRecord> runs = new HashMap<>();
+        for (Ending ending : endings) {
+            RunRecord run = ending.ended.run();
+            if (run != null) {
+                runs.put(ending.job().id(), ending.alone ? run.inAscii() : run);
+            }
+        }
+        return runs;
     }
 
     /** Settles what handlers' transactions have written, or found to be another claim's. */
