@@ -4034,7 +4034,8 @@ comment on function "${schema}".pgworker_history_lost(text) is 'Warns that an en
 -- Maintenance locks a partition for moments; whoever else locks the table delays nobody for longer than the limit here.
 -- Jobs that were claimed have run, unless somebody removes one whose lock is four hours old. Of the others the call stack tells what has
 -- been done to them. Failed jobs that are deleted by hand have their entry.
--- Hash joins, because a group may have hundreds of jobs, and the plan may have been made for one.
+-- Hash joins, because a group may have hundreds of jobs, and the plan may have been made for one. As most groups are of one task, it is
+-- looked up once.
 create or replace function "${schema}".pgworker_record_deleted() returns trigger
 language plpgsql volatile security definer
 set lock_timeout = '200ms' set plan_cache_mode = force_generic_plan set enable_hashjoin = on set enable_nestloop = off
@@ -4044,19 +4045,25 @@ declare
   ended constant timestamptz := clock_timestamp();
   noted constant text := nullif(current_setting('pgworker.run_ids', true), '');
   kept record;
+  seen record;
+  task text;
   context text;
   direct boolean;
   outcome text;
   begun timestamptz;
   runner text;
 begin
-  if not exists (select from gone) then
+  select count(*) as jobs, min(g.task_id) as first_task, max(g.task_id) as last_task into seen from gone g;
+  if seen.jobs = 0 then
     return null;
   end if;
   begin
     select s.enabled, s.payloads, s.slot into kept from "${schema}".pgworker_history_settings s;
     if not kept.enabled then
       return null;
+    end if;
+    if seen.first_task = seen.last_task then
+      select t.identifier into task from "${schema}"._private_tasks t where t.id = seen.first_task;
     end if;
     if noted is null then
       get diagnostics context = pg_context;
@@ -4072,8 +4079,9 @@ begin
           g.created_at, g.run_at, kept.slot,
           case when g.locked_at is not null then g.attempts when direct then g.attempts + 1 else 0 end,
           g.max_attempts, g.priority, coalesce(outcome, case when g.locked_at is null then 'removed' else 'succeeded' end),
-          coalesce((select t.identifier from "${schema}"._private_tasks t where t.id = g.task_id), 'task ' || g.task_id),
-          (select q.queue_name from "${schema}"._private_job_queues q where q.id = g.job_queue_id),
+          coalesce(task, (select t.identifier from "${schema}"._private_tasks t where t.id = g.task_id), 'task ' || g.task_id),
+          case when g.job_queue_id is not null then (
+            select q.queue_name from "${schema}"._private_job_queues q where q.id = g.job_queue_id) end,
           g.key, g.locked_by, g.flags, case when kept.payloads and pg_column_size(g.payload) <= 65536 then g.payload end
         from gone g
         where outcome is not null or g.locked_at is not null or g.attempts < g.max_attempts;
@@ -4086,8 +4094,9 @@ begin
           r.micros * interval '1 microsecond', g.created_at, g.run_at, kept.slot,
           case when g.locked_at is null then g.attempts + 1 else g.attempts end,
           g.max_attempts, g.priority, 'succeeded',
-          coalesce((select t.identifier from "${schema}"._private_tasks t where t.id = g.task_id), 'task ' || g.task_id),
-          (select q.queue_name from "${schema}"._private_job_queues q where q.id = g.job_queue_id),
+          coalesce(task, (select t.identifier from "${schema}"._private_tasks t where t.id = g.task_id), 'task ' || g.task_id),
+          case when g.job_queue_id is not null then (
+            select q.queue_name from "${schema}"._private_job_queues q where q.id = g.job_queue_id) end,
           g.key, coalesce(g.locked_by, runner), r.trace, g.flags, r.result::json,
           case when kept.payloads and pg_column_size(g.payload) <= 65536 then g.payload end
         from gone g
