@@ -32,6 +32,7 @@ public final class TestJobContext implements JobContext {
     private final TestJobScheduler scheduler;
     private final boolean interrupted;
     private final boolean owned;
+    private volatile @Nullable String result;
 
     private TestJobContext(Job job, Builder builder) {
         this.job = job;
@@ -103,6 +104,16 @@ public final class TestJobContext implements JobContext {
     /** Returns the jobs that the handler has added by this context. */
     public EnqueuedJobs addedJobs() {
         return scheduler.jobs();
+    }
+
+    /** Returns the result of the run as JSON text; null if the handler has not returned or set any. */
+    public @Nullable String result() {
+        return result;
+    }
+
+    @Override
+    public void result(@Nullable Object value) {
+        result = value == null ? null : codec.encodeResult(job.taskIdentifier(), value);
     }
 
     @Override
