@@ -200,7 +200,7 @@ final class WorkerServices {
         watchdog = new LeaseWatchdog(lease, onLost, context.outage());
         sweep = sweep(recovery);
         cron = cron();
-        signal.wakes(fetchLoop, secondFetchLoop, direct, floorScanner, reconciler, watchdog);
+        signal.wakes(fetchLoop, secondFetchLoop, direct, completer, floorScanner, reconciler, watchdog);
     }
 
     private WorkerContext context(String workerId, WorkSignal signal) {
