@@ -1320,6 +1320,31 @@ end
 $$;
 comment on function "${schema}".complete_jobs(bigint[]) is 'Deletes the given jobs as if they had succeeded, except running ones.';
 
+create or replace function "${schema}".pgworker_remove_jobs(job_ids bigint[]) returns setof "${schema}"._private_jobs
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp as $$
+declare
+  job "${schema}"._private_jobs;
+  queues int[];
+  owners text[];
+begin
+  for job in
+    select * from "${schema}"._private_jobs j
+    where j.id = any(job_ids) and not "${schema}".pgworker_locked(j.locked_at, j.locked_by)
+    order by j.id for update
+  loop
+    delete from "${schema}"._private_jobs j where j.id = job.id;
+    if job.locked_by is not null then
+      queues := queues || job.job_queue_id;
+      owners := owners || job.locked_by;
+    end if;
+    return next job;
+  end loop;
+  perform "${schema}".pgworker_wake("${schema}".pgworker_free_queues(queues, owners), null, '');
+end
+$$;
+comment on function "${schema}".pgworker_remove_jobs(bigint[]) is 'Deletes the given jobs as if nobody needed them any more, except running ones.';
+
 create or replace function "${schema}".permanently_fail_jobs(job_ids bigint[], error_message text default null)
 returns setof "${schema}"._private_jobs
 language plpgsql volatile
