@@ -47,6 +47,8 @@ public final class JdbcJobAdmin implements JobAdmin {
     private final JobChanges changes;
     private final JobLookup lookup;
     private final SchemaOverview overview;
+    private final RunningJobs running;
+    private final JobStatistics statistics;
     private final Cleanup cleanup;
     private final SweepStore sweeps;
     private final SweepStore.Request usualSweep;
@@ -68,6 +70,8 @@ public final class JdbcJobAdmin implements JobAdmin {
         this.changes = new JobChanges(connections, schema);
         this.lookup = new JobLookup(connections, schema);
         this.overview = new SchemaOverview(connections, schema);
+        this.running = new RunningJobs(connections, schema);
+        this.statistics = new JdbcJobStatistics(connections, schema);
         this.cleanup = new Cleanup(connections, schema);
         this.sweeps = sweeps;
         this.usualSweep = usualSweep;
@@ -185,7 +189,7 @@ public final class JdbcJobAdmin implements JobAdmin {
 
     @Override
     public List<RunningJob> running(int limit) {
-        throw new UnsupportedOperationException();
+        return running.list(limit);
     }
 
     @Override
@@ -205,6 +209,6 @@ public final class JdbcJobAdmin implements JobAdmin {
 
     @Override
     public JobStatistics statistics() {
-        throw new UnsupportedOperationException();
+        return statistics;
     }
 }
