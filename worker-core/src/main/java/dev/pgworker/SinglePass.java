@@ -34,6 +34,7 @@ final class SinglePass {
         services.heartbeat.start();
         services.completer.start();
         services.reconciler.start();
+        services.record.start();
         try {
             services.fetcher.learnTasks();
             while (true) {

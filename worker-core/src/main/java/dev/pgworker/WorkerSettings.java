@@ -26,6 +26,8 @@ import dev.pgworker.recovery.RecoverySettings;
  * @param recovery how dead workers are detected and their jobs recovered
  * @param vacuum whether the worker vacuums the jobs table every few seconds while it finishes many jobs; the default is
  *     true
+ * @param statistics whether the worker records what becomes of its jobs, and takes part in recording the backlog, for
+ *     {@link dev.pgworker.statistics.JobStatistics}; the default is false
  * @since 0.1.0
  */
 public record WorkerSettings(
@@ -38,7 +40,8 @@ public record WorkerSettings(
         Duration shutdownGracePeriod,
         Duration interruptedJobRetryDelay,
         RecoverySettings recovery,
-        boolean vacuum) {
+        boolean vacuum,
+        boolean statistics) {
 
     private static final int MOST_CONCURRENCY = 10_000;
     private static final int LARGEST_LOCAL_QUEUE = 10_000;
@@ -67,6 +70,22 @@ public record WorkerSettings(
      */
     public Duration stopLimit() {
         return shutdownGracePeriod.plus(STOP_ALLOWANCE);
+    }
+
+    /** Returns these settings with statistics recorded or not. */
+    WorkerSettings withStatistics(boolean recorded) {
+        return new WorkerSettings(
+                concurrency,
+                localQueueSize,
+                localQueueTtl,
+                queueRunLimit,
+                pollInterval,
+                listen,
+                shutdownGracePeriod,
+                interruptedJobRetryDelay,
+                recovery,
+                vacuum,
+                recorded);
     }
 
     /** Returns a builder with the default settings. */
@@ -112,6 +131,7 @@ public record WorkerSettings(
         private Duration interruptedJobRetryDelay = Duration.ofSeconds(30);
         private RecoverySettings recovery = RecoverySettings.DEFAULT;
         private boolean vacuum = true;
+        private boolean statistics;
 
         private Builder() {}
 
@@ -175,6 +195,12 @@ public record WorkerSettings(
             return this;
         }
 
+        /** Sets whether the worker records statistics. */
+        public Builder statistics(boolean statistics) {
+            this.statistics = statistics;
+            return this;
+        }
+
         /**
          * Returns the settings.
          *
@@ -191,7 +217,8 @@ public record WorkerSettings(
                     shutdownGracePeriod,
                     interruptedJobRetryDelay,
                     recovery,
-                    vacuum);
+                    vacuum,
+                    statistics);
         }
     }
 }

@@ -49,6 +49,8 @@ public final class JdbcJobAdmin implements JobAdmin {
     private final SchemaOverview overview;
     private final TaskOverview tasks;
     private final JobWaits waits;
+    private final RunningJobs running;
+    private final JobStatistics statistics;
     private final Cleanup cleanup;
     private final CleanupEstimate estimate;
     private final SweepStore sweeps;
@@ -74,6 +76,8 @@ public final class JdbcJobAdmin implements JobAdmin {
         this.overview = new SchemaOverview(connections, schema);
         this.tasks = new TaskOverview(connections, schema);
         this.waits = new JobWaits(connections, schema, this::registeredWorkers);
+        this.running = new RunningJobs(connections, schema);
+        this.statistics = new JdbcJobStatistics(connections, schema);
         this.cleanup = new Cleanup(connections, schema);
         this.estimate = new CleanupEstimate(connections, schema);
         this.sweeps = sweeps;
@@ -89,6 +93,8 @@ public final class JdbcJobAdmin implements JobAdmin {
         overview = other.overview;
         tasks = other.tasks;
         waits = other.waits;
+        running = other.running;
+        statistics = other.statistics;
         cleanup = other.cleanup;
         estimate = other.estimate;
         sweeps = other.sweeps;
@@ -248,13 +254,13 @@ public final class JdbcJobAdmin implements JobAdmin {
     }
 
     @Override
-    public List<TaskSummary> tasks(@Nullable String after, int limit) {
-        return tasks.tasks(after, limit, registeredWorkers());
+    public List<RunningJob> running(int limit) {
+        return running.list(limit);
     }
 
     @Override
-    public List<RunningJob> running(int limit) {
-        throw new UnsupportedOperationException();
+    public List<TaskSummary> tasks(@Nullable String after, int limit) {
+        return tasks.tasks(after, limit, registeredWorkers());
     }
 
     @Override
@@ -264,6 +270,6 @@ public final class JdbcJobAdmin implements JobAdmin {
 
     @Override
     public JobStatistics statistics() {
-        throw new UnsupportedOperationException();
+        return statistics;
     }
 }

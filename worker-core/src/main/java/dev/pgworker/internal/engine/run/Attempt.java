@@ -38,6 +38,9 @@ final class Attempt implements JobContext {
     /** Owned by the thread that runs the handler. */
     private @Nullable JobTrace trace;
 
+    /** The latest report of the handler; null before the first. */
+    private volatile @Nullable Progress progress;
+
     private volatile boolean claimed;
     private volatile boolean stopping;
     private volatile boolean timedOut;
@@ -138,6 +141,16 @@ final class Attempt implements JobContext {
         }
         Instant taken = Objects.requireNonNull(job.lockedAt());
         return job.id() + "-" + attempt() + "-" + (taken.getEpochSecond() * 1_000_000 + taken.getNano() / 1_000);
+    }
+
+    @Override
+    public void progress(long done, long total, @Nullable String text) {
+        progress = Progress.of(done, total, text);
+    }
+
+    /** Returns how far the handler has come; null if it has not said so. */
+    @Nullable Progress progress() {
+        return progress;
     }
 
     private synchronized boolean isEnded() {
