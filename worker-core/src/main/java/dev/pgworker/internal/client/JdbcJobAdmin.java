@@ -128,6 +128,11 @@ public final class JdbcJobAdmin implements JobAdmin {
     }
 
     @Override
+    public List<Job> find(Collection<Long> ids) {
+        return lookup.find(ids);
+    }
+
+    @Override
     public JobPage list(JobQuery query) {
         return lookup.list(query);
     }
