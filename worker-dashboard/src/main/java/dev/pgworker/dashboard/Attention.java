@@ -177,10 +177,10 @@ final class Attention {
     }
 
     private static String words(Duration duration) {
-        if (duration.compareTo(Duration.ofHours(48)) >= 0) {
+        if (duration.compareTo(Duration.ofDays(2)) >= 0) {
             return duration.toDays() + " days";
         }
-        if (duration.compareTo(Duration.ofMinutes(120)) >= 0) {
+        if (duration.compareTo(Duration.ofHours(2)) >= 0) {
             return duration.toHours() + " hours";
         }
         return duration.toMinutes() <= 1 ? duration.toSeconds() + " seconds" : duration.toMinutes() + " minutes";

@@ -27,8 +27,8 @@ final class DashboardServlet extends HttpServlet {
             "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:;"
                     + " font-src 'self'; connect-src 'self'; base-uri 'self'; form-action 'none'; frame-ancestors 'none'";
 
-    /** Text of ten megabytes, with what JSON adds to it. */
-    private static final int LONGEST_BODY = 2 * Json.LONGEST_TEXT;
+    /** A payload, with what JSON adds to its text. */
+    private static final int LONGEST_BODY = 2 * Json.LONGEST_PAYLOAD;
 
     private final transient Guard guard;
     private final transient StaticFiles files;
@@ -141,7 +141,7 @@ final class DashboardServlet extends HttpServlet {
     private static Refusal tooLong() {
         return new Refusal(
                 413,
-                "The body must not be larger than 20 MB. Add a job with a larger payload through JobScheduler or SQL.");
+                "The body must not be larger than 20 MB.");
     }
 
     private static void sendFile(StaticFiles.StaticFile file, HttpServletRequest request, HttpServletResponse response)
@@ -160,7 +160,7 @@ final class DashboardServlet extends HttpServlet {
         if (gzip) {
             response.setHeader("Content-Encoding", "gzip");
         }
-        send(200, gzip ? file.gzip() : file.content(), request, response);
+        send(200, file.content(gzip), request, response);
     }
 
     private static void refuse(Refusal refusal, HttpServletRequest request, HttpServletResponse response)

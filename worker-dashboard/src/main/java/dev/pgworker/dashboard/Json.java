@@ -14,13 +14,13 @@ import tools.jackson.databind.json.JsonMapper;
 /** Reads and writes JSON in the dashboard's own way, whatever the application has configured. */
 final class Json {
 
-    /** The longest text in a body: a payload. */
-    static final int LONGEST_TEXT = 10 * 1024 * 1024;
+    /** Larger ones are for programs to add. */
+    static final int LONGEST_PAYLOAD = 10 * 1024 * 1024;
 
     private static final JsonMapper mapper = JsonMapper.builder(JsonFactory.builder()
                     .streamReadConstraints(StreamReadConstraints.builder()
                             .maxNestingDepth(500)
-                            .maxStringLength(LONGEST_TEXT)
+                            .maxStringLength(2 * LONGEST_PAYLOAD)
                             .build())
                     .enable(StreamReadFeature.STRICT_DUPLICATE_DETECTION)
                     .build())

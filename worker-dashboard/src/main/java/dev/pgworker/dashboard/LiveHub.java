@@ -1,6 +1,7 @@
 package dev.pgworker.dashboard;
 
 import java.io.IOException;
+import java.nio.ByteBuffer;
 import java.nio.charset.StandardCharsets;
 import java.time.Clock;
 import java.time.Duration;
@@ -211,22 +212,21 @@ final class LiveHub {
             tabs.forEach(tab -> tab.send(down));
             return;
         }
-        byte[] overview = LiveClient.event("overview", state.overview());
         for (LiveClient tab : tabs) {
-            tab.send(overview);
+            tab.send(state.overview().array());
             tellOfJobs(tab, state);
         }
     }
 
     /**
-     * What was read for all tabs.
+     * What was read for all tabs, as it is sent.
      *
-     * @param overview as it is sent
-     * @param jobs those of the tabs that exist, as they are sent
-     * @param running those that run, as they are sent
+     * @param overview the event
+     * @param jobs those of the tabs that exist
+     * @param running those that run
      */
     private record State(
-            byte[] overview,
+            ByteBuffer overview,
             Map<Long, Map<String, @Nullable Object>> jobs,
             Map<Long, Map<String, @Nullable Object>> running) {}
 
@@ -242,7 +242,9 @@ final class LiveHub {
         for (RunningJob job : read.snapshot().running()) {
             running.put(job.job().id(), views.running(job));
         }
-        return new State(Json.bytes(overviews.live(source, read.snapshot()).map()), jobs, running);
+        byte[] overview = LiveClient.event(
+                "overview", Json.bytes(overviews.live(source, read.snapshot()).map()));
+        return new State(ByteBuffer.wrap(overview), jobs, running);
     }
 
     /** Tells a tab of those of its jobs that are other than it knows. */

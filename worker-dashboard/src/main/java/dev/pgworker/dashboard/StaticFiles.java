@@ -38,13 +38,34 @@ final class StaticFiles {
 
     private final Map<String, StaticFile> indexes = new ConcurrentHashMap<>();
 
-    /**
-     * A file as it is sent.
-     *
-     * @param gzip the same, compressed
-     * @param tag changes with the content
-     */
-    record StaticFile(String type, byte[] content, byte[] gzip, String tag) {}
+    /** A file as it is sent. */
+    static final class StaticFile {
+
+        private final String type;
+        private final byte[] content;
+        private final byte[] gzip;
+        private final String tag;
+
+        private StaticFile(String type, byte[] content, byte[] gzip, String tag) {
+            this.type = type;
+            this.content = content;
+            this.gzip = gzip;
+            this.tag = tag;
+        }
+
+        String type() {
+            return type;
+        }
+
+        byte[] content(boolean compressed) {
+            return compressed ? gzip : content;
+        }
+
+        /** Returns what changes with the content. */
+        String tag() {
+            return tag;
+        }
+    }
 
     /** Returns a file below the directory of assets; empty if there is none. */
     Optional<StaticFile> asset(String path) {

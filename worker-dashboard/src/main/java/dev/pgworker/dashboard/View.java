@@ -32,7 +32,7 @@ final class View {
     /** Fractions of a millisecond are kept: many handlers take less than one. */
     private static Object millis(Duration duration) {
         long whole = saturated(duration);
-        long micros = duration.getNano() / 1_000 % 1_000;
+        long micros = duration.toNanosPart() / 1_000 % 1_000;
         return micros == 0 || whole > 10_000 ? (Object) whole : (Object) (whole + micros / 1_000.0);
     }
 

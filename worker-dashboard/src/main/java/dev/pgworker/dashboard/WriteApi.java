@@ -118,6 +118,10 @@ final class WriteApi {
     View add(Source source, Input input, Visitor visitor) {
         String task = input.required("task");
         String payloadText = input.text("payload");
+        if (payloadText != null && payloadText.length() > Json.LONGEST_PAYLOAD) {
+            throw new Refusal(
+                    413, "payload must not be longer than 10 MB here. Add larger ones through JobScheduler or SQL.");
+        }
         JsonNode payload = Json.read("payload", payloadText == null ? "{}" : payloadText);
         JobSpec spec = JobSpec.builder()
                 .queueName(input.text("queue"))
