@@ -69,14 +69,6 @@ public interface JobAdmin {
     Optional<Job> find(long id);
 
     /**
-     * Returns the jobs with these ids that exist, in the order of the ids, without their payloads: {@link Job#payload()}
-     * is {@code "null"}. One statement.
-     *
-     * @param ids at most 10,000 ids; may be empty
-     */
-    List<Job> find(Collection<Long> ids);
-
-    /**
      * Lists jobs, newest first. The cost of a page does not depend on its position; filters that match few jobs require
      * a scan of all jobs.
      */

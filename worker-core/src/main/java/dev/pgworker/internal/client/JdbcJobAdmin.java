@@ -128,11 +128,6 @@ public final class JdbcJobAdmin implements JobAdmin {
     }
 
     @Override
-    public List<Job> find(Collection<Long> ids) {
-        return lookup.find(ids);
-    }
-
-    @Override
     public JobPage list(JobQuery query) {
         return lookup.list(query);
     }

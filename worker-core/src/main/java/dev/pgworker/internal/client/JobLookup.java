@@ -2,14 +2,8 @@ package dev.pgworker.internal.client;
 
 import java.sql.ResultSet;
 import java.sql.SQLException;
-import java.util.Collection;
 import java.util.List;
-import java.util.Map;
 import java.util.Optional;
-import java.util.Set;
-import java.util.stream.Collectors;
-
-import org.springframework.jdbc.support.SqlArrayValue;
 
 import dev.pgworker.internal.argument.Arguments;
 import dev.pgworker.internal.jdbc.ClientConnections;
@@ -56,38 +50,6 @@ final class JobLookup {
                         .param(id)
                         .query(JobLookup::named)
                         .optional());
-    }
-
-    private static final int MOST_IDS = 10_000;
-
-    private static final String FIND_ALL = "select "
-            + JobColumns.ALL.replace("j.payload", "'null'")
-            + "coalesce(t.identifier, pg_catalog.concat('task ', j.task_id)), q.queue_name, " + JobColumns.RECOVERIES
-            + """
-            from {schema}._private_jobs j
-            left join {schema}._private_tasks t on t.id = j.task_id
-            left join {schema}._private_job_queues q on q.id = j.job_queue_id
-            where j.id = any(?::bigint[])
-            """;
-
-    List<Job> find(Collection<Long> ids) {
-        Set<Long> given = Arguments.requireElements("ids", ids);
-        if (given.size() > MOST_IDS) {
-            throw new IllegalArgumentException("ids must have at most " + MOST_IDS + " ids, but has " + given.size());
-        }
-        if (given.isEmpty()) {
-            return List.of();
-        }
-        Map<Long, Job> found = connections.query(
-                "find jobs",
-                false,
-                client -> client
-                        .sql(schema.in(FIND_ALL))
-                        .param(new SqlArrayValue("int8", given.toArray()))
-                        .query(JobLookup::named)
-                        .stream()
-                        .collect(Collectors.toMap(Job::id, job -> job)));
-        return given.stream().filter(found::containsKey).map(found::get).toList();
     }
 
     JobPage list(JobQuery query) {
