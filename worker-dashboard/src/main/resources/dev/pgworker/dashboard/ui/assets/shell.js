@@ -114,7 +114,7 @@ function Navigation({ section }) {
 function InstanceSwitcher({ me, instance }) {
   const route = useRoute();
   const change = (event) => navigate(href(route.path ? [route.path.split("/")[0]] : [], {}, event.target.value));
-  return html`<label class="switcher">
+  return html`<label class="select-box switcher">
     <span class="reader">Worker</span>
     <select value=${instance} onChange=${change}>
       ${me.instances.map((name) => html`<option value=${name} key=${name}>${name}</option>`)}

@@ -101,3 +101,9 @@ export function splitError(error) {
     rest: lines.slice(first + 1),
   };
 }
+
+/** The beginning of an error on one line, without the package of its class. */
+export function headline(error) {
+  const line = error.slice(0, 1000).trimStart().split(/[\r\n]/, 1)[0];
+  return line.replace(/^(?:[a-z_][\w$]*\.)+(?=[A-Z])/, "");
+}

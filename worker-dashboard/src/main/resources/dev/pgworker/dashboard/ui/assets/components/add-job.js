@@ -6,6 +6,7 @@ import { format, parse } from "../json.js";
 import { fromInput } from "../time.js";
 import { ActionButton, Button } from "./button.js";
 import { Dialog, FormError, showDialog } from "./dialog.js";
+import { Icon } from "./icons.js";
 import { useSuggestions } from "./filter-bar.js";
 import { toast } from "./toast.js";
 import { whyNot } from "../session.js";
@@ -121,11 +122,11 @@ function AddJobDialog({ task, close }) {
         ${field("key", "Key")}
         <div class="field">
           <label for=${id + "mode"}>If a job with this key waits</label>
-          <select id=${id + "mode"} value=${values.keyMode} disabled=${!values.key} onChange=${set("keyMode")}>
+          <span class="select-box"><select id=${id + "mode"} value=${values.keyMode} disabled=${!values.key} onChange=${set("keyMode")}>
             <option value="replace">Replace it</option>
             <option value="preserve_run_at">Replace it, keep its time</option>
             <option value="unsafe_dedupe">Leave it as it is</option>
-          </select>
+          </select><${Icon} name="down" size=${12} /></span>
         </div>
         ${field("priority", "Priority, lower runs first", { type: "number", step: 1, min: -32768, max: 32767, placeholder: "0" })}
         ${field("maxAttempts", "Attempts at most", { type: "number", step: 1, min: 1, max: 32767, placeholder: "25" })}

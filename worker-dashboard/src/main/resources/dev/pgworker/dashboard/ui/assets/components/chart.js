@@ -108,7 +108,7 @@ function options(width, series, times, axis, hover) {
   return {
     width,
     height: HEIGHT,
-    padding: [8, 8, 0, 0],
+    padding: [8, 16, 0, 0],
     legend: { show: false },
     cursor: { y: false, points: { show: false }, drag: { setScale: false, x: false, y: false }, sync: { key: "overview" } },
     scales: { y: { range: (_, least, most) => [0, Math.max(most * 1.08, 1)] } },

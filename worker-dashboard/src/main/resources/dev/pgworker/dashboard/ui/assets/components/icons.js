@@ -16,6 +16,7 @@ const SHAPES = {
   ready: [circle],
   scheduled: [circle, "M8 4.6V8l2.3 1.5"],
   retrying: ["M13.6 8A5.6 5.6 0 1 1 11.6 3.7", "M13.4 1.8v3h-3"],
+  retried: ["M13.6 8A5.6 5.6 0 1 1 11.6 3.7", "M13.4 1.8v3h-3"],
   running: [circle, "f:M6.5 5.1v5.8L11 8z"],
   failed: ["M5.3 1.9h5.4l3.4 3.4v5.4l-3.4 3.4H5.3L1.9 10.7V5.3z", "M6 6l4 4M10 6l-4 4"],
   succeeded: [circle, "M5.2 8.2l2 2 3.7-4.2"],

@@ -45,7 +45,7 @@ function Name({ name }) {
 
 function Scalar({ node }) {
   if (node.type === "string") {
-    return html`<span class="json-string">"<${Foreign} text=${node.raw.slice(1, -1)} most=${2000} expandable=${true} />"</span>`;
+    return html`<span class="json-string">"<${Foreign} text=${node.raw.slice(1, -1)} most=${500} expandable=${true} />"</span>`;
   }
   return html`<span class=${"json-" + node.type}><${Foreign} text=${node.raw} expandable=${true} /></span>`;
 }

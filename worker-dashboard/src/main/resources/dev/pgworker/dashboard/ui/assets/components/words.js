@@ -61,7 +61,7 @@ export function FullTime({ iso }) {
     return html`<${Foreign} text=${iso} />`;
   }
   return html`<time datetime=${iso} class="full-time" data-tip=${`${zone()}\n${utc(time)}`} tabindex="0">
-    ${local(time)} <span class="muted">${relative(time, now)}</span>
+    <span>${local(time)}</span> <span class="muted">${relative(time, now)}</span>
   </time>`;
 }
 

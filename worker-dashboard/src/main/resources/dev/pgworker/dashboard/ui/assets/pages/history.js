@@ -6,7 +6,7 @@ import { useApi } from "../session.js";
 import { useResource } from "../resource.js";
 import { useKeys } from "../keys.js";
 import { historyFilters, OUTCOMES } from "../filters.js";
-import { bytes, number } from "../text.js";
+import { bytes, headline, number } from "../text.js";
 import { coarse, duration } from "../time.js";
 import { FilterBar } from "../components/filter-bar.js";
 import { StateTabs } from "../components/state-tabs.js";
@@ -86,14 +86,10 @@ function EntryRow({ entry }) {
     <${Cell} id="task"><${OneLine} text=${entry.task} class="strong" /></${Cell}>
     <${Cell} id="queue" label="Queue">${entry.queue && html`<${OneLine} text=${entry.queue} />`}</${Cell}>
     <${Cell} id="key" label="Key">${entry.key && html`<${OneLine} text=${entry.key} class="mono" />`}</${Cell}>
-    <${Cell} id="error">${entry.error !== null ? html`<${OneLine} text=${firstLine(entry.error)} class="muted" />` : entry.result !== null && html`<${OneLine} text=${entry.result} class="mono muted" />`}</${Cell}>
+    <${Cell} id="error">${entry.error !== null ? html`<${OneLine} text=${headline(entry.error)} class="muted" />` : entry.result !== null && html`<${OneLine} text=${entry.result} class="mono muted" />`}</${Cell}>
     <${Cell} id="attempts" label="Attempt" class="num">${entry.attempt} <span class="muted">/ ${entry.maxAttempts}</span></${Cell}>
     <${Cell} id="took" label="Took" class="num">${duration(entry.tookMs)}</${Cell}>
     <${Cell} id="worker" label="Worker">${entry.workerId && html`<${OneLine} text=${entry.workerId} class="mono" />`}</${Cell}>
     <${Cell} id="due" label="Ended" class="num"><${Time} iso=${entry.endedAt} /></${Cell}>
   </${Row}>`;
-}
-
-function firstLine(text) {
-  return text.slice(0, 500).trimStart().split("\n", 1)[0];
 }

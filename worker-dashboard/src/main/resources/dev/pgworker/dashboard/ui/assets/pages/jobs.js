@@ -6,13 +6,14 @@ import { useApi, whyNot } from "../session.js";
 import { useLiveJobs, useOverview } from "../live.js";
 import { useResource } from "../resource.js";
 import { inWords, JOB_SORTS, JOB_STATES, jobFilters, jobSort } from "../filters.js";
-import { number, plural } from "../text.js";
+import { headline, number, plural } from "../text.js";
 import { FilterBar, setFilters } from "../components/filter-bar.js";
 import { StateTabs } from "../components/state-tabs.js";
 import { ACTIONS, useJobActions } from "../components/job-actions.js";
 import { openBulk } from "../components/bulk.js";
 import { ActionButton, Button, Menu } from "../components/button.js";
 import { AddJobButton } from "../components/add-job.js";
+import { Icon } from "../components/icons.js";
 import { Empty, Loaded, Page, RefreshButton } from "../components/page.js";
 import { Pager } from "../components/pager.js";
 import { useSelection } from "../components/rows.js";
@@ -38,10 +39,10 @@ export function JobsPage() {
   return html`<${Page} title="Jobs" actions=${html`<${RefreshButton} resource=${list} /><${AddJobButton} task=${filters.task} />`}>
     <${StateTabs} label="State" path=${["jobs"]} query=${query} name="state" values=${JOB_STATES} counts=${overview ? overview.backlog : {}} />
     <${FilterBar} filters=${filters} fields=${["task", "queue", "key", "flag"]} timeWord="Due" searchLabel="Search key, error, payload">
-      <label class="sorter"><span class="reader">Order</span>
+      <label class="select-box"><span class="reader">Order</span>
         <select value=${sort} onChange=${(event) => setFilters({ sort: event.target.value === "newest" ? null : event.target.value })}>
           ${Object.entries(JOB_SORTS).map(([value, label]) => html`<option value=${value} key=${value}>${label}</option>`)}
-        </select>
+        </select><${Icon} name="down" size=${12} />
       </label>
     </${FilterBar}>
     <${Loaded} resource=${list} lines=${12}>
@@ -148,6 +149,7 @@ function JobsTable({ jobs, sort, selection, act }) {
   const some = selected.size > 0 && !all;
   const box = html`<input type="checkbox" aria-label="Select all jobs of this page" checked=${all} indeterminate=${some}
     onChange=${() => setSelected(new Set(all ? [] : ids))} />`;
+  const shown = columnsFor(jobs, sort);
   const columns = [
     { id: "select", label: "Select", content: box },
     { id: "state", label: "State" },
@@ -161,28 +163,50 @@ function JobsTable({ jobs, sort, selection, act }) {
     { id: "priority", label: "Priority", class: "num", sort: SORTABLE.priority },
     { id: "updated", label: "Changed", class: "num", sort: SORTABLE.updated },
     { id: "more", label: "Actions", hidden: true },
-  ];
+  ].filter((column) => shown[column.id] ?? true);
   return html`<${Table} label="Jobs" columns=${columns} sorted=${sort} onSort=${(by) => setFilters({ sort: by === "newest" ? null : by })} class="jobs-table">
-    ${jobs.map((job) => html`<${JobRow} key=${job.id} job=${job} selected=${selected.has(job.id)} toggle=${selection.toggle} act=${act} />`)}
+    ${jobs.map((job) => html`<${JobRow} key=${job.id} job=${job} shown=${shown} selected=${selected.has(job.id)} toggle=${selection.toggle} act=${act} />`)}
   </${Table}>`;
 }
 
-function JobRow({ job, selected, toggle, act }) {
+/* Columns that would be empty, and those of values that seldom matter, are left out, so that the others have room. */
+function columnsFor(jobs, sort) {
+  return {
+    queue: jobs.some((job) => job.queue !== null),
+    key: jobs.some((job) => job.key !== null),
+    priority: sort === "priority",
+    updated: sort === "updated",
+  };
+}
+
+function JobRow({ job, shown, selected, toggle, act }) {
   const open = job.gone ? "gone" : selected ? "selected" : "";
   return html`<${Row} class=${open} data-id=${job.id}>
     <${Cell} id="select"><input type="checkbox" aria-label=${`Select job ${job.id}`} checked=${selected} disabled=${job.gone} onChange=${() => toggle(job.id)} /></${Cell}>
     <${Cell} id="state">${job.gone ? html`<span class="state"><span class="word muted">gone</span></span>` : html`<${State} state=${job.state} />`}</${Cell}>
     <${Cell} id="id" class="num"><${Link} to=${["jobs", job.id]} class="row-link">${job.id}</${Link}></${Cell}>
-    <${Cell} id="task"><${OneLine} text=${job.task} class="strong" />${job.flags.length > 0 && html`<span class="flags"><${Flags} flags=${job.flags.slice(0, 2)} /></span>`}</${Cell}>
-    <${Cell} id="queue" label="Queue">${job.queue && html`<${OneLine} text=${job.queue} />`}</${Cell}>
-    <${Cell} id="key" label="Key">${job.key && html`<${OneLine} text=${job.key} class="mono" />`}</${Cell}>
-    <${Cell} id="error">${job.error && html`<${OneLine} text=${job.error} class="muted" />`}</${Cell}>
+    <${Cell} id="task"><${OneLine} text=${job.task} class="strong" /><${Marks} job=${job} priority=${!shown.priority} /></${Cell}>
+    ${shown.queue && html`<${Cell} id="queue" label="Queue">${job.queue && html`<${OneLine} text=${job.queue} />`}</${Cell}>`}
+    ${shown.key && html`<${Cell} id="key" label="Key">${job.key && html`<${OneLine} text=${job.key} class="mono" />`}</${Cell}>`}
+    <${Cell} id="error">${job.error && html`<${OneLine} text=${headline(job.error)} class="muted" />`}</${Cell}>
     <${Cell} id="due" label="Due" class="num"><${Time} iso=${job.runAt} /></${Cell}>
     <${Cell} id="attempts" label="Attempts" class="num">${job.attempts} <span class="muted">/ ${job.maxAttempts}</span></${Cell}>
-    <${Cell} id="priority" label="Priority" class="num">${job.priority}</${Cell}>
-    <${Cell} id="updated" label="Changed" class="num"><${Time} iso=${job.updatedAt} /></${Cell}>
+    ${shown.priority && html`<${Cell} id="priority" label="Priority" class="num">${job.priority}</${Cell}>`}
+    ${shown.updated && html`<${Cell} id="updated" label="Changed" class="num"><${Time} iso=${job.updatedAt} /></${Cell}>`}
     <${Cell} id="more"><${Menu} label=${`Actions for job ${job.id}`} items=${menuItems(job, act)} /></${Cell}>
   </${Row}>`;
+}
+
+/* What sets a job apart: its flags, and a priority other than the usual one. */
+function Marks({ job, priority }) {
+  const unusual = priority && job.priority !== 0;
+  if (!unusual && job.flags.length === 0) {
+    return null;
+  }
+  return html`<span class="flags">
+    ${unusual && html`<span class="flag num">priority ${job.priority}</span>`}
+    <${Flags} flags=${job.flags.slice(0, 2)} />
+  </span>`;
 }
 
 function menuItems(job, act) {

@@ -119,7 +119,7 @@ function Unlock({ dead, api, reload }) {
     <p class="muted">Gives all jobs and queues of a worker to others, whether or not it sends heartbeats. For workers of which you know that they are gone.</p>
     ${dead.length === 0
       ? html`<p>No worker is known to be dead.</p>`
-      : html`<ul class="plain id-list">${dead.map((one) => html`<li key=${one}><${OneLine} text=${one} class="mono" /><${ActionButton} action="force-unlock" onClick=${() => askUnlock(api, [one], reload)}>Unlock …</${ActionButton}></li>`)}</ul>`}
+      : html`<ul class="lines id-list">${dead.map((one) => html`<li key=${one}><${OneLine} text=${one} class="mono" /><${ActionButton} action="force-unlock" onClick=${() => askUnlock(api, [one], reload)}>Unlock …</${ActionButton}></li>`)}</ul>`}
     <form class="inline-form" onSubmit=${unlock}>
       <div class="field"><label for="unlock-id">Another worker, by its id</label><input id="unlock-id" class="mono" required value=${id} autocomplete="off" spellcheck=${false} onInput=${(event) => setId(event.target.value)} /></div>
       <${ActionButton} action="force-unlock" whyOff=${id.trim() === "" ? "Give the id of a worker." : null} onClick=${unlock}>Unlock …</${ActionButton}>

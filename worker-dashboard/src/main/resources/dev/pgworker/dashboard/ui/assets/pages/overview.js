@@ -17,7 +17,7 @@ import { AddJobButton } from "../components/add-job.js";
 import { WindowSwitch } from "../components/window-switch.js";
 
 const WINDOWS = { "15m": "15 min", "1h": "1 h", "6h": "6 h", "24h": "24 h" };
-const POINTS = 120;
+const POINTS = 60;
 
 export function OverviewPage() {
   const route = useRoute();
@@ -41,7 +41,7 @@ export function OverviewPage() {
             actions=${html`<${Link} to=${["jobs"]} query=${{ state: "running" }}>All</${Link}>`}>
             ${data.running.length === 0 ? html`<${Empty} icon="running" title="No job runs at the moment" />` : html`<${RunningTable} running=${data.running} />`}
           </${Panel}>
-          <${Panel} title="Workers" id="workers" flush=${true} note=${number(data.backlog.workers)} actions=${html`<${Link} to=${["workers"]}>All</${Link}>`}>
+          <${Panel} title="Workers" id="workers" flush=${true} note=${`${number(data.backlog.workers)} alive`} actions=${html`<${Link} to=${["workers"]}>All</${Link}>`}>
             ${data.workers.length === 0
               ? html`<${Empty} icon="workers" title="No worker is registered"><p>Jobs wait until a worker starts. Set <code>worker.enabled=true</code> in an application that has handlers.</p></${Empty}>`
               : html`<${WorkersTable} workers=${data.workers} />`}
@@ -144,8 +144,8 @@ function Throughput({ points }) {
   const times = useTimes(points);
   const series = useMemo(
     () => [
-      { label: "Failed", colour: "failed", kind: "bar", values: column(points, "failed") },
-      { label: "Retried", colour: "retrying", kind: "bar", values: column(points, "retried") },
+      { label: "Failed", colour: "chart-failed", kind: "bar", values: column(points, "failed") },
+      { label: "Retried", colour: "chart-retried", kind: "bar", values: column(points, "retried") },
       { label: "Succeeded", colour: "chart", kind: "bar", values: column(points, "succeeded") },
     ],
     [points],
@@ -161,7 +161,7 @@ function Waiting({ points }) {
   const times = useTimes(points);
   const series = useMemo(
     () => [
-      { label: "95 %", colour: "scheduled", kind: "line", dash: true, values: column(points, "wait95Ms") },
+      { label: "95 %", colour: "text-3", kind: "line", dash: true, values: column(points, "wait95Ms") },
       { label: "Median", colour: "chart", kind: "line", values: column(points, "waitMedianMs") },
     ],
     [points],
@@ -182,8 +182,8 @@ function Backlog({ points }) {
   const series = useMemo(
     () => [
       { label: "Ready", colour: "chart", kind: "area", values: column(points, "ready") },
-      { label: "Retrying", colour: "retrying", kind: "line", values: column(points, "retrying") },
-      { label: "Failed", colour: "failed", kind: "line", dash: true, values: column(points, "failedTotal") },
+      { label: "Retrying", colour: "chart-retried", kind: "line", values: column(points, "retrying") },
+      { label: "Failed", colour: "chart-failed", kind: "line", dash: true, values: column(points, "failedTotal") },
     ],
     [points],
   );

@@ -109,11 +109,11 @@ function Details({ item }) {
     ]} />
     <div>
       <h3>Next runs</h3>
-      ${item.next.length === 0 ? html`<p class="muted">none</p>` : html`<ul class="plain">${item.next.map((iso) => html`<li key=${iso}><${FullTime} iso=${iso} /></li>`)}</ul>`}
+      ${item.next.length === 0 ? html`<p class="muted">none</p>` : html`<ul class="lines">${item.next.map((iso) => html`<li key=${iso}><${FullTime} iso=${iso} /></li>`)}</ul>`}
     </div>
     <div>
       <h3>Last runs</h3>
-      ${item.lastRuns.length === 0 ? html`<p class="muted">None is in the history.</p>` : html`<ul class="plain">${item.lastRuns.map((run) => html`<li key=${run.jobId + run.endedAt}><${State} state=${run.outcome} /> <${Link} to=${["jobs", run.jobId]}>#${run.jobId}</${Link}> <span class="muted num">${duration(run.tookMs)}</span> <${Time} iso=${run.endedAt} /></li>`)}</ul>`}
+      ${item.lastRuns.length === 0 ? html`<p class="muted">None is in the history.</p>` : html`<ul class="lines">${item.lastRuns.map((run) => html`<li key=${run.jobId + run.endedAt}><${State} state=${run.outcome} /> <${Link} to=${["jobs", run.jobId]}>#${run.jobId}</${Link}> <span class="muted num">${duration(run.tookMs)}</span> <${Time} iso=${run.endedAt} /></li>`)}</ul>`}
     </div>
     ${item.payload && html`<div class="detail-wide"><h3>Payload</h3><${JsonView} text=${item.payload} /></div>`}
   </div>`;

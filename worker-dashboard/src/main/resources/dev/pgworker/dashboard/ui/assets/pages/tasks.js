@@ -124,7 +124,7 @@ function ServedBy({ task }) {
   if (task.workers.length === 0) {
     return html`<span class="is-warning" data-tip="No registered worker says that it serves this task. Node.js workers do not say."><${Icon} name="warning" size=${14} />nobody known</span>`;
   }
-  return html`<span data-tip=${task.workers.slice(0, 12).join("\n")}>${plural(task.workers.length, "worker")}${task.servedHere && html` <span class="muted">incl. this application</span>`}</span>`;
+  return html`<span data-tip=${task.workers.slice(0, 12).join("\n")}>${plural(task.workers.length, "worker")}</span>${task.servedHere && html` <span class="flag" data-tip="This application serves it">here</span>`}`;
 }
 
 function menuItems(task, api) {

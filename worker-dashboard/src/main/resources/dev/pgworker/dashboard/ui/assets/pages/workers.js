@@ -57,7 +57,7 @@ function Worker({ worker, api, reload }) {
     </div>
     <dl class="worker-facts">
       <div><dt>Heartbeat</dt><dd><${Time} iso=${worker.lastHeartbeatAt} focusable=${true} /></dd></div>
-      <div><dt>Running since</dt><dd><${Since} iso=${worker.startedAt} /></dd></div>
+      <div><dt>Up for</dt><dd><${Since} iso=${worker.startedAt} /></dd></div>
       <div><dt>In use</dt><dd><${Slots} worker=${worker} /></dd></div>
       ${worker.process && html`<div><dt>Process</dt><dd><${OneLine} text=${worker.process} class="mono" /></dd></div>`}
     </dl>
@@ -77,6 +77,6 @@ export function askUnlock(api, ids, done) {
   };
   showDialog(({ close }) => html`<${Confirm} title=${`Unlock the jobs of ${plural(ids.length, "worker")}?`} action="Force unlock" danger=${true} run=${run} close=${close}>
     <p>All jobs and queues that they hold are given to other workers at once. If a worker still lives, its jobs run twice.</p>
-    <ul class="plain id-list">${ids.slice(0, 10).map((id) => html`<li key=${id}><${OneLine} text=${id} class="mono" /></li>`)}${ids.length > 10 && html`<li class="muted">and ${ids.length - 10} more</li>`}</ul>
+    <ul class="lines id-list">${ids.slice(0, 10).map((id) => html`<li key=${id}><${OneLine} text=${id} class="mono" /></li>`)}${ids.length > 10 && html`<li class="muted">and ${ids.length - 10} more</li>`}</ul>
   </${Confirm}>`);
 }
