@@ -53,6 +53,7 @@ public final class JdbcJobAdmin implements JobAdmin {
     private final JobStatistics statistics;
     private final Cleanup cleanup;
     private final CleanupEstimate estimate;
+    private final JobHistory history;
     private final SweepStore sweeps;
     private final SweepStore.Request usualSweep;
     private final WorkerEvents events;
@@ -80,6 +81,7 @@ public final class JdbcJobAdmin implements JobAdmin {
         this.statistics = new JdbcJobStatistics(connections, schema);
         this.cleanup = new Cleanup(connections, schema);
         this.estimate = new CleanupEstimate(connections, schema);
+        this.history = new JdbcJobHistory(connections, schema);
         this.sweeps = sweeps;
         this.usualSweep = usualSweep;
         this.events = events;
@@ -95,6 +97,7 @@ public final class JdbcJobAdmin implements JobAdmin {
         waits = other.waits;
         running = other.running;
         statistics = other.statistics;
+        history = other.history;
         cleanup = other.cleanup;
         estimate = other.estimate;
         sweeps = other.sweeps;
@@ -265,7 +268,7 @@ public final class JdbcJobAdmin implements JobAdmin {
 
     @Override
     public JobHistory history() {
-        throw new UnsupportedOperationException();
+        return history;
     }
 
     @Override

@@ -37,6 +37,7 @@ import dev.pgworker.internal.store.FollowUp;
 import dev.pgworker.internal.store.LanePlan;
 import dev.pgworker.internal.store.OutcomeStore;
 import dev.pgworker.internal.store.Release;
+import dev.pgworker.internal.store.RunRecord;
 import dev.pgworker.internal.store.WriteResult;
 import dev.pgworker.job.Job;
 
@@ -424,7 +425,8 @@ public final class JobCompleter extends BackgroundService implements WorkSignal.
         EncodedOutcome ended = ending.ended;
         ending.ended = OutcomeEncoder.inexpressible(
                         ended.job(), "the outcome of this attempt could not be written: " + ErrorText.headline(refusal))
-                .withTrace(ended.trace());
+                .withTrace(ended.trace())
+                .withRun(ended.run());
         boolean wrote = wrote(ending, ended);
         if (wrote) {
             reporter.named(
@@ -461,7 +463,7 @@ public final class JobCompleter extends BackgroundService implements WorkSignal.
             boolean alone = endings.stream().anyMatch(ending -> ending.alone);
             LanePlan lanes = localQueue.plan(done);
             FollowUp next = followUps.allowed(alone ? lanes.withoutClaims() : lanes, done);
-            Completion answer = store.complete(done, next, localQueue);
+            Completion answer = store.complete(done, next, localQueue, runs(endings));
             followUps.accept(answer.claimed());
             return answer;
         });
@@ -483,7 +485,11 @@ public final class JobCompleter extends BackgroundService implements WorkSignal.
                         jobs,
                         releases,
                         () -> store.release(
-                                releases, localQueue.plan(jobs).goingOn(), localQueue, followUps.start(jobs))));
+                                releases,
+                                localQueue.plan(jobs).goingOn(),
+                                localQueue,
+                                followUps.start(jobs),
+                                runs(endings))));
         tellOfFreed(jobs);
         context.signal().jobsMayBeDue();
     }
@@ -511,6 +517,18 @@ public final class JobCompleter extends BackgroundService implements WorkSignal.
             log.debug("Nobody is told of the queues {}", freed, e);
             context.signal().jobsMayBeDue();
         }
+    }
+
+    /** What is written by itself has been refused before: the encoding of the database may lack characters of a result. */
+    private static Map<Long, RunRecord> runs(List<Ending> endings) {
+        Map<Long, RunRecord> runs = new HashMap<>();
+        for (Ending ending : endings) {
+            RunRecord run = ending.ended.run();
+            if (run != null) {
+                runs.put(ending.job().id(), ending.alone ? run.inAscii() : run);
+            }
+        }
+        return runs;
     }
 
     /** Settles what handlers' transactions have written, or found to be another claim's. */
