@@ -35,6 +35,7 @@ final class SinglePass {
         services.heartbeat.start();
         services.completer.start();
         services.reconciler.start();
+        services.record.start();
         try {
             services.fetcher.learnTasks();
             while (true) {

@@ -1,6 +1,8 @@
 package dev.pgworker;
 
 import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
 import java.util.Objects;
 import java.util.Set;
 import java.util.function.Consumer;
@@ -9,6 +11,7 @@ import java.util.stream.Stream;
 import org.jspecify.annotations.Nullable;
 import org.springframework.transaction.PlatformTransactionManager;
 
+import dev.pgworker.event.WorkerEventListener;
 import dev.pgworker.internal.crontab.CronScheduler;
 import dev.pgworker.internal.engine.WorkerContext;
 import dev.pgworker.internal.engine.claim.ClaimPermission;
@@ -44,6 +47,8 @@ import dev.pgworker.internal.jdbc.StaleConnections;
 import dev.pgworker.internal.lifecycle.BackgroundService;
 import dev.pgworker.internal.lifecycle.Lease;
 import dev.pgworker.internal.lifecycle.WorkSignal;
+import dev.pgworker.internal.record.TaskCounts;
+import dev.pgworker.internal.record.WorkRecord;
 import dev.pgworker.internal.recovery.Heartbeat;
 import dev.pgworker.internal.recovery.LeaseWatchdog;
 import dev.pgworker.internal.recovery.OldLocks;
@@ -54,6 +59,8 @@ import dev.pgworker.internal.store.JobStore;
 import dev.pgworker.internal.store.JobTableStore;
 import dev.pgworker.internal.store.KeptHistory;
 import dev.pgworker.internal.store.MigrationStore;
+import dev.pgworker.internal.store.RunningStore;
+import dev.pgworker.internal.store.StatisticsStore;
 import dev.pgworker.internal.store.SweepStore;
 import dev.pgworker.internal.store.UnservedStore;
 import dev.pgworker.internal.store.WorkerStore;
@@ -103,6 +110,7 @@ final class WorkerServices {
     final UnservedTasks unservedTasks;
     final @Nullable Vacuum vacuum;
     final @Nullable CronScheduler cron;
+    final WorkRecord record;
 
     /**
      * Wires a run.
@@ -119,7 +127,8 @@ final class WorkerServices {
             Runnable onBreakingMigration) {
         this.parts = parts;
         WorkSignal signal = new WorkSignal();
-        context = context(workerId, signal);
+        TaskCounts counts = parts.settings().statistics() ? new TaskCounts() : null;
+        context = context(workerId, signal, counts);
         store = new JobStore(parts.dataSource(), parts.privateDataSource(), parts.schema(), workerId);
         tracker = new ClaimTracker(signal);
         flags = new CurrentFlags(parts.forbiddenFlags());
@@ -212,16 +221,24 @@ final class WorkerServices {
         watchdog = new LeaseWatchdog(lease, onLost, context.outage());
         sweep = sweep(recovery);
         cron = cron();
-        signal.wakes(fetchLoop, secondFetchLoop, direct, floorScanner, reconciler, watchdog);
+        record = new WorkRecord(
+                attempts,
+                localQueue,
+                new RunningStore(parts.dataSource(), parts.schema(), workerId),
+                counts,
+                new StatisticsStore(parts.dataSource(), parts.schema()),
+                context.outage());
+        signal.wakes(fetchLoop, secondFetchLoop, direct, completer, floorScanner, reconciler, watchdog);
     }
 
-    private WorkerContext context(String workerId, WorkSignal signal) {
+    private WorkerContext context(String workerId, WorkSignal signal, @Nullable TaskCounts counts) {
+        List<WorkerEventListener> direct = new ArrayList<>(parts.directListeners());
+        if (counts != null) {
+            direct.add(counts);
+        }
         Consumer<Throwable> whenTold = error -> StaleConnections.discardAfter(parts.dataSource(), error);
         return new WorkerContext(
-                workerId,
-                new WorkerEvents(workerId, parts.directListeners(), parts.listeners()),
-                new Outage(whenTold),
-                signal);
+                workerId, new WorkerEvents(workerId, direct, parts.listeners()), new Outage(whenTold), signal);
     }
 
     private LocalQueue localQueue(WorkSignal signal) {
@@ -305,7 +322,7 @@ final class WorkerServices {
         Stream<@Nullable BackgroundService> first =
                 Stream.of(history, heartbeat, watchdog, completer, migrations, listener, fetchLoop, secondFetchLoop);
         Stream<@Nullable BackgroundService> last =
-                Stream.of(floorScanner, reconciler, sweep, snapshots, unservedTasks, vacuum, cron);
+                Stream.of(floorScanner, reconciler, sweep, snapshots, unservedTasks, vacuum, cron, record);
         return Stream.concat(Stream.concat(first, direct.services()), last).filter(Objects::nonNull);
     }
 }

@@ -251,4 +251,22 @@ public final class OutcomeStore {
             return statement.execute();
         });
     }
+
+    private static final String TELL_OF_DUE = """
+            select {schema}.pgworker_wake({schema}.pgworker_due_queues(
+              array(select q.id from {schema}._private_job_queues q where q.queue_name = any(?)), ?, ?, ?, ?), null, '')
+            """;
+
+    /**
+     * Wakes workers for the jobs of these queues that are due.
+     *
+     * @param start where to look for them; null for everywhere
+     */
+    public void tellOfDue(Collection<String> queueNames, @Nullable QueueStart start) throws SQLException {
+        sql.call(TELL_OF_DUE, (connection, statement) -> {
+            statement.setArray(1, SqlArrays.texts(connection, queueNames));
+            QueueStart.set(statement, 2, start);
+            return statement.execute();
+        });
+    }
 }

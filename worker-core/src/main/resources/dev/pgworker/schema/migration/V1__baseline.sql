@@ -256,6 +256,55 @@ alter table "${schema}".pgworker_batches alter column job_ids set storage extern
 comment on table "${schema}".pgworker_batches is
   'Jobs that each chain of a worker runs in one transaction, which has the given id and locks them; the jobs may no longer exist.';
 
+-- What worker-record writes, see "internal.record". These tables are written often and read by few, so their rows are changed in place: a page
+-- keeps room for the next versions of its rows, and no column of an index changes while a job runs or a minute lasts. Nothing depends on
+-- them: a server that breaks down may lose the last second of them.
+create table if not exists "${schema}".pgworker_running (
+  worker_id text,
+  job_id bigint,
+  locked_at timestamptz not null,
+  started_at timestamptz not null,
+  done bigint,
+  total bigint,
+  text text,
+  updated_at timestamptz,
+  constraint pgworker_running_pkey primary key (worker_id, job_id)
+) with (fillfactor = 40, autovacuum_vacuum_threshold = 500, autovacuum_vacuum_scale_factor = 0, autovacuum_analyze_threshold = 500);
+create index if not exists pgworker_running_started_at on "${schema}".pgworker_running (started_at, job_id);
+comment on table "${schema}".pgworker_running is
+  'Jobs that PgWorker has been running for a second or more, or whose handlers have reported progress: valid while the job is locked by this '
+  'worker at this time. A worker has at most 1,000 rows; done is null where no progress has been reported.';
+
+-- The row of all tasks spares the reader of a day two hundred rows for each minute, and the hours spare the reader of tasks sixty for each.
+create table if not exists "${schema}".pgworker_task_minutes (
+  span smallint,
+  begins_at timestamptz,
+  task text,
+  succeeded bigint not null,
+  retried bigint not null,
+  failed bigint not null,
+  run bigint[] not null,
+  waited bigint[] not null,
+  last_minute timestamptz,
+  constraint pgworker_task_minutes_pkey primary key (span, begins_at, task)
+) with (fillfactor = 50, autovacuum_vacuum_threshold = 1000, autovacuum_vacuum_scale_factor = 0.02);
+comment on table "${schema}".pgworker_task_minutes is
+  'What became of jobs: in a minute of all tasks together (span 0, no task), in a minute of each task (1), in an hour of each task (60). run and '
+  'waited hold how long handlers ran and jobs waited: each element is 128 times the number of durations in a bucket, plus the bucket. Bucket 0 is '
+  'for less than 8,192 ns; 1 + 2n begins at 8,192 ns times 2^n, and 2 + 2n at half as much again. last_minute is the last in which a run ended.';
+
+create table if not exists "${schema}".pgworker_samples (
+  taken_at timestamptz constraint pgworker_samples_pkey primary key,
+  ready bigint not null,
+  scheduled bigint not null,
+  retrying bigint not null,
+  failed bigint not null,
+  oldest_due timestamptz,
+  workers bigint not null
+) with (autovacuum_vacuum_threshold = 500, autovacuum_vacuum_scale_factor = 0.02);
+comment on table "${schema}".pgworker_samples is
+  'The backlog as pgworker_backlog told it at a time, about every ten seconds while a worker records statistics.';
+
 -- What became of jobs, where a schema keeps that. Nothing is written here, and no trigger stands on the jobs, until somebody switches it
 -- on, see chapter 10. The partitions are a ring: each takes what ends in a stretch of time, the one after the last is emptied before it is
 -- its turn, and is then the newest. So old entries go at no cost, and none is ever deleted by itself. No key, because nothing that stands
@@ -329,6 +378,9 @@ begin
     from pg_class c, aclexplode(c.relacl) a
     where c.oid = '"${schema}"._private_jobs'::regclass and a.privilege_type = 'UPDATE' and a.grantee <> c.relowner
   loop
+    execute format('grant select, insert, update, delete on "${schema}".pgworker_recoveries, "${schema}".pgworker_retirements, "${schema}".pgworker_batches, '
+      '"${schema}".pgworker_running, "${schema}".pgworker_task_minutes, "${schema}".pgworker_samples to %s', grantee);
+
     execute format('grant select, insert, update, delete on "${schema}".pgworker_recoveries, "${schema}".pgworker_retirements, "${schema}".pgworker_batches to %s', grantee);
     execute format('grant select on "${schema}".pgworker_history, "${schema}".pgworker_history_settings, "${schema}".pgworker_history_sizes to %s', grantee);
   end loop;
@@ -692,7 +744,22 @@ end
 $$;
 comment on function "${schema}".pgworker_revive(bigint) is 'Deletes the record that a job was superseded or removed, so that it may run again.';
 
--- Nobody adds to the rows of a job that is gone, so one who deletes them waits for nobody.
+-- A worker writes only its own rows, and those that are here are no longer those of its claims.
+create or replace function "${schema}".pgworker_forget_running() returns void
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp as $$
+begin
+  delete from "${schema}".pgworker_running r where r.ctid = any(array(
+    select o.ctid from "${schema}".pgworker_running o
+    where not exists (
+      select from "${schema}"._private_jobs j where j.id = o.job_id and j.locked_by = o.worker_id and j.locked_at = o.locked_at)
+    for update of o skip locked));
+end
+$$;
+comment on function "${schema}".pgworker_forget_running() is 'Deletes the records about runs that are over, of dead workers for instance.';
+
+-- Nobody adds to the rows of a job that is gone, so one who deletes them waits for nobody. Who may not write what workers record leaves it
+-- to them.
 create or replace function "${schema}".pgworker_sweep_up() returns void
 language plpgsql volatile
 set search_path = pg_catalog, pg_temp as $$
@@ -705,6 +772,9 @@ begin
     select o.job_id from "${schema}".pgworker_retirements o
     where not exists (select from "${schema}"._private_jobs j where j.id = o.job_id)
     for update skip locked);
+  if has_table_privilege('"${schema}".pgworker_running', 'update') and has_table_privilege('"${schema}".pgworker_running', 'delete') then
+    perform "${schema}".pgworker_forget_running();
+  end if;
 end
 $$;
 comment on function "${schema}".pgworker_sweep_up() is 'Deletes the records about jobs that no longer exist.';
@@ -1383,6 +1453,31 @@ begin
 end
 $$;
 comment on function "${schema}".complete_jobs(bigint[]) is 'Deletes the given jobs as if they had succeeded, except running ones.';
+
+create or replace function "${schema}".pgworker_remove_jobs(job_ids bigint[]) returns setof "${schema}"._private_jobs
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp as $$
+declare
+  job "${schema}"._private_jobs;
+  queues int[];
+  owners text[];
+begin
+  for job in
+    select * from "${schema}"._private_jobs j
+    where j.id = any(job_ids) and not "${schema}".pgworker_locked(j.locked_at, j.locked_by)
+    order by j.id for update
+  loop
+    delete from "${schema}"._private_jobs j where j.id = job.id;
+    if job.locked_by is not null then
+      queues := queues || job.job_queue_id;
+      owners := owners || job.locked_by;
+    end if;
+    return next job;
+  end loop;
+  perform "${schema}".pgworker_wake("${schema}".pgworker_free_queues(queues, owners), null, '');
+end
+$$;
+comment on function "${schema}".pgworker_remove_jobs(bigint[]) is 'Deletes the given jobs as if nobody needed them any more, except running ones.';
 
 create or replace function "${schema}".permanently_fail_jobs(job_ids bigint[], error_message text default null)
 returns setof "${schema}"._private_jobs
@@ -3988,6 +4083,55 @@ $$;
 comment on function "${schema}".pgworker_backlog(int) is
   'Number of jobs in each state and the time since which the longest-waiting one has been due, at a cost independent of the size of the table: counts '
   'each up to the given number and estimates beyond. Running jobs are not counted.';
+
+-- Immutable, and as fast as it need be: a worker adds to some rows every ten seconds.
+create or replace function "${schema}".pgworker_add_counts(counts bigint[], more bigint[]) returns bigint[]
+language sql immutable
+set search_path = pg_catalog, pg_temp as $$
+  select coalesce(array_agg((s.total << 7) | s.bucket order by s.bucket), '{}')
+  from (select v & 127 as bucket, sum(v >> 7)::bigint as total from unnest(counts || more) v group by v & 127) s
+$$;
+comment on function "${schema}".pgworker_add_counts(bigint[], bigint[]) is
+  'Adds two distributions of durations, as pgworker_task_minutes holds them.';
+
+-- Called by every worker that records statistics; who comes first while there is no recent sample takes one. One that is dated later than
+-- now, because the clock was set back, does not count. Where much is old, several calls delete it.
+create or replace function "${schema}".pgworker_sample(interval_before interval, kept interval) returns boolean
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp as $$
+begin
+  if exists (
+    select from "${schema}".pgworker_samples s
+    where s.taken_at > clock_timestamp() - interval_before and s.taken_at < clock_timestamp() + interval '1 minute')
+    or not pg_try_advisory_xact_lock(hashtextextended('pgworker_sample ${schema}', 0))
+  then
+    return false;
+  end if;
+  if exists (
+    select from "${schema}".pgworker_samples s
+    where s.taken_at > clock_timestamp() - interval_before and s.taken_at < clock_timestamp() + interval '1 minute')
+  then
+    return false;
+  end if;
+  perform set_config('synchronous_commit', 'off', true);
+  insert into "${schema}".pgworker_samples (taken_at, ready, scheduled, retrying, failed, oldest_due, workers)
+    select clock_timestamp(), b.ready, b.scheduled, b.retrying, b.failed, b.oldest_due, (
+        select count(*) from "${schema}"._private_workers w where w.last_heartbeat_at > now() - interval '5 minutes')
+    from "${schema}".pgworker_backlog(10000) b
+    on conflict do nothing;
+  delete from "${schema}".pgworker_samples s where s.ctid = any(array(
+    select o.ctid from "${schema}".pgworker_samples o where o.taken_at < now() - kept limit 1000));
+  delete from "${schema}".pgworker_task_minutes m where m.ctid = any(array(
+    select o.ctid from unnest(array[0, 1, 60]::smallint[]) s(span)
+    cross join lateral (
+      select t.ctid from "${schema}".pgworker_task_minutes t
+      where t.span = s.span and t.begins_at < now() - kept - s.span * interval '1 minute' limit 5000) o));
+  return true;
+end
+$$;
+comment on function "${schema}".pgworker_sample(interval, interval) is
+  'Records the backlog, unless somebody has done so within the given interval or is doing so, and deletes what is older than the time for which '
+  'it is kept: up to 1,000 samples and 15,000 other rows. Returns whether it has.';
 
 
 -- 10 History ------------------------------------------------------------------------------------------------------------------

@@ -40,6 +40,9 @@ final class Attempt implements JobContext {
     /** Owned by the thread that runs the handler. */
     private @Nullable JobTrace trace;
 
+    /** The latest report of the handler; null before the first. */
+    private volatile @Nullable Progress progress;
+
     /** JSON; may be set by any thread that the handler uses. */
     private volatile @Nullable String result;
 
@@ -163,6 +166,16 @@ final class Attempt implements JobContext {
         }
         Instant taken = Objects.requireNonNull(job.lockedAt());
         return job.id() + "-" + attempt() + "-" + (taken.getEpochSecond() * 1_000_000 + taken.getNano() / 1_000);
+    }
+
+    @Override
+    public void progress(long done, long total, @Nullable String text) {
+        progress = Progress.of(done, total, text);
+    }
+
+    /** Returns how far the handler has come; null if it has not said so. */
+    @Nullable Progress progress() {
+        return progress;
     }
 
     private synchronized boolean isEnded() {
