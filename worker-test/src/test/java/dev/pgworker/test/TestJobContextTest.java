@@ -147,7 +147,7 @@ class TestJobContextTest {
     void whatCannotBeIsRefused() {
         assertThatThrownBy(() -> TestJobContext.of("helo", null).run(handlers))
                 .isInstanceOf(IllegalArgumentException.class)
-                .hasMessageContainingAll("\"helo\"", "[batch, fatal, ship]");
+                .hasMessageContainingAll("\"helo\"", "[batch, fatal, ship, total]");
         assertThatThrownBy(
                         () -> TestJobContext.builder("ship", null).attempt(26).build())
                 .isInstanceOf(IllegalArgumentException.class);
