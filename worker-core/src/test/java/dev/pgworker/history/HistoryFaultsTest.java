@@ -36,7 +36,6 @@ import dev.pgworker.testsupport.TestPostgres;
 import static org.assertj.core.api.Assertions.assertThat;
 
 /** The history never keeps a job from ending, and is kept for a time and a number. */
-@Tag("any-postgres")
 @Tag("slow")
 class HistoryFaultsTest {
 

@@ -44,7 +44,6 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import static org.assertj.core.api.Assertions.tuple;
 
 /** What becomes of jobs is kept, whoever ends them. */
-@Tag("any-postgres")
 @Tag("slow")
 class HistoryTest {
 
