@@ -102,6 +102,13 @@ public final class Arguments {
         }
     }
 
+    /** Refuses a number below zero. */
+    public static void requireNotNegative(String name, long value) {
+        if (value < 0) {
+            throw new IllegalArgumentException(name + " must not be negative, but is " + value);
+        }
+    }
+
     public static void requireFlags(Collection<? extends @Nullable String> flags) {
         Set<String> seen = new HashSet<>();
         int index = 0;
@@ -137,6 +144,30 @@ public final class Arguments {
                     name, (int) value.charAt(lone), lone));
         }
         return value;
+    }
+
+    /**
+     * Returns what PostgreSQL can store of a text, at most so many UTF-16 units of it: U+FFFD stands for what it cannot.
+     *
+     * @param text null for null
+     */
+    public static @Nullable String storable(@Nullable String text, int most) {
+        if (text == null) {
+            return null;
+        }
+        String cut = text;
+        if (text.length() > most) {
+            cut = text.substring(0, Character.isHighSurrogate(text.charAt(most - 1)) ? most - 1 : most);
+        }
+        if (cut.indexOf('\0') < 0 && loneSurrogate(cut) < 0) {
+            return cut;
+        }
+        StringBuilder result = new StringBuilder(cut.length());
+        cut.codePoints().forEach(c -> {
+            boolean lone = c >= Character.MIN_SURROGATE && c <= Character.MAX_SURROGATE;
+            result.appendCodePoint(c == 0 || lone ? '\uFFFD' : c);
+        });
+        return result.toString();
     }
 
     /** Returns the index of the first surrogate that has no other half; -1 if there is none. */

@@ -49,8 +49,11 @@ public final class JdbcJobAdmin implements JobAdmin {
     private final SchemaOverview overview;
     private final TaskOverview tasks;
     private final JobWaits waits;
+    private final RunningJobs running;
+    private final JobStatistics statistics;
     private final Cleanup cleanup;
     private final CleanupEstimate estimate;
+    private final JobHistory history;
     private final SweepStore sweeps;
     private final SweepStore.Request usualSweep;
     private final WorkerEvents events;
@@ -74,8 +77,11 @@ public final class JdbcJobAdmin implements JobAdmin {
         this.overview = new SchemaOverview(connections, schema);
         this.tasks = new TaskOverview(connections, schema);
         this.waits = new JobWaits(connections, schema, this::registeredWorkers);
+        this.running = new RunningJobs(connections, schema);
+        this.statistics = new JdbcJobStatistics(connections, schema);
         this.cleanup = new Cleanup(connections, schema);
         this.estimate = new CleanupEstimate(connections, schema);
+        this.history = new JdbcJobHistory(connections, schema);
         this.sweeps = sweeps;
         this.usualSweep = usualSweep;
         this.events = events;
@@ -89,6 +95,9 @@ public final class JdbcJobAdmin implements JobAdmin {
         overview = other.overview;
         tasks = other.tasks;
         waits = other.waits;
+        running = other.running;
+        statistics = other.statistics;
+        history = other.history;
         cleanup = other.cleanup;
         estimate = other.estimate;
         sweeps = other.sweeps;
@@ -248,22 +257,22 @@ public final class JdbcJobAdmin implements JobAdmin {
     }
 
     @Override
+    public List<RunningJob> running(int limit) {
+        return running.list(limit);
+    }
+
+    @Override
     public List<TaskSummary> tasks(@Nullable String after, int limit) {
         return tasks.tasks(after, limit, registeredWorkers());
     }
 
     @Override
-    public List<RunningJob> running(int limit) {
-        throw new UnsupportedOperationException();
-    }
-
-    @Override
     public JobHistory history() {
-        throw new UnsupportedOperationException();
+        return history;
     }
 
     @Override
     public JobStatistics statistics() {
-        throw new UnsupportedOperationException();
+        return statistics;
     }
 }
