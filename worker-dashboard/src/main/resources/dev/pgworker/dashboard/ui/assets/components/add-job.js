@@ -105,7 +105,7 @@ function AddJobDialog({ task, close }) {
     <button class="button primary" form=${id + "form"} disabled=${busy}><span>${busy ? "Adding…" : "Add job"}</span></button>
   `}>
     <form id=${id + "form"} onSubmit=${submit}>
-      ${field("task", "Task", { required: true, list: id + "tasks", autofocus: true })}
+      ${field("task", "Task", { required: true, list: id + "tasks" })}
       <datalist id=${id + "tasks"}>${tasks.map((one) => html`<option value=${one} key=${one}></option>`)}</datalist>
       <div class="field">
         <div class="label-line">

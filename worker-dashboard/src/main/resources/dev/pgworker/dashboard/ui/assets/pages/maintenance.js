@@ -97,7 +97,6 @@ function Sweep({ api, reload }) {
     ${preview && html`<${Notice}><p>${preview.text}</p></${Notice}>`}
     ${error && html`<${Notice} level="error"><p>${error}</p></${Notice}>`}
     <div class="panel-foot">
-      <span></span>
       <${ActionButton} action="sweep" onClick=${look}>Dry run</${ActionButton}>
       <${ActionButton} action="sweep" kind="danger" whyOff=${whyOff} onClick=${ask}>Sweep …</${ActionButton}>
     </div>

@@ -63,7 +63,7 @@ function Item({ item, api, reload }) {
       <${Cell} id="runs" label="Last runs"><${RunDots} runs=${item.lastRuns} /></${Cell}>
       <${Cell} id="do"><${ItemActions} item=${item} api=${api} reload=${reload} /></${Cell}>
     </${Row}>
-    ${open && html`<${Row} class="detail-row"><td role="cell" colspan=${COLUMNS.length}><${Details} item=${item} /></td></${Row}>`}
+    ${open && html`<${Row} class="detail-row"><td role="cell" class="c-detail" colspan=${COLUMNS.length}><${Details} item=${item} /></td></${Row}>`}
   `;
 }
 
