@@ -31,9 +31,11 @@ final class SinglePass {
      */
     long run() throws InterruptedException {
         services.context.events().start();
+        services.history.lookOnce();
         services.heartbeat.start();
         services.completer.start();
         services.reconciler.start();
+        services.record.start();
         try {
             services.fetcher.learnTasks();
             while (true) {

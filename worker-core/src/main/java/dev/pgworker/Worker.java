@@ -266,6 +266,7 @@ public final class Worker implements AutoCloseable {
         private @Nullable DataSource privateDataSource;
         private WorkerSchema schema = WorkerSchema.DEFAULT;
         private WorkerSettings settings = WorkerSettings.builder().build();
+        private @Nullable Boolean statistics;
         private @Nullable PayloadCodec codec;
         private @Nullable JobScheduler jobScheduler;
         private @Nullable Executor handlerExecutor;
@@ -291,6 +292,12 @@ public final class Worker implements AutoCloseable {
         /** Sets the database schema. The default is {@code graphile_worker}. */
         public Builder schema(WorkerSchema schema) {
             this.schema = schema;
+            return this;
+        }
+
+        /** Sets whether the worker records statistics, whatever its {@linkplain #settings settings} say about that. */
+        public Builder statistics(boolean recorded) {
+            this.statistics = recorded;
             return this;
         }
 
@@ -483,7 +490,7 @@ public final class Worker implements AutoCloseable {
                     usedListenDataSource(),
                     privateDataSource,
                     schema,
-                    settings,
+                    statistics == null ? settings : settings.withStatistics(statistics),
                     registry,
                     usedCodec,
                     usedScheduler,

@@ -1,6 +1,8 @@
 package dev.pgworker;
 
 import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
 import java.util.Objects;
 import java.util.Set;
 import java.util.function.Consumer;
@@ -9,6 +11,7 @@ import java.util.stream.Stream;
 import org.jspecify.annotations.Nullable;
 import org.springframework.transaction.PlatformTransactionManager;
 
+import dev.pgworker.event.WorkerEventListener;
 import dev.pgworker.internal.crontab.CronScheduler;
 import dev.pgworker.internal.engine.WorkerContext;
 import dev.pgworker.internal.engine.claim.ClaimPermission;
@@ -36,6 +39,7 @@ import dev.pgworker.internal.engine.run.HandlerTransactions;
 import dev.pgworker.internal.engine.run.JobExecutor;
 import dev.pgworker.internal.engine.run.OutcomeInbox;
 import dev.pgworker.internal.engine.run.Ownership;
+import dev.pgworker.internal.engine.run.RunResults;
 import dev.pgworker.internal.engine.run.RunningAttempts;
 import dev.pgworker.internal.event.WorkerEvents;
 import dev.pgworker.internal.failure.Outage;
@@ -43,17 +47,24 @@ import dev.pgworker.internal.jdbc.StaleConnections;
 import dev.pgworker.internal.lifecycle.BackgroundService;
 import dev.pgworker.internal.lifecycle.Lease;
 import dev.pgworker.internal.lifecycle.WorkSignal;
+import dev.pgworker.internal.record.TaskCounts;
+import dev.pgworker.internal.record.WorkRecord;
 import dev.pgworker.internal.recovery.Heartbeat;
 import dev.pgworker.internal.recovery.LeaseWatchdog;
 import dev.pgworker.internal.recovery.OldLocks;
 import dev.pgworker.internal.recovery.Sweep;
 import dev.pgworker.internal.store.CrontabStore;
+import dev.pgworker.internal.store.HistoryStore;
 import dev.pgworker.internal.store.JobStore;
 import dev.pgworker.internal.store.JobTableStore;
+import dev.pgworker.internal.store.KeptHistory;
 import dev.pgworker.internal.store.MigrationStore;
+import dev.pgworker.internal.store.RunningStore;
+import dev.pgworker.internal.store.StatisticsStore;
 import dev.pgworker.internal.store.SweepStore;
 import dev.pgworker.internal.store.UnservedStore;
 import dev.pgworker.internal.store.WorkerStore;
+import dev.pgworker.internal.watch.HistoryKeeper;
 import dev.pgworker.internal.watch.MigrationWatch;
 import dev.pgworker.internal.watch.NotificationListener;
 import dev.pgworker.internal.watch.SnapshotWatch;
@@ -73,6 +84,7 @@ final class WorkerServices {
     private final ClaimTracker tracker;
     private final JobStore store;
     private final Ownership ownership;
+    private final KeptHistory kept = new KeptHistory();
 
     final WorkerContext context;
     final Lease lease;
@@ -90,6 +102,7 @@ final class WorkerServices {
     final Reconciler reconciler;
     final @Nullable NotificationListener listener;
     final MigrationWatch migrations;
+    final HistoryKeeper history;
     final Heartbeat heartbeat;
     final LeaseWatchdog watchdog;
     final Sweep sweep;
@@ -97,6 +110,7 @@ final class WorkerServices {
     final UnservedTasks unservedTasks;
     final @Nullable Vacuum vacuum;
     final @Nullable CronScheduler cron;
+    final WorkRecord record;
 
     /**
      * Wires a run.
@@ -113,7 +127,8 @@ final class WorkerServices {
             Runnable onBreakingMigration) {
         this.parts = parts;
         WorkSignal signal = new WorkSignal();
-        context = context(workerId, signal);
+        TaskCounts counts = parts.settings().statistics() ? new TaskCounts() : null;
+        context = context(workerId, signal, counts);
         store = new JobStore(parts.dataSource(), parts.privateDataSource(), parts.schema(), workerId);
         tracker = new ClaimTracker(signal);
         flags = new CurrentFlags(parts.forbiddenFlags());
@@ -126,7 +141,13 @@ final class WorkerServices {
                 () -> attempts.anyFlagged(recovery.resilientJobFlags()),
                 signal::leaseChanged);
         localQueue = localQueue(signal);
-        ownership = new Ownership(lease, store.holdings(), localQueue);
+        history = new HistoryKeeper(
+                new HistoryStore(parts.dataSource(), parts.schema()),
+                parts.settings().history(),
+                kept,
+                signal::leaseChanged,
+                context.outage());
+        ownership = new Ownership(lease, store.holdings(), localQueue, history::isReady);
         ClaimFloor floor = new ClaimFloor(signal::scanWanted);
         QueueFloors queueFloors = new QueueFloors(signal::scanWanted);
         OutcomeInbox inbox = new OutcomeInbox(parts.settings().interruptedJobRetryDelay());
@@ -200,16 +221,24 @@ final class WorkerServices {
         watchdog = new LeaseWatchdog(lease, onLost, context.outage());
         sweep = sweep(recovery);
         cron = cron();
-        signal.wakes(fetchLoop, secondFetchLoop, direct, floorScanner, reconciler, watchdog);
+        record = new WorkRecord(
+                attempts,
+                localQueue,
+                new RunningStore(parts.dataSource(), parts.schema(), workerId),
+                counts,
+                new StatisticsStore(parts.dataSource(), parts.schema()),
+                context.outage());
+        signal.wakes(fetchLoop, secondFetchLoop, direct, completer, floorScanner, reconciler, watchdog);
     }
 
-    private WorkerContext context(String workerId, WorkSignal signal) {
+    private WorkerContext context(String workerId, WorkSignal signal, @Nullable TaskCounts counts) {
+        List<WorkerEventListener> direct = new ArrayList<>(parts.directListeners());
+        if (counts != null) {
+            direct.add(counts);
+        }
         Consumer<Throwable> whenTold = error -> StaleConnections.discardAfter(parts.dataSource(), error);
         return new WorkerContext(
-                workerId,
-                new WorkerEvents(workerId, parts.directListeners(), parts.listeners()),
-                new Outage(whenTold),
-                signal);
+                workerId, new WorkerEvents(workerId, direct, parts.listeners()), new Outage(whenTold), signal);
     }
 
     private LocalQueue localQueue(WorkSignal signal) {
@@ -232,7 +261,8 @@ final class WorkerServices {
                         ? null
                         : new HandlerTransactions(
                                 manager, parts.dataSource(), store.outcomes(), localQueue, queueFloors, ownership),
-                parts.jobScheduler());
+                parts.jobScheduler(),
+                new RunResults(kept, parts.codec(), parts.settings().history().maxResultSize()));
     }
 
     private Reconciler reconciler(ClaimPlanner planner) {
@@ -290,9 +320,9 @@ final class WorkerServices {
     /** Returns all services with a thread of their own, in the order in which they start. */
     Stream<BackgroundService> all() {
         Stream<@Nullable BackgroundService> first =
-                Stream.of(heartbeat, watchdog, completer, migrations, listener, fetchLoop, secondFetchLoop);
+                Stream.of(history, heartbeat, watchdog, completer, migrations, listener, fetchLoop, secondFetchLoop);
         Stream<@Nullable BackgroundService> last =
-                Stream.of(floorScanner, reconciler, sweep, snapshots, unservedTasks, vacuum, cron);
+                Stream.of(floorScanner, reconciler, sweep, snapshots, unservedTasks, vacuum, cron, record);
         return Stream.concat(Stream.concat(first, direct.services()), last).filter(Objects::nonNull);
     }
 }

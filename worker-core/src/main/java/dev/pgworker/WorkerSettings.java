@@ -2,6 +2,7 @@ package dev.pgworker;
 
 import java.time.Duration;
 
+import dev.pgworker.history.HistorySettings;
 import dev.pgworker.recovery.RecoverySettings;
 
 /**
@@ -26,6 +27,9 @@ import dev.pgworker.recovery.RecoverySettings;
  * @param recovery how dead workers are detected and their jobs recovered
  * @param vacuum whether the worker vacuums the jobs table every few seconds while it finishes many jobs; the default is
  *     true
+ * @param statistics whether the worker records what becomes of its jobs, and takes part in recording the backlog, for
+ *     {@link dev.pgworker.statistics.JobStatistics}; the default is false
+ * @param history whether and how the worker has its schema keep a history of jobs; the default is to leave that as it is
  * @since 0.1.0
  */
 public record WorkerSettings(
@@ -38,7 +42,9 @@ public record WorkerSettings(
         Duration shutdownGracePeriod,
         Duration interruptedJobRetryDelay,
         RecoverySettings recovery,
-        boolean vacuum) {
+        boolean vacuum,
+        boolean statistics,
+        HistorySettings history) {
 
     private static final int MOST_CONCURRENCY = 10_000;
     private static final int LARGEST_LOCAL_QUEUE = 10_000;
@@ -67,6 +73,23 @@ public record WorkerSettings(
      */
     public Duration stopLimit() {
         return shutdownGracePeriod.plus(STOP_ALLOWANCE);
+    }
+
+    /** Returns these settings with statistics recorded or not. */
+    WorkerSettings withStatistics(boolean recorded) {
+        return new WorkerSettings(
+                concurrency,
+                localQueueSize,
+                localQueueTtl,
+                queueRunLimit,
+                pollInterval,
+                listen,
+                shutdownGracePeriod,
+                interruptedJobRetryDelay,
+                recovery,
+                vacuum,
+                recorded,
+                history);
     }
 
     /** Returns a builder with the default settings. */
@@ -112,6 +135,8 @@ public record WorkerSettings(
         private Duration interruptedJobRetryDelay = Duration.ofSeconds(30);
         private RecoverySettings recovery = RecoverySettings.DEFAULT;
         private boolean vacuum = true;
+        private boolean statistics;
+        private HistorySettings history = HistorySettings.DEFAULT;
 
         private Builder() {}
 
@@ -175,6 +200,18 @@ public record WorkerSettings(
             return this;
         }
 
+        /** Sets whether the worker records statistics. */
+        public Builder statistics(boolean statistics) {
+            this.statistics = statistics;
+            return this;
+        }
+
+        /** Sets whether and how the worker has its schema keep a history of jobs. */
+        public Builder history(HistorySettings history) {
+            this.history = history;
+            return this;
+        }
+
         /**
          * Returns the settings.
          *
@@ -191,7 +228,9 @@ public record WorkerSettings(
                     shutdownGracePeriod,
                     interruptedJobRetryDelay,
                     recovery,
-                    vacuum);
+                    vacuum,
+                    statistics,
+                    history);
         }
     }
 }

@@ -33,6 +33,9 @@ final class WorkerStop {
     /** How long outcomes may take to be written, if the stop has that much time left. */
     private static final Duration FLUSH_LIMIT = Duration.ofSeconds(10);
 
+    /** How long the last record of what the worker has done may take, after everything else has been written. */
+    private static final Duration RECORD_LIMIT = Duration.ofMillis(500);
+
     /** How long listeners may take for the last events. */
     private static final Duration EVENTS_LIMIT = Duration.ofSeconds(2);
 
@@ -102,6 +105,7 @@ final class WorkerStop {
                 CLAIMING_LIMIT,
                 services.cron,
                 services.sweep,
+                services.history,
                 services.snapshots,
                 services.unservedTasks,
                 services.vacuum,
@@ -172,6 +176,7 @@ final class WorkerStop {
         }
         Duration left = Duration.ofNanos(request.stopBy() - System.nanoTime())
                 .minus(LAST_LIMIT)
+                .minus(RECORD_LIMIT)
                 .minus(EVENTS_LIMIT)
                 .minus(LAST_LOOK_LIMIT.multipliedBy(2))
                 .minus(MARGIN);
@@ -190,6 +195,7 @@ final class WorkerStop {
 
     private void end() {
         stopAll(LAST_LIMIT, services.completer, services.heartbeat, services.watchdog);
+        stopAll(RECORD_LIMIT, services.record);
         services.executor.shutDown();
         services.flags.shutDown();
         services.context.events().publish(new WorkerEvent.WorkerStopped(services.context.workerId()));

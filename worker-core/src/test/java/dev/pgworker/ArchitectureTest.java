@@ -109,6 +109,7 @@ class ArchitectureTest {
         layers.put("internal.engine.direct", claims);
         layers.put("internal.engine.complete", claims);
         layers.put("internal.watch", jobs);
+        layers.put("internal.record", and(jobs, "internal.engine.run"));
         layers.put("internal.recovery", below);
         layers.put("internal.crontab", and(below, "crontab", "internal.client"));
         return layers;

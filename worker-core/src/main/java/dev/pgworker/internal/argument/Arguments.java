@@ -15,6 +15,7 @@ public final class Arguments {
     private static final int MAX_IDENTIFIER = 128;
     private static final int MAX_QUEUE_NAME = 128;
     private static final int MAX_KEY = 512;
+    private static final int MAX_USER = 255;
     private static final Instant EARLIEST = Instant.parse("-4712-01-01T00:00:00Z");
     private static final Instant LATEST = Instant.parse("+294276-12-31T23:59:59Z");
 
@@ -50,6 +51,16 @@ public final class Arguments {
     /** Returns the job key if it has 1 to 512 characters. */
     public static String requireGivenJobKey(@Nullable String jobKey) {
         return requireText("jobKey", requireNonNull("jobKey", jobKey), MAX_KEY);
+    }
+
+    /** Returns the name of a user if it has 1 to 255 characters. */
+    public static String requireUser(@Nullable String user) {
+        String given = requireNonNull("user", user);
+        int length = given.codePointCount(0, given.length());
+        if (length < 1 || length > MAX_USER) {
+            throw new IllegalArgumentException("user must have 1 to " + MAX_USER + " characters, but has " + length);
+        }
+        return given;
     }
 
     /** Returns the text if it is neither null nor empty and PostgreSQL can store it. */
@@ -91,6 +102,13 @@ public final class Arguments {
         }
     }
 
+    /** Refuses a number below zero. */
+    public static void requireNotNegative(String name, long value) {
+        if (value < 0) {
+            throw new IllegalArgumentException(name + " must not be negative, but is " + value);
+        }
+    }
+
     public static void requireFlags(Collection<? extends @Nullable String> flags) {
         Set<String> seen = new HashSet<>();
         int index = 0;
@@ -126,6 +144,30 @@ public final class Arguments {
                     name, (int) value.charAt(lone), lone));
         }
         return value;
+    }
+
+    /**
+     * Returns what PostgreSQL can store of a text, at most so many UTF-16 units of it: U+FFFD stands for what it cannot.
+     *
+     * @param text null for null
+     */
+    public static @Nullable String storable(@Nullable String text, int most) {
+        if (text == null) {
+            return null;
+        }
+        String cut = text;
+        if (text.length() > most) {
+            cut = text.substring(0, Character.isHighSurrogate(text.charAt(most - 1)) ? most - 1 : most);
+        }
+        if (cut.indexOf('\0') < 0 && loneSurrogate(cut) < 0) {
+            return cut;
+        }
+        StringBuilder result = new StringBuilder(cut.length());
+        cut.codePoints().forEach(c -> {
+            boolean lone = c >= Character.MIN_SURROGATE && c <= Character.MAX_SURROGATE;
+            result.appendCodePoint(c == 0 || lone ? '\uFFFD' : c);
+        });
+        return result.toString();
     }
 
     /** Returns the index of the first surrogate that has no other half; -1 if there is none. */

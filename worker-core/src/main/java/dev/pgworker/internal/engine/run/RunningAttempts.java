@@ -1,7 +1,10 @@
 package dev.pgworker.internal.engine.run;
 
+import java.time.Duration;
 import java.util.Collection;
 import java.util.Collections;
+import java.util.Comparator;
+import java.util.List;
 import java.util.Map;
 import java.util.concurrent.ConcurrentHashMap;
 
@@ -28,6 +31,20 @@ public final class RunningAttempts {
 
     @Nullable Attempt of(Claim claim) {
         return running.get(claim);
+    }
+
+    /**
+     * Returns the handlers that have been running for so long, or have reported progress, the longest-running first. Leaves out
+     * those of direct batches whose jobs are not claimed.
+     */
+    public List<LongRun> longest(Duration least, int most) {
+        return all().stream()
+                .filter(Attempt::isClaimed)
+                .map(attempt -> new LongRun(attempt.claim(), attempt.nanos(), attempt.progress()))
+                .filter(run -> run.progress() != null || run.nanos() >= least.toNanos())
+                .sorted(Comparator.comparingLong(LongRun::nanos).reversed())
+                .limit(most)
+                .toList();
     }
 
     /** Returns true if a handler calls this, on the thread that runs it. */
