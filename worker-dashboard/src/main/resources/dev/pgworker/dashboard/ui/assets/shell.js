@@ -165,7 +165,7 @@ function ConnectionNotice() {
   }
   if (state === "reconnecting") {
     return html`<div class="page-notice"><${Notice} level="warning">
-      <p>The application does not answer. What is shown is the last known state; it is tried again every few seconds.</p>
+      <p>${error ?? "The application sends no news."} What is shown is the last known state; it is tried again every few seconds.</p>
     </${Notice}></div>`;
   }
   return null;

@@ -88,7 +88,7 @@ function AddJobDialog({ task, close }) {
     setError(null);
     try {
       const answer = await api.post("jobs", requestOf(values));
-      toast({ text: answer.text, link: { to: ["jobs", answer.id], text: "Show" } });
+      toast({ text: answer.text, link: answer.id === null ? undefined : { to: ["jobs", answer.id], text: "Show" } });
       close();
     } catch (failure) {
       setError(failure.message);
