@@ -274,7 +274,8 @@ class RunningJobsTest {
 
     private void awaitNobodyAt(String statement) throws InterruptedException {
         long end = System.nanoTime() + LIMIT.toNanos();
-        while (db.sql("select count(*) from pg_stat_activity where query like ? and state = 'active' and pid <> pg_backend_pid()")
+        while (db.sql(
+                                "select count(*) from pg_stat_activity where query like ? and state = 'active' and pid <> pg_backend_pid()")
                         .param(statement)
                         .query(Long.class)
                         .single()
@@ -440,11 +441,13 @@ class RunningJobsTest {
                 connection.setAutoCommit(false);
                 SingleConnectionDataSource single = new SingleConnectionDataSource(connection, true);
                 List<Long> before = read(statement);
-                assertThat(WorkerClient.jobAdmin(single, db.schema()).running(100)).hasSize(100);
+                assertThat(WorkerClient.jobAdmin(single, db.schema()).running(100))
+                        .hasSize(100);
                 List<Long> after = read(statement);
 
                 assertThat(after.get(0)).as("rows read one after the other").isEqualTo(before.get(0));
-                assertThat(after.get(1) - before.get(1)).isLessThanOrEqualTo(110);
+                // Of each there are two versions.
+                assertThat(after.get(1) - before.get(1)).isLessThanOrEqualTo(210);
             }
         }
     }
