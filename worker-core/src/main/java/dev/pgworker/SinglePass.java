@@ -31,6 +31,7 @@ final class SinglePass {
      */
     long run() throws InterruptedException {
         services.context.events().start();
+        services.history.lookOnce();
         services.heartbeat.start();
         services.completer.start();
         services.reconciler.start();

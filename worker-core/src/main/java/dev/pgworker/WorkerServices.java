@@ -39,6 +39,7 @@ import dev.pgworker.internal.engine.run.HandlerTransactions;
 import dev.pgworker.internal.engine.run.JobExecutor;
 import dev.pgworker.internal.engine.run.OutcomeInbox;
 import dev.pgworker.internal.engine.run.Ownership;
+import dev.pgworker.internal.engine.run.RunResults;
 import dev.pgworker.internal.engine.run.RunningAttempts;
 import dev.pgworker.internal.event.WorkerEvents;
 import dev.pgworker.internal.failure.Outage;
@@ -53,14 +54,17 @@ import dev.pgworker.internal.recovery.LeaseWatchdog;
 import dev.pgworker.internal.recovery.OldLocks;
 import dev.pgworker.internal.recovery.Sweep;
 import dev.pgworker.internal.store.CrontabStore;
+import dev.pgworker.internal.store.HistoryStore;
 import dev.pgworker.internal.store.JobStore;
 import dev.pgworker.internal.store.JobTableStore;
+import dev.pgworker.internal.store.KeptHistory;
 import dev.pgworker.internal.store.MigrationStore;
 import dev.pgworker.internal.store.RunningStore;
 import dev.pgworker.internal.store.StatisticsStore;
 import dev.pgworker.internal.store.SweepStore;
 import dev.pgworker.internal.store.UnservedStore;
 import dev.pgworker.internal.store.WorkerStore;
+import dev.pgworker.internal.watch.HistoryKeeper;
 import dev.pgworker.internal.watch.MigrationWatch;
 import dev.pgworker.internal.watch.NotificationListener;
 import dev.pgworker.internal.watch.SnapshotWatch;
@@ -80,6 +84,7 @@ final class WorkerServices {
     private final ClaimTracker tracker;
     private final JobStore store;
     private final Ownership ownership;
+    private final KeptHistory kept = new KeptHistory();
 
     final WorkerContext context;
     final Lease lease;
@@ -97,6 +102,7 @@ final class WorkerServices {
     final Reconciler reconciler;
     final @Nullable NotificationListener listener;
     final MigrationWatch migrations;
+    final HistoryKeeper history;
     final Heartbeat heartbeat;
     final LeaseWatchdog watchdog;
     final Sweep sweep;
@@ -135,7 +141,13 @@ final class WorkerServices {
                 () -> attempts.anyFlagged(recovery.resilientJobFlags()),
                 signal::leaseChanged);
         localQueue = localQueue(signal);
-        ownership = new Ownership(lease, store.holdings(), localQueue);
+        history = new HistoryKeeper(
+                new HistoryStore(parts.dataSource(), parts.schema()),
+                parts.settings().history(),
+                kept,
+                signal::leaseChanged,
+                context.outage());
+        ownership = new Ownership(lease, store.holdings(), localQueue, history::isReady);
         ClaimFloor floor = new ClaimFloor(signal::scanWanted);
         QueueFloors queueFloors = new QueueFloors(signal::scanWanted);
         OutcomeInbox inbox = new OutcomeInbox(parts.settings().interruptedJobRetryDelay());
@@ -216,7 +228,7 @@ final class WorkerServices {
                 counts,
                 new StatisticsStore(parts.dataSource(), parts.schema()),
                 context.outage());
-        signal.wakes(fetchLoop, secondFetchLoop, direct, floorScanner, reconciler, watchdog);
+        signal.wakes(fetchLoop, secondFetchLoop, direct, completer, floorScanner, reconciler, watchdog);
     }
 
     private WorkerContext context(String workerId, WorkSignal signal, @Nullable TaskCounts counts) {
@@ -249,7 +261,8 @@ final class WorkerServices {
                         ? null
                         : new HandlerTransactions(
                                 manager, parts.dataSource(), store.outcomes(), localQueue, queueFloors, ownership),
-                parts.jobScheduler());
+                parts.jobScheduler(),
+                new RunResults(kept, parts.codec(), parts.settings().history().maxResultSize()));
     }
 
     private Reconciler reconciler(ClaimPlanner planner) {
@@ -307,7 +320,7 @@ final class WorkerServices {
     /** Returns all services with a thread of their own, in the order in which they start. */
     Stream<BackgroundService> all() {
         Stream<@Nullable BackgroundService> first =
-                Stream.of(heartbeat, watchdog, completer, migrations, listener, fetchLoop, secondFetchLoop);
+                Stream.of(history, heartbeat, watchdog, completer, migrations, listener, fetchLoop, secondFetchLoop);
         Stream<@Nullable BackgroundService> last =
                 Stream.of(floorScanner, reconciler, sweep, snapshots, unservedTasks, vacuum, cron, record);
         return Stream.concat(Stream.concat(first, direct.services()), last).filter(Objects::nonNull);

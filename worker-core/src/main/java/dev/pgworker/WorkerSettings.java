@@ -2,6 +2,7 @@ package dev.pgworker;
 
 import java.time.Duration;
 
+import dev.pgworker.history.HistorySettings;
 import dev.pgworker.recovery.RecoverySettings;
 
 /**
@@ -28,6 +29,7 @@ import dev.pgworker.recovery.RecoverySettings;
  *     true
  * @param statistics whether the worker records what becomes of its jobs, and takes part in recording the backlog, for
  *     {@link dev.pgworker.statistics.JobStatistics}; the default is false
+ * @param history whether and how the worker has its schema keep a history of jobs; the default is to leave that as it is
  * @since 0.1.0
  */
 public record WorkerSettings(
@@ -41,7 +43,8 @@ public record WorkerSettings(
         Duration interruptedJobRetryDelay,
         RecoverySettings recovery,
         boolean vacuum,
-        boolean statistics) {
+        boolean statistics,
+        HistorySettings history) {
 
     private static final int MOST_CONCURRENCY = 10_000;
     private static final int LARGEST_LOCAL_QUEUE = 10_000;
@@ -85,7 +88,8 @@ public record WorkerSettings(
                 interruptedJobRetryDelay,
                 recovery,
                 vacuum,
-                recorded);
+                recorded,
+                history);
     }
 
     /** Returns a builder with the default settings. */
@@ -132,6 +136,7 @@ public record WorkerSettings(
         private RecoverySettings recovery = RecoverySettings.DEFAULT;
         private boolean vacuum = true;
         private boolean statistics;
+        private HistorySettings history = HistorySettings.DEFAULT;
 
         private Builder() {}
 
@@ -201,6 +206,12 @@ public record WorkerSettings(
             return this;
         }
 
+        /** Sets whether and how the worker has its schema keep a history of jobs. */
+        public Builder history(HistorySettings history) {
+            this.history = history;
+            return this;
+        }
+
         /**
          * Returns the settings.
          *
@@ -218,7 +229,8 @@ public record WorkerSettings(
                     interruptedJobRetryDelay,
                     recovery,
                     vacuum,
-                    statistics);
+                    statistics,
+                    history);
         }
     }
 }

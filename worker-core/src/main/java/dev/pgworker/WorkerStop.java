@@ -105,6 +105,7 @@ final class WorkerStop {
                 CLAIMING_LIMIT,
                 services.cron,
                 services.sweep,
+                services.history,
                 services.snapshots,
                 services.unservedTasks,
                 services.vacuum,

@@ -64,10 +64,16 @@ class HeldSnapshotQueuesTest {
             for (Future<?> one : adding) {
                 one.get(120, TimeUnit.SECONDS);
             }
+            // Nobody looks for what was added last without a word before something is announced.
+            db.scheduler()
+                    .addJob(
+                            WORK,
+                            ADDERS * JOBS,
+                            JobSpec.builder().queueName("last").build());
             Awaitility.await()
                     .atMost(Duration.ofSeconds(60))
                     .pollInterval(Duration.ofMillis(50))
-                    .untilAsserted(() -> assertThat(runs).hasSize(ADDERS * JOBS));
+                    .untilAsserted(() -> assertThat(runs.size()).isEqualTo(ADDERS * JOBS + 1));
             holder.rollback();
             holder.setAutoCommit(true);
             holder.setTransactionIsolation(Connection.TRANSACTION_READ_COMMITTED);

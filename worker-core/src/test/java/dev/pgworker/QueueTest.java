@@ -30,6 +30,7 @@ import dev.pgworker.event.WorkerEvent.JobStarted;
 import dev.pgworker.event.WorkerEvent.ListenerConnected;
 import dev.pgworker.event.WorkerEvent.WorkerStarted;
 import dev.pgworker.job.Job;
+import dev.pgworker.job.JobRequest;
 import dev.pgworker.job.JobSpec;
 import dev.pgworker.job.Task;
 import dev.pgworker.task.JobControlException;
@@ -260,6 +261,52 @@ class QueueTest {
         assertThat(order).containsExactly(1, 2, 3, 1);
     }
 
+    /**
+     * The write of the first job's outcome looks for the next one before that is added, and claims that are told of that one look
+     * before the write is visible, whose commit may take long.
+     */
+    @ParameterizedTest
+    @ValueSource(booleans = {false, true})
+    void aJobAddedWhileTheWriteThatFreesItsQueueIsCommittedIsRunAtOnce(boolean byAnother) throws Exception {
+        Task<Integer> next = byAnother ? Task.of("next", Integer.class) : WORK;
+        db.sql("""
+                create function {schema}.wait() returns trigger language plpgsql as $$
+                begin
+                  perform pg_advisory_xact_lock_shared(to_regclass('{schema}._private_job_queues')::oid::bigint);
+                  return null;
+                end $$;
+                create constraint trigger wait after update on {schema}._private_job_queues deferrable initially deferred
+                  for each row when (new.locked_by is null) execute function {schema}.wait()
+                """).update();
+        Worker first = start(9, (n, context) -> {});
+        if (byAnother) {
+            startOnNotice(db.worker().settings(onNotice(9)).task(next, (n, context) -> {}));
+        }
+        try (Connection commits = db.dataSource().getConnection();
+                Statement statement = commits.createStatement()) {
+            commits.setAutoCommit(false);
+            statement.execute(db.schema()
+                    .in("select pg_advisory_xact_lock(to_regclass('{schema}._private_job_queues')::oid::bigint)"));
+            db.scheduler().addJob(WORK, 1, IN_QUEUE);
+            Awaitility.await()
+                    .until(() -> db.sql(
+                                    "select exists (select from pg_locks where locktype = 'advisory' and not granted"
+                                            + " and (classid::bigint << 32) + objid::bigint"
+                                            + " = to_regclass('{schema}._private_job_queues')::oid::bigint)")
+                            .query(Boolean.class)
+                            .single());
+            // One announcement, so that whoever has started one of the others looks no more.
+            db.scheduler()
+                    .addJobs(List.of(JobRequest.of(next, 2, IN_QUEUE), JobRequest.of(next, 3), JobRequest.of(WORK, 4)));
+            events.await(JobStarted.class, e -> payload(e.job()) == 3);
+            events.await(JobStarted.class, e -> payload(e.job()) == 4);
+            commits.rollback();
+        }
+
+        events.await(JobCompleted.class, e -> payload(e.job()) == 2);
+        assertThat(first.isRunning()).isTrue();
+    }
+
     private static int payload(Job job) {
         return Integer.parseInt(job.payload());
     }
@@ -289,15 +336,21 @@ class QueueTest {
         return start(concurrency, handler, UnaryOperator.identity());
     }
 
-    /** Starts a worker that looks for jobs only when it is told to, and waits until it can be told. */
     private Worker start(int concurrency, TaskHandler<Integer> handler, UnaryOperator<Worker.Builder> more) {
-        Worker worker = db.start(more.apply(db.worker()
-                .settings(WorkerSettings.builder()
-                        .concurrency(concurrency)
-                        .pollInterval(Duration.ofHours(1))
-                        .build())
-                .task(WORK, handler)
-                .listener(events)));
+        return startOnNotice(
+                more.apply(db.worker().settings(onNotice(concurrency)).task(WORK, handler)));
+    }
+
+    private static WorkerSettings onNotice(int concurrency) {
+        return WorkerSettings.builder()
+                .concurrency(concurrency)
+                .pollInterval(Duration.ofHours(1))
+                .build();
+    }
+
+    /** Starts a worker that looks for jobs only when it is told to, and waits until it can be told. */
+    private Worker startOnNotice(Worker.Builder builder) {
+        Worker worker = db.start(builder.listener(events));
         String id = worker.id();
         events.await(WorkerStarted.class, e -> e.workerId().equals(id));
         events.await(ListenerConnected.class, e -> e.workerId().equals(id));

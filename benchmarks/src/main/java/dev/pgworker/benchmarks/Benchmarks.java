@@ -100,7 +100,10 @@ public final class Benchmarks {
 
     private static List<Contender> contenders(Scenario scenario, Options options, Report report) {
         List<Contender> wanted = options.contenders().isEmpty()
-                ? Contenders.ALL.stream().filter(scenario::suits).toList()
+                ? Contenders.ALL.stream()
+                        .filter(contender -> scenario.suits(contender)
+                                && (scenario instanceof Drain || !Contenders.keepsHistory(contender)))
+                        .toList()
                 : options.contenders().stream().map(Contenders::named).toList();
         List<Contender> present = new ArrayList<>();
         for (Contender contender : wanted) {

@@ -10,6 +10,9 @@ final class Contenders {
             Ours.DEFAULT,
             Ours.TUNED,
             Ours.DIRECT,
+            Ours.HISTORY,
+            Ours.TUNED_HISTORY,
+            Ours.DIRECT_HISTORY,
             new DbScheduler(),
             new JobRunr(),
             new Node("node", true, 1),
@@ -31,6 +34,11 @@ final class Contenders {
                 .findFirst()
                 .orElseThrow(() -> new IllegalArgumentException("--contenders must name some of "
                         + ALL.stream().map(Contender::name).toList() + ", but has " + name));
+    }
+
+    /** Returns whether the contender is for scenarios alone in which the history makes a difference. */
+    static boolean keepsHistory(Contender contender) {
+        return contender instanceof Ours ours && ours.keepsHistory();
     }
 
     private Contenders() {}

@@ -17,6 +17,7 @@ import tools.jackson.databind.json.JsonMapper;
 import dev.pgworker.Worker;
 import dev.pgworker.WorkerClient;
 import dev.pgworker.WorkerSettings;
+import dev.pgworker.history.HistorySettings;
 import dev.pgworker.job.JobScheduler;
 import dev.pgworker.job.JobSpec;
 import dev.pgworker.job.Task;
@@ -32,8 +33,10 @@ record Ours(String name, WorkerSettings settings, boolean direct) implements Con
     /** How many jobs the tuned worker claims at most at a time; the plain loop does the same. */
     static final int BATCH = 2_000;
 
-    private static final WorkerSettings TUNED_SETTINGS =
-            WorkerSettings.builder().concurrency(10).localQueueSize(BATCH).build();
+    private static final WorkerSettings TUNED_SETTINGS = tuned().build();
+
+    private static final HistorySettings HISTORY_SETTINGS =
+            HistorySettings.builder().enabled(true).build();
 
     static final Contender DEFAULT = new Ours("ours", WorkerSettings.builder().build(), false);
     static final Contender TUNED = new Ours("ours-tuned", TUNED_SETTINGS, false);
@@ -41,7 +44,25 @@ record Ours(String name, WorkerSettings settings, boolean direct) implements Con
     /** With a direct task. */
     static final Contender DIRECT = new Ours("ours-direct", TUNED_SETTINGS, true);
 
+    /** Each of them in a schema that keeps a history. */
+    static final Contender HISTORY = new Ours(
+            "ours-history", WorkerSettings.builder().history(HISTORY_SETTINGS).build(), false);
+
+    static final Contender TUNED_HISTORY =
+            new Ours("ours-tuned-history", tuned().history(HISTORY_SETTINGS).build(), false);
+    static final Contender DIRECT_HISTORY =
+            new Ours("ours-direct-history", tuned().history(HISTORY_SETTINGS).build(), true);
+
     private static final Task<Payload> TASK = Task.of(GraphileTables.TASK, Payload.class);
+
+    private static WorkerSettings.Builder tuned() {
+        return WorkerSettings.builder().concurrency(10).localQueueSize(BATCH);
+    }
+
+    /** Returns whether the schema keeps a history. */
+    boolean keepsHistory() {
+        return Boolean.TRUE.equals(settings.history().enabled());
+    }
 
     @Override
     public boolean addsItsOwnWay() {

@@ -5,6 +5,8 @@ import java.time.Instant;
 import java.util.List;
 import java.util.Set;
 
+import org.jspecify.annotations.Nullable;
+
 import dev.pgworker.job.DeadWorker;
 import dev.pgworker.job.Job;
 
@@ -307,6 +309,33 @@ public sealed interface WorkerEvent {
      * @since 0.1.0
      */
     record WorkerReplaced(String workerId, String lostWorkerId) implements WorkerEvent {}
+
+    /**
+     * Somebody has changed jobs by {@link dev.pgworker.job.JobAdmin}. Published on the thread that called it, after its
+     * commit, to the listeners of that administration; of a change in chunks, one event for each.
+     *
+     * @param workerId {@link DeadWorker#BY_HAND}
+     * @param action what was done: {@code complete}, {@code fail}, {@code reschedule}, {@code run-now}, {@code remove},
+     *     {@code sweep}, {@code force-unlock} or {@code cleanup}
+     * @param jobIds the ids of the jobs that were changed; the first 1,000 of a sweep, none of {@code force-unlock} and
+     *     {@code cleanup}
+     * @param count number of jobs that were changed; of {@code force-unlock} the number of workers, of {@code cleanup}
+     *     the number of rows that were deleted
+     * @param user in whose name; null if that was not said
+     * @since 0.1.0
+     */
+    record JobsChanged(
+            String workerId,
+            String action,
+            List<Long> jobIds,
+            long count,
+            @Nullable String user) implements WorkerEvent {
+
+        /** Makes a defensive copy of the list. */
+        public JobsChanged {
+            jobIds = List.copyOf(jobIds);
+        }
+    }
 
     /**
      * The worker has registered its recurring jobs and starts to schedule them. Published on {@code worker-cron}.

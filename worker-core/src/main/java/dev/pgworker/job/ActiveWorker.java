@@ -12,7 +12,7 @@ import org.jspecify.annotations.Nullable;
  * @param lastHeartbeatAt when the worker last sent a heartbeat, by the database's clock
  * @param metadata what the worker publishes about itself, as JSON text; a PgWorker worker includes its {@code tasks},
  *     {@code concurrency} and {@code process}
- * @param heldJobs number of jobs that the worker has locked
+ * @param heldJobs number of jobs that the worker has locked; null if they have not been counted
  * @param stale whether the last heartbeat is older than the requested age, so that a sweep considers the worker dead
  * @since 0.1.0
  */
@@ -21,5 +21,5 @@ public record ActiveWorker(
         Instant startedAt,
         Instant lastHeartbeatAt,
         @Nullable String metadata,
-        long heldJobs,
+        @Nullable Long heldJobs,
         boolean stale) {}

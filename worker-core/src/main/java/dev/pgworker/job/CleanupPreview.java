@@ -1,18 +1,21 @@
 package dev.pgworker.job;
 
 import java.util.Map;
+import java.util.Set;
 
 /**
  * What a cleanup would remove.
  *
  * @param counts number of rows that each task would delete, counted up to the limit
  * @param limit where counting ends
+ * @param atMost the tasks that may delete fewer rows than that, because not all jobs were read that may use them
  * @since 0.1.0
  */
-public record CleanupPreview(Map<CleanupTask, Long> counts, long limit) {
+public record CleanupPreview(Map<CleanupTask, Long> counts, long limit, Set<CleanupTask> atMost) {
 
-    /** Makes a defensive copy of the map. */
+    /** Makes defensive copies. */
     public CleanupPreview {
         counts = Map.copyOf(counts);
+        atMost = Set.copyOf(atMost);
     }
 }

@@ -69,14 +69,22 @@ public interface JobAdmin {
     Optional<Job> find(long id);
 
     /**
-     * Lists jobs, newest first. The cost of a page does not depend on its position; filters that match few jobs require
-     * a scan of all jobs.
+     * Returns those jobs that exist, in the order of the given ids.
+     *
+     * @param payloadLimit as that of a {@link JobQuery}, 0 to 1,000,000; of a single job the beginning of every payload is
+     *     read, however large
+     */
+    List<Job> find(Collection<Long> ids, int payloadLimit);
+
+    /**
+     * Lists jobs. By id the cost of a page does not depend on its position. Without a {@linkplain JobQuery#scanLimit()
+     * scan limit}, filters that match few jobs, and other orders, require a scan of all jobs.
      */
     JobPage list(JobQuery query);
 
     /**
-     * Returns the exact number of jobs that match the filters, by state. Reads every job once, which takes some tenths
-     * of a second for a million jobs.
+     * Returns the number of jobs that match the filters, by state. Reads every job once, which takes some tenths of a second
+     * for a million jobs, unless the filter has a {@linkplain JobQuery#scanLimit() scan limit}.
      */
     JobCounts count(JobQuery filter);
 
@@ -100,11 +108,18 @@ public interface JobAdmin {
     List<ActiveWorker> activeWorkers();
 
     /**
-     * Returns the registered workers, ordered by start time. Dead workers are included until they are recovered.
+     * Returns the registered workers, ordered by start time. Dead workers are included until they are recovered. Reads all
+     * jobs once, to count those that workers hold; {@link #registeredWorkers} does not.
      *
      * @param staleAfter the age of the last heartbeat beyond which a worker is stale; not negative
      */
     List<ActiveWorker> activeWorkers(Duration staleAfter);
+
+    /**
+     * Same as {@link #activeWorkers()}, without counting the jobs that the workers hold. Takes milliseconds whatever the
+     * number of jobs.
+     */
+    List<ActiveWorker> registeredWorkers();
 
     /**
      * Recovers the jobs and queues of dead workers, as workers do automatically if {@code worker.recovery.enabled} is
@@ -115,9 +130,10 @@ public interface JobAdmin {
 
     /**
      * Returns an administration that does the same in the name of a user: its changes are logged and told to listeners
-     * with that name.
+     * with that name. Every change is logged as one line and told as {@link dev.pgworker.event.WorkerEvent.JobsChanged},
+     * after it is committed; without this method no user is named.
      *
-     * @param user the name of the user, 1 to 255 characters
+     * @param user the name of the user, 1 to 255 characters; in the log, characters that could forge lines are escaped
      */
     JobAdmin actingAs(String user);
 
@@ -126,21 +142,28 @@ public interface JobAdmin {
 
     /**
      * Selects the jobs that match a filter, in order to {@linkplain #change change} them. Running jobs are included, and
-     * left alone by the change if they are still running then.
+     * left alone by the change if they are still running then. Without a {@linkplain JobQuery#scanLimit() scan limit} all jobs are read
+     * where no index helps.
      *
-     * @param filter what the jobs match; its page, sort and scan limit are ignored
+     * @param filter what the jobs match; its page and sort are ignored
      * @param most maximum number of jobs to select, 1 to 1,000,000
      */
     JobSelection select(JobQuery filter, int most);
 
     /**
      * Changes selected jobs, in chunks of up to 500, each in a transaction of its own, whatever becomes of the caller's.
+     * Chunks that are done stay done if the change is stopped, by {@code progress} or by interrupting the thread, or fails.
      *
-     * @param progress called after each chunk; may stop the change
+     * @param progress called after each chunk; may stop the change. What it throws is passed on
+     * @throws org.springframework.dao.DataAccessException if a chunk fails; the message says how many jobs were done before
      */
     BulkResult change(JobSelection selection, JobChange change, BulkProgress progress);
 
-    /** Returns why a job does not run at the moment; empty if there is no such job. Reads a bounded number of rows. */
+    /**
+     * Returns why a job does not run at the moment; empty if there is no such job. Reads a bounded number of rows. What only
+     * workers know is left out: flags that they forbid, handlers that are busy, and the tasks of Node.js workers, which do not
+     * register.
+     */
     Optional<JobWait> waitOf(long id);
 
     /**
@@ -152,7 +175,7 @@ public interface JobAdmin {
     List<RunningJob> running(int limit);
 
     /**
-     * Returns the tasks that jobs or workers use, ordered by name.
+     * Returns the tasks that jobs or workers use, ordered by name. Reads a bounded number of rows.
      *
      * @param after the name after which to start; null to start with the first task
      * @param limit maximum number of tasks to return, 1 to 1000
@@ -160,7 +183,8 @@ public interface JobAdmin {
     List<TaskSummary> tasks(@Nullable String after, int limit);
 
     /**
-     * Returns what {@link #cleanup} would remove, without removing anything. Reads a bounded number of rows.
+     * Returns what {@link #cleanup} would remove, without removing anything. Reads a bounded number of rows: counts up to
+     * 10,000, of the first 50,000 tasks and queues.
      */
     CleanupPreview previewCleanup(Set<CleanupTask> tasks);
 

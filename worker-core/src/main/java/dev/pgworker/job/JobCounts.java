@@ -8,9 +8,16 @@ package dev.pgworker.job;
  * @param retrying see {@link JobState#RETRYING}
  * @param running see {@link JobState#RUNNING}
  * @param failed see {@link JobState#FAILED}
+ * @param complete false if there may be more, because a query with a {@link JobQuery#scanLimit()} had read as many jobs as
+ *     it may
  * @since 0.1.0
  */
-public record JobCounts(long ready, long scheduled, long retrying, long running, long failed) {
+public record JobCounts(long ready, long scheduled, long retrying, long running, long failed, boolean complete) {
+
+    /** Creates complete numbers. */
+    public JobCounts(long ready, long scheduled, long retrying, long running, long failed) {
+        this(ready, scheduled, retrying, running, failed, true);
+    }
 
     /** Returns the number of jobs in all states. */
     public long total() {

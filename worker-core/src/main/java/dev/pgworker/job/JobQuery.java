@@ -16,9 +16,16 @@ import dev.pgworker.internal.argument.Arguments;
  * @param flag a flag that the job has
  * @param from the earliest run time
  * @param to the time before which the run time is
- * @param search a text that the key, the last error or the payload's JSON text contains; case-sensitive
+ * @param search a text that the key, the last error or the payload's JSON text contains; case-sensitive. Payloads are not
+ *     searched if the payload limit is 0
  * @param sort the order of the jobs; ignored when counting
- * @param scanLimit maximum number of jobs to read, 1 to 1,000,000; null to read all if need be
+ * @param scanLimit maximum number of jobs to read, 1 to 1,000,000; null to read all if need be. Where an index serves, it
+ *     decides which: the job with the key; of a state, unless it is {@code RUNNING}, jobs in that state; of a queue the
+ *     first that wait, the newest that have failed, and those running among the newest jobs. Otherwise the newest jobs
+ *     are read, or the oldest if they come first. A search ends earlier if it has read 8 MB of payloads
+ * @param payloadLimit maximum number of characters to read of each payload when listing, 0 to 1,000,000; null to read
+ *     payloads as they are. A longer payload is cut, and ends with the character {@code …}, as JSON never does; one that takes more than a
+ *     megabyte in the table is nothing but that. With 0 payloads are empty, and the privilege to read them is not needed
  * @param pageSize maximum number of jobs on a page, 1 to 1000; ignored when counting
  * @param after the {@link JobPage#next()} of the previous page; null for the first page; ignored when counting
  * @since 0.1.0
@@ -34,12 +41,13 @@ public record JobQuery(
         @Nullable String search,
         JobSort sort,
         @Nullable Integer scanLimit,
+        @Nullable Integer payloadLimit,
         int pageSize,
         @Nullable Long after) {
 
     /** Selects all jobs, 50 per page. */
     public static final JobQuery ALL =
-            new JobQuery(null, null, null, null, null, null, null, null, JobSort.NEWEST, null, 50, null);
+            new JobQuery(null, null, null, null, null, null, null, null, JobSort.NEWEST, null, null, 50, null);
 
     /**
      * Validates the values.
@@ -66,7 +74,11 @@ public record JobQuery(
         Arguments.requireInstant("to", to);
         Arguments.requireNonNull("sort", sort);
         Arguments.requireRange("scanLimit", scanLimit, 1, 1_000_000);
+        Arguments.requireRange("payloadLimit", payloadLimit, 0, 1_000_000);
         Arguments.requireRange("pageSize", pageSize, 1, 1000);
+        if (after != null && after < 0 && sort != JobSort.NEWEST && sort != JobSort.OLDEST) {
+            throw new IllegalArgumentException("after must not be negative, but is " + after);
+        }
     }
 
     /** Returns a builder without filters, with 50 jobs per page. */
@@ -101,6 +113,7 @@ public record JobQuery(
         private @Nullable String search;
         private JobSort sort;
         private @Nullable Integer scanLimit;
+        private @Nullable Integer payloadLimit;
         private int pageSize;
         private @Nullable Long after;
 
@@ -115,6 +128,7 @@ public record JobQuery(
             search = query.search;
             sort = query.sort;
             scanLimit = query.scanLimit;
+            payloadLimit = query.payloadLimit;
             pageSize = query.pageSize;
             after = query.after;
         }
@@ -173,6 +187,12 @@ public record JobQuery(
             return this;
         }
 
+        /** Sets the maximum number of characters to read of each payload, 0 to 1,000,000; null to read them as they are. */
+        public Builder payloadLimit(@Nullable Integer payloadLimit) {
+            this.payloadLimit = payloadLimit;
+            return this;
+        }
+
         /** Sets the text to search for in key, last error and payload; null for none. */
         public Builder search(@Nullable String search) {
             this.search = search;
@@ -198,7 +218,19 @@ public record JobQuery(
          */
         public JobQuery build() {
             return new JobQuery(
-                    state, taskIdentifier, queueName, key, flag, from, to, search, sort, scanLimit, pageSize, after);
+                    state,
+                    taskIdentifier,
+                    queueName,
+                    key,
+                    flag,
+                    from,
+                    to,
+                    search,
+                    sort,
+                    scanLimit,
+                    payloadLimit,
+                    pageSize,
+                    after);
         }
     }
 }

@@ -1,5 +1,7 @@
 package dev.pgworker.job;
 
+import java.time.Instant;
+
 /**
  * The state of a job at the time of a query. Every job is in exactly one state.
  *
@@ -20,5 +22,24 @@ public enum JobState {
     RUNNING,
 
     /** The job has used up its attempts and stays until it is rescheduled, removed or cleaned up. */
-    FAILED
+    FAILED;
+
+    /**
+     * Returns the state that a job had when it was read. Whether a job waits for its time depends on the clock: the
+     * database's, if the job was listed by a state.
+     *
+     * @param now the time by which jobs are due
+     */
+    public static JobState of(Job job, Instant now) {
+        if (job.lockedAt() != null) {
+            return RUNNING;
+        }
+        if (job.attempts() >= job.maxAttempts()) {
+            return FAILED;
+        }
+        if (job.runAt().isAfter(now)) {
+            return job.attempts() == 0 ? SCHEDULED : RETRYING;
+        }
+        return READY;
+    }
 }

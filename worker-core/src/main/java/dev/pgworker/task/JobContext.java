@@ -101,9 +101,10 @@ public interface JobContext {
 
     /**
      * Sets the result of this run, which the history keeps if it is enabled ({@code worker.history.enabled}). A value that
-     * the handler method returns takes its place.
+     * the handler method returns takes its place. Does nothing while no history is kept.
      *
-     * @param result a value that Jackson can write, encoded by this call; null for none
+     * @param result a value that Jackson can write, encoded by this call; null for none. A result that is larger than
+     *     {@code worker.history.max-result-size} is not kept
      * @throws PayloadException if the value cannot be encoded
      */
     default void result(@Nullable Object result) {}

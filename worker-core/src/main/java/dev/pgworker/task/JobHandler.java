@@ -12,8 +12,9 @@ import org.springframework.aot.hint.annotation.Reflective;
  * Declares a method of a bean as the handler of a task. It is called once for each attempt of a job with the task's
  * identifier.
  *
- * <p>The method returns nothing, or a {@link BatchResult} if its payload is a list of items, each of which may fail
- * separately. Its parameters, in any order and each at most once, are the payload (of any type that Jackson can read,
+ * <p>The method returns nothing, a value, which the history keeps as the result of the run if it is enabled ({@code
+ * worker.history.enabled}), or a {@link BatchResult} if its payload is a list of items, each of which may fail separately.
+ * Futures, streams and reactive types are rejected, because the work would not be done when the method returns. Its parameters, in any order and each at most once, are the payload (of any type that Jackson can read,
  * including generic types), {@link JobContext}, {@link dev.pgworker.job.Job} and {@link
  * tools.jackson.databind.JsonNode} (the payload as stored). Returning normally completes the job; an exception fails
  * the attempt, and the job is retried. The method runs on a handler thread; it runs in a transaction only if it

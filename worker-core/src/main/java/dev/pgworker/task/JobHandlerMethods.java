@@ -10,7 +10,6 @@ import java.util.Arrays;
 import java.util.Comparator;
 import java.util.List;
 import java.util.Map;
-import java.util.Set;
 import java.util.function.Supplier;
 import java.util.stream.Collectors;
 
@@ -37,8 +36,6 @@ import dev.pgworker.internal.argument.Arguments;
  * @since 0.1.0
  */
 public final class JobHandlerMethods {
-
-    private static final Set<String> NOTHING = Set.of(void.class.getName(), Void.class.getName(), "kotlin.Unit");
 
     private static final String ASYNC = "org.springframework.scheduling.annotation.Async";
     private static final String CONTINUATION = "kotlin.coroutines.Continuation";
@@ -222,13 +219,12 @@ public final class JobHandlerMethods {
                             + " the work is done",
                     "Remove suspend, and wrap the body in runBlocking if it calls suspend functions");
         }
-        if (method.getReturnType() != BatchResult.class
-                && !NOTHING.contains(method.getReturnType().getName())) {
+        if (HandlerResults.isUnfinished(method.getReturnType())) {
             throw new HandlerDefinitionException(
-                    source + " returns " + method.getReturnType().getSimpleName() + ", but a handler's result is not"
-                            + " used, and its job would be completed without waiting for a future",
-                    "Return void, or BatchResult for a list of items, and wait in the method for work that other"
-                            + " threads do");
+                    source + " returns " + method.getReturnType().getSimpleName()
+                            + ", and its job would be completed before the work is done",
+                    "Wait in the method for work that other threads do, or that the value stands for, and return what it"
+                            + " gives, or void");
         }
         if (isAsync(method) || isAsync(targetClass)) {
             throw new HandlerDefinitionException(

@@ -8,6 +8,8 @@ import java.lang.reflect.UndeclaredThrowableException;
 import java.util.function.Supplier;
 
 import org.jspecify.annotations.Nullable;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
 import org.springframework.aop.SpringProxy;
 import org.springframework.aop.support.AopUtils;
 import org.springframework.core.BridgeMethodResolver;
@@ -20,12 +22,18 @@ import org.springframework.util.ReflectionUtils;
  */
 final class MethodInvoker implements TaskRegistration.Invoker {
 
+    private static final Logger log = LoggerFactory.getLogger(MethodInvoker.class);
+
     private final Method method;
     private final Class<?> targetClass;
     private final String source;
     private final HandlerParameters parameters;
     private final Supplier<?> bean;
     private final boolean batch;
+    private final boolean returns;
+
+    /** Whether it has been told that a result is not kept. */
+    private volatile boolean told;
 
     /** Null before the first call. A race of first calls only looks the same method up twice. */
     private volatile @Nullable Target target;
@@ -40,6 +48,7 @@ final class MethodInvoker implements TaskRegistration.Invoker {
         this.parameters = parameters;
         this.bean = bean;
         this.batch = method.getReturnType() == BatchResult.class;
+        this.returns = !batch && !HandlerResults.isNothing(method.getReturnType());
     }
 
     @Override
@@ -55,10 +64,34 @@ final class MethodInvoker implements TaskRegistration.Invoker {
             if (batch && result == null) {
                 throw new IllegalStateException(source + " returned null instead of a BatchResult");
             }
+            if (returns && result != null) {
+                keep(context, result);
+            }
             return batch ? (BatchResult) result : null;
         } catch (InvocationTargetException e) {
             ReflectionUtils.rethrowException(thrownByHandler(e, current.proxy()));
             throw new AssertionError("unreachable", e);
+        }
+    }
+
+    /**
+     * Makes what the handler has returned the result of the run. Its work is done, so that nothing that is wrong with the result may have
+     * it done again.
+     */
+    private void keep(JobContext context, Object result) {
+        HandlerResults.requireFinished(source, result);
+        try {
+            context.result(result);
+        } catch (PayloadException e) {
+            if (!told) {
+                told = true;
+                log.warn(
+                        "{} has succeeded, but its result is not kept: {}. Others of the task \"{}\" that cannot be kept are"
+                                + " dropped silently",
+                        context.job(),
+                        e.getMessage(),
+                        context.job().taskIdentifier());
+            }
         }
     }
 

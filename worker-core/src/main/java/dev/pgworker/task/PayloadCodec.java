@@ -89,6 +89,20 @@ public final class PayloadCodec {
     }
 
     /**
+     * Returns the result of a run as JSON text, serialized as its run-time type.
+     *
+     * @param identifier the task, for the message of an exception
+     * @throws PayloadException if the result cannot be serialized, or contains a lone surrogate
+     */
+    public String encodeResult(String identifier, Object result) {
+        try {
+            return encode("The result of task \"" + identifier + "\"", result);
+        } catch (IllegalArgumentException e) {
+            throw new PayloadException(String.valueOf(e.getMessage()), e);
+        }
+    }
+
+    /**
      * Returns the payload of a job, as the payload type of a task; null only if that type is {@link Void}.
      *
      * @throws PayloadException if the payload does not fit the type

@@ -15,6 +15,7 @@ public final class Arguments {
     private static final int MAX_IDENTIFIER = 128;
     private static final int MAX_QUEUE_NAME = 128;
     private static final int MAX_KEY = 512;
+    private static final int MAX_USER = 255;
     private static final Instant EARLIEST = Instant.parse("-4712-01-01T00:00:00Z");
     private static final Instant LATEST = Instant.parse("+294276-12-31T23:59:59Z");
 
@@ -50,6 +51,16 @@ public final class Arguments {
     /** Returns the job key if it has 1 to 512 characters. */
     public static String requireGivenJobKey(@Nullable String jobKey) {
         return requireText("jobKey", requireNonNull("jobKey", jobKey), MAX_KEY);
+    }
+
+    /** Returns the name of a user if it has 1 to 255 characters. */
+    public static String requireUser(@Nullable String user) {
+        String given = requireNonNull("user", user);
+        int length = given.codePointCount(0, given.length());
+        if (length < 1 || length > MAX_USER) {
+            throw new IllegalArgumentException("user must have 1 to " + MAX_USER + " characters, but has " + length);
+        }
+        return given;
     }
 
     /** Returns the text if it is neither null nor empty and PostgreSQL can store it. */

@@ -40,25 +40,30 @@ import dev.pgworker.job.TaskSummary;
 import dev.pgworker.schema.WorkerSchema;
 import dev.pgworker.statistics.JobStatistics;
 
-/** Administers jobs on the connection of the caller's transaction, and cleans up apart from it. */
+/** Administers jobs on the connection of the caller's transaction; cleans up, and changes many, apart from it. */
 public final class JdbcJobAdmin implements JobAdmin {
 
     private final ClientConnections connections;
     private final JobChanges changes;
     private final JobLookup lookup;
     private final SchemaOverview overview;
+    private final TaskOverview tasks;
+    private final JobWaits waits;
     private final RunningJobs running;
     private final JobStatistics statistics;
     private final Cleanup cleanup;
+    private final CleanupEstimate estimate;
+    private final JobHistory history;
     private final SweepStore sweeps;
     private final SweepStore.Request usualSweep;
     private final WorkerEvents events;
+    private final ChangeReport report;
 
     /**
      * Creates the administration of one schema.
      *
      * @param usualSweep what a sweep does unless its options say otherwise
-     * @param events where to tell what sweeps have done; delivers by itself
+     * @param events where to tell what has been changed; delivers by itself
      */
     public JdbcJobAdmin(
             DataSource dataSource,
@@ -70,42 +75,96 @@ public final class JdbcJobAdmin implements JobAdmin {
         this.changes = new JobChanges(connections, schema);
         this.lookup = new JobLookup(connections, schema);
         this.overview = new SchemaOverview(connections, schema);
+        this.tasks = new TaskOverview(connections, schema);
+        this.waits = new JobWaits(connections, schema, this::registeredWorkers);
         this.running = new RunningJobs(connections, schema);
         this.statistics = new JdbcJobStatistics(connections, schema);
         this.cleanup = new Cleanup(connections, schema);
+        this.estimate = new CleanupEstimate(connections, schema);
+        this.history = new JdbcJobHistory(connections, schema);
         this.sweeps = sweeps;
         this.usualSweep = usualSweep;
         this.events = events;
+        this.report = new ChangeReport(events, null);
+    }
+
+    private JdbcJobAdmin(JdbcJobAdmin other, String user) {
+        connections = other.connections;
+        changes = other.changes;
+        lookup = other.lookup;
+        overview = other.overview;
+        tasks = other.tasks;
+        waits = other.waits;
+        running = other.running;
+        statistics = other.statistics;
+        history = other.history;
+        cleanup = other.cleanup;
+        estimate = other.estimate;
+        sweeps = other.sweeps;
+        usualSweep = other.usualSweep;
+        events = other.events;
+        report = other.report.of(user);
+    }
+
+    @Override
+    public JobAdmin actingAs(String user) {
+        return new JdbcJobAdmin(this, Arguments.requireUser(user));
     }
 
     @Override
     public List<Job> complete(Collection<Long> ids) {
-        return changes.complete(ids);
+        return change(new JobChange.Complete(), ids);
     }
 
     @Override
     public List<Job> permanentlyFail(Collection<Long> ids, String reason) {
-        return changes.permanentlyFail(ids, reason);
+        return change(new JobChange.Fail(reason), ids);
     }
 
     @Override
     public List<Job> reschedule(Collection<Long> ids, Rescheduling rescheduling) {
-        return changes.reschedule(ids, rescheduling);
+        return change(new JobChange.Reschedule(rescheduling), ids);
     }
 
     @Override
     public List<Job> runNow(Collection<Long> ids) {
-        return changes.runNow(ids);
+        return change(new JobChange.RunNow(), ids);
+    }
+
+    @Override
+    public List<Job> remove(Collection<Long> ids) {
+        return change(new JobChange.Remove(), ids);
+    }
+
+    private List<Job> change(JobChange change, Collection<Long> ids) {
+        List<Job> changed = changes.change(change, ids);
+        report.jobs(ChangeStatement.of(change), changed.stream().map(Job::id).toList());
+        return changed;
     }
 
     @Override
     public Optional<Job> remove(String jobKey) {
-        return changes.remove(jobKey);
+        Optional<Job> removed = changes.remove(jobKey);
+        report.jobs(ChangeStatement.REMOVE, removed.stream().map(Job::id).toList());
+        return removed;
+    }
+
+    @Override
+    public JobSelection select(JobQuery filter, int most) {
+        return lookup.select(filter, most);
+    }
+
+    @Override
+    public BulkResult change(JobSelection selection, JobChange change, BulkProgress progress) {
+        return new BulkChange(changes, report, change).run(selection, progress);
     }
 
     @Override
     public void forceUnlockWorkers(Collection<String> workerIds) {
-        changes.forceUnlockWorkers(workerIds);
+        Set<String> unlocked = changes.forceUnlockWorkers(workerIds);
+        if (!unlocked.isEmpty()) {
+            report.other("force-unlock", "Workers unlocked", unlocked, List.of(), unlocked.size());
+        }
     }
 
     @Override
@@ -116,19 +175,44 @@ public final class JdbcJobAdmin implements JobAdmin {
                 connections.call("sweep", true, connection -> sweeps.sweep(connection, request, DeadWorker.BY_HAND));
         if (!request.dryRun()) {
             ClientConnections.afterCommit(() -> SweepReport.tell(result, DeadWorker.BY_HAND, events));
+            if (result.worthTelling()) {
+                List<Long> jobs =
+                        result.jobs().stream().map(each -> each.job().id()).toList();
+                report.other("sweep", "Dead workers swept up", result.workerIds(), jobs, jobs.size());
+            }
         }
         return new SweepResult(
                 result.locked(), result.workerIds(), result.jobs().size());
     }
 
     @Override
-    public CleanupResult cleanup(Set<CleanupTask> tasks) {
-        return cleanup.run(Arguments.requireElements("tasks", tasks));
+    public CleanupResult cleanup(Set<CleanupTask> which) {
+        CleanupResult result = cleanup.run(Arguments.requireElements("tasks", which));
+        long rows =
+                result.deleted().values().stream().mapToLong(Long::longValue).sum();
+        if (rows > 0) {
+            List<String> deleted = result.deleted().entrySet().stream()
+                    .map(entry -> entry.getKey() + " " + entry.getValue())
+                    .sorted()
+                    .toList();
+            report.other("cleanup", "Rows cleaned up", deleted, List.of(), rows);
+        }
+        return result;
+    }
+
+    @Override
+    public CleanupPreview previewCleanup(Set<CleanupTask> which) {
+        return estimate.of(Arguments.requireElements("tasks", which));
     }
 
     @Override
     public Optional<Job> find(long id) {
         return lookup.find(id);
+    }
+
+    @Override
+    public List<Job> find(Collection<Long> ids, int payloadLimit) {
+        return lookup.find(ids, payloadLimit);
     }
 
     @Override
@@ -153,38 +237,23 @@ public final class JdbcJobAdmin implements JobAdmin {
 
     @Override
     public List<ActiveWorker> activeWorkers() {
-        return overview.workers(usualSweep.threshold(), usualSweep.peerThreshold());
+        return overview.workers(usualSweep.threshold(), usualSweep.peerThreshold(), true);
     }
 
     @Override
     public List<ActiveWorker> activeWorkers(Duration staleAfter) {
         Arguments.requireNotNegative("staleAfter", staleAfter);
-        return overview.workers(staleAfter, null);
+        return overview.workers(staleAfter, null, true);
     }
 
     @Override
-    public JobAdmin actingAs(String user) {
-        throw new UnsupportedOperationException();
-    }
-
-    @Override
-    public List<Job> remove(Collection<Long> ids) {
-        throw new UnsupportedOperationException();
-    }
-
-    @Override
-    public JobSelection select(JobQuery filter, int most) {
-        throw new UnsupportedOperationException();
-    }
-
-    @Override
-    public BulkResult change(JobSelection selection, JobChange change, BulkProgress progress) {
-        throw new UnsupportedOperationException();
+    public List<ActiveWorker> registeredWorkers() {
+        return overview.workers(usualSweep.threshold(), usualSweep.peerThreshold(), false);
     }
 
     @Override
     public Optional<JobWait> waitOf(long id) {
-        throw new UnsupportedOperationException();
+        return waits.of(id);
     }
 
     @Override
@@ -194,17 +263,12 @@ public final class JdbcJobAdmin implements JobAdmin {
 
     @Override
     public List<TaskSummary> tasks(@Nullable String after, int limit) {
-        throw new UnsupportedOperationException();
-    }
-
-    @Override
-    public CleanupPreview previewCleanup(Set<CleanupTask> tasks) {
-        throw new UnsupportedOperationException();
+        return tasks.tasks(after, limit, registeredWorkers());
     }
 
     @Override
     public JobHistory history() {
-        throw new UnsupportedOperationException();
+        return history;
     }
 
     @Override

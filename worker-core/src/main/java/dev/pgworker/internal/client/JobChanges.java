@@ -2,7 +2,6 @@ package dev.pgworker.internal.client;
 
 import java.sql.ResultSet;
 import java.sql.SQLException;
-import java.sql.Types;
 import java.util.Collection;
 import java.util.HashMap;
 import java.util.List;
@@ -17,10 +16,9 @@ import org.springframework.jdbc.support.SqlArrayValue;
 
 import dev.pgworker.internal.argument.Arguments;
 import dev.pgworker.internal.jdbc.ClientConnections;
-import dev.pgworker.internal.jdbc.Timestamps;
 import dev.pgworker.internal.store.JobRows;
 import dev.pgworker.job.Job;
-import dev.pgworker.job.Rescheduling;
+import dev.pgworker.job.JobChange;
 import dev.pgworker.schema.WorkerSchema;
 
 /** Changes jobs by hand through the functions of the schema, which leave alone what runs. */
@@ -34,95 +32,38 @@ final class JobChanges {
         this.schema = schema;
     }
 
-    private static final String COMPLETE =
-            "select " + JobColumns.ALL + "j.task_id, j.job_queue_id, " + JobColumns.RECOVERIES + """
-            from {schema}.complete_jobs(?) j
-            """;
-
-    List<Job> complete(Collection<Long> ids) {
-        return change(
-                "complete jobs",
-                ids,
-                (client, given) -> client.sql(schema.in(COMPLETE)).param(given));
-    }
-
-    private static final String FAIL =
-            "select " + JobColumns.ALL + "j.task_id, j.job_queue_id, " + JobColumns.RECOVERIES + """
-            from {schema}.permanently_fail_jobs(?, ?) j
-            """;
-
-    List<Job> permanentlyFail(Collection<Long> ids, String reason) {
-        Arguments.requireGivenText("reason", reason);
-        return change(
-                "fail jobs permanently",
-                ids,
-                (client, given) -> client.sql(schema.in(FAIL)).param(given).param(reason));
-    }
-
-    /** Given attempts end the count, which the statement still sees. */
-    private static final String RESCHEDULE = "select " + JobColumns.ALL
-            + "j.task_id, j.job_queue_id, case when given.attempts is null then " + JobColumns.RECOVERIES + """
-            end
-            from (select ?::bigint[], ?::pg_catalog.timestamptz, ?::int, ?::int, ?::int) given(ids, run_at, priority, attempts, max_attempts)
-            cross join lateral {schema}.reschedule_jobs(
-              given.ids, given.run_at, given.priority, given.attempts, given.max_attempts) j
-            """;
-
-    List<Job> reschedule(Collection<Long> ids, Rescheduling rescheduling) {
-        Arguments.requireNonNull("rescheduling", rescheduling);
-        return change(
-                "reschedule jobs",
-                ids,
-                (client, given) -> client.sql(schema.in(RESCHEDULE))
-                        .param(1, given)
-                        .param(2, Timestamps.offset(rescheduling.runAt()), Types.TIMESTAMP_WITH_TIMEZONE)
-                        .param(3, rescheduling.priority(), Types.INTEGER)
-                        .param(4, rescheduling.attempts(), Types.INTEGER)
-                        .param(5, rescheduling.maxAttempts(), Types.INTEGER));
-    }
-
-    /** Locks the jobs before it looks which of them have failed, so that none fails in between. */
-    private static final String RUN_NOW = """
-            with due as materialized (
-              select j.id, j.attempts >= j.max_attempts as failed
-              from {schema}._private_jobs j
-              where j.id = any(?::bigint[]) and not {schema}.pgworker_locked(j.locked_at, j.locked_by)
-              order by j.id for update)
-            """ + "select " + JobColumns.ALL
-            + "j.task_id, j.job_queue_id, case when given.attempts is null then " + JobColumns.RECOVERIES + """
-            end
-            from (
-              select pg_catalog.array_agg(due.id) as ids, case when due.failed then 0 end as attempts
-              from due group by due.failed) given
-            cross join lateral {schema}.reschedule_jobs(given.ids, run_at => pg_catalog.now(), attempts => given.attempts) j
-            """;
-
-    List<Job> runNow(Collection<Long> ids) {
-        return change(
-                "make jobs due",
-                ids,
-                (client, given) -> client.sql(schema.in(RUN_NOW)).param(given));
-    }
-
-    /** Makes a statement whose first parameter are the ids. */
-    @FunctionalInterface
-    private interface Change {
-        JdbcClient.StatementSpec of(JdbcClient client, SqlArrayValue ids);
-    }
-
-    /** Returns the changed jobs in the order of the ids. */
-    private List<Job> change(String task, Collection<Long> ids, Change change) {
+    /** Changes jobs in the caller's transaction and returns them in the order of the ids. */
+    List<Job> change(JobChange change, Collection<Long> ids) {
+        List<Object> values = ChangeStatement.values(change);
+        ChangeStatement statement = ChangeStatement.of(change);
         Set<Long> given = Arguments.requireElements("ids", ids);
         if (given.isEmpty()) {
             return List.of();
         }
-        return connections.query(task, true, client -> {
+        return connections.query(statement.task(), true, client -> {
             Map<Long, Job> changed = new HashMap<>();
-            for (Job job : changed(client, change.of(client, new SqlArrayValue("int8", given.toArray())))) {
+            for (Job job : changed(client, statement.changingJobs(client, schema, given, values))) {
                 changed.put(job.id(), job);
             }
             return given.stream().filter(changed::containsKey).map(changed::get).toList();
         });
+    }
+
+    /**
+     * Changes jobs in a transaction of its own, whatever becomes of the caller's, and returns the ids of those that were changed,
+     * without a look at their payloads.
+     *
+     * @param note what the message of an exception says beside what is done
+     */
+    List<Long> changeApart(JobChange change, Collection<Long> ids, String note) {
+        ChangeStatement statement = ChangeStatement.of(change);
+        List<Object> values = ChangeStatement.values(change);
+        return connections.apart(
+                statement.task() + note,
+                transactions -> transactions.run(client -> statement
+                        .changing(client, schema, ids, values)
+                        .query(Long.class)
+                        .list()));
     }
 
     private static final String REMOVE =
@@ -189,11 +130,12 @@ final class JobChanges {
             select {schema}.force_unlock_workers(?)
             """;
 
-    void forceUnlockWorkers(Collection<String> workerIds) {
+    /** Returns the ids, without repetitions. */
+    Set<String> forceUnlockWorkers(Collection<String> workerIds) {
         Set<String> given = Arguments.requireElements("workerIds", workerIds);
         given.forEach(id -> Arguments.requireGivenText("workerIds", id));
         if (given.isEmpty()) {
-            return;
+            return given;
         }
         boolean unused = connections.query(
                 "unlock the jobs of workers",
@@ -202,5 +144,6 @@ final class JobChanges {
                         .param(new SqlArrayValue("text", given.toArray()))
                         .query((row, number) -> true)
                         .single());
+        return given;
     }
 }

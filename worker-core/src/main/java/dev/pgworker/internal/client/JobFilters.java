@@ -1,40 +1,49 @@
 package dev.pgworker.internal.client;
 
+import java.time.Instant;
 import java.util.ArrayList;
+import java.util.Collection;
 import java.util.List;
 
+import org.jspecify.annotations.Nullable;
+import org.springframework.jdbc.core.SqlParameterValue;
+import org.springframework.jdbc.support.SqlArrayValue;
+
+import dev.pgworker.internal.jdbc.Timestamps;
 import dev.pgworker.job.JobQuery;
 import dev.pgworker.job.JobState;
 
-/** The conditions of a query on rows {@code j}, in SQL, with their values. */
+/** Conditions on rows {@code j}, in SQL, with their values. */
 final class JobFilters {
 
     private final List<String> conditions = new ArrayList<>(List.of("true"));
     private final List<Object> values = new ArrayList<>();
 
-    JobFilters(JobQuery query) {
+    /** All that a query asks for. */
+    static JobFilters of(JobQuery query) {
+        JobFilters filters = new JobFilters();
         if (query.state() != null) {
-            add(condition(query.state()));
+            filters.add(condition(query.state()));
         }
         if (query.taskIdentifier() != null) {
-            add(
+            filters.add(
                     "j.task_id = (select t.id from {schema}._private_tasks t where t.identifier = ?::pg_catalog.text)",
                     query.taskIdentifier());
         }
         if (query.queueName() != null) {
-            add(
+            filters.add(
                     "j.job_queue_id = (select q.id from {schema}._private_job_queues q where q.queue_name = ?::pg_catalog.text)",
                     query.queueName());
         }
-        String search = query.search();
-        if (search != null) {
-            add(
-                    "(pg_catalog.strpos(j.key, ?) > 0 or pg_catalog.strpos(j.last_error, ?) > 0"
-                            + " or pg_catalog.strpos(j.payload::pg_catalog.text, ?) > 0)",
-                    search,
-                    search,
-                    search);
+        if (query.key() != null) {
+            filters.add("j.key = ?::pg_catalog.text", query.key());
         }
+        if (query.flag() != null) {
+            filters.add("pg_catalog.jsonb_exists(j.flags, ?)", query.flag());
+        }
+        filters.addRunTimes(query);
+        filters.addSearch(query);
+        return filters;
     }
 
     private static String condition(JobState state) {
@@ -47,9 +56,48 @@ final class JobFilters {
         };
     }
 
+    /** Adds the limits of the run time. */
+    void addRunTimes(JobQuery query) {
+        addTime("j.run_at >= ?", query.from());
+        addTime("j.run_at < ?", query.to());
+    }
+
+    private void addTime(String condition, @Nullable Instant time) {
+        if (time != null) {
+            add(condition, new SqlParameterValue(java.sql.Types.TIMESTAMP_WITH_TIMEZONE, Timestamps.offset(time)));
+        }
+    }
+
+    private void addSearch(JobQuery query) {
+        String search = query.search();
+        if (search == null) {
+            return;
+        }
+        String plain = "pg_catalog.strpos(j.key, ?) > 0 or pg_catalog.strpos(j.last_error, ?) > 0";
+        if (readsPayloads(query)) {
+            add("(" + plain + " or pg_catalog.strpos(j.payload::pg_catalog.text, ?) > 0)", search, search, search);
+        } else {
+            add("(" + plain + ")", search, search);
+        }
+    }
+
+    /** Returns whether a search looks into payloads. */
+    static boolean readsPayloads(JobQuery query) {
+        return query.search() != null && !Integer.valueOf(0).equals(query.payloadLimit());
+    }
+
     void add(String condition, Object... itsValues) {
         conditions.add(condition);
         values.addAll(List.of(itsValues));
+    }
+
+    void addIds(Collection<Long> ids) {
+        add("j.id = any(?)", new SqlArrayValue("int8", ids.toArray()));
+    }
+
+    void add(JobFilters others) {
+        conditions.addAll(others.conditions);
+        values.addAll(others.values);
     }
 
     /** Returns what the conditions compare with, in their order. */

@@ -1,9 +1,18 @@
 package dev.pgworker.internal.client;
 
-import java.sql.ResultSet;
-import java.sql.SQLException;
+import java.util.Collection;
 import java.util.List;
+import java.util.Map;
+import java.util.Objects;
 import java.util.Optional;
+import java.util.Set;
+import java.util.function.Function;
+import java.util.stream.Collectors;
+
+import org.jspecify.annotations.Nullable;
+import org.springframework.jdbc.core.RowMapper;
+import org.springframework.jdbc.core.simple.JdbcClient;
+import org.springframework.jdbc.support.SqlArrayValue;
 
 import dev.pgworker.internal.argument.Arguments;
 import dev.pgworker.internal.jdbc.ClientConnections;
@@ -12,9 +21,11 @@ import dev.pgworker.job.Job;
 import dev.pgworker.job.JobCounts;
 import dev.pgworker.job.JobPage;
 import dev.pgworker.job.JobQuery;
+import dev.pgworker.job.JobSelection;
+import dev.pgworker.job.JobSort;
 import dev.pgworker.schema.WorkerSchema;
 
-/** Finds, lists and counts jobs. */
+/** Finds, lists, selects and counts jobs. */
 final class JobLookup {
 
     private final ClientConnections connections;
@@ -25,74 +36,131 @@ final class JobLookup {
         this.schema = schema;
     }
 
-    private static final String NAMED = "select " + JobColumns.ALL
-            + "coalesce(t.identifier, pg_catalog.concat('task ', j.task_id)), q.queue_name, " + JobColumns.RECOVERIES
+    private static final String NAMES = "coalesce(t.identifier, pg_catalog.concat('task ', j.task_id)), q.queue_name, "
+            + JobColumns.RECOVERIES
             + """
-            from page j
+            from page p
+            join {schema}._private_jobs j on j.id = p.id
             left join {schema}._private_tasks t on t.id = j.task_id
             left join {schema}._private_job_queues q on q.id = j.job_queue_id
-            order by j.id desc
             """;
 
-    private static Job named(ResultSet row, int number) throws SQLException {
-        return JobRows.addedJob(row, row.getString(15), row.getString(16)).withRecoveries(row.getInt(17));
+    private static RowMapper<Job> named(@Nullable Integer payloadLimit) {
+        return (row, number) -> JobRows.addedJob(row, row.getString(15), row.getString(16))
+                .withRecoveries(row.getInt(17))
+                .withPayload(JobColumns.cut(row.getString(2), payloadLimit));
     }
 
-    private static final String FIND = """
-            with page as (select * from {schema}._private_jobs where id = ?)
-            """ + NAMED;
+    private static final String FIND = "with page as (select ?::bigint as id) select " + JobColumns.ALL + NAMES;
 
     Optional<Job> find(long id) {
         return connections.query(
                 "find job " + id,
                 false,
-                client -> client.sql(schema.in(FIND))
-                        .param(id)
-                        .query(JobLookup::named)
-                        .optional());
+                client ->
+                        client.sql(schema.in(FIND)).param(id).query(named(null)).optional());
+    }
+
+    List<Job> find(Collection<Long> ids, int payloadLimit) {
+        Set<Long> given = Arguments.requireElements("ids", ids);
+        Arguments.requireRange("payloadLimit", payloadLimit, 0, 1_000_000);
+        if (given.isEmpty()) {
+            return List.of();
+        }
+        String sql = "with page as (select pg_catalog.unnest(?) as id) select "
+                + JobColumns.limiting(payloadLimit, given.size() == 1) + NAMES;
+        Map<Long, Job> found = connections
+                .query(
+                        "find jobs",
+                        false,
+                        client -> client.sql(schema.in(sql))
+                                .param(new SqlArrayValue("int8", given.toArray()))
+                                .query(named(payloadLimit))
+                                .list())
+                .stream()
+                .collect(Collectors.toMap(Job::id, Function.identity()));
+        return given.stream().map(found::get).filter(Objects::nonNull).toList();
     }
 
     JobPage list(JobQuery query) {
         Arguments.requireNonNull("query", query);
-        JobFilters filters = new JobFilters(query);
-        if (query.after() != null) {
-            filters.add("j.id < ?", query.after());
+        return connections.query("list jobs", false, client -> list(client, query));
+    }
+
+    private JobPage list(JdbcClient client, JobQuery query) {
+        JobScan.Reach reach = JobScan.of(client, schema, query);
+        boolean byId = JobScan.isById(query.sort());
+        long before = byId || query.after() == null ? 0 : query.after();
+        String order = " order by " + order(query.sort());
+        String sql = "with page as materialized (" + reach.select("j.id", query) + order + " limit "
+                + (query.pageSize() + 1) + " offset " + before + ") select "
+                + JobColumns.limiting(query.payloadLimit(), false) + NAMES + order;
+        List<Job> jobs = client.sql(schema.in(sql))
+                .params(reach.values(query))
+                .query(named(query.payloadLimit()))
+                .list();
+        boolean more = jobs.size() > query.pageSize();
+        List<Job> page = more ? jobs.subList(0, query.pageSize()) : jobs;
+        if (!byId) {
+            return new JobPage(page, more ? before + page.size() : null, !reach.complete());
         }
-        String sql = "with page as materialized (select j.* from {schema}._private_jobs j where " + filters
-                + " order by j.id desc limit " + (query.pageSize() + 1) + ") " + NAMED;
-        List<Job> jobs = connections.query(
-                "list jobs",
-                false,
-                client -> client.sql(schema.in(sql))
-                        .params(filters.values())
-                        .query(JobLookup::named)
-                        .list());
-        if (jobs.size() <= query.pageSize()) {
-            return new JobPage(jobs, null, false);
-        }
-        List<Job> page = jobs.subList(0, query.pageSize());
-        return new JobPage(page, page.get(page.size() - 1).id(), false);
+        // What no later page has is missing even from a full one.
+        boolean limited = !reach.complete() && (!more || reach.last() == null);
+        return new JobPage(page, more ? page.get(page.size() - 1).id() : reach.last(), limited);
+    }
+
+    private static String order(JobSort sort) {
+        return switch (sort) {
+            case NEWEST -> "j.id desc";
+            case OLDEST -> "j.id";
+            case RUN_AT -> "j.run_at, j.id";
+            case UPDATED -> "j.updated_at desc, j.id desc";
+            case PRIORITY -> "j.priority, j.run_at, j.id";
+            case ATTEMPTS -> "j.attempts desc, j.id desc";
+        };
     }
 
     private static final String COUNT = """
-            select
               pg_catalog.count(*) filter (where j.is_available and j.run_at <= pg_catalog.now()),
               pg_catalog.count(*) filter (where j.is_available and j.run_at > pg_catalog.now() and j.attempts = 0),
               pg_catalog.count(*) filter (where j.is_available and j.run_at > pg_catalog.now() and j.attempts > 0),
               pg_catalog.count(*) filter (where j.locked_at is not null),
               pg_catalog.count(*) filter (where j.locked_at is null and not j.is_available)
-            from {schema}._private_jobs j where\s""";
+            """;
 
+    /** Reads what is first by priority, because that finds most of those that wait. */
     JobCounts count(JobQuery filter) {
         Arguments.requireNonNull("filter", filter);
-        JobFilters filters = new JobFilters(filter);
-        return connections.query(
-                "count jobs",
-                false,
-                client -> client.sql(schema.in(COUNT + filters))
-                        .params(filters.values())
-                        .query((row, number) -> new JobCounts(
-                                row.getLong(1), row.getLong(2), row.getLong(3), row.getLong(4), row.getLong(5)))
-                        .single());
+        JobQuery query = filter.toBuilder().sort(JobSort.PRIORITY).after(null).build();
+        return connections.query("count jobs", false, client -> {
+            JobScan.Reach reach = JobScan.of(client, schema, query);
+            return client.sql(schema.in(reach.select(COUNT, query)))
+                    .params(reach.values(query))
+                    .query((row, number) -> new JobCounts(
+                            row.getLong(1),
+                            row.getLong(2),
+                            row.getLong(3),
+                            row.getLong(4),
+                            row.getLong(5),
+                            reach.complete()))
+                    .single();
+        });
+    }
+
+    JobSelection select(JobQuery filter, int most) {
+        Arguments.requireNonNull("filter", filter);
+        Arguments.requireRange("most", most, 1, 1_000_000);
+        JobQuery query = filter.toBuilder().sort(JobSort.OLDEST).after(null).build();
+        return connections.query("select jobs", false, client -> {
+            JobScan.Reach reach = JobScan.of(client, schema, query);
+            String sql = reach.select("j.id", query) + " order by j.id limit " + (most + 1);
+            List<Long> ids = client.sql(schema.in(sql))
+                    .params(reach.values(query))
+                    .query(Long.class)
+                    .list();
+            return ids.size() > most
+                    ? new JobSelection(ids.subList(0, most), false)
+                    : new JobSelection(ids, reach.complete());
+        });
     }
 }

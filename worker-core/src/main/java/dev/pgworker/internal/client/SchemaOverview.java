@@ -27,9 +27,13 @@ final class SchemaOverview {
         this.schema = schema;
     }
 
+    /** The statement counts one more. */
+    private static final long MOST_WAITING = 1_000;
+
     private static final String QUEUES = """
             select q.queue_name,
-                   (select pg_catalog.count(*) from {schema}._private_jobs j where j.job_queue_id = q.id and j.is_available),
+                   (select pg_catalog.count(*) from (
+                     select from {schema}._private_jobs j where j.job_queue_id = q.id and j.is_available limit 1001) c),
                    q.locked_at, q.locked_by
             from {schema}._private_job_queues q
             where q.queue_name > ?::pg_catalog.text
@@ -47,9 +51,18 @@ final class SchemaOverview {
                 client -> client.sql(schema.in(QUEUES))
                         .param(after == null ? "" : after)
                         .param(limit)
-                        .query((row, number) -> new NamedQueue(
-                                row.getString(1), row.getLong(2), Timestamps.nullableInstant(row, 3), row.getString(4)))
+                        .query(SchemaOverview::namedQueue)
                         .list());
+    }
+
+    private static NamedQueue namedQueue(ResultSet row, int number) throws SQLException {
+        long waiting = row.getLong(2);
+        return new NamedQueue(
+                row.getString(1),
+                Math.min(waiting, MOST_WAITING),
+                waiting > MOST_WAITING,
+                Timestamps.nullableInstant(row, 3),
+                row.getString(4));
     }
 
     private static final String BACKLOG = """
@@ -83,31 +96,40 @@ final class SchemaOverview {
     }
 
     private static final String WORKERS = """
-            select w.id, w.started_at, w.last_heartbeat_at, w.metadata, coalesce(held.jobs, 0),
+            select w.id, w.started_at, w.last_heartbeat_at, w.metadata, {held},
               w.last_heartbeat_at < pg_catalog.now() - (
                 select t.usual
                 from {schema}.pgworker_thresholds(
                   w.metadata, ?::double precision * interval '1 ms', ?::double precision * interval '1 ms', 1) t)
             from {schema}._private_workers w
+            {join}
+            order by w.started_at, w.id
+            """;
+
+    private static final String COUNTED =
+            WORKERS.replace("{held}", "coalesce(held.jobs, 0)").replace("{join}", """
             left join (
               select j.locked_by, pg_catalog.count(*) as jobs from {schema}._private_jobs j
               where j.locked_by is not null
               group by j.locked_by) held on held.locked_by = w.id
-            order by w.started_at, w.id
-            """;
+            """);
+
+    private static final String UNCOUNTED =
+            WORKERS.replace("{held}", "null::bigint").replace("{join}", "");
 
     /**
      * Returns the registered workers.
      *
      * @param staleAfter how old the last heartbeat of a stale worker is that has published no threshold of its own
      * @param peersStaleAfter the least that counts as such; null if the threshold counts for every worker
+     * @param counted whether to count the jobs that they hold, for which all jobs are read
      */
-    List<ActiveWorker> workers(Duration staleAfter, @Nullable Duration peersStaleAfter) {
+    List<ActiveWorker> workers(Duration staleAfter, @Nullable Duration peersStaleAfter, boolean counted) {
         Double peers = peersStaleAfter == null ? null : Timestamps.millis(peersStaleAfter);
         return connections.query(
                 "list the workers",
                 false,
-                client -> client.sql(schema.in(WORKERS))
+                client -> client.sql(schema.in(counted ? COUNTED : UNCOUNTED))
                         .param(1, Timestamps.millis(staleAfter), Types.DOUBLE)
                         .param(2, peers, Types.DOUBLE)
                         .query((row, number) -> new ActiveWorker(
@@ -115,7 +137,7 @@ final class SchemaOverview {
                                 Timestamps.instant(row, 2),
                                 Timestamps.instant(row, 3),
                                 row.getString(4),
-                                row.getLong(5),
+                                counted ? row.getLong(5) : null,
                                 row.getBoolean(6)))
                         .list());
     }

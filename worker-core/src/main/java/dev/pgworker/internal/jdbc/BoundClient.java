@@ -17,14 +17,28 @@ final class BoundClient {
 
     private BoundClient() {}
 
-    /** Does something with a client whose exceptions are the translator's. */
+    /**
+     * Does something with a client whose exceptions are the translator's.
+     *
+     * @param dataSource of whose Spring transaction the connection may be, whose timeout then holds for the statements;
+     *     null if it is of none
+     */
     static <T extends @Nullable Object> T with(
-            Connection connection, SQLExceptionTranslator translator, Function<JdbcClient, T> work) {
+            Connection connection,
+            @Nullable DataSource dataSource,
+            SQLExceptionTranslator translator,
+            Function<JdbcClient, T> work) {
         // Stands for the connection alone. As it is bound here, no transaction of the caller's keeps it for its end.
         DataSource single = new SingleConnectionDataSource(connection, true);
         JdbcTemplate template = new JdbcTemplate(single);
         template.setExceptionTranslator(translator);
-        TransactionSynchronizationManager.bindResource(single, new ConnectionHolder(connection));
+        ConnectionHolder holder = new ConnectionHolder(connection);
+        if (dataSource != null
+                && TransactionSynchronizationManager.getResource(dataSource) instanceof ConnectionHolder callers
+                && callers.hasTimeout()) {
+            holder.setTimeoutInMillis(callers.getTimeToLiveInMillis());
+        }
+        TransactionSynchronizationManager.bindResource(single, holder);
         try {
             return work.apply(JdbcClient.create(template));
         } finally {

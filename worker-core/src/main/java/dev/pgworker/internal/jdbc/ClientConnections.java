@@ -61,7 +61,7 @@ public final class ClientConnections {
         return call(
                 task,
                 manyStatements,
-                connection -> BoundClient.with(connection, (unused, sql, e) -> translate(task, e), work));
+                connection -> BoundClient.with(connection, dataSource, (unused, sql, e) -> translate(task, e), work));
     }
 
     /** Works in transactions of its own, whatever becomes of the caller's. */

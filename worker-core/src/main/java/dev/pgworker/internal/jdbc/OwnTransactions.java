@@ -28,7 +28,8 @@ public final class OwnTransactions {
     public <T> T run(Function<JdbcClient, T> work) {
         try {
             return Connections.inTransaction(
-                    connection, () -> BoundClient.with(connection, (task, sql, e) -> translator.translate(e), work));
+                    connection,
+                    () -> BoundClient.with(connection, null, (task, sql, e) -> translator.translate(e), work));
         } catch (SQLException e) {
             throw translator.translate(e);
         }

@@ -27,6 +27,7 @@ import org.slf4j.LoggerFactory;
 import dev.pgworker.internal.failure.DatabaseContact;
 import dev.pgworker.internal.jdbc.PrivateConnections;
 import dev.pgworker.internal.jdbc.SessionSettings;
+import dev.pgworker.internal.jdbc.SqlArrays;
 import dev.pgworker.internal.jdbc.Timestamps;
 import dev.pgworker.job.Job;
 import dev.pgworker.schema.WorkerSchema;
@@ -379,20 +380,31 @@ public final class DirectStore {
                   claimed_at => ?)
                 """;
 
+        private static final String END_RECORDED = """
+                select {schema}.pgworker_end_batch_recorded(worker_id => ?, chain => ?, done => ?::pg_catalog.tid[],
+                  claimed => ?::pg_catalog.tid[], claimed_at => ?,\s""" + RunRecords.ARGUMENTS + ", run_ids => ?)";
+
         /**
          * Deletes jobs that have succeeded, claims the others, as of the time when they were locked, and ends the batch. Those
          * that are in neither list are free again.
          *
+         * @param runs what to tell the history of those that have succeeded, by the ids of the jobs; empty if none is kept
          * @return false if some job could not be deleted, and all of them have been claimed instead
          */
-        public boolean end(List<Taken> done, List<Taken> others) throws SQLException {
-            try (PreparedStatement statement = batches.prepareStatement(schema.in(END))) {
+        public boolean end(List<Taken> done, List<Taken> others, Map<Long, RunRecord> runs) throws SQLException {
+            try (PreparedStatement statement =
+                    batches.prepareStatement(schema.in(runs.isEmpty() ? END : END_RECORDED))) {
                 Taken any = done.isEmpty() ? others.get(0) : done.get(0);
                 statement.setString(1, workerId);
                 statement.setInt(2, chain);
                 statement.setString(3, addresses(done));
                 statement.setString(4, addresses(others));
                 statement.setObject(5, Timestamps.offset(any.job.lockedAt()));
+                if (!runs.isEmpty()) {
+                    List<Long> ids = done.stream().map(one -> one.job.id()).toList();
+                    RunRecords.set(batches, statement, 6, ids, runs);
+                    statement.setArray(9, SqlArrays.ids(batches, ids.stream()));
+                }
                 boolean deleted;
                 try (ResultSet row = statement.executeQuery()) {
                     row.next();

@@ -94,7 +94,7 @@ public final class JobRows {
     }
 
     /** Flags are stored as {@code {"flag": true}}; the peers look at the keys. */
-    static Set<String> flags(ResultSet row, int column) throws SQLException {
+    public static Set<String> flags(ResultSet row, int column) throws SQLException {
         String text = row.getString(column);
         if (text == null) {
             return Set.of();

@@ -33,21 +33,46 @@ public final class OutcomeStore {
             + " task_ids => ?, wanted => ?, forbidden => ?, aheads => ?, going_on => ?, addresses => ?::pg_catalog.tid[], renewals => ?, most_bytes => ?, "
             + QueueStart.ARGUMENTS + ")";
 
+    private static final String COMPLETE_RECORDED = recorded(COMPLETE, "pgworker_complete");
+
+    private static String recorded(String sql, String function) {
+        String recorded = sql.replace(function + "(", function + "_recorded(").stripTrailing();
+        return recorded.substring(0, recorded.length() - 1) + ", " + RunRecords.ARGUMENTS + ")";
+    }
+
     /**
      * Deletes the jobs that these claims still hold, and goes on as the follow-up says.
      *
      * @param done no job twice; faster in ascending order of their ids
      */
     public Completion complete(List<Job> done, FollowUp next, RenewedLocks locks) throws SQLException {
-        return sql.call(COMPLETE, (connection, statement) -> complete(connection, statement, done, next, locks));
+        return complete(done, next, locks, Map.of());
+    }
+
+    /**
+     * As {@link #complete(List, FollowUp, RenewedLocks)}, and tells the history of the runs.
+     *
+     * @param runs by the ids of the jobs; empty if none is kept
+     */
+    public Completion complete(List<Job> done, FollowUp next, RenewedLocks locks, Map<Long, RunRecord> runs)
+            throws SQLException {
+        return sql.call(
+                runs.isEmpty() ? COMPLETE : COMPLETE_RECORDED,
+                (connection, statement) -> complete(connection, statement, done, next, locks, runs));
     }
 
     /**
      * As {@link #complete(List, FollowUp, RenewedLocks)}, in the transaction of the given connection and without ending it.
+     *
+     * @param run what to tell the history; null for nothing
      */
-    public Completion complete(Connection connection, Job done, FollowUp next, RenewedLocks locks) throws SQLException {
-        try (PreparedStatement statement = connection.prepareStatement(sql.in(COMPLETE))) {
-            return complete(connection, statement, List.of(done), next, locks);
+    public Completion complete(
+            Connection connection, Job done, FollowUp next, RenewedLocks locks, @Nullable RunRecord run)
+            throws SQLException {
+        Map<Long, RunRecord> runs = run == null ? Map.of() : Map.of(done.id(), run);
+        String text = run == null ? COMPLETE : COMPLETE_RECORDED;
+        try (PreparedStatement statement = connection.prepareStatement(sql.in(text))) {
+            return complete(connection, statement, List.of(done), next, locks, runs);
         }
     }
 
@@ -64,7 +89,12 @@ public final class OutcomeStore {
     }
 
     private Completion complete(
-            Connection connection, PreparedStatement statement, List<Job> done, FollowUp next, RenewedLocks locks)
+            Connection connection,
+            PreparedStatement statement,
+            List<Job> done,
+            FollowUp next,
+            RenewedLocks locks,
+            Map<Long, RunRecord> runs)
             throws SQLException {
         LanePlan lanes = next.lanes();
         int wanted = lanes.wanted();
@@ -84,6 +114,9 @@ public final class OutcomeStore {
         statement.setArray(11, SqlArrays.times(connection, done, job -> locks.pending(Claim.of(job))));
         statement.setLong(12, next.mostBytes());
         QueueStart.set(statement, 13, next.queueStart());
+        if (!runs.isEmpty()) {
+            RunRecords.set(connection, statement, 17, done.stream().map(Job::id).toList(), runs);
+        }
         Completion completion = new Completion(new Claimed(), new HashMap<>());
         try (ResultSet rows = statement.executeQuery()) {
             ClaimedRows reader = new ClaimedRows(sql, next.tasks(), 2);
@@ -123,6 +156,8 @@ public final class OutcomeStore {
               lane_queues => ?, lane_levels => ?, lane_run_ats => ?, lane_ids => ?)
             """;
 
+    private static final String RELEASE_RECORDED = recorded(RELEASE, "pgworker_release");
+
     /**
      * Gives jobs up that did not succeed, as each release says, where these claims still hold them, and frees the queues that
      * do not go on.
@@ -134,7 +169,22 @@ public final class OutcomeStore {
     public Map<Long, WriteResult> release(
             List<Release> releases, List<Long> goingOn, RenewedLocks locks, @Nullable QueueStart queueStart)
             throws SQLException {
-        return sql.call(RELEASE, (connection, statement) -> {
+        return release(releases, goingOn, locks, queueStart, Map.of());
+    }
+
+    /**
+     * As {@link #release(List, List, RenewedLocks, QueueStart)}, and tells the history of the runs.
+     *
+     * @param runs by the ids of the jobs; empty if none is kept
+     */
+    public Map<Long, WriteResult> release(
+            List<Release> releases,
+            List<Long> goingOn,
+            RenewedLocks locks,
+            @Nullable QueueStart queueStart,
+            Map<Long, RunRecord> runs)
+            throws SQLException {
+        return sql.call(runs.isEmpty() ? RELEASE : RELEASE_RECORDED, (connection, statement) -> {
             statement.setString(1, sql.workerId());
             statement.setArray(
                     2,
@@ -151,6 +201,10 @@ public final class OutcomeStore {
             statement.setArray(11, goingOn.isEmpty() ? null : SqlArrays.ids(connection, goingOn.stream()));
             statement.setArray(12, SqlArrays.times(connection, releases, r -> locks.pending(r.claim())));
             QueueStart.set(statement, 13, queueStart);
+            if (!runs.isEmpty()) {
+                List<Long> ids = releases.stream().map(r -> r.claim().jobId()).toList();
+                RunRecords.set(connection, statement, 17, ids, runs);
+            }
             Map<Long, WriteResult> outcomes = new HashMap<>();
             try (ResultSet rows = statement.executeQuery()) {
                 while (rows.next()) {
@@ -194,6 +248,24 @@ public final class OutcomeStore {
             statement.setString(1, sql.workerId());
             statement.setArray(2, SqlArrays.array(connection, "text", queues, HeldQueue::name));
             statement.setArray(3, SqlArrays.times(connection, queues, HeldQueue::lockedAt));
+            return statement.execute();
+        });
+    }
+
+    private static final String TELL_OF_DUE = """
+            select {schema}.pgworker_wake({schema}.pgworker_due_queues(
+              array(select q.id from {schema}._private_job_queues q where q.queue_name = any(?)), ?, ?, ?, ?), null, '')
+            """;
+
+    /**
+     * Wakes workers for the jobs of these queues that are due.
+     *
+     * @param start where to look for them; null for everywhere
+     */
+    public void tellOfDue(Collection<String> queueNames, @Nullable QueueStart start) throws SQLException {
+        sql.call(TELL_OF_DUE, (connection, statement) -> {
+            statement.setArray(1, SqlArrays.texts(connection, queueNames));
+            QueueStart.set(statement, 2, start);
             return statement.execute();
         });
     }

@@ -12,7 +12,7 @@
 -- whole rows. What is ours stands in tables whose names begin with pgworker_.
 --
 -- Contents: 1 adoption, 2 types and tables, 3 indexes, 4 access, 5 helpers, 6 adding jobs, 7 administration, 8 recovery,
--- 9 the engine, 10 rights, 11 ledger.
+-- 9 the engine, 10 history, 11 rights, 12 ledger.
 --
 -- Rules that keep every function here, and the peers' statements, free of deadlocks:
 --   * Row locks are taken in the order tasks, queues being created, jobs, queues being released; within a table in the order of
@@ -125,7 +125,7 @@ begin
 end
 $drop$;
 
--- Functions that are here keep their rights, see chapter 10.
+-- Functions that are here keep their rights, see chapter 11.
 do $found$
 begin
   perform set_config('pgworker.found',
@@ -305,6 +305,69 @@ create table if not exists "${schema}".pgworker_samples (
 comment on table "${schema}".pgworker_samples is
   'The backlog as pgworker_backlog told it at a time, about every ten seconds while a worker records statistics.';
 
+-- What became of jobs, where a schema keeps that. Nothing is written here, and no trigger stands on the jobs, until somebody switches it
+-- on, see chapter 10. The partitions are a ring: each takes what ends in a stretch of time, the one after the last is emptied before it is
+-- its turn, and is then the newest. So old entries go at no cost, and none is ever deleted by itself. No key, because nothing that stands
+-- here already may keep a job from ending.
+create table if not exists "${schema}".pgworker_history (
+  job_id bigint not null,
+  ended_at timestamptz not null,
+  started_at timestamptz,
+  took interval,
+  created_at timestamptz not null,
+  run_at timestamptz not null,
+  slot smallint not null,
+  attempt smallint not null,
+  max_attempts smallint not null,
+  priority smallint not null,
+  outcome text not null,
+  task_identifier text not null,
+  queue_name text,
+  key text,
+  worker_id text,
+  trace_id text,
+  flags jsonb,
+  error text,
+  result json,
+  payload json
+) partition by list (slot);
+comment on table "${schema}".pgworker_history is
+  'Runs that have ended and jobs that have ended without running; outcome is succeeded, retried, failed, removed or recovered. Empty '
+  'unless worker.history.enabled is set.';
+create table if not exists "${schema}".pgworker_history_default partition of "${schema}".pgworker_history default;
+create index if not exists pgworker_history_job on "${schema}".pgworker_history (job_id);
+create index if not exists pgworker_history_ended on "${schema}".pgworker_history (ended_at, job_id);
+
+create table if not exists "${schema}".pgworker_history_settings (
+  only_row boolean default true constraint pgworker_history_settings_pkey primary key
+    constraint pgworker_history_settings_check check (only_row),
+  enabled boolean not null default false,
+  keep_for interval not null default '14 days',
+  keep_most bigint not null default 1000000,
+  payloads boolean not null default true,
+  slot smallint not null default 0,
+  slot_since timestamptz not null default now()
+);
+insert into "${schema}".pgworker_history_settings default values on conflict do nothing;
+comment on table "${schema}".pgworker_history_settings is
+  'Whether the schema keeps a history, for how long and how much of it, and where the next entries go.';
+
+-- Partitions may be new, and nobody have analysed them.
+create or replace view "${schema}".pgworker_history_sizes as
+  select c.oid as relation, c.relname as name, substring(pg_get_expr(c.relpartbound, c.oid) from '[0-9]+')::smallint as slot,
+    case
+      when pg_relation_size(c.oid) = 0 then 0
+      when pg_stat_get_live_tuples(c.oid) > 0 then pg_stat_get_live_tuples(c.oid)
+      when c.relpages > 0 and c.reltuples > 0 then
+        (c.reltuples::float8 * pg_relation_size(c.oid) / current_setting('block_size')::int / c.relpages)::bigint
+      else pg_relation_size(c.oid) / 300
+    end as entries,
+    pg_total_relation_size(c.oid) as bytes
+  from pg_inherits i
+  join pg_class c on c.oid = i.inhrelid
+  where i.inhparent = '"${schema}".pgworker_history'::regclass;
+comment on view "${schema}".pgworker_history_sizes is 'Partitions of the history with the estimated number of their entries.';
+
 -- Whoever could change jobs before an adoption can do so afterwards.
 do $grants$
 declare
@@ -317,6 +380,9 @@ begin
   loop
     execute format('grant select, insert, update, delete on "${schema}".pgworker_recoveries, "${schema}".pgworker_retirements, "${schema}".pgworker_batches, '
       '"${schema}".pgworker_running, "${schema}".pgworker_task_minutes, "${schema}".pgworker_samples to %s', grantee);
+
+    execute format('grant select, insert, update, delete on "${schema}".pgworker_recoveries, "${schema}".pgworker_retirements, "${schema}".pgworker_batches to %s', grantee);
+    execute format('grant select on "${schema}".pgworker_history, "${schema}".pgworker_history_settings, "${schema}".pgworker_history_sizes to %s', grantee);
   end loop;
 end
 $grants$;
@@ -1390,6 +1456,31 @@ begin
 end
 $$;
 comment on function "${schema}".complete_jobs(bigint[]) is 'Deletes the given jobs as if they had succeeded, except running ones.';
+
+create or replace function "${schema}".pgworker_remove_jobs(job_ids bigint[]) returns setof "${schema}"._private_jobs
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp as $$
+declare
+  job "${schema}"._private_jobs;
+  queues int[];
+  owners text[];
+begin
+  for job in
+    select * from "${schema}"._private_jobs j
+    where j.id = any(job_ids) and not "${schema}".pgworker_locked(j.locked_at, j.locked_by)
+    order by j.id for update
+  loop
+    delete from "${schema}"._private_jobs j where j.id = job.id;
+    if job.locked_by is not null then
+      queues := queues || job.job_queue_id;
+      owners := owners || job.locked_by;
+    end if;
+    return next job;
+  end loop;
+  perform "${schema}".pgworker_wake("${schema}".pgworker_free_queues(queues, owners), null, '');
+end
+$$;
+comment on function "${schema}".pgworker_remove_jobs(bigint[]) is 'Deletes the given jobs as if nobody needed them any more, except running ones.';
 
 create or replace function "${schema}".permanently_fail_jobs(job_ids bigint[], error_message text default null)
 returns setof "${schema}"._private_jobs
@@ -3847,7 +3938,7 @@ comment on function "${schema}".pgworker_note_batch(text, int, int, bigint, bigi
   'out those that lost a worker before, or were in a batch that broke.';
 
 -- Of a job that cannot be deleted, because of a trigger of somebody's for instance, the others of its batch know nothing: then all are
--- claimed, and their outcomes are written as those of other jobs are. Without triggers and rules there is no subtransaction, whose deletions of
+-- claimed, and their outcomes are written as those of other jobs are. Without such triggers and rules there is no subtransaction, whose deletions of
 -- rows that the transaction has locked would be written to pg_multixact one by one.
 create or replace function "${schema}".pgworker_end_batch(
   worker_id text, chain int, done tid[], claimed tid[], claimed_at timestamptz
@@ -3863,7 +3954,8 @@ declare
 begin
   if exists (
     select from pg_trigger t
-    where t.tgrelid = to_regclass('"${schema}"._private_jobs') and t.tgtype & 8 <> 0 and t.tgenabled <> 'D')
+    where t.tgrelid = to_regclass('"${schema}"._private_jobs') and t.tgtype & 8 <> 0 and t.tgenabled <> 'D'
+      and t.tgname <> 'pgworker_history_deleted')
     or (select c.relhasrules from pg_class c where c.oid = to_regclass('"${schema}"._private_jobs'))
   then
     begin
@@ -4045,7 +4137,422 @@ comment on function "${schema}".pgworker_sample(interval, interval) is
   'it is kept: up to 1,000 samples and 15,000 other rows. Returns whether it has.';
 
 
--- 10 Rights --------------------------------------------------------------------------------------------------------------------
+-- 10 History ------------------------------------------------------------------------------------------------------------------
+
+-- Two triggers write the history, and exist only while one is kept, so that without it nothing is as much as asked. In them all ends of
+-- jobs meet, those that Node.js, Rust, people and their tools bring about included; they write in the statement that ends the job. What
+-- only a worker of PgWorker knows of a run it tells them by settings of the transaction. They run with the rights of the owner, as whoever
+-- ends jobs need not have a right on the history, and nothing that goes wrong in them, or is in their way, keeps a job from ending:
+-- the entry is lost then, with a warning.
+
+create or replace function "${schema}".pgworker_note_runs(
+  job_ids bigint[], micros bigint[], results text[], traces text[], worker_id text default null, begun timestamptz default null
+) returns void
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp as $$
+begin
+  perform set_config('pgworker.run_ids', coalesce(job_ids::text, ''), true),
+    set_config('pgworker.run_micros', coalesce(micros::text, ''), true),
+    set_config('pgworker.run_results', coalesce(results::text, ''), true),
+    set_config('pgworker.run_traces', coalesce(traces::text, ''), true),
+    set_config('pgworker.run_by', coalesce(worker_id, ''), true),
+    set_config('pgworker.run_begun', coalesce(begun::text, ''), true);
+end
+$$;
+comment on function "${schema}".pgworker_note_runs(bigint[], bigint[], text[], text[], text, timestamptz) is
+  'Tells the history, for the statements that follow in the transaction, how long the runs of these jobs took in microseconds, their results as JSON and '
+  'their traces; a null array stands for nothing but nulls. For jobs that are not claimed also who runs them, since when.';
+
+-- Once a minute in a session is enough to be seen.
+create or replace function "${schema}".pgworker_history_lost(reason text) returns void
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp as $$
+declare
+  minute constant text := floor(extract(epoch from clock_timestamp()) / 60)::bigint::text;
+begin
+  if current_setting('pgworker.history_lost', true) is distinct from minute then
+    perform set_config('pgworker.history_lost', minute, false);
+    raise warning 'Jobs have ended that the history of schema "${schema}" does not show: %', reason;
+  end if;
+end
+$$;
+comment on function "${schema}".pgworker_history_lost(text) is 'Warns that an entry of the history could not be written.';
+
+-- Maintenance locks a partition for moments; whoever else locks the table delays nobody for longer than the limit here.
+-- Jobs that were claimed have run, unless somebody removes one whose lock is four hours old. Of the others the call stack tells what has
+-- been done to them. Failed jobs that are deleted by hand have their entry.
+-- Hash joins, because a group may have hundreds of jobs, and the plan may have been made for one. As most groups are of one task, it is
+-- looked up once.
+create or replace function "${schema}".pgworker_record_deleted() returns trigger
+language plpgsql volatile security definer
+set lock_timeout = '200ms' set plan_cache_mode = force_generic_plan set enable_hashjoin = on set enable_nestloop = off
+set enable_mergejoin = off set enable_seqscan = off set enable_bitmapscan = off set jit = off
+set search_path = pg_catalog, pg_temp as $$
+declare
+  ended constant timestamptz := clock_timestamp();
+  noted constant text := nullif(current_setting('pgworker.run_ids', true), '');
+  kept record;
+  seen record;
+  task text;
+  context text;
+  direct boolean;
+  outcome text;
+  begun timestamptz;
+  runner text;
+begin
+  select count(*) as jobs, min(g.task_id) as first_task, max(g.task_id) as last_task into seen from gone g;
+  if seen.jobs = 0 then
+    return null;
+  end if;
+  begin
+    select s.enabled, s.payloads, s.slot into kept from "${schema}".pgworker_history_settings s;
+    if not kept.enabled then
+      return null;
+    end if;
+    if seen.first_task = seen.last_task then
+      select t.identifier into task from "${schema}"._private_tasks t where t.id = seen.first_task;
+    end if;
+    if noted is null then
+      get diagnostics context = pg_context;
+      direct := context ~ 'pgworker_end_batch\(';
+      outcome := case
+        when direct or context ~ 'complete_jobs\(' then 'succeeded'
+        when context ~ 'remove[a-z_]*\(' then 'removed'
+      end;
+      insert into "${schema}".pgworker_history (job_id, ended_at, started_at, took, created_at, run_at, slot, attempt, max_attempts, priority,
+          outcome, task_identifier, queue_name, key, worker_id, flags, payload)
+        select g.id, ended, g.locked_at,
+          case when g.locked_at <= ended and isfinite(g.locked_at) then ended - g.locked_at end,
+          g.created_at, g.run_at, kept.slot,
+          case when g.locked_at is not null then g.attempts when direct then g.attempts + 1 else 0 end,
+          g.max_attempts, g.priority, coalesce(outcome, case when g.locked_at is null then 'removed' else 'succeeded' end),
+          coalesce(task, (select t.identifier from "${schema}"._private_tasks t where t.id = g.task_id), 'task ' || g.task_id),
+          case when g.job_queue_id is not null then (
+            select q.queue_name from "${schema}"._private_job_queues q where q.id = g.job_queue_id) end,
+          g.key, g.locked_by, g.flags, case when kept.payloads and pg_column_size(g.payload) <= 65536 then g.payload end
+        from gone g
+        where outcome is not null or g.locked_at is not null or g.attempts < g.max_attempts;
+    else
+      begun := nullif(current_setting('pgworker.run_begun', true), '')::timestamptz;
+      runner := nullif(current_setting('pgworker.run_by', true), '');
+      insert into "${schema}".pgworker_history (job_id, ended_at, started_at, took, created_at, run_at, slot, attempt, max_attempts, priority,
+          outcome, task_identifier, queue_name, key, worker_id, trace_id, flags, result, payload)
+        select g.id, ended, least(g.locked_at, begun, ended - r.micros * interval '1 microsecond'),
+          r.micros * interval '1 microsecond', g.created_at, g.run_at, kept.slot,
+          case when g.locked_at is null then g.attempts + 1 else g.attempts end,
+          g.max_attempts, g.priority, 'succeeded',
+          coalesce(task, (select t.identifier from "${schema}"._private_tasks t where t.id = g.task_id), 'task ' || g.task_id),
+          case when g.job_queue_id is not null then (
+            select q.queue_name from "${schema}"._private_job_queues q where q.id = g.job_queue_id) end,
+          g.key, coalesce(g.locked_by, runner), r.trace, g.flags, r.result::json,
+          case when kept.payloads and pg_column_size(g.payload) <= 65536 then g.payload end
+        from gone g
+        left join unnest(noted::bigint[],
+          nullif(current_setting('pgworker.run_micros', true), '')::bigint[],
+          nullif(current_setting('pgworker.run_results', true), '')::text[],
+          nullif(current_setting('pgworker.run_traces', true), '')::text[]) r(id, micros, result, trace) on r.id = g.id;
+    end if;
+  exception when others then
+    perform "${schema}".pgworker_history_lost(sqlerrm);
+  end;
+  return null;
+end
+$$;
+comment on function "${schema}".pgworker_record_deleted() is 'Writes jobs that have been deleted to the history.';
+
+-- A row that nobody holds any more is that of a run that has ended, unless the attempt is given back. Which it was, and why, the call stack
+-- tells; other workers' statements are told apart by what they change.
+create or replace function "${schema}".pgworker_record_updated() returns trigger
+language plpgsql volatile security definer
+set lock_timeout = '200ms' set plan_cache_mode = force_generic_plan set jit = off
+set search_path = pg_catalog, pg_temp as $$
+declare
+  ended constant timestamptz := clock_timestamp();
+  place int;
+  final constant boolean := new.attempts >= new.max_attempts;
+  lost constant text := 'Job recovered after worker interruption';
+  kept record;
+  context text;
+  outcome text;
+  told text := new.last_error;
+  micros bigint;
+begin
+  begin
+    select s.enabled, s.payloads, s.slot into kept from "${schema}".pgworker_history_settings s;
+    if not kept.enabled then
+      return null;
+    end if;
+    get diagnostics context = pg_context;
+    if old.locked_at is null then
+      outcome := 'failed';
+    elsif context ~ 'pgworker_release\(' then
+      outcome := case
+        when new.attempts < old.attempts then null
+        when final and new.last_error ~ '^(Superseded|Removed|Superseded or removed) by' then 'removed'
+        when final then 'failed'
+        else 'retried'
+      end;
+    elsif context ~ '(pgworker_take_back|pgworker_unlock|reschedule_jobs)\(' then
+      outcome := case
+        when final and new.last_error ~ '^(Superseded|Removed) .*; its worker died$' then 'removed'
+        when final then 'failed'
+        else 'recovered'
+      end;
+      told := case when new.last_error is distinct from old.last_error or new.last_error = lost then new.last_error end;
+    elsif new.attempts >= old.attempts then
+      outcome := case
+        when final then 'failed'
+        when new.last_error is distinct from old.last_error or new.run_at > now() then 'retried'
+        else 'recovered'
+      end;
+      told := case when outcome <> 'recovered' then new.last_error end;
+    end if;
+    if outcome is null then
+      return null;
+    end if;
+    place := array_position(nullif(current_setting('pgworker.run_ids', true), '')::bigint[], new.id);
+    micros := (nullif(current_setting('pgworker.run_micros', true), '')::bigint[])[place];
+    insert into "${schema}".pgworker_history (job_id, ended_at, started_at, took, created_at, run_at, slot, attempt, max_attempts, priority,
+        outcome, task_identifier, queue_name, key, worker_id, trace_id, flags, error, result, payload)
+      select old.id, ended, least(old.locked_at, ended - micros * interval '1 microsecond'),
+        case
+          when micros is not null then micros * interval '1 microsecond'
+          when old.locked_at <= ended and isfinite(old.locked_at) and outcome <> 'recovered' then ended - old.locked_at
+        end,
+        old.created_at, old.run_at, kept.slot, case when old.locked_at is null then 0 else old.attempts end,
+        new.max_attempts, old.priority, outcome,
+        coalesce((select t.identifier from "${schema}"._private_tasks t where t.id = old.task_id), 'task ' || old.task_id),
+        (select q.queue_name from "${schema}"._private_job_queues q where q.id = old.job_queue_id),
+        old.key, old.locked_by, (nullif(current_setting('pgworker.run_traces', true), '')::text[])[place], old.flags, told,
+        (nullif(current_setting('pgworker.run_results', true), '')::text[])[place]::json,
+        case when kept.payloads and pg_column_size(old.payload) <= 65536 then old.payload end;
+  exception when others then
+    perform "${schema}".pgworker_history_lost(sqlerrm);
+  end;
+  return null;
+end
+$$;
+comment on function "${schema}".pgworker_record_updated() is 'Writes a run that has ended without its job being deleted to the history.';
+
+create or replace function "${schema}".pgworker_complete_recorded(
+  worker_id text, job_ids bigint[], claims timestamptz[], claim_numbers int[], task_ids int[], wanted int, forbidden text[],
+  aheads int[], going_on bigint[], addresses tid[], renewals timestamptz[], most_bytes bigint,
+  lane_queues int[], lane_levels int[], lane_run_ats timestamptz[], lane_ids bigint[],
+  micros bigint[], results text[], traces text[]
+) returns table (
+  outcome text, id bigint, queue_name text, task_id int, payload json, priority smallint, run_at timestamptz, attempts smallint,
+  max_attempts smallint, last_error text, created_at timestamptz, updated_at timestamptz, key text, revision int, flags jsonb,
+  address tid, locked_at timestamptz
+)
+language plpgsql volatile rows 10
+set search_path = pg_catalog, pg_temp as $$
+begin
+  perform "${schema}".pgworker_note_runs(job_ids, micros, results, traces);
+  return query
+    select * from "${schema}".pgworker_complete(worker_id, job_ids, claims, claim_numbers, task_ids, wanted, forbidden, aheads, going_on,
+      addresses, renewals, most_bytes, lane_queues, lane_levels, lane_run_ats, lane_ids);
+  perform set_config('pgworker.run_ids', '', true);
+end
+$$;
+comment on function "${schema}".pgworker_complete_recorded(
+    text, bigint[], timestamptz[], int[], int[], int, text[], int[], bigint[], tid[], timestamptz[], bigint, int[], int[], timestamptz[],
+    bigint[], bigint[], text[], text[]) is
+  'As pgworker_complete, for a schema that keeps a history; the last arguments are those of pgworker_note_runs.';
+
+create or replace function "${schema}".pgworker_release_recorded(
+  worker_id text, job_ids bigint[], claims timestamptz[], actions text[], delays float8[], run_ats timestamptz[], errors text[],
+  keys text[], attempts int[], payloads text[], going_on bigint[], renewals timestamptz[],
+  lane_queues int[], lane_levels int[], lane_run_ats timestamptz[], lane_ids bigint[],
+  micros bigint[], results text[], traces text[]
+) returns table (id bigint, outcome text)
+language plpgsql volatile rows 10
+set search_path = pg_catalog, pg_temp as $$
+begin
+  perform "${schema}".pgworker_note_runs(job_ids, micros, results, traces);
+  return query
+    select * from "${schema}".pgworker_release(worker_id, job_ids, claims, actions, delays, run_ats, errors, keys, attempts, payloads, going_on,
+      renewals, lane_queues, lane_levels, lane_run_ats, lane_ids);
+  perform set_config('pgworker.run_ids', '', true);
+end
+$$;
+comment on function "${schema}".pgworker_release_recorded(
+    text, bigint[], timestamptz[], text[], float8[], timestamptz[], text[], text[], int[], text[], bigint[], timestamptz[], int[], int[],
+    timestamptz[], bigint[], bigint[], text[], text[]) is
+  'As pgworker_release, for a schema that keeps a history; the last arguments are those of pgworker_note_runs.';
+
+create or replace function "${schema}".pgworker_end_batch_recorded(
+  worker_id text, chain int, done tid[], claimed tid[], claimed_at timestamptz,
+  run_ids bigint[], micros bigint[], results text[], traces text[]
+) returns boolean
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp as $$
+begin
+  perform "${schema}".pgworker_note_runs(run_ids, micros, results, traces, worker_id, claimed_at);
+  return "${schema}".pgworker_end_batch(worker_id, chain, done, claimed, claimed_at);
+end
+$$;
+comment on function "${schema}".pgworker_end_batch_recorded(
+    text, int, tid[], tid[], timestamptz, bigint[], bigint[], text[], text[]) is
+  'As pgworker_end_batch, for a schema that keeps a history; the last arguments are those of pgworker_note_runs.';
+
+create or replace function "${schema}".pgworker_keep_history(enabled boolean, keep_for interval, keep_most bigint, payloads boolean)
+returns boolean
+language plpgsql volatile security definer
+set lock_timeout = '2s'
+set search_path = pg_catalog, pg_temp as $$
+#variable_conflict use_variable
+begin
+  if keep_for not between interval '1 minute' and interval '3650 days' then
+    raise exception 'keep_for must be between 1 minute and 3650 days, but is %', keep_for using errcode = '22023';
+  elsif keep_most not between 1000 and 10000000000 then
+    raise exception 'keep_most must be between 1000 and 10000000000, but is %', keep_most using errcode = '22023';
+  end if;
+  update "${schema}".pgworker_history_settings s set
+      enabled = coalesce(pgworker_keep_history.enabled, s.enabled),
+      keep_for = coalesce(pgworker_keep_history.keep_for, s.keep_for),
+      keep_most = coalesce(pgworker_keep_history.keep_most, s.keep_most),
+      payloads = coalesce(pgworker_keep_history.payloads, s.payloads)
+    where s.enabled <> pgworker_keep_history.enabled
+      or s.keep_for <> pgworker_keep_history.keep_for
+      or s.keep_most <> pgworker_keep_history.keep_most
+      or s.payloads <> pgworker_keep_history.payloads;
+  return found;
+end
+$$;
+comment on function "${schema}".pgworker_keep_history(boolean, interval, bigint, boolean) is
+  'Switches the history on or off and sets how much of it is kept; a null argument leaves the value unchanged. Returns whether '
+  'anything has changed. pgworker_tend_history puts it into effect.';
+
+-- Needs locks on the jobs while it makes or drops the triggers. It waits for them, as for all others, no longer than others may be made to
+-- wait behind it, and tries again the next time.
+create or replace function "${schema}".pgworker_switch_history(enabled boolean) returns void
+language plpgsql volatile
+set lock_timeout = '50ms' set client_min_messages = warning
+set search_path = pg_catalog, pg_temp as $$
+#variable_conflict use_variable
+begin
+  if not enabled then
+    drop trigger if exists pgworker_history_deleted on "${schema}"._private_jobs;
+    drop trigger if exists pgworker_history_updated on "${schema}"._private_jobs;
+    return;
+  end if;
+  for slot in 0..31 loop
+    if to_regclass(format('"${schema}".pgworker_history_%s', slot)) is null then
+      execute format(
+        'create table "${schema}".pgworker_history_%s partition of "${schema}".pgworker_history for values in (%s)', slot, slot);
+    end if;
+  end loop;
+  if not exists (
+    select from pg_trigger t
+    where t.tgrelid = '"${schema}"._private_jobs'::regclass and t.tgname = 'pgworker_history_deleted')
+  then
+    create trigger pgworker_history_deleted after delete on "${schema}"._private_jobs
+      referencing old table as gone for each statement execute function "${schema}".pgworker_record_deleted();
+  end if;
+  if not exists (
+    select from pg_trigger t
+    where t.tgrelid = '"${schema}"._private_jobs'::regclass and t.tgname = 'pgworker_history_updated')
+  then
+    create trigger pgworker_history_updated after update of last_error, run_at, max_attempts on "${schema}"._private_jobs
+      for each row when (
+        new.locked_at is null and (
+          old.locked_at is not null and (new.attempts >= old.attempts or new.last_error is distinct from old.last_error
+            or new.last_error = 'Job recovered after worker interruption')
+          or old.locked_at is null and old.attempts < old.max_attempts and new.attempts >= new.max_attempts
+            and new.last_error is distinct from old.last_error))
+      execute function "${schema}".pgworker_record_updated();
+  end if;
+end
+$$;
+comment on function "${schema}".pgworker_switch_history(boolean) is
+  'Makes the partitions of the history and the triggers that write it, or drops these triggers.';
+
+create or replace function "${schema}".pgworker_empty_history(partition name) returns boolean
+language plpgsql volatile
+set lock_timeout = '50ms'
+set search_path = pg_catalog, pg_temp as $$
+begin
+  execute format('truncate "${schema}".%I', partition);
+  return true;
+exception when lock_not_available or deadlock_detected then
+  return false;
+end
+$$;
+comment on function "${schema}".pgworker_empty_history(name) is 'Empties a partition of the history; returns false if it is in use.';
+
+-- What is emptied is a partition at a time, which takes the same moment whatever it holds. Where one is in use, by a backup for instance, it
+-- is left to the next time: entries stay longer then, and never fewer.
+-- Half of the ring suffices for the time, a fifteenth of it each, and half for the number, so none is emptied early whatever the rate.
+create or replace function "${schema}".pgworker_tend_history() returns text
+language plpgsql volatile security definer
+set lock_timeout = '50ms' set client_min_messages = warning
+set search_path = pg_catalog, pg_temp as $$
+declare
+  kept "${schema}".pgworker_history_settings;
+  triggers int;
+  part record;
+  newest timestamptz;
+  total bigint := 0;
+  here bigint := 0;
+  following smallint;
+begin
+  select * into kept from "${schema}".pgworker_history_settings s for update skip locked;
+  if not found then
+    return null;
+  end if;
+  select count(*) into triggers from pg_trigger t
+    where t.tgrelid = '"${schema}"._private_jobs'::regclass and t.tgname in ('pgworker_history_deleted', 'pgworker_history_updated');
+  if (triggers = 2) <> kept.enabled or triggers = 1
+    or kept.enabled and (select count(*) from "${schema}".pgworker_history_sizes z where z.slot between 0 and 31) < 32
+  then
+    begin
+      perform "${schema}".pgworker_switch_history(kept.enabled);
+    exception when lock_not_available or deadlock_detected then
+      return 'busy';
+    end;
+  end if;
+  -- oldest first
+  for part in
+    select z.* from "${schema}".pgworker_history_sizes z
+    where z.entries > 0
+    order by z.slot is not null, (z.slot + 31 - kept.slot) % 32
+  loop
+    execute format('select max(h.ended_at) from "${schema}".%I h', part.name) into newest;
+    total := total + part.entries;
+    if newest < clock_timestamp() - kept.keep_for and "${schema}".pgworker_empty_history(part.name) then
+      total := total - part.entries;
+    elsif part.slot = kept.slot then
+      here := part.entries;
+    end if;
+  end loop;
+  for part in
+    select z.* from "${schema}".pgworker_history_sizes z
+    where z.entries > 0 and z.slot is distinct from kept.slot
+    order by z.slot is not null, (z.slot + 31 - kept.slot) % 32
+  loop
+    exit when total <= kept.keep_most;
+    if "${schema}".pgworker_empty_history(part.name) then
+      total := total - part.entries;
+    end if;
+  end loop;
+  if here >= kept.keep_most / 15 or here > 0 and kept.slot_since < clock_timestamp() - kept.keep_for / 15 then
+    select z.slot into following from "${schema}".pgworker_history_sizes z
+      where z.slot = (kept.slot + 1) % 32 and pg_relation_size(z.relation) = 0;
+    if found then
+      update "${schema}".pgworker_history_settings s set slot = following, slot_since = clock_timestamp();
+    end if;
+  elsif here = 0 then
+    update "${schema}".pgworker_history_settings s set slot_since = clock_timestamp();
+  end if;
+  return null;
+end
+$$;
+comment on function "${schema}".pgworker_tend_history() is
+  'Puts the settings of the history into effect: its triggers, the partition to write to, and which partitions to empty. Call it about '
+  'once a minute. Returns "busy" if the triggers could not be made or dropped because of locks on the jobs.';
+
+
+-- 11 Rights --------------------------------------------------------------------------------------------------------------------
 
 -- Who may insert jobs may add them by the functions: these, and what they call, stay executable for everybody. They do nothing that
 -- the caller could not do without them. So does pgworker_indexes, which only tells what every start checks. Of the others, those of the
@@ -4080,7 +4587,7 @@ end
 $rights$;
 
 
--- 11 Ledger -------------------------------------------------------------------------------------------------------------------
+-- 12 Ledger -------------------------------------------------------------------------------------------------------------------
 
 -- Both peers look at the highest id only, so 20 keeps Node.js from migrating over this schema, and Rust as far as it knows no
 -- higher one. Node.js calls 19 breaking, Rust does not: it is, because workers that know nothing of it fetch several jobs of one

@@ -127,6 +127,15 @@ class QuickstartTest {
         assertThat(post("{\"name\":\" \"}")).isEqualTo(400);
     }
 
+    @Test
+    void aNameThatCannotBeStoredIsABadRequest() throws Exception {
+        assertThat(post("{\"name\":\"a\\u0000b\"}")).isEqualTo(400);
+        assertThat(post("{\"name\":\"\\ud800\"}")).isEqualTo(400);
+        assertThat(post("{\"name\":\"" + "x".repeat(201) + "\"}")).isEqualTo(400);
+        assertThat(post("{\"name\":\"\\ud83d\\ude00\"}")).isEqualTo(202);
+        assertThat(nextCompleted().payload()).contains("\ud83d\ude00");
+    }
+
     private int post(String body) throws Exception {
         HttpRequest request = HttpRequest.newBuilder(URI.create("http://localhost:" + port + "/greetings"))
                 .header("Content-Type", "application/json")

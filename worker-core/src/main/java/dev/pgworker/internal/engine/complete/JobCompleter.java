@@ -31,11 +31,13 @@ import dev.pgworker.internal.failure.Backoff;
 import dev.pgworker.internal.failure.DatabaseFailure;
 import dev.pgworker.internal.failure.ErrorText;
 import dev.pgworker.internal.lifecycle.BackgroundService;
+import dev.pgworker.internal.lifecycle.WorkSignal;
 import dev.pgworker.internal.store.Completion;
 import dev.pgworker.internal.store.FollowUp;
 import dev.pgworker.internal.store.LanePlan;
 import dev.pgworker.internal.store.OutcomeStore;
 import dev.pgworker.internal.store.Release;
+import dev.pgworker.internal.store.RunRecord;
 import dev.pgworker.internal.store.WriteResult;
 import dev.pgworker.job.Job;
 
@@ -48,7 +50,7 @@ import dev.pgworker.job.Job;
  * written, outcomes wait; after a while the database is asked whether that is because of the jobs, and if so they are left to
  * the reconciler one after the other, so that others get their turn. A full disk is waited for, however long.
  */
-public final class JobCompleter extends BackgroundService {
+public final class JobCompleter extends BackgroundService implements WorkSignal.Receiver {
 
     private static final Logger log = LoggerFactory.getLogger(JobCompleter.class);
 
@@ -95,6 +97,9 @@ public final class JobCompleter extends BackgroundService {
     /** How long to wait before busy jobs are tried again. Owned by the thread. */
     private Duration busyPause = SHORTEST_BUSY_PAUSE;
 
+    /** Whether anything was said about jobs since the write that is under way began. */
+    private volatile boolean news;
+
     /** Why the last outcome could not be written; null if none is in the way. */
     private volatile @Nullable String obstacle;
 
@@ -125,6 +130,11 @@ public final class JobCompleter extends BackgroundService {
     /** Returns why outcomes cannot be written; null while nothing is known to be in the way. */
     public @Nullable String obstacle() {
         return obstacle;
+    }
+
+    @Override
+    public void jobsMayBeDue() {
+        news = true;
     }
 
     /**
@@ -415,7 +425,8 @@ public final class JobCompleter extends BackgroundService {
         EncodedOutcome ended = ending.ended;
         ending.ended = OutcomeEncoder.inexpressible(
                         ended.job(), "the outcome of this attempt could not be written: " + ErrorText.headline(refusal))
-                .withTrace(ended.trace());
+                .withTrace(ended.trace())
+                .withRun(ended.run());
         boolean wrote = wrote(ending, ended);
         if (wrote) {
             reporter.named(
@@ -446,16 +457,18 @@ public final class JobCompleter extends BackgroundService {
                 .map(Ending::job)
                 .sorted(Comparator.comparingLong(Job::id))
                 .toList();
+        news = false;
         Completion completion = tracker.during(() -> {
             // A job that cannot be claimed must not keep the one before from being completed.
             boolean alone = endings.stream().anyMatch(ending -> ending.alone);
             LanePlan lanes = localQueue.plan(done);
             FollowUp next = followUps.allowed(alone ? lanes.withoutClaims() : lanes, done);
-            Completion answer = store.complete(done, next, localQueue);
+            Completion answer = store.complete(done, next, localQueue, runs(endings));
             followUps.accept(answer.claimed());
             return answer;
         });
         settle(endings, completion.unwritten());
+        tellOfFreed(done);
     }
 
     private void release(List<Ending> endings) throws SQLException {
@@ -465,14 +478,57 @@ public final class JobCompleter extends BackgroundService {
             releases.add(Objects.requireNonNull(ending.ended.release()));
             jobs.add(ending.job());
         }
+        news = false;
         settle(
                 endings,
                 followUps.givingBack(
                         jobs,
                         releases,
                         () -> store.release(
-                                releases, localQueue.plan(jobs).goingOn(), localQueue, followUps.start(jobs))));
+                                releases,
+                                localQueue.plan(jobs).goingOn(),
+                                localQueue,
+                                followUps.start(jobs),
+                                runs(endings))));
+        tellOfFreed(jobs);
         context.signal().jobsMayBeDue();
+    }
+
+    /**
+     * Wakes workers again for the queues of these jobs that a write has freed. The write itself wakes them for what it sees, but what
+     * is added before it is committed it does not see, and workers that are told of that see a queue that is taken.
+     */
+    private void tellOfFreed(List<Job> written) {
+        if (!news) {
+            return;
+        }
+        Set<String> freed = new HashSet<>();
+        for (Job job : written) {
+            if (job.queueName() != null && !localQueue.containsQueue(job.queueName())) {
+                freed.add(job.queueName());
+            }
+        }
+        if (freed.isEmpty()) {
+            return;
+        }
+        try {
+            store.tellOfDue(freed, followUps.start(written));
+        } catch (SQLException | RuntimeException e) {
+            log.debug("Nobody is told of the queues {}", freed, e);
+            context.signal().jobsMayBeDue();
+        }
+    }
+
+    /** What is written by itself has been refused before: the encoding of the database may lack characters of a result. */
+    private static Map<Long, RunRecord> runs(List<Ending> endings) {
+        Map<Long, RunRecord> runs = new HashMap<>();
+        for (Ending ending : endings) {
+            RunRecord run = ending.ended.run();
+            if (run != null) {
+                runs.put(ending.job().id(), ending.alone ? run.inAscii() : run);
+            }
+        }
+        return runs;
     }
 
     /** Settles what handlers' transactions have written, or found to be another claim's. */

@@ -3,7 +3,9 @@ package dev.pgworker.internal.engine.direct;
 import java.sql.SQLException;
 import java.time.Duration;
 import java.util.ArrayList;
+import java.util.HashMap;
 import java.util.List;
+import java.util.Map;
 import java.util.function.BooleanSupplier;
 
 import com.google.errorprone.annotations.concurrent.GuardedBy;
@@ -16,6 +18,7 @@ import dev.pgworker.internal.engine.run.EncodedOutcome;
 import dev.pgworker.internal.engine.run.JobOutcome;
 import dev.pgworker.internal.store.DirectStore;
 import dev.pgworker.internal.store.DirectStore.Taken;
+import dev.pgworker.internal.store.RunRecord;
 import dev.pgworker.job.Job;
 
 /**
@@ -186,13 +189,23 @@ final class DirectBatch {
         if (slow != null) {
             claimed.add(slow);
         }
-        boolean deleted = session.end(done, claimed);
+        boolean deleted = session.end(done, claimed, runs());
         List<EncodedOutcome> toWrite = new ArrayList<>(ended);
         if (deleted) {
             toWrite.removeIf(end -> end.outcome() instanceof JobOutcome.Success);
         }
         context.executor().takeOver(toWrite, slow == null ? null : slow.job());
         return deleted;
+    }
+
+    private synchronized Map<Long, RunRecord> runs() {
+        Map<Long, RunRecord> runs = new HashMap<>();
+        for (EncodedOutcome end : ended) {
+            if (end.run() != null && end.outcome() instanceof JobOutcome.Success) {
+                runs.put(end.job().id(), end.run());
+            }
+        }
+        return runs;
     }
 
     /** Whether the batch has been committed may be unknown. If not, its jobs are free, and count an attempt the next time. */

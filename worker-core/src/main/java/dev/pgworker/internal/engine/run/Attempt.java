@@ -9,6 +9,7 @@ import org.jspecify.annotations.Nullable;
 
 import dev.pgworker.internal.engine.queue.RunnerSlots;
 import dev.pgworker.internal.store.Claim;
+import dev.pgworker.internal.store.RunRecord;
 import dev.pgworker.job.Job;
 import dev.pgworker.job.JobScheduler;
 import dev.pgworker.task.JobContext;
@@ -29,6 +30,7 @@ final class Attempt implements JobContext {
     private final Predicate<Job> owned;
     private final RunnerSlots.@Nullable Runner runner;
     private final boolean direct;
+    private final RunResults results;
 
     /** The thread that runs the handler; null once the attempt has ended. */
     @GuardedBy("this") private @Nullable Thread thread = Thread.currentThread();
@@ -41,6 +43,9 @@ final class Attempt implements JobContext {
     /** The latest report of the handler; null before the first. */
     private volatile @Nullable Progress progress;
 
+    /** JSON; may be set by any thread that the handler uses. */
+    private volatile @Nullable String result;
+
     private volatile boolean claimed;
     private volatile boolean stopping;
     private volatile boolean timedOut;
@@ -51,6 +56,7 @@ final class Attempt implements JobContext {
      * @param owned whether the job is still this worker's
      * @param direct whether the job is of a direct task
      * @param runner whose thread this is; null if it is that of a direct batch
+     * @param results encodes what the handler returns
      */
     Attempt(
             Job job,
@@ -58,7 +64,9 @@ final class Attempt implements JobContext {
             JobScheduler jobScheduler,
             Predicate<Job> owned,
             boolean direct,
-            RunnerSlots.@Nullable Runner runner) {
+            RunnerSlots.@Nullable Runner runner,
+            RunResults results) {
+        this.results = results;
         this.owned = owned;
         this.direct = direct;
         this.runner = runner;
@@ -106,6 +114,23 @@ final class Attempt implements JobContext {
     /** Returns the trace in which the handler has run; null if it was in none. Called on its thread. */
     @Nullable JobTrace trace() {
         return trace;
+    }
+
+    /** Returns what the history is told of the run so far; null if nobody wants to know. Called on its thread. */
+    @Nullable RunRecord ran() {
+        return results.areKept()
+                ? new RunRecord(nanos() / 1_000, result, trace == null ? null : trace.storable())
+                : null;
+    }
+
+    /** Returns true if the trace of a run that succeeds is of use to anybody. */
+    boolean isRecorded() {
+        return results.areKept();
+    }
+
+    @Override
+    public void result(@Nullable Object value) {
+        result = results.encode(job.taskIdentifier(), value);
     }
 
     /** Changes the payload that the handler sees. */

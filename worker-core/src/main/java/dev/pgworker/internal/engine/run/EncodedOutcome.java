@@ -4,6 +4,7 @@ import org.jspecify.annotations.Nullable;
 
 import dev.pgworker.internal.store.Claim;
 import dev.pgworker.internal.store.Release;
+import dev.pgworker.internal.store.RunRecord;
 import dev.pgworker.job.Job;
 
 /**
@@ -13,22 +14,29 @@ import dev.pgworker.job.Job;
  * @param release what to write if the job did not succeed; null otherwise
  * @param error what to log if it failed, which can be logged safely; null otherwise
  * @param trace the trace that a run that failed belongs to; null if none is known
+ * @param run what the history is told; null for nothing
  */
 public record EncodedOutcome(
         Job job,
         JobOutcome outcome,
         @Nullable Release release,
         @Nullable Throwable error,
-        @Nullable JobTrace trace) {
+        @Nullable JobTrace trace,
+        @Nullable RunRecord run) {
 
     /** Returns this with another text of what is to be written. */
     public EncodedOutcome withRelease(Release release) {
-        return new EncodedOutcome(job, outcome, release, error, trace);
+        return new EncodedOutcome(job, outcome, release, error, trace, run);
     }
 
     /** Returns this as a run that belongs to the given trace. */
     public EncodedOutcome withTrace(@Nullable JobTrace trace) {
-        return new EncodedOutcome(job, outcome, release, error, trace);
+        return new EncodedOutcome(job, outcome, release, error, trace, run);
+    }
+
+    /** Returns this with what the history is told of the run. */
+    public EncodedOutcome withRun(@Nullable RunRecord run) {
+        return run == null ? this : new EncodedOutcome(job, outcome, release, error, trace, run);
     }
 
     public Claim claim() {

@@ -18,13 +18,15 @@ import dev.pgworker.task.TaskRegistry;
  * @param interceptors stand around every run, the first one outermost
  * @param transactions runs transactional handlers; null if there are none
  * @param jobScheduler what handlers get from their context
+ * @param results encodes what they return
  */
 public record HandlerCalls(
         TaskRegistry tasks,
         PayloadCodec codec,
         List<JobInterceptor> interceptors,
         @Nullable HandlerTransactions transactions,
-        JobScheduler jobScheduler) {
+        JobScheduler jobScheduler,
+        RunResults results) {
 
     /** Returns how the jobs of a task are run. */
     TaskOptions options(Job job) {

@@ -2,8 +2,10 @@ package dev.pgworker.internal.engine.run;
 
 import java.sql.Connection;
 import java.util.List;
+import java.util.function.Supplier;
 import javax.sql.DataSource;
 
+import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 import org.springframework.jdbc.datasource.DataSourceUtils;
@@ -18,6 +20,7 @@ import dev.pgworker.internal.store.Completion;
 import dev.pgworker.internal.store.FollowUp;
 import dev.pgworker.internal.store.LanePlan;
 import dev.pgworker.internal.store.OutcomeStore;
+import dev.pgworker.internal.store.RunRecord;
 import dev.pgworker.internal.store.TaskIds;
 import dev.pgworker.job.Job;
 
@@ -65,9 +68,10 @@ public final class HandlerTransactions {
     /**
      * Runs the work on the calling thread. Rolls back unless it succeeds and the job is still this worker's.
      *
+     * @param ran tells, when the work has succeeded, what the history is told of it
      * @throws Exception what the work throws, or a failure to commit
      */
-    JobOutcome run(Job job, Work work) throws Exception {
+    JobOutcome run(Job job, Work work, Supplier<@Nullable RunRecord> ran) throws Exception {
         TransactionStatus status = transactionManager.getTransaction(new DefaultTransactionDefinition());
         JobOutcome outcome;
         try {
@@ -83,7 +87,7 @@ public final class HandlerTransactions {
             transactionManager.rollback(status);
             return withAllItems(outcome);
         }
-        return complete(job, status);
+        return complete(job, status, ran.get());
     }
 
     /** The items of a batch that succeeded have been rolled back with those that failed. */
@@ -96,7 +100,7 @@ public final class HandlerTransactions {
                 : outcome;
     }
 
-    private JobOutcome complete(Job job, TransactionStatus status) throws Exception {
+    private JobOutcome complete(Job job, TransactionStatus status, @Nullable RunRecord ran) throws Exception {
         Completion completion;
         FollowUp next = followUp(job);
         try {
@@ -108,7 +112,7 @@ public final class HandlerTransactions {
                                     + " handler cannot complete its job");
                 }
                 store.awaitRow(connection, job);
-                completion = store.complete(connection, job, next, localQueue);
+                completion = store.complete(connection, job, next, localQueue, ran);
             } finally {
                 DataSourceUtils.releaseConnection(connection, dataSource);
             }

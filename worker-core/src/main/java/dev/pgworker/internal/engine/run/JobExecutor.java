@@ -140,7 +140,8 @@ public final class JobExecutor {
                 calls.jobScheduler(),
                 ownership::holds,
                 calls.options(job).direct(),
-                runner);
+                runner,
+                calls.results());
         EncodedOutcome outcome = pipeline.run(attempt);
         if (outcome != null) {
             end(attempt, outcome);
@@ -166,8 +167,14 @@ public final class JobExecutor {
      * @param end gets the outcome, if that is still the handler's to decide
      */
     public void runDirect(Job job, BooleanSupplier owned, Consumer<EncodedOutcome> end) {
-        Attempt attempt =
-                new Attempt(job, context.workerId(), calls.jobScheduler(), any -> owned.getAsBoolean(), true, null);
+        Attempt attempt = new Attempt(
+                job,
+                context.workerId(),
+                calls.jobScheduler(),
+                any -> owned.getAsBoolean(),
+                true,
+                null,
+                calls.results());
         try {
             EncodedOutcome outcome = pipeline.run(attempt);
             if (outcome != null) {

@@ -69,7 +69,8 @@ final class JobPipeline {
             // What goes wrong around the handler, memory for instance that cannot be had, is an outcome, too.
             outcome = JobOutcome.Failure.of(e);
         }
-        EncodedOutcome encoded = inbox.encode(attempt.claimed(), outcome, attempt.trace());
+        EncodedOutcome encoded =
+                inbox.encode(attempt.claimed(), outcome, attempt.trace()).withRun(attempt.ran());
         boolean mine = attempt.end();
         if (timeout != null) {
             timeout.cancel(false);
@@ -113,7 +114,7 @@ final class JobPipeline {
             }
             if (options.transactional()) {
                 return Objects.requireNonNull(calls.transactions())
-                        .run(attempt.claimed(), () -> outcome(task, attempt));
+                        .run(attempt.claimed(), () -> outcome(task, attempt), attempt::ran);
             }
             return outcome(task, attempt);
         } catch (Throwable e) {
@@ -145,7 +146,7 @@ final class JobPipeline {
         private @Nullable BatchResult handle() throws Exception {
             try {
                 BatchResult result = task.run(attempt, calls.codec());
-                if (result != null) {
+                if (result != null || attempt.isRecorded()) {
                     attempt.noteTrace();
                 }
                 return result;

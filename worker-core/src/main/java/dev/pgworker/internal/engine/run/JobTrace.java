@@ -17,6 +17,8 @@ public record JobTrace(String traceId, @Nullable String spanId) {
     private static final String TRACE_ID = "traceId";
     private static final String SPAN_ID = "spanId";
 
+    private static final int LONGEST_ID = 128;
+
     private static final Pattern IN_PAYLOAD =
             Pattern.compile("\"_trace\"\\s*+:\\s*+\\{[^{}]{0,300}?\"trace_id\"\\s*+:\\s*+\"([0-9a-fA-F]{32})\"");
 
@@ -30,6 +32,12 @@ public record JobTrace(String traceId, @Nullable String spanId) {
     static @Nullable JobTrace in(String payload) {
         Matcher found = IN_PAYLOAD.matcher(payload);
         return found.find() ? new JobTrace(found.group(1), null) : null;
+    }
+
+    /** Returns the id of the trace as every database can store it; null if it cannot be one. */
+    @Nullable String storable() {
+        boolean plain = traceId.length() <= LONGEST_ID && traceId.chars().allMatch(c -> c > ' ' && c < 0x7f);
+        return plain ? traceId : null;
     }
 
     /** Puts this into the logging context of the calling thread. */

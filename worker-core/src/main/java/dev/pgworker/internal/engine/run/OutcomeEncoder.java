@@ -35,14 +35,15 @@ public final class OutcomeEncoder {
     EncodedOutcome encode(Job job, JobOutcome outcome, @Nullable JobTrace trace) {
         try {
             if (!(outcome instanceof JobOutcome.Failure failure)) {
-                return new EncodedOutcome(job, outcome, release(job, outcome), null, null);
+                return new EncodedOutcome(job, outcome, release(job, outcome), null, null, null);
             }
             return new EncodedOutcome(
                     job,
                     outcome,
                     release(job, outcome),
                     ErrorText.loggable(failure.error()),
-                    trace == null ? JobTrace.in(job.payload()) : trace);
+                    trace == null ? JobTrace.in(job.payload()) : trace,
+                    null);
         } catch (Throwable e) {
             return inexpressible(job, "what became of this attempt cannot be expressed: " + ErrorText.headline(e));
         }
@@ -53,7 +54,7 @@ public final class OutcomeEncoder {
         String text = ErrorText.ascii(reason);
         JobOutcome.Failure failure = JobOutcome.Failure.of(new InexpressibleException(text));
         return new EncodedOutcome(
-                job, failure, Release.of(job, ReleaseAction.RETRY, null, text, null), failure.error(), null);
+                job, failure, Release.of(job, ReleaseAction.RETRY, null, text, null), failure.error(), null, null);
     }
 
     private @Nullable Release release(Job job, JobOutcome outcome) {

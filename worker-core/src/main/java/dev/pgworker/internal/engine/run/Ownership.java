@@ -2,6 +2,7 @@ package dev.pgworker.internal.engine.run;
 
 import java.sql.SQLException;
 import java.util.List;
+import java.util.function.BooleanSupplier;
 
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
@@ -20,9 +21,20 @@ public final class Ownership {
     private final Lease lease;
     private final HoldingStore store;
     private final RenewedLocks locks;
+    private final BooleanSupplier ready;
 
     /** Creates the ownership of one worker. */
     public Ownership(Lease lease, HoldingStore store, RenewedLocks locks) {
+        this(lease, store, locks, () -> true);
+    }
+
+    /**
+     * Creates the ownership of one worker.
+     *
+     * @param ready whether whatever has to be known before the first job starts is known
+     */
+    public Ownership(Lease lease, HoldingStore store, RenewedLocks locks, BooleanSupplier ready) {
+        this.ready = ready;
         this.lease = lease;
         this.store = store;
         this.locks = locks;
@@ -30,7 +42,7 @@ public final class Ownership {
 
     /** Returns true if jobs may be claimed: the worker is registered and cannot have been declared dead. */
     public boolean mayClaim() {
-        return lease.isHeld();
+        return lease.isHeld() && ready.getAsBoolean();
     }
 
     /** Returns false once others may have declared the worker dead: no claimed job may start then. */

@@ -24,6 +24,7 @@ import dev.pgworker.internal.engine.run.HandlerThreads;
 import dev.pgworker.internal.engine.run.JobExecutor;
 import dev.pgworker.internal.engine.run.OutcomeInbox;
 import dev.pgworker.internal.engine.run.Ownership;
+import dev.pgworker.internal.engine.run.RunResults;
 import dev.pgworker.internal.engine.run.RunningAttempts;
 import dev.pgworker.internal.event.WorkerEvents;
 import dev.pgworker.internal.failure.Outage;
@@ -32,6 +33,7 @@ import dev.pgworker.internal.lifecycle.WorkSignal;
 import dev.pgworker.internal.store.ClaimRequest;
 import dev.pgworker.internal.store.Claimed;
 import dev.pgworker.internal.store.JobStore;
+import dev.pgworker.internal.store.KeptHistory;
 import dev.pgworker.internal.store.TaskIds;
 import dev.pgworker.job.Job;
 import dev.pgworker.job.Task;
@@ -76,7 +78,13 @@ class OwnershipTest {
         JobExecutor executor = new JobExecutor(
                 context,
                 localQueue,
-                new HandlerCalls(registry, db.codec(), List.of(), null, db.scheduler()),
+                new HandlerCalls(
+                        registry,
+                        db.codec(),
+                        List.of(),
+                        null,
+                        db.scheduler(),
+                        new RunResults(new KeptHistory(), db.codec(), 0)),
                 new HandlerThreads(localQueue, task -> new Thread(task).start()),
                 new RunningAttempts(),
                 ownership,

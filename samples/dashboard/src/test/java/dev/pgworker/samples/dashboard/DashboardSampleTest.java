@@ -1,0 +1,95 @@
+package dev.pgworker.samples.dashboard;
+
+import java.time.Duration;
+import java.util.Map;
+import java.util.Set;
+import java.util.concurrent.ConcurrentHashMap;
+
+import org.awaitility.Awaitility;
+import org.junit.jupiter.api.Test;
+import org.springframework.beans.factory.annotation.Autowired;
+import org.springframework.boot.test.context.SpringBootTest;
+import org.springframework.boot.test.context.SpringBootTest.WebEnvironment;
+import org.springframework.boot.test.context.TestConfiguration;
+import org.springframework.context.annotation.Bean;
+import org.springframework.context.annotation.Import;
+import org.springframework.test.annotation.DirtiesContext;
+import org.springframework.test.context.DynamicPropertyRegistry;
+import org.springframework.test.context.DynamicPropertySource;
+
+import dev.pgworker.crontab.CronAdmin;
+import dev.pgworker.event.WorkerEvent.JobCompleted;
+import dev.pgworker.event.WorkerEvent.JobFailed;
+import dev.pgworker.event.WorkerEvent.OfJob;
+import dev.pgworker.event.WorkerEventListener;
+import dev.pgworker.job.JobAdmin;
+import dev.pgworker.job.JobQuery;
+import dev.pgworker.job.JobState;
+import dev.pgworker.testsupport.TestPostgres;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+/** Jobs of every kind happen. */
+@SpringBootTest(
+        webEnvironment = WebEnvironment.RANDOM_PORT,
+        properties = {"shop.order-every=20ms", "shop.step=1ms"})
+@Import(DashboardSampleTest.Recording.class)
+@DirtiesContext
+class DashboardSampleTest {
+
+    private static final String DATABASE = TestPostgres.newDatabase("dashboard");
+
+    @Autowired
+    JobAdmin admin;
+
+    @Autowired
+    CronAdmin crontab;
+
+    @Autowired
+    Map<Class<?>, Set<String>> tasksOf;
+
+    @DynamicPropertySource
+    static void database(DynamicPropertyRegistry registry) {
+        registry.add("spring.datasource.url", () -> DATABASE);
+    }
+
+    @TestConfiguration(proxyBeanMethods = false)
+    static class Recording {
+
+        @Bean
+        Map<Class<?>, Set<String>> tasksOf() {
+            return new ConcurrentHashMap<>();
+        }
+
+        @Bean
+        WorkerEventListener listener(Map<Class<?>, Set<String>> tasksOf) {
+            return event -> {
+                if (event instanceof OfJob ofJob) {
+                    tasksOf.computeIfAbsent(event.getClass(), type -> ConcurrentHashMap.newKeySet())
+                            .add(ofJob.job().taskIdentifier());
+                }
+            };
+        }
+    }
+
+    @Test
+    void jobsSucceedFailAndWait() {
+        Awaitility.await().atMost(Duration.ofSeconds(40)).untilAsserted(() -> {
+            assertThat(tasksOf.get(JobCompleted.class))
+                    .contains("confirm_order", "charge_card", "send_invoice", "resize_photos", "import_catalog");
+            assertThat(tasksOf.get(JobFailed.class)).contains("charge_card");
+            assertThat(waiting("print_shipping_label", JobState.READY)).isPositive();
+            assertThat(waiting("rebuild_search_index", JobState.READY)).isEqualTo(1);
+            assertThat(waiting("remind_unpaid", JobState.SCHEDULED)).isPositive();
+            assertThat(waiting("charge_card", JobState.FAILED)).isPositive();
+            assertThat(waiting("charge_card", JobState.RETRYING)).isPositive();
+        });
+        assertThat(crontab.find("clear-carts").orElseThrow().isPaused()).isTrue();
+    }
+
+    private int waiting(String task, JobState state) {
+        return admin.list(JobQuery.builder().taskIdentifier(task).state(state).build())
+                .jobs()
+                .size();
+    }
+}

@@ -1,0 +1,77 @@
+package dev.pgworker.internal.client;
+
+import java.util.ArrayList;
+import java.util.List;
+
+import org.springframework.dao.DataAccessException;
+
+import dev.pgworker.internal.argument.Arguments;
+import dev.pgworker.job.BulkProgress;
+import dev.pgworker.job.BulkResult;
+import dev.pgworker.job.JobChange;
+import dev.pgworker.job.JobSelection;
+
+/** Changes many jobs, some at a time. Used by one thread for one change. */
+final class BulkChange {
+
+    /** Whoever waits for a row that a chunk has locked waits for this many at most. */
+    private static final int CHUNK = 500;
+
+    /** More are not logged. */
+    private static final int MOST_KEPT = 20;
+
+    private final JobChanges changes;
+    private final ChangeReport report;
+    private final JobChange change;
+    private final ChangeStatement statement;
+
+    private int done;
+    private int changed;
+    private final List<Long> first = new ArrayList<>();
+
+    BulkChange(JobChanges changes, ChangeReport report, JobChange change) {
+        List<Object> unused = ChangeStatement.values(change);
+        this.changes = changes;
+        this.report = report;
+        this.change = change;
+        this.statement = ChangeStatement.of(change);
+    }
+
+    BulkResult run(JobSelection selection, BulkProgress progress) {
+        List<Long> ids = Arguments.requireNonNull("selection", selection).ids();
+        Arguments.requireNonNull("progress", progress);
+        try {
+            while (done < ids.size() && !Thread.currentThread().isInterrupted()) {
+                List<Long> chunk = ids.subList(done, Math.min(ids.size(), done + CHUNK));
+                note(change(chunk, ids.size()));
+                done += chunk.size();
+                if (!progress.chunkDone(done, changed, ids.size())) {
+                    break;
+                }
+            }
+        } catch (DataAccessException e) {
+            // A pool that was waited for: the thread stays interrupted.
+            if (!(e.getMostSpecificCause() instanceof InterruptedException)) {
+                throw e;
+            }
+        } finally {
+            if (changed > 0) {
+                report.log(statement, changed, first);
+            }
+        }
+        return new BulkResult(ids.size(), done, changed);
+    }
+
+    private List<Long> change(List<Long> chunk, int total) {
+        return changes.changeApart(
+                change, chunk, " (after " + done + " of " + total + ", of which " + changed + " have been changed)");
+    }
+
+    private void note(List<Long> ids) {
+        changed += ids.size();
+        first.addAll(ids.subList(0, Math.min(ids.size(), MOST_KEPT - first.size())));
+        if (!ids.isEmpty()) {
+            report.publish(statement.action(), ids, ids.size());
+        }
+    }
+}

@@ -1,0 +1,556 @@
+package dev.pgworker.history;
+
+import java.time.Duration;
+import java.time.Instant;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.Set;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.atomic.AtomicInteger;
+import java.util.stream.Collectors;
+import java.util.stream.IntStream;
+
+import org.awaitility.Awaitility;
+import org.jspecify.annotations.Nullable;
+import org.junit.jupiter.api.Tag;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.extension.RegisterExtension;
+import org.slf4j.MDC;
+import org.springframework.jdbc.support.JdbcTransactionManager;
+
+import dev.pgworker.Worker;
+import dev.pgworker.WorkerSettings;
+import dev.pgworker.event.WorkerEvent.JobCompleted;
+import dev.pgworker.event.WorkerEvent.JobFailed;
+import dev.pgworker.job.Job;
+import dev.pgworker.job.JobSpec;
+import dev.pgworker.job.Task;
+import dev.pgworker.task.JobControlException;
+import dev.pgworker.task.JobHandler;
+import dev.pgworker.task.JobHandlerMethods;
+import dev.pgworker.task.RetryPolicy;
+import dev.pgworker.task.TaskHandler;
+import dev.pgworker.task.TaskOptions;
+import dev.pgworker.task.TaskRegistration;
+import dev.pgworker.testing.RecordingListener;
+import dev.pgworker.testing.TestSchema;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+
+/** What becomes of jobs is kept, whoever ends them. */
+@Tag("any-postgres")
+class HistoryTest {
+
+    private static final Task<Integer> WORK = Task.of("work", Integer.class);
+
+    private static final HistorySettings ON =
+            HistorySettings.builder().enabled(true).build();
+
+    private static final RetryPolicy AT_ONCE = (job, error) -> Duration.ZERO;
+
+    @RegisterExtension
+    final TestSchema db = new TestSchema();
+
+    private final RecordingListener events = new RecordingListener();
+
+    private Worker.Builder worker() {
+        return worker(ON);
+    }
+
+    private Worker.Builder worker(HistorySettings history) {
+        return db.worker()
+                .settings(WorkerSettings.builder().history(history).build())
+                .listener(events);
+    }
+
+    private Worker start(TaskOptions options, TaskHandler<Integer> handler) {
+        return db.start(worker().transactionManager(new JdbcTransactionManager(db.dataSource()))
+                .tasks(List.of(TaskRegistration.of(WORK, handler).with(options))));
+    }
+
+    private JobHistory history() {
+        return db.admin().history();
+    }
+
+    private List<HistoryEntry> of(Job job) {
+        return history().of(job.id());
+    }
+
+    private HistoryEntry only(Job job) {
+        List<HistoryEntry> entries = of(job);
+        assertThat(entries).hasSize(1);
+        return entries.get(0);
+    }
+
+    /** Switches the history on as a worker does, for tests without one. */
+    private void switchOn() {
+        db.sql("select {schema}.pgworker_keep_history(true, null, null, null)")
+                .query(Boolean.class)
+                .single();
+        tend();
+    }
+
+    private @Nullable String tend() {
+        return db.sql("select {schema}.pgworker_tend_history()")
+                .query(String.class)
+                .optional()
+                .orElse(null);
+    }
+
+    @Test
+    void withoutItNothingIsAsMuchAsAsked() {
+        db.start(worker(HistorySettings.DEFAULT)
+                .tasks(List.of(
+                        TaskRegistration.of(WORK, (payload, context) -> context.result(HistoryTest.unwritable())))));
+        Job job = db.scheduler().addJob(WORK, 1);
+        events.await(JobCompleted.class);
+
+        assertThat(of(job)).isEmpty();
+        assertThat(history().list(HistoryQuery.ALL)).isEqualTo(new HistoryPage(List.of(), null, false));
+        assertThat(history().status())
+                .isEqualTo(new HistoryStatus(
+                        false,
+                        Duration.ofDays(14),
+                        1_000_000,
+                        0,
+                        history().status().bytes(),
+                        null));
+        assertThat(triggers()).isZero();
+        assertThat(db.sql("select count(*) from {schema}.pgworker_history_sizes")
+                        .query(Integer.class)
+                        .single())
+                .as("the default partition alone")
+                .isEqualTo(1);
+    }
+
+    private long triggers() {
+        return db.sql("select count(*) from pg_trigger where tgrelid = '{schema}._private_jobs'::regclass")
+                .query(Long.class)
+                .single();
+    }
+
+    private record Order(int number, String text) {}
+
+    /** What Jackson refuses to write: it contains itself. */
+    private static Map<String, Object> unwritable() {
+        Map<String, Object> map = new HashMap<>();
+        map.put("self", map);
+        return map;
+    }
+
+    @Test
+    void aSuccessIsKeptWithAllThatIsKnownOfIt() {
+        Worker worker = start(TaskOptions.DEFAULT, (payload, context) -> {
+            MDC.put("traceId", "0af7651916cd43dd8448eb211c80319c");
+            Thread.sleep(20);
+            context.result(new Order(payload, "ä\u0000\uD83D\uDE00"));
+        });
+        Instant before = Instant.now().minusSeconds(1);
+        Job job = db.scheduler()
+                .addJob(
+                        WORK,
+                        7,
+                        JobSpec.builder()
+                                .queueName("q")
+                                .jobKey("k")
+                                .priority(-3)
+                                .flags("f", "g")
+                                .maxAttempts(4)
+                                .build());
+        events.await(JobCompleted.class);
+
+        HistoryEntry entry = only(job);
+
+        assertThat(entry.endedAt()).isAfter(before);
+        assertThat(entry.startedAt()).isNotNull().isBetween(before, entry.endedAt());
+        assertThat(entry.took()).isBetween(Duration.ofMillis(20), Duration.ofSeconds(5));
+        assertThat(entry)
+                .isEqualTo(new HistoryEntry(
+                        job.id(),
+                        "work",
+                        "q",
+                        "k",
+                        HistoryOutcome.SUCCEEDED,
+                        entry.endedAt(),
+                        entry.startedAt(),
+                        entry.took(),
+                        1,
+                        4,
+                        -3,
+                        Set.of("f", "g"),
+                        job.createdAt(),
+                        job.runAt(),
+                        worker.id(),
+                        null,
+                        "{\"number\":7,\"text\":\"ä\\u0000\uD83D\uDE00\"}",
+                        "0af7651916cd43dd8448eb211c80319c",
+                        "7"));
+        assertThat(history().status().enabled()).isTrue();
+        assertThat(history().status().oldest()).isEqualTo(entry.endedAt());
+    }
+
+    @Test
+    void eachAttemptIsKeptWithItsError() {
+        start(TaskOptions.DEFAULT.withRetryPolicy(AT_ONCE), (payload, context) -> {
+            throw new IllegalStateException("no " + context.attempt() + "x".repeat(10_000));
+        });
+        Job job =
+                db.scheduler().addJob(WORK, 1, JobSpec.builder().maxAttempts(3).build());
+        events.await(JobFailed.class, JobFailed::permanently);
+
+        List<HistoryEntry> entries = of(job);
+
+        assertThat(entries).extracting(HistoryEntry::attempt).containsExactly(3, 2, 1);
+        assertThat(entries)
+                .extracting(HistoryEntry::outcome)
+                .containsExactly(HistoryOutcome.FAILED, HistoryOutcome.RETRIED, HistoryOutcome.RETRIED);
+        assertThat(entries).allSatisfy(entry -> {
+            assertThat(entry.error()).contains("no " + entry.attempt() + "xxx");
+            assertThat(entry.took()).isNotNull();
+            assertThat(entry.startedAt()).isNotNull();
+        });
+    }
+
+    @Test
+    void sameErrorsInARowAreSeveralEntries() {
+        start(TaskOptions.DEFAULT.withRetryPolicy(AT_ONCE), (payload, context) -> {
+            throw new SameError();
+        });
+        Job job =
+                db.scheduler().addJob(WORK, 1, JobSpec.builder().maxAttempts(3).build());
+        events.await(JobFailed.class, JobFailed::permanently);
+
+        assertThat(of(job))
+                .extracting(HistoryEntry::outcome)
+                .containsExactly(HistoryOutcome.FAILED, HistoryOutcome.RETRIED, HistoryOutcome.RETRIED);
+    }
+
+    private static final class SameError extends RuntimeException {
+        private static final long serialVersionUID = 1L;
+
+        SameError() {
+            super("same", null, false, false);
+        }
+    }
+
+    @Test
+    void snoozesAndReturnsAreNoEntries() {
+        AtomicInteger runs = new AtomicInteger();
+        start(TaskOptions.DEFAULT, (payload, context) -> {
+            if (runs.incrementAndGet() < 3) {
+                throw JobControlException.snoozeFor(Duration.ofMillis(1));
+            }
+        });
+        Job job = db.scheduler().addJob(WORK, 1);
+        events.await(JobCompleted.class);
+
+        assertThat(only(job).outcome()).isEqualTo(HistoryOutcome.SUCCEEDED);
+    }
+
+    @Test
+    void directAndTransactionalRunsAreKeptLikeOthers() {
+        for (TaskOptions options :
+                List.of(TaskOptions.DEFAULT.withDirect(true), TaskOptions.DEFAULT.withTransactional(true))) {
+            Worker worker = start(options, (payload, context) -> {
+                if (payload == 2 && context.attempt() == 1) {
+                    throw new IllegalStateException("once");
+                }
+                context.result(Map.of("n", payload));
+            });
+            Job good = db.scheduler().addJob(WORK, 1);
+            Job bad = db.scheduler().addJob(WORK, 2);
+            events.await(JobCompleted.class, event -> event.job().id() == good.id());
+            events.await(JobFailed.class, event -> event.job().id() == bad.id());
+            db.admin().runNow(List.of(bad.id()));
+            events.await(JobCompleted.class, event -> event.job().id() == bad.id());
+
+            HistoryEntry entry = only(good);
+            assertThat(entry.outcome()).isEqualTo(HistoryOutcome.SUCCEEDED);
+            assertThat(entry.result()).isEqualTo("{\"n\":1}");
+            assertThat(entry.attempt()).isEqualTo(1);
+            assertThat(entry.workerId()).isEqualTo(worker.id());
+            assertThat(entry.startedAt()).isNotNull();
+            assertThat(entry.took()).isNotNull();
+            assertThat(of(bad))
+                    .extracting(HistoryEntry::outcome, HistoryEntry::attempt)
+                    .containsExactly(
+                            org.assertj.core.groups.Tuple.tuple(HistoryOutcome.SUCCEEDED, 2),
+                            org.assertj.core.groups.Tuple.tuple(HistoryOutcome.RETRIED, 1));
+            worker.stop();
+        }
+    }
+
+    @Test
+    void whatPeopleAndTheirToolsEndIsKept() {
+        switchOn();
+        Job completed = db.scheduler().addJob(WORK, 1);
+        Job failed = db.scheduler().addJob(WORK, 2);
+        Job removed =
+                db.scheduler().addJob(WORK, 3, JobSpec.builder().jobKey("k").build());
+        Job deleted = db.scheduler().addJob(WORK, 4);
+
+        db.admin().complete(List.of(completed.id()));
+        db.admin().permanentlyFail(List.of(failed.id()), "no");
+        db.admin().remove("k");
+        db.sql("delete from {schema}._private_jobs where id = ?")
+                .param(deleted.id())
+                .update();
+        db.sql("delete from {schema}._private_jobs where id = ?")
+                .param(failed.id())
+                .update();
+
+        assertThat(List.of(only(completed), only(failed), only(removed), only(deleted)))
+                .extracting(HistoryEntry::outcome)
+                .containsExactly(
+                        HistoryOutcome.SUCCEEDED,
+                        HistoryOutcome.FAILED,
+                        HistoryOutcome.REMOVED,
+                        HistoryOutcome.REMOVED);
+        assertThat(only(failed).error()).isEqualTo("no");
+        assertThat(List.of(only(completed), only(failed), only(removed), only(deleted)))
+                .allSatisfy(entry -> {
+                    assertThat(entry.attempt()).isZero();
+                    assertThat(entry.startedAt()).isNull();
+                    assertThat(entry.took()).isNull();
+                    assertThat(entry.workerId()).isNull();
+                });
+    }
+
+    @Test
+    void whatNodeAndRustEndIsKept() {
+        switchOn();
+        Job done =
+                db.scheduler().addJob(WORK, 1, JobSpec.builder().queueName("q").build());
+        Job failing =
+                db.scheduler().addJob(WORK, 2, JobSpec.builder().maxAttempts(2).build());
+
+        claim(done);
+        // as Node.js completes a job of a queue
+        db.sql("""
+                with j as (delete from {schema}._private_jobs where id = ?::bigint returning *)
+                update {schema}._private_job_queues q set locked_by = null, locked_at = null
+                from j where q.id = j.job_queue_id and q.locked_by = 'peer'
+                """).param(done.id()).update();
+        for (int i = 0; i < 2; i++) {
+            claim(failing);
+            db.sql("""
+                    update {schema}._private_jobs set last_error = 'boom',
+                      run_at = greatest(now(), run_at) + (exp(least(attempts, 10)) * interval '1 second'),
+                      locked_by = null, locked_at = null
+                    where id = ? and locked_by = 'peer'
+                    """).param(failing.id()).update();
+        }
+        Job returned = db.scheduler().addJob(WORK, 3);
+        claim(returned);
+        db.sql(
+                        "update {schema}._private_jobs set attempts = greatest(0, attempts - 1), locked_by = null, locked_at = null"
+                                + " where id = ?")
+                .param(returned.id())
+                .update();
+
+        assertThat(only(done).outcome()).isEqualTo(HistoryOutcome.SUCCEEDED);
+        assertThat(only(done).workerId()).isEqualTo("peer");
+        assertThat(only(done).took()).isNotNull();
+        assertThat(of(failing))
+                .extracting(HistoryEntry::outcome)
+                .containsExactly(HistoryOutcome.FAILED, HistoryOutcome.RETRIED);
+        assertThat(of(returned)).isEmpty();
+    }
+
+    private void claim(Job job) {
+        db.sql(
+                        "update {schema}._private_jobs set attempts = attempts + 1, locked_at = clock_timestamp(), locked_by = 'peer'"
+                                + " where id = ?")
+                .param(job.id())
+                .update();
+    }
+
+    @Test
+    void aDeadWorkersRunsAreKept() {
+        switchOn();
+        Job job =
+                db.scheduler().addJob(WORK, 1, JobSpec.builder().maxAttempts(2).build());
+        for (int i = 0; i < 3; i++) {
+            claim(job);
+            db.sql("select {schema}.recover_dead_worker_jobs(array['peer'])")
+                    .query(Integer.class)
+                    .single();
+        }
+        claim(job);
+        db.admin().forceUnlockWorkers(List.of("peer"));
+        claim(job);
+        db.admin().forceUnlockWorkers(List.of("peer"));
+
+        assertThat(of(job))
+                .extracting(HistoryEntry::outcome)
+                .containsExactly(
+                        HistoryOutcome.FAILED,
+                        HistoryOutcome.RECOVERED,
+                        HistoryOutcome.RECOVERED,
+                        HistoryOutcome.RECOVERED,
+                        HistoryOutcome.RECOVERED);
+        assertThat(of(job)).allSatisfy(entry -> assertThat(entry.workerId()).isEqualTo("peer"));
+    }
+
+    /** A handler whose work is done must not run again because of what it returns. */
+    static final class Beans {
+
+        private final Map<String, AtomicInteger> runs = new ConcurrentHashMap<>();
+
+        private void ran(String task) {
+            runs.computeIfAbsent(task, any -> new AtomicInteger()).incrementAndGet();
+        }
+
+        @JobHandler("order")
+        Order order(int number) {
+            ran("order");
+            return new Order(number, "done");
+        }
+
+        @JobHandler("unwritable")
+        Object unwritable(int number) {
+            ran("unwritable");
+            return HistoryTest.unwritable();
+        }
+
+        @JobHandler("surrogate")
+        String surrogate(int number) {
+            ran("surrogate");
+            return "\uD800";
+        }
+
+        @JobHandler("long")
+        String tooLong(int number) {
+            ran("long");
+            return "x".repeat(64 * 1024);
+        }
+
+        @JobHandler("longest")
+        String longest(int number) {
+            ran("longest");
+            return "x".repeat(64 * 1024 - 2);
+        }
+
+        @JobHandler("nothing")
+        @Nullable String nothing(int number) {
+            ran("nothing");
+            return null;
+        }
+    }
+
+    @Test
+    void whatAHandlerReturnsIsTheResult() {
+        Beans beans = new Beans();
+        db.start(worker().tasks(JobHandlerMethods.find(beans)));
+        Map<String, Job> jobs = List.of("order", "unwritable", "surrogate", "long", "longest", "nothing").stream()
+                .collect(Collectors.toMap(task -> task, task -> db.scheduler().addJob(task, 1)));
+        jobs.values()
+                .forEach(job ->
+                        events.await(JobCompleted.class, event -> event.job().id() == job.id()));
+
+        assertThat(only(jobs.get("order")).result()).isEqualTo("{\"number\":1,\"text\":\"done\"}");
+        assertThat(only(jobs.get("longest")).result()).hasSize(64 * 1024);
+        for (String task : List.of("unwritable", "surrogate", "long", "nothing")) {
+            assertThat(only(jobs.get(task)).result()).as(task).isNull();
+            assertThat(only(jobs.get(task)).outcome()).as(task).isEqualTo(HistoryOutcome.SUCCEEDED);
+        }
+        assertThat(beans.runs.values()).allSatisfy(runs -> assertThat(runs).hasValue(1));
+    }
+
+    static final class Future {
+
+        private final Object value = new CompletableFuture<String>();
+
+        @JobHandler("future")
+        Object future() {
+            return value;
+        }
+    }
+
+    @Test
+    void aFutureInTheGuiseOfAnObjectFailsTheAttempt() {
+        db.start(worker().tasks(JobHandlerMethods.find(new Future())));
+        Job job = db.scheduler()
+                .addJob("future", null, JobSpec.builder().maxAttempts(1).build());
+        events.await(JobFailed.class);
+
+        assertThat(only(job).error()).contains("future()").contains("CompletableFuture");
+    }
+
+    @Test
+    void everyRunIsKeptExactlyOnceHoweverManyWorkersThereAre() {
+        Map<Integer, AtomicInteger> runs = new ConcurrentHashMap<>();
+        TaskHandler<Integer> handler = (payload, context) -> {
+            runs.computeIfAbsent(payload, any -> new AtomicInteger()).incrementAndGet();
+            if (payload % 7 == 0 && context.attempt() == 1) {
+                throw new SameError();
+            }
+        };
+        for (boolean direct : List.of(false, true, false)) {
+            start(TaskOptions.DEFAULT.withRetryPolicy(AT_ONCE).withDirect(direct), handler);
+        }
+        int jobs = 4_000;
+        for (int from = 0; from < jobs; from += 500) {
+            db.scheduler()
+                    .addJobs(WORK, IntStream.range(from, from + 500).boxed().toList());
+        }
+        Awaitility.await().atMost(Duration.ofSeconds(60)).until(() -> db.jobs() == 0);
+
+        Map<Integer, Integer> kept = db
+                .sql("select payload::text::int as n, count(*)::int as c from {schema}.pgworker_history group by 1")
+                .query((row, number) -> Map.entry(row.getInt(1), row.getInt(2)))
+                .list()
+                .stream()
+                .collect(Collectors.toMap(Map.Entry::getKey, Map.Entry::getValue));
+        assertThat(kept).hasSize(jobs);
+        assertThat(runs)
+                .allSatisfy((payload, times) -> assertThat(kept.get(payload)).isEqualTo(times.get()));
+        assertThat(db.sql(
+                                "select count(*) from (select from {schema}.pgworker_history group by job_id, attempt having count(*) > 1) d")
+                        .query(Long.class)
+                        .single())
+                .isZero();
+    }
+
+    @Test
+    void itIsSwitchedBesideRunningWorkers() throws Exception {
+        CountDownLatch go = new CountDownLatch(1);
+        db.start(worker(HistorySettings.DEFAULT).tasks(List.of(TaskRegistration.of(WORK, (payload, context) -> {
+            if (payload == 1) {
+                go.await();
+            }
+        }))));
+        Job begunBefore = db.scheduler().addJob(WORK, 1);
+        events.await(dev.pgworker.event.WorkerEvent.JobStarted.class);
+        switchOn();
+        go.countDown();
+        events.await(JobCompleted.class, event -> event.job().id() == begunBefore.id());
+        db.sql("select {schema}.pgworker_keep_history(false, null, null, null)")
+                .query(Boolean.class)
+                .single();
+        Job after = db.scheduler().addJob(WORK, 2);
+        events.await(JobCompleted.class, event -> event.job().id() == after.id());
+        tend();
+
+        assertThat(only(begunBefore).outcome()).isEqualTo(HistoryOutcome.SUCCEEDED);
+        assertThat(of(after)).isEmpty();
+        assertThat(triggers()).isZero();
+        assertThat(history().status().enabled()).isFalse();
+        assertThat(history().status().oldest()).isNotNull();
+    }
+
+    @Test
+    void badCursorsAreRefused() {
+        for (String after : List.of("", "x", "1", "1.2.3", "-9223372036854775808.1", "1.99999999999999999999")) {
+            assertThatThrownBy(() ->
+                            history().list(HistoryQuery.builder().after(after).build()))
+                    .as(after)
+                    .isInstanceOf(IllegalArgumentException.class)
+                    .hasMessageStartingWith("after must be");
+        }
+    }
+}

@@ -1,0 +1,175 @@
+package dev.pgworker.dashboard;
+
+import java.time.Instant;
+import java.util.Map;
+
+import org.jspecify.annotations.Nullable;
+
+import dev.pgworker.history.HistoryEntry;
+import dev.pgworker.job.Job;
+import dev.pgworker.job.JobProgress;
+import dev.pgworker.job.JobState;
+import dev.pgworker.job.JobWait;
+import dev.pgworker.job.RunningJob;
+
+/** Jobs as one visitor sees them. */
+final class JobViews {
+
+    /** As much of a payload or result as a list has, and as a page of one job has. */
+    private static final int SHORT_PAYLOAD = 1_000;
+
+    private static final int LONG_PAYLOAD = 500_000;
+
+    private static final int SHORT_ERROR = 300;
+    private static final int LONG_ERROR = 200_000;
+
+    private final PayloadRule payloads;
+    private final Visitor visitor;
+    private final Instant now;
+
+    /**
+     * Creates the views.
+     *
+     * @param now decides whether a job is due
+     */
+    JobViews(PayloadRule payloads, Visitor visitor, Instant now) {
+        this.payloads = payloads;
+        this.visitor = visitor;
+        this.now = now;
+    }
+
+    /** Returns a job of a list. */
+    Map<String, @Nullable Object> listed(Job job) {
+        return withPayload(base(job, firstLine(job.lastError())), job, SHORT_PAYLOAD);
+    }
+
+    /** Returns a job without its payload, which was not read. */
+    Map<String, @Nullable Object> bare(Job job) {
+        return base(job, firstLine(job.lastError())).map();
+    }
+
+    /** Returns a job on a page of its own. */
+    Map<String, @Nullable Object> whole(Job job) {
+        return withPayload(base(job, cut(job.lastError(), LONG_ERROR)), job, LONG_PAYLOAD);
+    }
+
+    private Map<String, @Nullable Object> withPayload(View view, Job job, int longest) {
+        putJson(view, "payload", job.taskIdentifier(), job.payload(), longest);
+        return view.map();
+    }
+
+    private View base(Job job, @Nullable String error) {
+        return new View()
+                .put("id", job.id())
+                .put("task", job.taskIdentifier())
+                .put("queue", job.queueName())
+                .put("key", job.key())
+                .put("state", state(job))
+                .put("priority", job.priority())
+                .put("runAt", job.runAt())
+                .put("attempts", job.attempts())
+                .put("maxAttempts", job.maxAttempts())
+                .put("error", error)
+                .put("createdAt", job.createdAt())
+                .put("updatedAt", job.updatedAt())
+                .put("lockedAt", job.lockedAt())
+                .put("lockedBy", job.lockedBy())
+                .put("revision", job.revision())
+                .put("flags", job.flags().stream().sorted().toList())
+                .put("recoveries", job.recoveries());
+    }
+
+    private JobState state(Job job) {
+        if (job.lockedAt() != null) {
+            return JobState.RUNNING;
+        }
+        if (job.attempts() >= job.maxAttempts()) {
+            return JobState.FAILED;
+        }
+        if (!job.runAt().isAfter(now)) {
+            return JobState.READY;
+        }
+        return job.attempts() == 0 ? JobState.SCHEDULED : JobState.RETRYING;
+    }
+
+    Map<String, @Nullable Object> running(RunningJob running) {
+        JobProgress progress = running.progress();
+        return new View()
+                .put("job", bare(running.job()))
+                .put("startedAt", running.startedAt())
+                .put("workerId", running.job().lockedBy())
+                .put(
+                        "progress",
+                        progress == null
+                                ? null
+                                : new View()
+                                        .put("done", progress.done())
+                                        .put("total", progress.total())
+                                        .put("text", progress.text())
+                                        .put("updatedAt", progress.updatedAt())
+                                        .map())
+                .map();
+    }
+
+    static @Nullable Map<String, @Nullable Object> wait(@Nullable JobWait wait) {
+        return wait == null
+                ? null
+                : new View()
+                        .put("reason", wait.reason())
+                        .put("until", wait.until())
+                        .put("ahead", wait.ahead())
+                        .put("text", wait.text())
+                        .map();
+    }
+
+    Map<String, @Nullable Object> entry(HistoryEntry entry, boolean whole) {
+        int longest = whole ? LONG_PAYLOAD : SHORT_PAYLOAD;
+        View view = new View()
+                .put("jobId", entry.jobId())
+                .put("task", entry.taskIdentifier())
+                .put("queue", entry.queueName())
+                .put("key", entry.key())
+                .put("outcome", entry.outcome())
+                .put("endedAt", entry.endedAt())
+                .put("startedAt", entry.startedAt())
+                .put("tookMs", entry.took())
+                .put("attempt", entry.attempt())
+                .put("maxAttempts", entry.maxAttempts())
+                .put("priority", entry.priority())
+                .put("flags", entry.flags().stream().sorted().toList())
+                .put("createdAt", entry.createdAt())
+                .put("runAt", entry.runAt())
+                .put("workerId", entry.workerId())
+                .put("error", whole ? cut(entry.error(), LONG_ERROR) : firstLine(entry.error()))
+                .put("traceId", entry.traceId());
+        putJson(view, "result", entry.taskIdentifier(), entry.result(), longest);
+        putJson(view, "payload", entry.taskIdentifier(), entry.payload(), longest);
+        return view.map();
+    }
+
+    /** Puts a payload or result, or that it is hidden; a text that is null is not there at all. */
+    void putJson(View view, String name, String task, @Nullable String json, int longest) {
+        if (json == null) {
+            view.put(name, null).put(name + "Hidden", false).put(name + "Cut", false);
+            return;
+        }
+        String shown = payloads.shown(task, json, visitor.principal());
+        view.put(name + "Hidden", shown == null);
+        view.put(name + "Cut", shown != null && shown.length() > longest);
+        if (shown != null) {
+            view.put(name, cut(shown, longest));
+        }
+    }
+
+    private static @Nullable String firstLine(@Nullable String error) {
+        return error == null ? null : cut(error.strip().lines().findFirst().orElse(""), SHORT_ERROR);
+    }
+
+    private static @Nullable String cut(@Nullable String text, int longest) {
+        if (text == null || text.length() <= longest) {
+            return text;
+        }
+        int end = Character.isHighSurrogate(text.charAt(longest - 1)) ? longest - 1 : longest;
+        return text.substring(0, end);
+    }
+}

@@ -1,0 +1,146 @@
+package dev.pgworker.dashboard;
+
+import java.time.Clock;
+import java.time.Duration;
+import java.time.Instant;
+import java.util.List;
+import java.util.Map;
+import java.util.concurrent.ConcurrentHashMap;
+
+import org.jspecify.annotations.Nullable;
+
+import dev.pgworker.history.HistoryStatus;
+import dev.pgworker.job.ActiveWorker;
+import dev.pgworker.job.JobAdmin;
+import dev.pgworker.job.JobBacklog;
+import dev.pgworker.job.JobPage;
+import dev.pgworker.job.JobQuery;
+import dev.pgworker.job.RunningJob;
+import dev.pgworker.statistics.StatisticsPoint;
+
+/**
+ * What there is to do and how the workers do, read once for everybody who asks at about the same time. What changes slowly is
+ * read less often. Thread-safe.
+ */
+final class Overviews {
+
+    private static final int MOST_RUNNING = 200;
+    private static final int MOST_SHOWN = 20;
+    private static final Duration FRESH = Duration.ofMillis(1_500);
+    private static final Duration SLOW = Duration.ofSeconds(10);
+
+    private final Clock clock;
+    private final PayloadRule payloads;
+    private final Map<String, Known> known = new ConcurrentHashMap<>();
+
+    Overviews(Clock clock, PayloadRule payloads) {
+        this.clock = clock;
+        this.payloads = payloads;
+    }
+
+    /**
+     * What is known of a worker's schema.
+     *
+     * @param newestId the id of the newest job; null if there is none
+     * @param lastHour what happened in the last hour
+     * @param point what happened in the current minute
+     */
+    record Snapshot(
+            Instant readAt,
+            JobBacklog backlog,
+            List<RunningJob> running,
+            List<ActiveWorker> workers,
+            HistoryStatus history,
+            @Nullable Long newestId,
+            @Nullable StatisticsPoint point,
+            @Nullable StatisticsPoint lastHour,
+            Instant slowReadAt) {}
+
+    /** The lock of one schema's reading, so that nobody reads what somebody else is reading. */
+    private static final class Known {
+        @Nullable Snapshot snapshot;
+    }
+
+    /** Returns what is known, at most a second and a half old. Inside {@link Source#read}. */
+    Snapshot read(Source source) {
+        Known of = known.computeIfAbsent(source.instance().name(), name -> new Known());
+        synchronized (of) {
+            Snapshot last = of.snapshot;
+            Instant now = clock.instant();
+            if (last != null && age(last.readAt(), now).compareTo(FRESH) < 0) {
+                return last;
+            }
+            Snapshot snapshot = read(source, last, now);
+            of.snapshot = snapshot;
+            return snapshot;
+        }
+    }
+
+    private static Duration age(Instant then, Instant now) {
+        Duration age = Duration.between(then, now);
+        // The clock may have been set back.
+        return age.isNegative() ? SLOW : age;
+    }
+
+    private static Snapshot read(Source source, @Nullable Snapshot last, Instant now) {
+        JobAdmin admin = source.admin();
+        boolean slow = last == null || age(last.slowReadAt(), now).compareTo(SLOW) >= 0;
+        JobPage newest = admin.list(JobQuery.builder().pageSize(1).build());
+        List<StatisticsPoint> minute = admin.statistics().series(Duration.ofMinutes(1), 1);
+        List<StatisticsPoint> hour = slow ? admin.statistics().series(Duration.ofHours(1), 1) : List.of();
+        return new Snapshot(
+                now,
+                admin.backlog(),
+                admin.running(MOST_RUNNING),
+                last == null || slow ? admin.activeWorkers() : last.workers(),
+                last == null || slow ? admin.history().status() : last.history(),
+                newest.jobs().isEmpty() ? null : newest.jobs().get(0).id(),
+                minute.isEmpty() ? null : minute.get(minute.size() - 1),
+                last == null || slow ? (hour.isEmpty() ? null : hour.get(0)) : last.lastHour(),
+                last == null || slow ? now : last.slowReadAt());
+    }
+
+    /** Shows a snapshot; it has no payloads, and is therefore the same for all visitors. */
+    View view(Source source, Snapshot snapshot) {
+        JobViews jobs = new JobViews(payloads, new Visitor(null), snapshot.readAt());
+        JobBacklog backlog = snapshot.backlog();
+        boolean recorded = source.recordsStatistics();
+        return new View()
+                .put("time", clock.instant())
+                .put(
+                        "backlog",
+                        new View()
+                                .put("ready", backlog.ready())
+                                .put("scheduled", backlog.scheduled())
+                                .put("retrying", backlog.retrying())
+                                .put("failed", backlog.failed())
+                                .put("running", snapshot.running().size())
+                                .put("oldestDueMs", backlog.oldestDue())
+                                .put("workers", backlog.workers())
+                                .put("estimated", backlog.estimated()))
+                .put("attention", new Attention(source, snapshot).list())
+                .put(
+                        "running",
+                        snapshot.running().stream()
+                                .limit(MOST_SHOWN)
+                                .map(jobs::running)
+                                .toList())
+                .put(
+                        "workers",
+                        snapshot.workers().stream()
+                                .limit(MOST_SHOWN)
+                                .map(worker -> WorkerViews.worker(worker, source, List.of()))
+                                .toList())
+                .put("history", WorkerViews.history(snapshot.history()))
+                .put("statistics", new View().put("recorded", recorded))
+                .put("schema", source.instance().schema().name());
+    }
+
+    /** Adds what live pages need besides. */
+    View live(Source source, Snapshot snapshot) {
+        StatisticsPoint point = snapshot.point();
+        return view(source, snapshot)
+                .put("newestId", snapshot.newestId())
+                .put("point", point == null ? null : WorkerViews.point(point, Duration.ofMinutes(1)));
+    }
+}

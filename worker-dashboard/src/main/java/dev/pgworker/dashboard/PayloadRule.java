@@ -1,0 +1,57 @@
+package dev.pgworker.dashboard;
+
+import java.security.Principal;
+
+import org.jspecify.annotations.Nullable;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/** What is shown of payloads: by the application's rule, or by the property. */
+final class PayloadRule {
+
+    private static final Logger log = LoggerFactory.getLogger(PayloadRule.class);
+
+    private final @Nullable DashboardPayloads rule;
+    private final boolean shown;
+
+    /**
+     * Creates a rule.
+     *
+     * @param rule the application's, or null for the property alone
+     * @param shown what the property says
+     */
+    PayloadRule(@Nullable DashboardPayloads rule, boolean shown) {
+        this.rule = rule;
+        this.shown = shown;
+    }
+
+    /** Returns hidden, some or all. */
+    String extent() {
+        if (rule != null) {
+            return "some";
+        }
+        return shown ? "all" : "hidden";
+    }
+
+    /** A search tells of each payload whether it contains a text. */
+    boolean allowsSearch() {
+        return rule == null && shown;
+    }
+
+    @Nullable String shown(String task, String json, @Nullable Principal user) {
+        if (rule == null) {
+            return shown ? json : null;
+        }
+        try {
+            return rule.shown(task, json, user);
+        } catch (RuntimeException e) {
+            // The payload may be part of the message.
+            log.warn(
+                    "A payload of task {} is hidden, because {} failed with {}",
+                    task,
+                    rule.getClass().getName(),
+                    e.getClass().getName());
+            return null;
+        }
+    }
+}

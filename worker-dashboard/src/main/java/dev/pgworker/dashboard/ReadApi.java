@@ -1,0 +1,355 @@
+package dev.pgworker.dashboard;
+
+import java.time.Clock;
+import java.time.Duration;
+import java.time.Instant;
+import java.util.ArrayList;
+import java.util.EnumSet;
+import java.util.List;
+import java.util.Map;
+import java.util.Objects;
+import java.util.Optional;
+import java.util.Set;
+import java.util.TreeSet;
+import java.util.function.Function;
+import java.util.stream.Collectors;
+
+import org.jspecify.annotations.Nullable;
+
+import dev.pgworker.Worker;
+import dev.pgworker.crontab.CronItem;
+import dev.pgworker.crontab.CronItemStatus;
+import dev.pgworker.history.HistoryEntry;
+import dev.pgworker.history.HistoryOutcome;
+import dev.pgworker.history.HistoryPage;
+import dev.pgworker.history.HistoryQuery;
+import dev.pgworker.job.ActiveWorker;
+import dev.pgworker.job.CleanupPreview;
+import dev.pgworker.job.CleanupTask;
+import dev.pgworker.job.Job;
+import dev.pgworker.job.JobAdmin;
+import dev.pgworker.job.JobCounts;
+import dev.pgworker.job.JobPage;
+import dev.pgworker.job.JobQuery;
+import dev.pgworker.job.JobSort;
+import dev.pgworker.job.JobState;
+import dev.pgworker.job.JobWait;
+import dev.pgworker.job.NamedQueue;
+import dev.pgworker.job.RunningJob;
+import dev.pgworker.job.TaskSummary;
+import dev.pgworker.statistics.StatisticsPoint;
+import dev.pgworker.statistics.TaskStatistics;
+
+/** What the pages read. Each method reads in one transaction, and a bounded number of rows. */
+final class ReadApi {
+
+    /** As many jobs as one page reads in search of those that match. */
+    private static final int SCAN = 50_000;
+
+    private static final int MOST_RUNNING = 200;
+    private static final int MOST_TASKS = 1_000;
+    private static final int MOST_CRON_ITEMS_WITH_RUNS = 30;
+    private static final int CRON_RUNS = 5;
+
+    private final Clock clock;
+    private final PayloadRule payloads;
+    private final Overviews overviews;
+
+    ReadApi(Clock clock, PayloadRule payloads, Overviews overviews) {
+        this.clock = clock;
+        this.payloads = payloads;
+        this.overviews = overviews;
+    }
+
+    private JobViews views(Visitor visitor) {
+        return new JobViews(payloads, visitor, clock.instant());
+    }
+
+    View overview(Source source) {
+        return overviews.view(source, source.read(() -> overviews.read(source)));
+    }
+
+    View series(Source source, Input input) {
+        Duration window = input.window("window", Duration.ofHours(1));
+        int points = input.integer("points", 60, 1, 1440);
+        List<StatisticsPoint> series =
+                source.read(() -> source.admin().statistics().series(window, points));
+        Duration width = window.dividedBy(points);
+        return new View()
+                .put(
+                        "points",
+                        series.stream()
+                                .map(point -> WorkerViews.point(point, width))
+                                .toList());
+    }
+
+    /**
+     * Reads what jobs have to match.
+     *
+     * @throws IllegalArgumentException if a parameter is wrong
+     */
+    JobQuery.Builder filter(Input input) {
+        return JobQuery.builder()
+                .state(input.constant("state", JobState.class))
+                .taskIdentifier(input.text("task"))
+                .queueName(input.text("queue"))
+                .key(input.text("key"))
+                .flag(input.text("flag"))
+                .search(input.text("search"))
+                .from(input.instant("from"))
+                .to(input.instant("to"))
+                .scanLimit(SCAN);
+    }
+
+    View preview(Source source, Bulks bulks, DashboardAction action, Input filter, Visitor visitor) {
+        return bulks.preview(source, action, filter(filter).build(), visitor, views(visitor));
+    }
+
+    View jobs(Source source, Input input, Visitor visitor) {
+        JobSort sort = input.constant("sort", JobSort.class);
+        JobQuery query = filter(input)
+                .sort(sort == null ? JobSort.NEWEST : sort)
+                .pageSize(input.integer("limit", 50, 1, 200))
+                .after(input.number("after"))
+                .build();
+        JobPage page = source.read(() -> source.admin().list(query));
+        JobViews views = views(visitor);
+        View view = new View()
+                .put("jobs", page.jobs().stream().map(views::listed).toList())
+                .put("next", page.next())
+                .put("limited", page.limited());
+        return query.search() == null ? view : view.put("searchedPayloads", payloads.allowsSearch());
+    }
+
+    View count(Source source, Input input) {
+        JobQuery filter = filter(input).build();
+        JobCounts counts = source.read(() -> source.admin().count(filter));
+        return new View()
+                .put("ready", counts.ready())
+                .put("scheduled", counts.scheduled())
+                .put("retrying", counts.retrying())
+                .put("running", counts.running())
+                .put("failed", counts.failed())
+                .put("total", counts.total())
+                .put("complete", true);
+    }
+
+    /** What is known of one job. */
+    private record JobStory(
+            @Nullable Job job,
+            @Nullable JobWait waiting,
+            @Nullable RunningJob running,
+            List<HistoryEntry> history) {}
+
+    View job(Source source, long id, Visitor visitor) {
+        JobStory story = source.read(() -> {
+            JobAdmin admin = source.admin();
+            Optional<Job> job = admin.find(id);
+            return new JobStory(
+                    job.orElse(null),
+                    job.isPresent() ? admin.waitOf(id).orElse(null) : null,
+                    job.filter(found -> found.lockedAt() != null)
+                            .flatMap(found -> admin.running(MOST_RUNNING).stream()
+                                    .filter(running -> running.job().id() == id)
+                                    .findFirst())
+                            .orElse(null),
+                    admin.history().of(id));
+        });
+        if (story.job() == null && story.history().isEmpty()) {
+            throw new Refusal(404, "There is no job " + id + ", and no history of it is kept.");
+        }
+        JobViews views = views(visitor);
+        return new View()
+                .put("job", story.job() == null ? null : views.whole(story.job()))
+                .put("wait", JobViews.wait(story.waiting()))
+                .put("running", story.running() == null ? null : views.running(story.running()))
+                .put(
+                        "history",
+                        story.history().stream()
+                                .limit(200)
+                                .map(entry -> views.entry(entry, true))
+                                .toList());
+    }
+
+    View history(Source source, Input input, Visitor visitor) {
+        HistoryQuery query = HistoryQuery.builder()
+                .outcome(input.constant("outcome", HistoryOutcome.class))
+                .taskIdentifier(input.text("task"))
+                .queueName(input.text("queue"))
+                .key(input.text("key"))
+                .search(input.text("search"))
+                .from(input.instant("from"))
+                .to(input.instant("to"))
+                .pageSize(input.integer("limit", 50, 1, 200))
+                .after(input.text("after"))
+                .build();
+        if (query.search() != null && !payloads.allowsSearch()) {
+            throw new IllegalArgumentException(
+                    "search also reads payloads and results of finished jobs, which are hidden; filter by task, queue or"
+                            + " key instead, or set worker.dashboard.payloads=shown");
+        }
+        JobViews views = views(visitor);
+        return source.read(() -> {
+            HistoryPage page = source.admin().history().list(query);
+            return new View()
+                    .put(
+                            "entries",
+                            page.entries().stream()
+                                    .map(entry -> views.entry(entry, false))
+                                    .toList())
+                    .put("next", page.next())
+                    .put("limited", page.limited())
+                    .put("status", WorkerViews.history(source.admin().history().status()));
+        });
+    }
+
+    View queues(Source source, Input input) {
+        int limit = input.integer("limit", 100, 1, 1000);
+        List<NamedQueue> queues = source.read(() -> source.admin().queues(input.text("after"), limit));
+        return new View()
+                .put("queues", queues.stream().map(ReadApi::queue).toList())
+                .put(
+                        "next",
+                        queues.size() < limit ? null : queues.get(limit - 1).name());
+    }
+
+    private static Map<String, @Nullable Object> queue(NamedQueue queue) {
+        return new View()
+                .put("name", queue.name())
+                .put("waiting", queue.waiting())
+                .put("waitingMore", false)
+                .put("lockedAt", queue.lockedAt())
+                .put("lockedBy", queue.lockedBy())
+                .map();
+    }
+
+    View tasks(Source source, Input input) {
+        Duration window = input.window("window", Duration.ofHours(24));
+        return source.read(() -> {
+            Map<String, TaskSummary> summaries = source.admin().tasks(null, MOST_TASKS).stream()
+                    .collect(Collectors.toMap(TaskSummary::identifier, Function.identity()));
+            Map<String, TaskStatistics> figures = source.admin().statistics().tasks(window).stream()
+                    .collect(Collectors.toMap(TaskStatistics::taskIdentifier, Function.identity()));
+            Worker worker = source.instance().worker();
+            Set<String> served = worker == null ? Set.of() : Set.copyOf(worker.tasks());
+            Set<String> names = new TreeSet<>(summaries.keySet());
+            names.addAll(figures.keySet());
+            return new View()
+                    .put(
+                            "tasks",
+                            names.stream()
+                                    .map(name ->
+                                            task(name, summaries.get(name), served.contains(name), figures.get(name)))
+                                    .toList())
+                    .put("recorded", source.recordsStatistics());
+        });
+    }
+
+    private static Map<String, @Nullable Object> task(
+            String name, @Nullable TaskSummary summary, boolean servedHere, @Nullable TaskStatistics figures) {
+        View view = new View()
+                .put("name", name)
+                .put("workers", summary == null ? List.of() : summary.workerIds())
+                .put("servedHere", servedHere)
+                .put("waiting", summary == null ? 0 : summary.waiting())
+                .put("failedJobs", summary == null ? 0 : summary.failed());
+        WorkerViews.put(view, figures);
+        return view.map();
+    }
+
+    View crontab(Source source, Visitor visitor) {
+        List<CronItemStatus> items =
+                source.readPrimary(() -> source.instance().cronAdmin().list());
+        Map<String, List<HistoryEntry>> runs = source.read(() -> items.stream()
+                .map(CronItemStatus::item)
+                .filter(Objects::nonNull)
+                .map(CronItem::task)
+                .distinct()
+                .limit(MOST_CRON_ITEMS_WITH_RUNS)
+                .collect(Collectors.toMap(Function.identity(), task -> runs(source, task))));
+        JobViews views = views(visitor);
+        return new View()
+                .put(
+                        "items",
+                        items.stream().map(item -> item(item, runs, views)).toList());
+    }
+
+    private static List<HistoryEntry> runs(Source source, String task) {
+        HistoryQuery query =
+                HistoryQuery.builder().taskIdentifier(task).pageSize(CRON_RUNS).build();
+        return source.admin().history().list(query).entries();
+    }
+
+    private static Map<String, @Nullable Object> item(
+            CronItemStatus status, Map<String, List<HistoryEntry>> runs, JobViews views) {
+        CronItem item = status.item();
+        View view = new View()
+                .put("identifier", status.identifier())
+                .put("task", item == null ? null : item.task())
+                .put("pattern", item == null ? null : item.schedule())
+                .put("words", item == null ? null : CronWords.describe(item.schedule(), item.zone()))
+                .put(
+                        "timezone",
+                        item == null || item.zone() == null ? null : item.zone().getId())
+                .put("next", next(status))
+                .put("lastExecution", status.lastExecution())
+                .put("knownSince", status.knownSince())
+                .put("pausedSince", status.pausedSince())
+                .put("own", item != null);
+        List<HistoryEntry> last = item == null ? List.of() : runs.getOrDefault(item.task(), List.of());
+        return view.put(
+                        "lastRuns",
+                        last.stream().map(entry -> views.entry(entry, false)).toList())
+                .map();
+    }
+
+    private static List<String> next(CronItemStatus status) {
+        List<String> next = new ArrayList<>();
+        Instant execution = status.nextExecution();
+        while (execution != null && next.size() < CRON_RUNS) {
+            next.add(execution.toString());
+            execution = status.item() == null ? null : status.item().nextDue(execution);
+        }
+        return next;
+    }
+
+    View workers(Source source, Visitor visitor) {
+        JobViews views = views(visitor);
+        return source.read(() -> {
+            Map<String, List<RunningJob>> running = source.admin().running(MOST_RUNNING).stream()
+                    .filter(job -> job.job().lockedBy() != null)
+                    .collect(Collectors.groupingBy(
+                            job -> String.valueOf(job.job().lockedBy())));
+            return new View()
+                    .put(
+                            "workers",
+                            source.admin().activeWorkers().stream()
+                                    .map(worker -> WorkerViews.worker(
+                                            worker,
+                                            source,
+                                            running.getOrDefault(worker.id(), List.of()).stream()
+                                                    .map(views::running)
+                                                    .toList()))
+                                    .toList());
+        });
+    }
+
+    View maintenance(Source source) {
+        Worker worker = source.instance().worker();
+        return source.read(() -> {
+            CleanupPreview preview = source.admin().previewCleanup(EnumSet.allOf(CleanupTask.class));
+            View counts = new View();
+            preview.counts().forEach((task, count) -> counts.put(task.name(), count));
+            return new View()
+                    .put("cleanup", counts)
+                    .put("limit", preview.limit())
+                    .put(
+                            "deadWorkers",
+                            source.admin().activeWorkers().stream()
+                                    .filter(ActiveWorker::stale)
+                                    .map(ActiveWorker::id)
+                                    .toList())
+                    .put("status", worker == null ? null : WorkerViews.status(worker.status()));
+        });
+    }
+}

@@ -1,0 +1,249 @@
+package dev.pgworker.dashboard;
+
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.Collection;
+import java.util.EnumSet;
+import java.util.List;
+import java.util.Locale;
+import java.util.Set;
+
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+import tools.jackson.databind.JsonNode;
+
+import dev.pgworker.crontab.CronAdmin;
+import dev.pgworker.job.CleanupPreview;
+import dev.pgworker.job.CleanupResult;
+import dev.pgworker.job.CleanupTask;
+import dev.pgworker.job.Job;
+import dev.pgworker.job.JobAdmin;
+import dev.pgworker.job.JobChange;
+import dev.pgworker.job.JobKeyMode;
+import dev.pgworker.job.JobSpec;
+import dev.pgworker.job.Rescheduling;
+import dev.pgworker.job.SweepOptions;
+import dev.pgworker.job.SweepResult;
+
+/** What the pages change: each change in the name of the user, and with a sentence that says what was done. */
+final class WriteApi {
+
+    private static final Logger log = LoggerFactory.getLogger(WriteApi.class);
+
+    /** A live worker with an older heartbeat would lose its jobs. */
+    private static final Duration SHORTEST_THRESHOLD = Duration.ofMinutes(1);
+
+    private static JobAdmin admin(Source source, Visitor visitor) {
+        return source.instance().jobAdmin().actingAs(visitor.actingName());
+    }
+
+    View change(Source source, DashboardAction action, Input input, Visitor visitor) {
+        Set<Long> ids = input.ids();
+        JobChange change = jobChange(action, input);
+        JobAdmin admin = admin(source, visitor);
+        List<Job> changed;
+        if (change instanceof JobChange.RunNow) {
+            changed = admin.runNow(ids);
+        } else if (change instanceof JobChange.Complete) {
+            changed = admin.complete(ids);
+        } else if (change instanceof JobChange.Fail fail) {
+            changed = admin.permanentlyFail(ids, fail.reason());
+        } else if (change instanceof JobChange.Reschedule reschedule) {
+            changed = admin.reschedule(ids, reschedule.rescheduling());
+        } else {
+            changed = admin.remove(ids);
+        }
+        List<Long> changedIds = changed.stream().map(Job::id).toList();
+        List<Long> skipped = ids.stream().filter(id -> !changedIds.contains(id)).toList();
+        return new View()
+                .put("changed", changedIds)
+                .put("skipped", skipped)
+                .put(
+                        "text",
+                        said(
+                                action,
+                                ids.size(),
+                                changedIds.size(),
+                                source.instance().jobAdmin(),
+                                skipped));
+    }
+
+    /** Reads what is to be done to each job. */
+    static JobChange jobChange(DashboardAction action, Input input) {
+        return switch (action) {
+            case RUN_NOW -> new JobChange.RunNow();
+            case COMPLETE -> new JobChange.Complete();
+            case FAIL -> new JobChange.Fail(input.required("reason"));
+            case REMOVE -> new JobChange.Remove();
+            case RESCHEDULE ->
+                new JobChange.Reschedule(new Rescheduling(
+                        input.instant("runAt"),
+                        input.integer("priority"),
+                        input.integer("attempts"),
+                        input.integer("maxAttempts")));
+            default -> throw new IllegalArgumentException(action.id() + " is not a change of jobs");
+        };
+    }
+
+    private static String said(
+            DashboardAction action, int wanted, int changed, JobAdmin admin, Collection<Long> skipped) {
+        String done = switch (action) {
+            case RUN_NOW -> changed == 1 ? "is due now" : "are due now";
+            case COMPLETE -> changed == 1 ? "was completed" : "were completed";
+            case FAIL -> changed == 1 ? "has been failed" : "have been failed";
+            case REMOVE -> changed == 1 ? "was removed" : "were removed";
+            default -> changed == 1 ? "was rescheduled" : "were rescheduled";
+        };
+        String text = (wanted == 1 && changed == 1 ? "The job " : changed + " of " + jobs(wanted) + " ") + done;
+        if (skipped.isEmpty()) {
+            return text + ".";
+        }
+        List<Job> left = admin.find(skipped);
+        long running = left.stream().filter(job -> job.lockedAt() != null).count();
+        int gone = skipped.size() - left.size();
+        List<String> reasons = new ArrayList<>();
+        if (running > 0) {
+            reasons.add(running + (running == 1 ? " is running" : " are running"));
+        }
+        if (gone > 0) {
+            reasons.add(gone + (gone == 1 ? " no longer exists" : " no longer exist"));
+        }
+        return reasons.isEmpty() ? text + "." : text + "; " + String.join(", ", reasons) + ".";
+    }
+
+    private static String jobs(long number) {
+        return number == 1 ? "1 job" : number + " jobs";
+    }
+
+    View add(Source source, Input input, Visitor visitor) {
+        String task = input.required("task");
+        String payloadText = input.text("payload");
+        if (payloadText != null && payloadText.length() > Json.LONGEST_PAYLOAD) {
+            throw new Refusal(
+                    413, "payload must not be longer than 10 MB here. Add larger ones through JobScheduler or SQL.");
+        }
+        JsonNode payload = Json.read("payload", payloadText == null ? "{}" : payloadText);
+        JobSpec spec = JobSpec.builder()
+                .queueName(input.text("queue"))
+                .jobKey(input.text("key"))
+                .jobKeyMode(input.constant("keyMode", JobKeyMode.class))
+                .runAt(input.instant("runAt"))
+                .priority(input.integer("priority"))
+                .maxAttempts(input.integer("maxAttempts"))
+                .flags(input.texts("flags"))
+                .build();
+        Job job = source.instance().jobScheduler().addJob(task, payload, spec);
+        if (job.isSkipped()) {
+            return new View().put("id", null).put("text", "The application prevented that the job was added.");
+        }
+        log.info("{} added job {} of task {}", visitor.actingName(), job.id(), task);
+        return new View().put("id", job.id()).put("text", "Job " + job.id() + " was added.");
+    }
+
+    View cleanup(Source source, Input input, Visitor visitor) {
+        Set<CleanupTask> tasks = EnumSet.noneOf(CleanupTask.class);
+        for (String name : input.texts("tasks")) {
+            tasks.add(cleanupTask(name));
+        }
+        if (tasks.isEmpty()) {
+            throw new IllegalArgumentException("tasks is required: a list of at least one task");
+        }
+        View deleted = new View();
+        if (input.flag("dryRun")) {
+            CleanupPreview preview = source.read(() -> source.admin().previewCleanup(tasks));
+            preview.counts().forEach((task, count) -> deleted.put(task.name(), count));
+            long total =
+                    preview.counts().values().stream().mapToLong(each -> each).sum();
+            return new View()
+                    .put("deleted", deleted)
+                    .put("skipped", List.of())
+                    .put("text", "Would delete " + rows(total) + ".");
+        }
+        CleanupResult result = admin(source, visitor).cleanup(tasks);
+        result.deleted().forEach((task, count) -> deleted.put(task.name(), count));
+        long total = result.deleted().values().stream().mapToLong(each -> each).sum();
+        List<String> skipped =
+                result.skipped().stream().map(Enum::name).sorted().toList();
+        return new View()
+                .put("deleted", deleted)
+                .put("skipped", skipped)
+                .put(
+                        "text",
+                        "Deleted " + rows(total) + "."
+                                + (skipped.isEmpty()
+                                        ? ""
+                                        : " Other transactions were in the way of the rest; try again later."));
+    }
+
+    private static CleanupTask cleanupTask(String name) {
+        for (CleanupTask task : CleanupTask.values()) {
+            if (task.name().equals(name.toUpperCase(Locale.ROOT).replace('-', '_'))) {
+                return task;
+            }
+        }
+        throw new IllegalArgumentException(
+                "tasks must be among " + List.of(CleanupTask.values()) + ", but one is \"" + name + "\"");
+    }
+
+    private static String rows(long number) {
+        return number == 1 ? "1 row" : number + " rows";
+    }
+
+    View forceUnlock(Source source, Input input, Visitor visitor) {
+        List<String> workers = input.texts("workers");
+        if (workers.isEmpty()) {
+            throw new IllegalArgumentException("workers is required: a list of at least one id");
+        }
+        admin(source, visitor).forceUnlockWorkers(workers);
+        return new View()
+                .put(
+                        "text",
+                        "Released the jobs and queues of "
+                                + (workers.size() == 1 ? "1 worker" : workers.size() + " workers") + ".");
+    }
+
+    View sweep(Source source, Input input, Visitor visitor) {
+        Long millis = input.number("thresholdMs");
+        Duration threshold = millis == null ? null : Duration.ofMillis(millis);
+        if (threshold != null && threshold.compareTo(SHORTEST_THRESHOLD) < 0) {
+            throw new IllegalArgumentException("thresholdMs must be at least " + SHORTEST_THRESHOLD.toMillis()
+                    + ", but is " + millis + ": live workers with an older heartbeat would lose their jobs");
+        }
+        boolean dryRun = input.flag("dryRun");
+        SweepResult result = admin(source, visitor).sweep(new SweepOptions(threshold, null, dryRun));
+        String text = !result.swept()
+                ? "Another sweep is under way."
+                : result.workerIds().size() + " dead "
+                        + (result.workerIds().size() == 1 ? "worker" : "workers")
+                        + (dryRun ? "." : ", " + jobs(result.recoveredJobs()) + " recovered.");
+        return new View()
+                .put("workers", result.workerIds())
+                .put("jobs", result.recoveredJobs())
+                .put("text", text);
+    }
+
+    View cron(Source source, String what, Input input, Visitor visitor) {
+        CronAdmin admin = source.instance().cronAdmin();
+        String identifier = input.required("identifier");
+        View view = new View();
+        switch (what) {
+            case "trigger" -> {
+                Job job = admin.trigger(identifier);
+                log.info("{} triggered {}: job {}", visitor.actingName(), identifier, job.id());
+                view.put("jobId", job.id()).put("text", "Job " + job.id() + " was added.");
+            }
+            case "pause" -> {
+                boolean changed = admin.pause(identifier);
+                log.info("{} paused {}", visitor.actingName(), identifier);
+                view.put("text", changed ? identifier + " is paused." : identifier + " was paused before.");
+            }
+            case "resume" -> {
+                boolean changed = admin.resume(identifier);
+                log.info("{} resumed {}", visitor.actingName(), identifier);
+                view.put("text", changed ? identifier + " runs again." : identifier + " was not paused.");
+            }
+            default -> throw new Refusal(404, "There is no such action.");
+        }
+        return view;
+    }
+}

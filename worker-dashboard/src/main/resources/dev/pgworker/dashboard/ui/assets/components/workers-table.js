@@ -1,0 +1,45 @@
+/* Workers with their heartbeat. */
+
+import { html } from "../lib.js";
+import { number } from "../text.js";
+import { Icon } from "./icons.js";
+import { OneLine, Time } from "./words.js";
+import { Cell, Row, Table } from "./table.js";
+
+/** Whether a worker's heartbeat is recent: icon and word. */
+export function WorkerState({ worker }) {
+  return worker.stale
+    ? html`<span class="state is-failed"><${Icon} name="warning" /><span class="word">stale</span></span>`
+    : html`<span class="state is-succeeded"><${Icon} name="succeeded" /><span class="word">alive</span></span>`;
+}
+
+/** How many of its slots a worker uses. */
+export function Slots({ worker }) {
+  const used = worker.running?.length ?? worker.heldJobs;
+  if (!worker.concurrency) {
+    return html`<span class="num">${number(worker.heldJobs ?? used)}</span>`;
+  }
+  return html`<span class="slots">
+    <meter min="0" max=${worker.concurrency} value=${Math.min(used ?? 0, worker.concurrency)} aria-label=${`${used} of ${worker.concurrency} slots in use`}></meter>
+    <span class="num">${number(used)} / ${number(worker.concurrency)}</span>
+  </span>`;
+}
+
+export function WorkersTable({ workers }) {
+  const columns = [
+    { id: "worker", label: "Worker" },
+    { id: "slots", label: "In use" },
+    { id: "heartbeat", label: "Heartbeat" },
+    { id: "alive", label: "State" },
+  ];
+  return html`<${Table} label="Workers" columns=${columns} class="workers-table">
+    ${workers.map(
+      (worker) => html`<${Row} key=${worker.id}>
+        <${Cell} id="worker"><${OneLine} text=${worker.id} class="mono" /></${Cell}>
+        <${Cell} id="slots" label="In use"><${Slots} worker=${worker} /></${Cell}>
+        <${Cell} id="heartbeat" label="Heartbeat" class="num"><${Time} iso=${worker.lastHeartbeatAt} /></${Cell}>
+        <${Cell} id="alive"><${WorkerState} worker=${worker} /></${Cell}>
+      </${Row}>`,
+    )}
+  </${Table}>`;
+}

@@ -1,0 +1,131 @@
+/*
+ * Server-sent events: one stream for the page, closed while the tab is hidden. It names the jobs on the page, so that
+ * the server tells when they change.
+ */
+
+import { createStore, useStore } from "./store.js";
+import { useEffect, useState } from "./lib.js";
+import { setClock, useApi } from "./session.js";
+
+const MOST_IDS = 200;
+const WAIT_FOR_IDS_MS = 250;
+const RETRY_MS = 5000;
+
+/** state: "connecting", "live", "reconnecting", "paused" or "down"; error: what the server said about "down". */
+export const connection = createStore({ state: "connecting", error: null });
+/** The last overview; null until the first one. */
+export const overview = createStore(null);
+
+const listeners = { jobs: new Set(), bulk: new Set() };
+const wanted = new Map();
+let base = null;
+let source = null;
+let opened = "";
+let timer = 0;
+
+function ids() {
+  return [...new Set([...wanted.values()].flat())].slice(0, MOST_IDS).join(",");
+}
+
+function close() {
+  clearTimeout(timer);
+  source?.close();
+  source = null;
+}
+
+function open() {
+  close();
+  if (base === null) {
+    return;
+  }
+  if (document.hidden) {
+    connection.set({ state: "paused", error: null });
+    return;
+  }
+  opened = ids();
+  source = new EventSource(base + "live" + (opened ? "?ids=" + opened : ""));
+  on("overview", (data) => {
+    setClock(data.time);
+    connection.set({ state: "live", error: null });
+    overview.set(data);
+  });
+  on("down", (data) => connection.set({ state: "down", error: data.error }));
+  on("jobs", (data) => tell("jobs", data));
+  on("bulk", (data) => tell("bulk", data));
+  source.onerror = () => lost();
+}
+
+/* EventSource reconnects by itself after a broken stream, but gives up after an answer that is none. */
+function lost() {
+  if (connection.get().state !== "down") {
+    connection.set({ state: "reconnecting", error: null });
+  }
+  if (source?.readyState === EventSource.CLOSED) {
+    close();
+    timer = setTimeout(open, RETRY_MS);
+  }
+}
+
+function on(name, receive) {
+  const mine = source;
+  mine.addEventListener(name, (event) => {
+    if (source === mine) {
+      receive(JSON.parse(event.data));
+    }
+  });
+}
+
+function tell(name, data) {
+  for (const listener of [...listeners[name]]) {
+    listener(data);
+  }
+}
+
+function idsChanged() {
+  clearTimeout(timer);
+  timer = setTimeout(() => {
+    if (source === null || ids() !== opened) {
+      open();
+    }
+  }, WAIT_FOR_IDS_MS);
+}
+
+document.addEventListener("visibilitychange", open);
+
+/** Connects to the worker instance of the page. */
+export function useConnection() {
+  const api = useApi();
+  useEffect(() => {
+    overview.set(null);
+    base = api.base;
+    connection.set({ state: "connecting", error: null });
+    open();
+  }, [api]);
+}
+
+/** Watches jobs by id; the listener gets {jobs, gone, running} with what changed. */
+export function useLiveJobs(jobIds, listener) {
+  const key = jobIds.join(",");
+  const [owner] = useState(() => Symbol("page"));
+  useEffect(() => {
+    wanted.set(owner, jobIds);
+    idsChanged();
+    return () => {
+      wanted.delete(owner);
+      idsChanged();
+    };
+  }, [key]);
+  useEffect(() => {
+    listeners.jobs.add(listener);
+    return () => listeners.jobs.delete(listener);
+  });
+}
+
+/** Hears of the progress of bulk changes. */
+export function onBulk(listener) {
+  listeners.bulk.add(listener);
+}
+
+export function useOverview() {
+  return useStore(overview);
+}

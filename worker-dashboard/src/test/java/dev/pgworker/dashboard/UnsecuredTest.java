@@ -1,0 +1,311 @@
+package dev.pgworker.dashboard;
+
+import java.io.IOException;
+import java.net.InetAddress;
+import java.net.Socket;
+import java.net.http.HttpResponse;
+import java.nio.charset.StandardCharsets;
+
+import org.junit.jupiter.api.AfterAll;
+import org.junit.jupiter.api.BeforeAll;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
+import org.junit.jupiter.params.provider.ValueSource;
+import org.springframework.mock.web.MockHttpServletRequest;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+/** Without Spring Security: who has access, what is answered to whom, and that every answer protects itself. */
+class UnsecuredTest {
+
+    private static Application application;
+
+    @BeforeAll
+    static void start() {
+        application = Application.unsecured("worker.dashboard.allow-actions=true");
+    }
+
+    @AfterAll
+    static void stop() {
+        application.close();
+    }
+
+    @Test
+    void thisMachineHasAccess() {
+        assertThat(application.http().get("/worker/").statusCode()).isEqualTo(200);
+        assertThat(application.api().json("/me").path("actions")).hasSize(10);
+    }
+
+    @ParameterizedTest
+    @CsvSource({
+        "Forwarded, for=1.2.3.4",
+        "X-Forwarded-For, 127.0.0.1",
+        "x-forwarded-proto, https",
+        "X-Forwarded-Host, localhost",
+        "X-Real-IP, 127.0.0.1",
+        "Via, 1.1 proxy",
+        "CF-Connecting-IP, 1.2.3.4",
+        "True-Client-IP, 1.2.3.4",
+        "X-Envoy-External-Address, 1.2.3.4"
+    })
+    void whatAProxyHasPassedOnIsRefused(String header, String value) {
+        HttpResponse<String> answer = application.http().with(header, value).get("/worker/api/me");
+
+        assertThat(answer.statusCode()).isEqualTo(403);
+        assertThat(Http.error(answer)).contains("proxy").contains("Add Spring Security");
+        assertThat(application.http().with(header, value).get("/worker/").statusCode())
+                .isEqualTo(403);
+    }
+
+    @ParameterizedTest
+    @ValueSource(
+            strings = {
+                "evil.example",
+                "evil.example:8080",
+                "localhost.evil.example",
+                "127.0.0.1.evil.example",
+                "10.0.0.1",
+                "0.0.0.0",
+                "[::]"
+            })
+    void namesOfOtherMachinesAreRefused(String host) {
+        assertThat(application.http().with("Host", host).get("/worker/api/me").statusCode())
+                .isEqualTo(403);
+    }
+
+    @ParameterizedTest
+    @ValueSource(strings = {"localhost", "LOCALHOST:8080", "127.0.0.1", "127.1.2.3:99", "[::1]", "[::1]:8080"})
+    void namesOfThisMachineAreAccepted(String host) {
+        assertThat(application.http().with("Host", host).get("/worker/api/me").statusCode())
+                .isEqualTo(200);
+    }
+
+    @ParameterizedTest
+    @ValueSource(strings = {"10.1.2.3", "192.168.0.1", "fe80::1", "::", "8.8.8.8", "128.0.0.1", "localhost", ""})
+    void otherMachinesAreRefused(String peer) {
+        MockHttpServletRequest request = new MockHttpServletRequest();
+        request.addHeader("Host", "localhost");
+        request.setRemoteAddr(peer);
+
+        assertThat(new LoopbackAccess(false).mayRead(request)).isFalse();
+        assertThat(new LoopbackAccess(false).may(DashboardAction.REMOVE, request))
+                .isFalse();
+    }
+
+    @ParameterizedTest
+    @ValueSource(strings = {"127.0.0.1", "127.8.8.8", "::1", "0:0:0:0:0:0:0:1"})
+    void nobodyIsTrustedWhereHeadersChangeTheSender(String peer) {
+        MockHttpServletRequest request = new MockHttpServletRequest();
+        request.addHeader("Host", "localhost");
+        request.setRemoteAddr(peer);
+
+        assertThat(new LoopbackAccess(false).mayRead(request)).isTrue();
+        assertThat(new LoopbackAccess(true).mayRead(request)).isFalse();
+        assertThat(new LoopbackAccess(true).whyNot(request)).contains("server.forward-headers-strategy");
+    }
+
+    @Test
+    void everyAnswerProtectsItself() {
+        for (String path :
+                new String[] {"/worker/", "/worker/api/me", "/worker/api/nonsense", "/worker/assets/none.js"}) {
+            HttpResponse<String> answer = application.http().get(path);
+
+            assertThat(answer.headers().firstValue("Content-Security-Policy"))
+                    .as(path)
+                    .hasValueSatisfying(policy -> assertThat(policy)
+                            .contains("default-src 'none'", "frame-ancestors 'none'")
+                            .doesNotContain("unsafe"));
+            assertThat(answer.headers().firstValue("X-Content-Type-Options")).hasValue("nosniff");
+            assertThat(answer.headers().firstValue("X-Frame-Options")).hasValue("DENY");
+            assertThat(answer.headers().firstValue("Cache-Control"))
+                    .hasValue(path.equals("/worker/") ? "no-cache" : "no-store");
+        }
+    }
+
+    @Test
+    void thePageKnowsWhereItIs() {
+        assertThat(application.http().get("/worker/").body()).contains("<base href=\"/worker/\">");
+        assertThat(application.http().get("/worker/jobs?state=failed").body()).contains("<base href=\"/worker/\">");
+        HttpResponse<String> redirect = application.http().get("/worker");
+        assertThat(redirect.statusCode()).isEqualTo(302);
+        assertThat(redirect.headers().firstValue("Location")).hasValue("/worker/");
+    }
+
+    @Test
+    void filesAreNotSentAgain() {
+        HttpResponse<String> first = application.http().get("/worker/");
+        String tag = first.headers().firstValue("ETag").orElseThrow();
+
+        HttpResponse<String> second =
+                application.http().with("If-None-Match", tag).get("/worker/");
+
+        assertThat(second.statusCode()).isEqualTo(304);
+        assertThat(second.body()).isEmpty();
+        assertThat(second.headers().firstValue("Content-Security-Policy")).isPresent();
+    }
+
+    @ParameterizedTest
+    @ValueSource(
+            strings = {
+                "/worker/assets/../index.html",
+                "/worker/assets/%2e%2e/index.html",
+                "/worker/assets/..%2findex.html",
+                "/worker/assets/%2e%2e%2f%2e%2e%2fDashboardServlet.class",
+                "/worker/assets/..%5cindex.html",
+                "/worker/assets//etc/passwd",
+                "/worker/assets/.hidden.js",
+                "/worker/assets/x.class",
+                "/worker/assets/",
+                "/worker/assets/%00.js",
+                "/worker/..;/application.properties"
+            })
+    void nothingElseIsServed(String path) throws IOException {
+        String answer = raw("GET " + path + " HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n");
+
+        assertThat(answer).containsPattern("^HTTP/1.1 (404|400|200)");
+        // What is left of such a path may lead to the page itself, and to nothing else.
+        assertThat(answer).doesNotContain("Êþº¾", "root:");
+        assertThat(answer.startsWith("HTTP/1.1 200")).isEqualTo(answer.contains("<title>PgWorker</title>"));
+    }
+
+    /** Sends what an HTTP client would not. */
+    private static String raw(String request) throws IOException {
+        try (Socket socket = new Socket(InetAddress.getLoopbackAddress(), application.port())) {
+            socket.setSoTimeout(10_000);
+            socket.getOutputStream().write(request.getBytes(StandardCharsets.ISO_8859_1));
+            return new String(socket.getInputStream().readAllBytes(), StandardCharsets.ISO_8859_1);
+        }
+    }
+
+    @ParameterizedTest
+    @ValueSource(strings = {"PUT", "DELETE", "PATCH", "OPTIONS", "PROPFIND"})
+    void otherMethodsAreRefused(String method) {
+        HttpResponse<String> answer = application.http().send(method, "/worker/api/me", "");
+
+        assertThat(answer.statusCode()).isEqualTo(405);
+        assertThat(answer.headers().firstValue("Allow")).hasValue("GET, HEAD, POST");
+        assertThat(answer.headers().firstValue("Access-Control-Allow-Origin")).isEmpty();
+    }
+
+    @Test
+    void headIsAGetWithoutBody() {
+        HttpResponse<String> head = application.http().send("HEAD", "/worker/", "");
+
+        assertThat(head.statusCode()).isEqualTo(200);
+        assertThat(head.body()).isEmpty();
+        assertThat(head.headers().firstValueAsLong("Content-Length").orElse(0)).isPositive();
+        assertThat(application
+                        .http()
+                        .send("HEAD", "/worker/api/default/live", "")
+                        .statusCode())
+                .isEqualTo(405);
+    }
+
+    @ParameterizedTest
+    @ValueSource(strings = {"text/html", "application/xml", "*/*;q=0", "!!", "image/png"})
+    void dataIsJsonWhateverIsAccepted(String accept) {
+        HttpResponse<String> answer = application.http().with("Accept", accept).get("/worker/api/none/overview");
+
+        assertThat(answer.statusCode()).isEqualTo(404);
+        assertThat(answer.headers().firstValue("Content-Type"))
+                .hasValueSatisfying(type -> assertThat(type).startsWith("application/json"));
+        assertThat(Http.error(answer)).isEqualTo("The worker must be one of [default].");
+    }
+
+    @Test
+    void changesNeedTheTokenOfTheVisitor() {
+        Http visitor = application.api().withCsrf();
+        String body = "{\"task\":\"t\",\"payload\":\"{}\"}";
+
+        assertThat(visitor.post("/default/jobs", body).statusCode()).isEqualTo(200);
+        assertThat(visitor.with("X-PgWorker-Csrf", "A".repeat(43))
+                        .post("/default/jobs", body)
+                        .statusCode())
+                .isEqualTo(403);
+        assertThat(visitor.without("X-PgWorker-Csrf")
+                        .post("/default/jobs", body)
+                        .statusCode())
+                .isEqualTo(403);
+        // A header without the cookie is what another site could guess.
+        assertThat(application
+                        .api()
+                        .with("Content-Type", "application/json")
+                        .with("X-PgWorker-Csrf", "A".repeat(43))
+                        .post("/default/jobs", body)
+                        .statusCode())
+                .isEqualTo(403);
+        assertThat(application.admin().backlog().ready()).isEqualTo(1);
+    }
+
+    @ParameterizedTest
+    @CsvSource({
+        "Sec-Fetch-Site, cross-site, 403",
+        "Sec-Fetch-Site, same-site, 403",
+        "Sec-Fetch-Site, none, 403",
+        "Sec-Fetch-Site, same-origin, 400",
+        "Origin, https://evil.example, 403",
+        "Origin, null, 403",
+        "Origin, http://localhost, 403",
+        "Origin, %%%, 403",
+        "Content-Type, text/plain, 415",
+        "Content-Type, application/x-www-form-urlencoded, 415",
+        "Content-Type, application/jsonx, 415"
+    })
+    void changesComeFromThePagesAlone(String header, String value, int status) {
+        assertThat(application
+                        .api()
+                        .withCsrf()
+                        .with(header, value)
+                        .post("/default/jobs", "{}")
+                        .statusCode())
+                .isEqualTo(status);
+    }
+
+    @Test
+    void aChangeFromTheSameOriginIsAccepted() {
+        Http visitor = application.api().withCsrf().with("Origin", "http://localhost:" + application.port());
+
+        assertThat(Http.error(visitor.post("/default/jobs", "{}"))).isEqualTo("task is required.");
+    }
+
+    @ParameterizedTest
+    @CsvSource(
+            delimiter = '|',
+            value = {
+                "{|The body is not JSON",
+                "[]|The body must be a JSON object",
+                "{\"task\":\"a\",\"task\":\"b\"}|The body is not JSON: Duplicate",
+                "{\"task\":\"a\"} {}|The body is not JSON",
+                "{\"task\":{}}|task must be a text, a number or a boolean",
+                "{\"task\":\"t\",\"payload\":\"{\"}|payload is not JSON",
+                "{\"task\":\"t\",\"payload\":\"\\u0000\"}|payload is not JSON",
+                "{\"task\":\"t\",\"priority\":99999}|priority must be between",
+                "{\"task\":\"t\",\"priority\":\"x\"}|priority must be an integer",
+                "{\"task\":\"t\",\"runAt\":\"tomorrow\"}|runAt must be an instant",
+                "{\"task\":\"t\",\"keyMode\":\"x\"}|keyMode must be one of replace, preserve_run_at, unsafe_dedupe",
+                "{\"task\":\"t\",\"flags\":\"x\"}|flags must be a list",
+                "{\"task\":\"<img src=x onerror=alert(1)>\\ud800\"}|surrogate"
+            })
+    void wrongInputIsNamed(String body, String message) {
+        HttpResponse<String> answer = application.api().withCsrf().post("/default/jobs", body);
+
+        assertThat(answer.statusCode()).isEqualTo(400);
+        assertThat(answer.headers().firstValue("Content-Type").orElseThrow()).startsWith("application/json");
+        assertThat(Http.error(answer)).contains(message);
+    }
+
+    @Test
+    void deepAndLargeBodiesAreRefused() {
+        Http visitor = application.api().withCsrf();
+
+        assertThat(visitor.post("/default/jobs", "[".repeat(100_000)).statusCode())
+                .isEqualTo(400);
+        String payload = "\"" + "x".repeat(11 * 1024 * 1024) + "\"";
+        assertThat(visitor.post("/default/jobs", "{\"task\":\"t\",\"payload\":" + payload + "}")
+                        .statusCode())
+                .isEqualTo(413);
+        assertThat(visitor.post("/default/jobs", " ".repeat(50 * 1024 * 1024)).statusCode())
+                .isEqualTo(413);
+    }
+}
