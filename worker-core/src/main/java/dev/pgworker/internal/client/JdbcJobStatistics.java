@@ -37,7 +37,8 @@ final class JdbcJobStatistics implements JobStatistics {
         this.schema = schema;
     }
 
-    // Intervals begin at multiples of their length, so that they stay the same from one reading to the next. Operators have the types that
+    // Intervals begin at multiples of their length, so that they stay the same from one reading to the next. Operators
+    // have the types that
     // pg_catalog knows them with, so that nobody's take their place.
     private static final String SERIES = """
             with asked as materialized (
