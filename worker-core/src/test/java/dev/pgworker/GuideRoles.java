@@ -196,6 +196,7 @@ final class GuideRoles {
                 .schema(schema)
                 .listener(events)
                 .settings(WorkerSettings.builder()
+                        .statistics(true)
                         .recovery(RecoverySettings.builder()
                                 .enabled(true)
                                 .recoveryDelay(Duration.ZERO)
@@ -298,6 +299,7 @@ final class GuideRoles {
         assertThat(admin.sweep(SweepOptions.DEFAULT).workerIds()).containsExactly("gone");
         admin.forceUnlockWorkers(List.of("stuck"));
         assertThat(admin.cleanup(Set.of(CleanupTask.values())).skipped()).isEmpty();
+        admin.running(10);
         view(dataSource, schema);
         CronAdmin cron = WorkerClient.cronAdmin(dataSource, schema);
         sql(owner, schema, "insert into {schema}._private_known_crontabs values ('nightly', now(), null)")
@@ -318,6 +320,8 @@ final class GuideRoles {
         admin.queues(null, 10);
         admin.activeWorkers();
         look(admin, 0);
+        admin.statistics().series(Duration.ofHours(1), 60);
+        admin.statistics().tasks(Duration.ofHours(1));
         WorkerClient.cronAdmin(dataSource, schema).list();
         sql(dataSource, schema, "select * from {schema}.jobs").query().listOfRows();
         new SchemaMigrator(dataSource, schema).validate();

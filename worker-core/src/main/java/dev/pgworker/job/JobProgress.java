@@ -13,4 +13,8 @@ import org.jspecify.annotations.Nullable;
  * @param updatedAt when this was recorded, by the database's clock
  * @since 0.1.0
  */
-public record JobProgress(long done, long total, @Nullable String text, Instant updatedAt) {}
+public record JobProgress(long done, long total, @Nullable String text, Instant updatedAt) {
+
+    /** The number of characters after which the text is cut. */
+    public static final int LONGEST_TEXT = 1_000;
+}

@@ -220,7 +220,9 @@ class ApiTest {
         assertThat(http.json("/default/history").path("entries")).isEmpty();
         assertThat(http.json("/default/history").path("status").path("enabled").asBoolean())
                 .isFalse();
-        assertThat(http.json("/default/queues").path("queues").valueStream()
+        assertThat(http.json("/default/queues")
+                        .path("queues")
+                        .valueStream()
                         .filter(queue -> queue.path("name").asString().equals("q"))
                         .map(queue -> queue.path("waiting").asInt()))
                 .containsExactly(1);

@@ -43,7 +43,8 @@ class ArchitectureTest {
     /** Each of them in a class of its own, which is loaded where Spring Security is. */
     @Test
     void springSecurityIsOptional() {
-        Set<String> withSecurity = Set.of("dev.pgworker.dashboard.Csrf$SecurityToken", "dev.pgworker.dashboard.Guard$SignIn");
+        Set<String> withSecurity =
+                Set.of("dev.pgworker.dashboard.Csrf$SecurityToken", "dev.pgworker.dashboard.Guard$SignIn");
         noClasses()
                 .that(DescribedPredicate.describe(
                         "are loaded without Spring Security", type -> !withSecurity.contains(type.getName())))
@@ -57,7 +58,8 @@ class ArchitectureTest {
     void springMvcIsNotNeeded() {
         noClasses()
                 .should()
-                .dependOnClassesThat(resideInAnyPackage("org.springframework.web.servlet..", "org.springframework.http.."))
+                .dependOnClassesThat(
+                        resideInAnyPackage("org.springframework.web.servlet..", "org.springframework.http.."))
                 .check(production);
     }
 
@@ -66,8 +68,8 @@ class ArchitectureTest {
     void theTimeOfDayComesFromAClock() {
         noClasses()
                 .should()
-                .callMethodWhere(DescribedPredicate.describe(
-                        "ask for the time of day", ArchitectureTest::asksForTheTime))
+                .callMethodWhere(
+                        DescribedPredicate.describe("ask for the time of day", ArchitectureTest::asksForTheTime))
                 .check(production);
     }
 

@@ -27,7 +27,8 @@ class InstancesTest {
             assertThat(http.json("/reports/jobs").path("jobs")).hasSize(1);
             assertThat(http.json("/default/jobs").path("jobs")).isEmpty();
             assertThat(http.json("/reports/overview").path("schema").asString()).isEqualTo(second);
-            assertThat(application.context()
+            assertThat(application
+                            .context()
                             .getBean(WorkerInstances.class)
                             .get("reports")
                             .jobAdmin()
@@ -49,19 +50,36 @@ class InstancesTest {
             assertThat(item.path("own").asBoolean()).isTrue();
 
             String identifier = "{\"identifier\":\"nightly\"}";
-            assertThat(http.json("/default/crontab/pause", identifier).path("text").asString())
+            assertThat(http.json("/default/crontab/pause", identifier)
+                            .path("text")
+                            .asString())
                     .isEqualTo("nightly is paused.");
-            assertThat(http.json("/default/crontab").path("items").get(0).path("pausedSince").isNull())
+            assertThat(http.json("/default/crontab")
+                            .path("items")
+                            .get(0)
+                            .path("pausedSince")
+                            .isNull())
                     .isFalse();
-            assertThat(http.json("/default/crontab/resume", identifier).path("text").asString())
+            assertThat(http.json("/default/crontab/resume", identifier)
+                            .path("text")
+                            .asString())
                     .isEqualTo("nightly runs again.");
-            assertThat(http.json("/default/crontab/trigger", identifier).path("jobId").asLong())
+            assertThat(http.json("/default/crontab/trigger", identifier)
+                            .path("jobId")
+                            .asLong())
                     .isPositive();
-            assertThat(http.post("/default/crontab/trigger", "{\"identifier\":\"nothing\"}").statusCode())
+            assertThat(http.post("/default/crontab/trigger", "{\"identifier\":\"nothing\"}")
+                            .statusCode())
                     .isEqualTo(400);
-            assertThat(http.json("/default/workers").path("workers").get(0).path("thisApplication").asBoolean())
+            assertThat(http.json("/default/workers")
+                            .path("workers")
+                            .get(0)
+                            .path("thisApplication")
+                            .asBoolean())
                     .isTrue();
-            assertThat(http.json("/default/tasks").path("tasks").valueStream()
+            assertThat(http.json("/default/tasks")
+                            .path("tasks")
+                            .valueStream()
                             .filter(task -> task.path("servedHere").asBoolean()))
                     .hasSize(4);
         }

@@ -1,5 +1,8 @@
 package dev.pgworker.dashboard;
 
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
 import java.sql.Connection;
 import java.sql.DriverManager;
 import java.sql.SQLException;
@@ -108,9 +111,18 @@ class OutageTest {
         }
     }
 
+    /** Returns what docs/schema.md grants to a viewer. */
+    private static String grantsOfTheGuide(String schema) throws IOException {
+        String page = Files.readString(Path.of("../docs/schema.md"));
+        String begin = "-- role: viewer\n";
+        String grants = page.substring(page.indexOf(begin) + begin.length());
+        return grants.substring(0, grants.indexOf("```"))
+                .replace("graphile_worker", schema)
+                .replaceAll("\\bviewer\\b", "dashboard_viewer");
+    }
+
     @Test
-    void everyPageIsReadWithTheRightsToReadAlone() throws SQLException {
-        execute("drop role if exists dashboard_viewer");
+    void everyPageIsReadWithTheRightsToReadAlone() throws SQLException, IOException {
         execute("create role dashboard_viewer login");
         try (Application application = Application.unsecured(
                 List.of(Viewer.class),
@@ -121,18 +133,27 @@ class OutageTest {
             var refused = application.api().get("/default/jobs");
             assertThat(refused.statusCode()).isEqualTo(503);
             assertThat(Http.error(refused)).contains("lacks a right", "permission denied");
-            execute("grant usage on schema " + application.schema() + " to dashboard_viewer");
-            execute("grant select on all tables in schema " + application.schema() + " to dashboard_viewer");
+            execute(grantsOfTheGuide(application.schema()));
 
             for (String path : List.of(
-                    "overview", "series", "jobs", "jobs/count", "jobs/" + id, "history", "queues", "tasks", "crontab",
-                    "workers", "maintenance")) {
+                    "overview",
+                    "series",
+                    "jobs",
+                    "jobs/count",
+                    "jobs/" + id,
+                    "history",
+                    "queues",
+                    "tasks",
+                    "crontab",
+                    "workers",
+                    "maintenance")) {
                 assertThat(application.api().get("/default/" + path).statusCode())
                         .as(path)
                         .isEqualTo(200);
             }
             Http operator = application.api().withCsrf();
-            assertThat(operator.json("/default/jobs/remove", "{\"ids\":[" + id + "]}").path("changed"))
+            assertThat(operator.json("/default/jobs/remove", "{\"ids\":[" + id + "]}")
+                            .path("changed"))
                     .hasSize(1);
         } finally {
             execute("drop owned by dashboard_viewer");

@@ -58,10 +58,14 @@ class PayloadsTest {
     @Test
     void aRuleDecidesAboutEach() {
         try (Application application = Application.unsecured(List.of(Rule.class), "worker.enabled=false")) {
-            long greeting =
-                    application.jobs().addJob("send-greeting", Map.of("name", "Kim")).id();
-            long card =
-                    application.jobs().addJob("charge-card", Map.of("number", "4111111111111111")).id();
+            long greeting = application
+                    .jobs()
+                    .addJob("send-greeting", Map.of("name", "Kim"))
+                    .id();
+            long card = application
+                    .jobs()
+                    .addJob("charge-card", Map.of("number", "4111111111111111"))
+                    .id();
             long broken = application
                     .jobs()
                     .addJob("broken", Map.of("secret", "squirrel"))
@@ -70,8 +74,10 @@ class PayloadsTest {
                     .jobs()
                     .addJob("other", Map.of("secret", "squirrel"))
                     .id();
-            long large =
-                    application.jobs().addJob("send-greeting", "x".repeat(600_000)).id();
+            long large = application
+                    .jobs()
+                    .addJob("send-greeting", "x".repeat(600_000))
+                    .id();
             Http http = application.api();
 
             assertThat(payload(http, greeting)).isEqualTo("{\"name\":\"Kim\"}");

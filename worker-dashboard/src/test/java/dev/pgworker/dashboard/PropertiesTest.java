@@ -40,8 +40,12 @@ class PropertiesTest {
     private static String table() throws IOException {
         try (InputStream metadata =
                 PropertiesTest.class.getResourceAsStream("/META-INF/spring-configuration-metadata.json")) {
-            return Http.json.readTree(metadata).path("properties").valueStream()
-                    .sorted(Comparator.comparing(property -> property.path("name").asString()))
+            return Http.json
+                    .readTree(metadata)
+                    .path("properties")
+                    .valueStream()
+                    .sorted(Comparator.comparing(
+                            property -> property.path("name").asString()))
                     .map(PropertiesTest::row)
                     .collect(Collectors.joining(
                             "",

@@ -201,8 +201,12 @@ class SecuredTest {
                 "worker.dashboard.allow-actions=true")) {
             assertThat(application.http().get("/worker/").statusCode()).isEqualTo(401);
             assertThat(as(application.api(), "ann").get("/me").statusCode()).isEqualTo(403);
-            assertThat(as(application.api(), "rita").json("/me").path("actions")).isEmpty();
-            assertThat(as(application.api(), "olga").withCsrf().post("/default/jobs", ADD).statusCode())
+            assertThat(as(application.api(), "rita").json("/me").path("actions"))
+                    .isEmpty();
+            assertThat(as(application.api(), "olga")
+                            .withCsrf()
+                            .post("/default/jobs", ADD)
+                            .statusCode())
                     .isEqualTo(200);
         }
         try (Application application = Application.secured(
@@ -211,7 +215,8 @@ class SecuredTest {
             assertThat(as(application.api(), "ann").get("/me").statusCode()).isEqualTo(403);
             assertThat(as(application.api(), "sam").json("/me").path("actions").toString())
                     .isEqualTo("[\"run-now\"]");
-            assertThat(as(application.api(), "olga").json("/me").path("actions")).hasSize(10);
+            assertThat(as(application.api(), "olga").json("/me").path("actions"))
+                    .hasSize(10);
         }
     }
 
@@ -222,8 +227,14 @@ class SecuredTest {
         UserDetailsService users() {
             return new InMemoryUserDetailsManager(
                     User.withUsername("ann").password("{noop}ann").roles("USER").build(),
-                    User.withUsername("sam").password("{noop}sam").roles("SUPPORT").build(),
-                    User.withUsername("olga").password("{noop}olga").roles("OPERATOR").build());
+                    User.withUsername("sam")
+                            .password("{noop}sam")
+                            .roles("SUPPORT")
+                            .build(),
+                    User.withUsername("olga")
+                            .password("{noop}olga")
+                            .roles("OPERATOR")
+                            .build());
         }
     }
 }

@@ -41,6 +41,7 @@ import dev.pgworker.schema.WorkerSchema;
  * @param schema Database schema that holds the jobs.
  * @param listen Connection that listens for notifications.
  * @param recovery Detection of dead workers and recovery of their jobs.
+ * @param statistics Figures of the last 24 hours.
  * @param tasks Tasks that this worker serves, or * for all that the application has handlers for. By default, those that no
  *     other worker of the application serves.
  * @param dataSource Name of the data source bean whose database holds the jobs. By default, the one marked with
@@ -68,6 +69,7 @@ public record WorkerProperties(
         @DefaultValue Schema schema,
         @DefaultValue Listen listen,
         @DefaultValue Recovery recovery,
+        @DefaultValue Statistics statistics,
         @DefaultValue List<String> tasks,
         @Nullable String dataSource,
         @Nullable String transactionManager,
@@ -214,6 +216,15 @@ public record WorkerProperties(
     }
 
     /**
+     * Figures of the last 24 hours.
+     *
+     * @param enabled Whether to record what becomes of jobs, how long they wait and run, and how the backlog grows, for
+     *     JobStatistics.
+     * @since 0.1.0
+     */
+    public record Statistics(@DefaultValue("false") boolean enabled) {}
+
+    /**
      * Returns the name of the schema.
      *
      * @param prefix what the names of these properties begin with
@@ -243,6 +254,7 @@ public record WorkerProperties(
         set(settings, WorkerSettings.Builder::localQueueTtl, prefix + ".local-queue.ttl", localQueue.ttl());
         set(settings, WorkerSettings.Builder::queueRunLimit, prefix + ".queue-run-limit", queueRunLimit);
         set(settings, WorkerSettings.Builder::vacuum, prefix + ".vacuum", vacuum);
+        set(settings, WorkerSettings.Builder::statistics, prefix + ".statistics.enabled", statistics.enabled());
         set(settings, WorkerSettings.Builder::pollInterval, prefix + ".poll-interval", pollInterval);
         set(settings, WorkerSettings.Builder::listen, prefix + ".listen.enabled", listen.enabled());
         set(

@@ -37,6 +37,9 @@ import dev.pgworker.job.JobScheduler;
 import dev.pgworker.job.JobSpec;
 import dev.pgworker.job.JobState;
 import dev.pgworker.job.Task;
+import dev.pgworker.statistics.JobStatistics;
+import dev.pgworker.statistics.StatisticsPoint;
+import dev.pgworker.statistics.TaskStatistics;
 import dev.pgworker.task.BatchResult;
 import dev.pgworker.task.ForbiddenFlags;
 import dev.pgworker.task.JobContext;
@@ -147,6 +150,21 @@ class DocumentedSnippets {
         log.info("{} jobs added", added);
     }
 
+    static class Imports {
+
+        @JobHandler("import_orders")
+        void importOrders(List<Reminder> orders, JobContext context) {
+            for (int i = 0; i < orders.size(); i++) {
+                context.progress(i, orders.size(), "order " + orders.get(i).order());
+                importOrder(orders.get(i));
+            }
+        }
+
+        private void importOrder(Reminder order) {
+            log.info("Order {}", order.order());
+        }
+    }
+
     static class Decisions {
 
         @JobHandler("sync")
@@ -254,6 +272,13 @@ class DocumentedSnippets {
         void rollup(Map<String, Object> options) {
             log.info("Rolling up with {}", options);
         }
+    }
+
+    List<Object> lookBack(JobAdmin admin) {
+        JobStatistics statistics = admin.statistics();
+        List<StatisticsPoint> day = statistics.series(Duration.ofHours(24), 144); // ten minutes each, the oldest first
+        List<TaskStatistics> tasks = statistics.tasks(Duration.ofHours(1)); // by name
+        return List.of(day, tasks);
     }
 
     List<Object> administerRecurringJobs(CronAdmin crons) {

@@ -1,11 +1,15 @@
 package dev.pgworker.test;
 
+import java.time.Instant;
 import java.util.List;
+import java.util.concurrent.CopyOnWriteArrayList;
 
 import org.jspecify.annotations.Nullable;
 import tools.jackson.databind.json.JsonMapper;
 
+import dev.pgworker.internal.argument.Arguments;
 import dev.pgworker.job.Job;
+import dev.pgworker.job.JobProgress;
 import dev.pgworker.job.JobRequest;
 import dev.pgworker.job.JobScheduler;
 import dev.pgworker.job.JobSpec;
@@ -32,6 +36,7 @@ public final class TestJobContext implements JobContext {
     private final TestJobScheduler scheduler;
     private final boolean interrupted;
     private final boolean owned;
+    private final List<JobProgress> progress = new CopyOnWriteArrayList<>();
 
     private TestJobContext(Job job, Builder builder) {
         this.job = job;
@@ -103,6 +108,18 @@ public final class TestJobContext implements JobContext {
     /** Returns the jobs that the handler has added by this context. */
     public EnqueuedJobs addedJobs() {
         return scheduler.jobs();
+    }
+
+    /** Returns what the handler has reported about its progress, in this order. */
+    public List<JobProgress> progress() {
+        return List.copyOf(progress);
+    }
+
+    @Override
+    public void progress(long done, long total, @Nullable String text) {
+        Arguments.requireNotNegative("done", done);
+        Arguments.requireNotNegative("total", total);
+        progress.add(new JobProgress(done, total, Arguments.storable(text, JobProgress.LONGEST_TEXT), Instant.now()));
     }
 
     @Override

@@ -36,6 +36,8 @@ final class TestSchemaTables {
     }
 
     // What a minute of a recurring item has been executed for stays a whole minute, so that none is executed twice.
+    // Figures of minutes
+    // stay where they are: they would meet each other on their way.
     private static final List<String> ADVANCE = List.of("""
             update {schema}._private_jobs set run_at = run_at - make_interval(secs => :seconds),
               created_at = created_at - make_interval(secs => :seconds), updated_at = updated_at - make_interval(secs => :seconds),
@@ -53,6 +55,12 @@ final class TestSchemaTables {
               started_at = started_at - make_interval(secs => :seconds)
             """, """
             update {schema}.pgworker_batches set started_at = started_at - make_interval(secs => :seconds)
+            """, """
+            update {schema}.pgworker_running set locked_at = locked_at - make_interval(secs => :seconds),
+              started_at = started_at - make_interval(secs => :seconds), updated_at = updated_at - make_interval(secs => :seconds)
+            """, """
+            update {schema}.pgworker_samples set taken_at = taken_at - make_interval(secs => :seconds),
+              oldest_due = oldest_due - make_interval(secs => :seconds)
             """);
 
     /** Moves all times that the schema holds into the past. */
@@ -78,7 +86,10 @@ final class TestSchemaTables {
             "delete from {schema}._private_workers",
             "delete from {schema}.pgworker_recoveries",
             "delete from {schema}.pgworker_retirements",
-            "delete from {schema}.pgworker_batches");
+            "delete from {schema}.pgworker_batches",
+            "delete from {schema}.pgworker_running",
+            "delete from {schema}.pgworker_task_minutes",
+            "delete from {schema}.pgworker_samples");
 
     /** Deletes all jobs and what belongs to them. */
     void clear() {

@@ -37,14 +37,16 @@ final class JdbcJobStatistics implements JobStatistics {
         this.schema = schema;
     }
 
-    // Intervals begin at multiples of their length, so that they stay the same from one reading to the next.
+    // Intervals begin at multiples of their length, so that they stay the same from one reading to the next. Operators
+    // have the types that
+    // pg_catalog knows them with, so that nobody's take their place.
     private static final String SERIES = """
             with asked as materialized (
               select a.length, a.points, pg_catalog.floor(extract(epoch from pg_catalog.statement_timestamp())::double precision / a.length)
                 as latest
-              from (select ?::double precision as length, ?::integer as points) a),
+              from (select ?::double precision as length, ?::double precision as points) a),
             range as materialized (
-              select *, pg_catalog.to_timestamp((latest - points + 1) * length) as first from asked)
+              select *, pg_catalog.to_timestamp((latest - points + 1::double precision) * length) as first from asked)
             select r.latest::bigint, p.* from range r
             left join lateral (
               select pg_catalog.floor(extract(epoch from m.begins_at)::double precision / r.length)::bigint,

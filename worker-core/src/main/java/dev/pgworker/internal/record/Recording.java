@@ -96,7 +96,7 @@ abstract class Recording {
                     "{} are not recorded, and jobs run all the same: {}. Install the newest schema (worker.schema.mode=migrate), and grant"
                             + " select, insert, update and delete on {}, and execute on all functions of the schema, to the worker's role",
                     what,
-                    ErrorText.headline(failure),
+                    ErrorText.headline(failure).replaceFirst(" +(Where|Hint|Position): .*", ""),
                     tables);
         }
     }

@@ -55,8 +55,9 @@ public final class RunningStore {
             select ?, g.job_id, g.locked_at, quick.at - g.millis * interval '1 ms', g.done, g.total, g.text,
               case when g.done is not null then quick.at end
             from quick
-            cross join pg_catalog.unnest(
-              ?::bigint[], ?::pg_catalog.timestamptz[], ?::double precision[], ?::bigint[], ?::bigint[], ?::pg_catalog.text[])
+            cross join rows from (
+              pg_catalog.unnest(?::bigint[]), pg_catalog.unnest(?::pg_catalog.timestamptz[]), pg_catalog.unnest(?::double precision[]),
+              pg_catalog.unnest(?::bigint[]), pg_catalog.unnest(?::bigint[]), pg_catalog.unnest(?::pg_catalog.text[]))
               g(job_id, locked_at, millis, done, total, text)
             order by g.job_id
             on conflict on constraint pgworker_running_pkey do update set

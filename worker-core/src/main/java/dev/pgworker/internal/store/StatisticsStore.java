@@ -47,8 +47,9 @@ public final class StatisticsStore {
             select s.span, s.begins_at at time zone 'UTC', g.task, g.succeeded, g.retried, g.failed,
               g.run::bigint[], g.waited::bigint[], case when g.run <> '{}' then quick.at at time zone 'UTC' end
             from quick
-            cross join pg_catalog.unnest(
-              ?::pg_catalog.text[], ?::bigint[], ?::bigint[], ?::bigint[], ?::pg_catalog.text[], ?::pg_catalog.text[])
+            cross join rows from (
+              pg_catalog.unnest(?::pg_catalog.text[]), pg_catalog.unnest(?::bigint[]), pg_catalog.unnest(?::bigint[]),
+              pg_catalog.unnest(?::bigint[]), pg_catalog.unnest(?::pg_catalog.text[]), pg_catalog.unnest(?::pg_catalog.text[]))
               g(task, succeeded, retried, failed, run, waited)
             cross join lateral (
               values (0, quick.at), (1, quick.at), (60, pg_catalog.date_trunc('hour', quick.at))) s(span, begins_at)

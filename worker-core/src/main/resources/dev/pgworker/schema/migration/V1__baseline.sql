@@ -772,7 +772,10 @@ begin
     select o.job_id from "${schema}".pgworker_retirements o
     where not exists (select from "${schema}"._private_jobs j where j.id = o.job_id)
     for update skip locked);
-  if has_table_privilege('"${schema}".pgworker_running', 'update') and has_table_privilege('"${schema}".pgworker_running', 'delete') then
+  if has_function_privilege('"${schema}".pgworker_forget_running()', 'execute')
+    and (
+      select bool_and(has_table_privilege('"${schema}".pgworker_running', needed)) from unnest(array['select', 'update', 'delete']) needed)
+  then
     perform "${schema}".pgworker_forget_running();
   end if;
 end

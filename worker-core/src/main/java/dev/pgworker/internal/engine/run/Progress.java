@@ -3,6 +3,7 @@ package dev.pgworker.internal.engine.run;
 import org.jspecify.annotations.Nullable;
 
 import dev.pgworker.internal.argument.Arguments;
+import dev.pgworker.job.JobProgress;
 
 /**
  * How far a handler has come, as it has reported.
@@ -12,12 +13,10 @@ import dev.pgworker.internal.argument.Arguments;
  */
 public record Progress(long done, long total, @Nullable String text) {
 
-    private static final int LONGEST_TEXT = 1_000;
-
     /** Returns what is recorded of a report. Takes time only for what is kept of the text. */
     static Progress of(long done, long total, @Nullable String text) {
         Arguments.requireNotNegative("done", done);
         Arguments.requireNotNegative("total", total);
-        return new Progress(done, total, Arguments.storable(text, LONGEST_TEXT));
+        return new Progress(done, total, Arguments.storable(text, JobProgress.LONGEST_TEXT));
     }
 }

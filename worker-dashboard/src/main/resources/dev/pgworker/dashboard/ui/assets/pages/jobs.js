@@ -1,6 +1,6 @@
 /* The list of jobs. */
 
-import { html, useMemo, useRef } from "../lib.js";
+import { html, useEffect, useMemo, useRef } from "../lib.js";
 import { Link, setQuery, useRoute } from "../router.js";
 import { useApi, whyNot } from "../session.js";
 import { useLiveJobs, useOverview } from "../live.js";
@@ -10,7 +10,7 @@ import { headline, number, plural } from "../text.js";
 import { FilterBar, setFilters } from "../components/filter-bar.js";
 import { StateTabs } from "../components/state-tabs.js";
 import { ACTIONS, useJobActions } from "../components/job-actions.js";
-import { openBulk } from "../components/bulk.js";
+import { ended, openBulk } from "../components/bulk.js";
 import { ActionButton, Button, Menu } from "../components/button.js";
 import { AddJobButton } from "../components/add-job.js";
 import { Icon } from "../components/icons.js";
@@ -34,6 +34,7 @@ export function JobsPage() {
   const selection = useSelection(key);
   const act = useJobActions(list.reload);
   useLiveRows(list);
+  useReloadAfterBulk(list);
 
   const query = { ...filters, sort: sort === "newest" ? null : sort };
   return html`<${Page} title="Jobs" actions=${html`<${RefreshButton} resource=${list} /><${AddJobButton} task=${filters.task} />`}>
@@ -56,6 +57,10 @@ export function JobsPage() {
       `}
     </${Loaded}>
   </${Page}>`;
+}
+
+function useReloadAfterBulk({ reload }) {
+  useEffect(() => ended.watch(reload), [reload]);
 }
 
 /* Rows change in place; a job that is gone keeps its row, so that nothing moves under the pointer. */
