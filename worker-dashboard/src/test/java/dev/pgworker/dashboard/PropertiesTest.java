@@ -21,6 +21,16 @@ class PropertiesTest {
     private static final String BEGIN = "<!-- dashboard properties -->\n";
     private static final String END = "<!-- /dashboard properties -->\n";
 
+    private static final String HEAD = """
+
+            ## worker.dashboard
+
+            Of the module [worker-dashboard](dashboard.md).
+
+            | Property | Type | Default | Description |
+            |---|---|---|---|
+            """;
+
     @Test
     void theReferenceHasEveryProperty() throws IOException {
         String table = table();
@@ -47,11 +57,7 @@ class PropertiesTest {
                     .sorted(Comparator.comparing(
                             property -> property.path("name").asString()))
                     .map(PropertiesTest::row)
-                    .collect(Collectors.joining(
-                            "",
-                            "\n## worker.dashboard\n\nOf the module [worker-dashboard](dashboard.md).\n\n"
-                                    + "| Property | Type | Default | Description |\n|---|---|---|---|\n",
-                            "\n"));
+                    .collect(Collectors.joining("", HEAD, "\n"));
         }
     }
 

@@ -21,7 +21,7 @@ import dev.pgworker.testsupport.TestPostgres;
 import static org.assertj.core.api.Assertions.assertThat;
 
 /** What visitors see while the database is away, busy or has no connection to give; and how little reading needs. */
-class OutageTest {
+class DatabaseAwayTest {
 
     @Test
     void tabsGoOnWhenTheDatabaseIsBack() throws Exception {
