@@ -43,8 +43,8 @@ import dev.pgworker.schema.WorkerSchema;
  * @param schema Database schema that holds the jobs.
  * @param listen Connection that listens for notifications.
  * @param recovery Detection of dead workers and recovery of their jobs.
- * @param history What became of jobs, kept in the database.
  * @param statistics Figures of the last 24 hours.
+ * @param history What became of jobs, kept in the database.
  * @param tasks Tasks that this worker serves, or * for all that the application has handlers for. By default, those that no
  *     other worker of the application serves.
  * @param dataSource Name of the data source bean whose database holds the jobs. By default, the one marked with
@@ -72,8 +72,8 @@ public record WorkerProperties(
         @DefaultValue Schema schema,
         @DefaultValue Listen listen,
         @DefaultValue Recovery recovery,
-        @DefaultValue History history,
         @DefaultValue Statistics statistics,
+        @DefaultValue History history,
         @DefaultValue List<String> tasks,
         @Nullable String dataSource,
         @Nullable String transactionManager,
@@ -216,6 +216,15 @@ public record WorkerProperties(
     }
 
     /**
+     * Figures of the last 24 hours.
+     *
+     * @param enabled Whether to record what becomes of jobs, how long they wait and run, and how the backlog grows, for
+     *     JobStatistics.
+     * @since 0.1.0
+     */
+    public record Statistics(@DefaultValue("false") boolean enabled) {}
+
+    /**
      * What became of jobs, kept in the database. A history belongs to a schema: it contains the jobs of all workers, and the
      * application that started last with this enabled or disabled decides.
      *
@@ -257,15 +266,6 @@ public record WorkerProperties(
         String property = DataObjectPropertyName.toDashedForm(message.split("[ \\[]", 2)[0]);
         return new InvalidConfigurationPropertyValueException(prefix + property, value, sentence(message));
     }
-
-    /**
-     * Figures of the last 24 hours.
-     *
-     * @param enabled Whether to record what becomes of jobs, how long they wait and run, and how the backlog grows, for
-     *     JobStatistics.
-     * @since 0.1.0
-     */
-    public record Statistics(@DefaultValue("false") boolean enabled) {}
 
     /**
      * Returns the name of the schema.

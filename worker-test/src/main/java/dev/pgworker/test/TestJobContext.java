@@ -36,8 +36,8 @@ public final class TestJobContext implements JobContext {
     private final TestJobScheduler scheduler;
     private final boolean interrupted;
     private final boolean owned;
-    private volatile @Nullable String result;
     private final List<JobProgress> progress = new CopyOnWriteArrayList<>();
+    private volatile @Nullable String result;
 
     private TestJobContext(Job job, Builder builder) {
         this.job = job;
@@ -111,16 +111,6 @@ public final class TestJobContext implements JobContext {
         return scheduler.jobs();
     }
 
-    /** Returns the result of the run as JSON text; null if the handler has not returned or set any. */
-    public @Nullable String result() {
-        return result;
-    }
-
-    @Override
-    public void result(@Nullable Object value) {
-        result = value == null ? null : codec.encodeResult(job.taskIdentifier(), value);
-    }
-
     /** Returns what the handler has reported about its progress, in this order. */
     public List<JobProgress> progress() {
         return List.copyOf(progress);
@@ -131,6 +121,16 @@ public final class TestJobContext implements JobContext {
         Arguments.requireNotNegative("done", done);
         Arguments.requireNotNegative("total", total);
         progress.add(new JobProgress(done, total, Arguments.storable(text, JobProgress.LONGEST_TEXT), Instant.now()));
+    }
+
+    /** Returns the result of the run as JSON text; null if the handler has not returned or set any. */
+    public @Nullable String result() {
+        return result;
+    }
+
+    @Override
+    public void result(@Nullable Object value) {
+        result = value == null ? null : codec.encodeResult(job.taskIdentifier(), value);
     }
 
     @Override

@@ -5,6 +5,7 @@ import { useStore } from "./store.js";
 import { href, Link, navigate, useRoute } from "./router.js";
 import { loadSession, session, useInstance } from "./session.js";
 import { connection, useConnection, useOverview } from "./live.js";
+import { toggleTimes } from "./clock.js";
 import { useKeys } from "./keys.js";
 import { nextTheme, themeChoice } from "./theme-choice.js";
 import { compact, plural } from "./text.js";
@@ -209,6 +210,7 @@ function useShortcuts() {
     "g w": go("workers"),
     "g m": go("maintenance"),
     c: () => openAddJob(),
+    t: toggleTimes,
     "?": () => showDialog(ShortcutsDialog),
     "/": () => {
       const search = document.querySelector("input[type=search]");

@@ -45,10 +45,10 @@ function useLiveJob(id, loaded) {
     const changed = jobs.find((one) => one.id === id);
     const ended = gone.includes(id) && job;
     const runs = running.find((one) => one.job.id === id);
-    if (runs && loaded.data.running) {
+    if (runs) {
       loaded.update((data) => ({ ...data, running: { startedAt: runs.startedAt, workerId: runs.workerId, progress: runs.progress } }));
     }
-    if (ended || (changed && (changed.revision !== job?.revision || changed.state !== job?.state || changed.updatedAt !== job?.updatedAt)) || (runs && !loaded.data.running)) {
+    if (ended || (changed && (changed.revision !== job?.revision || changed.state !== job?.state || changed.updatedAt !== job?.updatedAt))) {
       loaded.reload();
     }
   });

@@ -1,6 +1,6 @@
 /* The list of jobs. */
 
-import { html, useEffect, useMemo, useRef } from "../lib.js";
+import { classes, html, useEffect, useMemo, useRef } from "../lib.js";
 import { Link, setQuery, useRoute } from "../router.js";
 import { useApi, whyNot } from "../session.js";
 import { useLiveJobs, useOverview } from "../live.js";
@@ -169,7 +169,7 @@ function JobsTable({ jobs, sort, selection, act }) {
     { id: "updated", label: "Changed", class: "num", sort: SORTABLE.updated },
     { id: "more", label: "Actions", hidden: true },
   ].filter((column) => shown[column.id] ?? true);
-  return html`<${Table} label="Jobs" columns=${columns} sorted=${sort} onSort=${(by) => setFilters({ sort: by === "newest" ? null : by })} class="jobs-table">
+  return html`<${Table} label="Jobs" columns=${columns} sorted=${sort} onSort=${(by) => setFilters({ sort: by === "newest" ? null : by })} class=${classes("jobs-table", !shown.error && "no-error")}>
     ${jobs.map((job) => html`<${JobRow} key=${job.id} job=${job} shown=${shown} selected=${selected.has(job.id)} toggle=${selection.toggle} act=${act} />`)}
   </${Table}>`;
 }
@@ -181,6 +181,7 @@ function columnsFor(jobs, sort) {
     key: jobs.some((job) => job.key !== null),
     priority: sort === "priority",
     updated: sort === "updated",
+    error: jobs.some((job) => job.error !== null),
   };
 }
 
@@ -193,7 +194,7 @@ function JobRow({ job, shown, selected, toggle, act }) {
     <${Cell} id="task"><${OneLine} text=${job.task} class="strong" /><${Marks} job=${job} priority=${!shown.priority} /></${Cell}>
     ${shown.queue && html`<${Cell} id="queue" label="Queue">${job.queue && html`<${OneLine} text=${job.queue} />`}</${Cell}>`}
     ${shown.key && html`<${Cell} id="key" label="Key">${job.key && html`<${OneLine} text=${job.key} class="mono" />`}</${Cell}>`}
-    <${Cell} id="error">${job.error && html`<${OneLine} text=${headline(job.error)} class="muted" />`}</${Cell}>
+    ${shown.error && html`<${Cell} id="error">${job.error && html`<${OneLine} text=${headline(job.error)} class="muted" />`}</${Cell}>`}
     <${Cell} id="due" label="Due" class="num"><${Time} iso=${job.runAt} /></${Cell}>
     <${Cell} id="attempts" label="Attempts" class="num">${job.attempts} <span class="muted">/ ${job.maxAttempts}</span></${Cell}>
     ${shown.priority && html`<${Cell} id="priority" label="Priority" class="num">${job.priority}</${Cell}>`}
