@@ -4480,18 +4480,21 @@ end
 $$;
 comment on function "${schema}".pgworker_part_history() is 'Makes the partitions of the history that are missing.';
 
-create or replace function "${schema}".pgworker_empty_history(partition name) returns boolean
+create or replace function "${schema}".pgworker_empty_history(partition text) returns boolean
 language plpgsql volatile
 set lock_timeout = '50ms'
 set search_path = pg_catalog, pg_temp as $$
 begin
+  if not exists (select from "${schema}".pgworker_history_sizes z where z.name = partition) then
+    return false;
+  end if;
   execute format('truncate "${schema}".%I', partition);
   return true;
 exception when lock_not_available or deadlock_detected then
   return false;
 end
 $$;
-comment on function "${schema}".pgworker_empty_history(name) is 'Empties a partition of the history; returns false if it is in use.';
+comment on function "${schema}".pgworker_empty_history(text) is 'Empties a partition of the history; returns false if it is in use, or there is none.';
 
 -- What is emptied is a partition at a time, which takes the same moment whatever it holds. Where one is in use, by a backup for instance, it
 -- is left to the next time: entries stay longer then, and never fewer. Few at a time, as readers wait for the transaction to end.
