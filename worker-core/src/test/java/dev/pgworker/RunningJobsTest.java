@@ -14,7 +14,6 @@ import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.AtomicReference;
 import java.util.function.Consumer;
 import java.util.function.Predicate;
-import java.util.stream.IntStream;
 
 import com.zaxxer.hikari.HikariConfig;
 import com.zaxxer.hikari.HikariDataSource;
@@ -28,7 +27,6 @@ import dev.pgworker.event.WorkerEvent.JobCompleted;
 import dev.pgworker.internal.failure.Outage;
 import dev.pgworker.job.CleanupTask;
 import dev.pgworker.job.JobProgress;
-import dev.pgworker.job.JobRequest;
 import dev.pgworker.job.RunningJob;
 import dev.pgworker.job.Task;
 import dev.pgworker.task.JobContext;
@@ -405,21 +403,6 @@ class RunningJobsTest {
                         .progress()
                         .total())
                 .isEqualTo(2);
-    }
-
-    @Test
-    void aWorkerRecordsAThousandRunsAtMost() throws Exception {
-        db.start(db.worker()
-                .settings(WorkerSettings.builder().concurrency(1_100).build())
-                .task(WORK, waiting(running -> {})));
-        db.scheduler()
-                .addJobs(IntStream.range(0, 1_100)
-                        .mapToObj(n -> JobRequest.of(WORK, "x"))
-                        .toList());
-
-        awaitRunning(running -> running.size() >= 1_000);
-
-        assertThat(rows()).isEqualTo(1_000);
     }
 
     @Test
