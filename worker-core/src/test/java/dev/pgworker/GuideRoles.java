@@ -7,6 +7,8 @@ import java.sql.Connection;
 import java.sql.SQLException;
 import java.sql.Statement;
 import java.time.Duration;
+import java.time.Instant;
+import java.util.EnumSet;
 import java.util.List;
 import java.util.Map;
 import java.util.Objects;
@@ -29,10 +31,13 @@ import dev.pgworker.event.WorkerEvent.WorkersRecovered;
 import dev.pgworker.job.CleanupTask;
 import dev.pgworker.job.Job;
 import dev.pgworker.job.JobAdmin;
+import dev.pgworker.job.JobChange;
 import dev.pgworker.job.JobKeyMode;
 import dev.pgworker.job.JobQuery;
 import dev.pgworker.job.JobRequest;
 import dev.pgworker.job.JobScheduler;
+import dev.pgworker.job.JobSelection;
+import dev.pgworker.job.JobSort;
 import dev.pgworker.job.JobSpec;
 import dev.pgworker.job.JobState;
 import dev.pgworker.job.Rescheduling;
@@ -257,6 +262,18 @@ final class GuideRoles {
                                 .build())
                         .jobs())
                 .hasSize(1);
+        look(admin, null);
+        assertThat(admin.remove(
+                        List.of(jobs.addJob(WORK, "removed", JobSpec.DEFAULT).id())))
+                .hasSize(1);
+        for (JobChange change : List.of(new JobChange.RunNow(), new JobChange.Fail("wrong"), new JobChange.Remove())) {
+            JobSelection selection = new JobSelection(
+                    List.of(jobs.addJob(WORK, "bulk", JobSpec.DEFAULT).id()), true);
+            assertThat(admin.change(selection, change, (done, changed, total) -> true)
+                            .changed())
+                    .isEqualTo(1);
+        }
+        admin.remove(admin.select(JobQuery.builder().search("bulk").build(), 10).ids());
         assertThat(admin.reschedule(
                         List.of(job.id()),
                         Rescheduling.builder().priority(3).attempts(1).build()))
@@ -302,10 +319,47 @@ final class GuideRoles {
         admin.count(JobQuery.builder().taskIdentifier("work").queueName("q").build());
         admin.queues(null, 10);
         admin.activeWorkers();
+        look(admin, 0);
         admin.statistics().series(Duration.ofHours(1), 60);
         admin.statistics().tasks(Duration.ofHours(1));
         WorkerClient.cronAdmin(dataSource, schema).list();
         sql(dataSource, schema, "select * from {schema}.jobs").query().listOfRows();
         new SchemaMigrator(dataSource, schema).validate();
+    }
+
+    /** Calls what reads jobs, by each of its ways. */
+    static void look(JobAdmin admin, Integer payloadLimit) {
+        for (JobState state : JobState.values()) {
+            for (JobSort sort : JobSort.values()) {
+                for (Integer scanLimit : new Integer[] {null, 1000}) {
+                    JobQuery query = JobQuery.builder()
+                            .state(state)
+                            .sort(sort)
+                            .scanLimit(scanLimit)
+                            .payloadLimit(payloadLimit)
+                            .build();
+                    admin.list(query);
+                    JobQuery filtered = query.toBuilder()
+                            .queueName("q")
+                            .flag("f")
+                            .search("s")
+                            .taskIdentifier("work")
+                            .from(Instant.EPOCH)
+                            .to(Instant.now())
+                            .build();
+                    admin.list(filtered);
+                    admin.list(filtered.toBuilder().state(null).build());
+                    admin.list(filtered.toBuilder().key("k").build());
+                    admin.count(filtered);
+                    admin.select(filtered, 10);
+                }
+            }
+        }
+        admin.find(List.of(1L, 2L), payloadLimit == null ? 100 : payloadLimit);
+        admin.list(JobQuery.builder().payloadLimit(payloadLimit).build()).jobs().forEach(job -> admin.waitOf(job.id()));
+        admin.registeredWorkers();
+        admin.tasks(null, 10);
+        admin.previewCleanup(EnumSet.allOf(CleanupTask.class));
+        admin.previewCleanup(EnumSet.of(CleanupTask.GC_JOB_QUEUES, CleanupTask.GC_TASK_IDENTIFIERS));
     }
 }

@@ -13,6 +13,9 @@ import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.extension.RegisterExtension;
 import org.springframework.dao.DataAccessException;
+import org.springframework.jdbc.core.simple.JdbcClient;
+import org.springframework.jdbc.support.JdbcTransactionManager;
+import org.springframework.transaction.support.TransactionTemplate;
 
 import dev.pgworker.job.JobSpec;
 import dev.pgworker.testing.TestSchema;
@@ -167,6 +170,35 @@ class GuideRolesTest {
         assertThatThrownBy(() -> WorkerClient.jobAdmin(role, db.schema()).find(1))
                 .isInstanceOf(DataAccessException.class)
                 .hasMessageContaining("permission denied");
+    }
+
+    @Test
+    void readingNeitherWritesNorLocks() throws Exception {
+        role("viewer");
+        db.sql("grant select (payload) on {schema}._private_jobs to " + name).update();
+        db.scheduler()
+                .addJob(
+                        "work",
+                        "secret",
+                        JobSpec.builder().jobKey("k").queueName("q").build());
+        TransactionTemplate readOnly = new TransactionTemplate(new JdbcTransactionManager(role));
+        readOnly.setReadOnly(true);
+
+        readOnly.executeWithoutResult(status -> {
+            assertThat(JdbcClient.create(role)
+                            .sql("show transaction_read_only")
+                            .query(String.class)
+                            .single())
+                    .isEqualTo("on");
+            GuideRoles.look(WorkerClient.jobAdmin(role, db.schema()), null);
+            GuideRoles.view(role, db.schema());
+            assertThat(JdbcClient.create(role)
+                            .sql("select count(*) from pg_locks where pid = pg_backend_pid() and locktype = 'relation'"
+                                    + " and mode <> 'AccessShareLock'")
+                            .query(Long.class)
+                            .single())
+                    .isZero();
+        });
     }
 
     /** As the other Graphile Workers leave their tables, and whatever default privileges say. */

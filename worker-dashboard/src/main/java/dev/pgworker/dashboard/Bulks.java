@@ -127,7 +127,7 @@ final class Bulks {
             JobAdmin admin = source.instance().jobAdmin();
             JobSelection selection = admin.select(filter, MOST_JOBS);
             return new Found(
-                    selection, admin.find(selection.ids().stream().limit(SAMPLE).toList()));
+                    selection, admin.find(selection.ids().stream().limit(SAMPLE).toList(), 0));
         });
         Instant expires = clock.instant().plus(EXPIRES_AFTER);
         String id =

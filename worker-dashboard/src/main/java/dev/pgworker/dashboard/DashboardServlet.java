@@ -139,9 +139,7 @@ final class DashboardServlet extends HttpServlet {
     }
 
     private static Refusal tooLong() {
-        return new Refusal(
-                413,
-                "The body must not be larger than 20 MB.");
+        return new Refusal(413, "The body must not be larger than 20 MB.");
     }
 
     private static void sendFile(StaticFiles.StaticFile file, HttpServletRequest request, HttpServletResponse response)

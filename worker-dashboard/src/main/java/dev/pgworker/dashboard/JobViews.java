@@ -15,10 +15,8 @@ import dev.pgworker.job.RunningJob;
 /** Jobs as one visitor sees them. */
 final class JobViews {
 
-    /** As much of a payload or result as a list has, and as a page of one job has. */
-    private static final int SHORT_PAYLOAD = 1_000;
-
-    private static final int LONG_PAYLOAD = 500_000;
+    /** The end of a payload that was not read whole. */
+    private static final String CUT = "…";
 
     private static final int SHORT_ERROR = 300;
     private static final int LONG_ERROR = 200_000;
@@ -40,7 +38,7 @@ final class JobViews {
 
     /** Returns a job of a list. */
     Map<String, @Nullable Object> listed(Job job) {
-        return withPayload(base(job, firstLine(job.lastError())), job, SHORT_PAYLOAD);
+        return withPayload(base(job, firstLine(job.lastError())), job, PayloadRule.SHORT);
     }
 
     /** Returns a job without its payload, which was not read. */
@@ -50,7 +48,7 @@ final class JobViews {
 
     /** Returns a job on a page of its own. */
     Map<String, @Nullable Object> whole(Job job) {
-        return withPayload(base(job, cut(job.lastError(), LONG_ERROR)), job, LONG_PAYLOAD);
+        return withPayload(base(job, cut(job.lastError(), LONG_ERROR)), job, PayloadRule.LONG);
     }
 
     private Map<String, @Nullable Object> withPayload(View view, Job job, int longest) {
@@ -64,7 +62,7 @@ final class JobViews {
                 .put("task", job.taskIdentifier())
                 .put("queue", job.queueName())
                 .put("key", job.key())
-                .put("state", state(job))
+                .put("state", JobState.of(job, now))
                 .put("priority", job.priority())
                 .put("runAt", job.runAt())
                 .put("attempts", job.attempts())
@@ -77,19 +75,6 @@ final class JobViews {
                 .put("revision", job.revision())
                 .put("flags", job.flags().stream().sorted().toList())
                 .put("recoveries", job.recoveries());
-    }
-
-    private JobState state(Job job) {
-        if (job.lockedAt() != null) {
-            return JobState.RUNNING;
-        }
-        if (job.attempts() >= job.maxAttempts()) {
-            return JobState.FAILED;
-        }
-        if (!job.runAt().isAfter(now)) {
-            return JobState.READY;
-        }
-        return job.attempts() == 0 ? JobState.SCHEDULED : JobState.RETRYING;
     }
 
     Map<String, @Nullable Object> running(RunningJob running) {
@@ -123,7 +108,7 @@ final class JobViews {
     }
 
     Map<String, @Nullable Object> entry(HistoryEntry entry, boolean whole) {
-        int longest = whole ? LONG_PAYLOAD : SHORT_PAYLOAD;
+        int longest = whole ? PayloadRule.LONG : PayloadRule.SHORT;
         View view = new View()
                 .put("jobId", entry.jobId())
                 .put("task", entry.taskIdentifier())
@@ -153,9 +138,15 @@ final class JobViews {
             view.put(name, null).put(name + "Hidden", false).put(name + "Cut", false);
             return;
         }
-        String shown = payloads.shown(task, json, visitor.principal());
-        view.put(name + "Hidden", shown == null);
-        view.put(name + "Cut", shown != null && shown.length() > longest);
+        if (json.isEmpty()) {
+            // It was not read, because nobody may see it.
+            view.put(name + "Hidden", true).put(name + "Cut", false);
+            return;
+        }
+        boolean readWhole = !json.endsWith(CUT);
+        String shown = payloads.shown(task, json, readWhole, visitor.principal());
+        view.put(name + "Hidden", shown == null && readWhole);
+        view.put(name + "Cut", !readWhole || (shown != null && shown.length() > longest));
         if (shown != null) {
             view.put(name, cut(shown, longest));
         }

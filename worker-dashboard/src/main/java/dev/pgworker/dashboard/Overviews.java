@@ -85,14 +85,15 @@ final class Overviews {
     private static Snapshot read(Source source, @Nullable Snapshot last, Instant now) {
         JobAdmin admin = source.admin();
         boolean slow = last == null || age(last.slowReadAt(), now).compareTo(SLOW) >= 0;
-        JobPage newest = admin.list(JobQuery.builder().pageSize(1).build());
+        JobPage newest =
+                admin.list(JobQuery.builder().pageSize(1).payloadLimit(0).build());
         List<StatisticsPoint> minute = admin.statistics().series(Duration.ofMinutes(1), 1);
         List<StatisticsPoint> hour = slow ? admin.statistics().series(Duration.ofHours(1), 1) : List.of();
         return new Snapshot(
                 now,
                 admin.backlog(),
                 admin.running(MOST_RUNNING),
-                last == null || slow ? admin.activeWorkers() : last.workers(),
+                last == null || slow ? admin.registeredWorkers() : last.workers(),
                 last == null || slow ? admin.history().status() : last.history(),
                 newest.jobs().isEmpty() ? null : newest.jobs().get(0).id(),
                 minute.isEmpty() ? null : minute.get(minute.size() - 1),

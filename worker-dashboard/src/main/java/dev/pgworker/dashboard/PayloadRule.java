@@ -11,6 +11,12 @@ final class PayloadRule {
 
     private static final Logger log = LoggerFactory.getLogger(PayloadRule.class);
 
+    /** As much of a payload or result as a list has. */
+    static final int SHORT = 1_000;
+
+    /** As much as a page of one job has. */
+    static final int LONG = 500_000;
+
     private final @Nullable DashboardPayloads rule;
     private final boolean shown;
 
@@ -38,9 +44,27 @@ final class PayloadRule {
         return rule == null && shown;
     }
 
-    @Nullable String shown(String task, String json, @Nullable Principal user) {
+    /** Returns how much of each payload of a list has to be read. */
+    int readOfEach() {
+        return rule == null && !shown ? 0 : SHORT;
+    }
+
+    /** Returns how much of the payload of one job has to be read. */
+    int readOfOne() {
+        return rule == null && !shown ? 0 : LONG;
+    }
+
+    /**
+     * Returns what to show of a payload; null for nothing.
+     *
+     * @param whole whether this is all of it: a rule cannot decide about a beginning
+     */
+    @Nullable String shown(String task, String json, boolean whole, @Nullable Principal user) {
         if (rule == null) {
             return shown ? json : null;
+        }
+        if (!whole) {
+            return null;
         }
         try {
             return rule.shown(task, json, user);

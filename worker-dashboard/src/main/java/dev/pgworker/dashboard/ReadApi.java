@@ -46,6 +46,9 @@ final class ReadApi {
     /** As many jobs as one page reads in search of those that match. */
     private static final int SCAN = 50_000;
 
+    /** What is selected has to be counted whole. */
+    private static final int SELECTION_SCAN = 1_000_000;
+
     private static final int MOST_RUNNING = 200;
     private static final int MOST_TASKS = 1_000;
     private static final int MOST_CRON_ITEMS_WITH_RUNS = 30;
@@ -98,11 +101,13 @@ final class ReadApi {
                 .search(input.text("search"))
                 .from(input.instant("from"))
                 .to(input.instant("to"))
+                .payloadLimit(input.text("search") == null || payloads.allowsSearch() ? payloads.readOfEach() : 0)
                 .scanLimit(SCAN);
     }
 
     View preview(Source source, Bulks bulks, DashboardAction action, Input filter, Visitor visitor) {
-        return bulks.preview(source, action, filter(filter).build(), visitor, views(visitor));
+        return bulks.preview(
+                source, action, filter(filter).scanLimit(SELECTION_SCAN).build(), visitor, views(visitor));
     }
 
     View jobs(Source source, Input input, Visitor visitor) {
@@ -131,7 +136,7 @@ final class ReadApi {
                 .put("running", counts.running())
                 .put("failed", counts.failed())
                 .put("total", counts.total())
-                .put("complete", true);
+                .put("complete", counts.complete());
     }
 
     /** What is known of one job. */
@@ -144,7 +149,8 @@ final class ReadApi {
     View job(Source source, long id, Visitor visitor) {
         JobStory story = source.read(() -> {
             JobAdmin admin = source.admin();
-            Optional<Job> job = admin.find(id);
+            Optional<Job> job =
+                    admin.find(List.of(id), payloads.readOfOne()).stream().findFirst();
             return new JobStory(
                     job.orElse(null),
                     job.isPresent() ? admin.waitOf(id).orElse(null) : null,
@@ -217,7 +223,7 @@ final class ReadApi {
         return new View()
                 .put("name", queue.name())
                 .put("waiting", queue.waiting())
-                .put("waitingMore", false)
+                .put("waitingMore", queue.more())
                 .put("lockedAt", queue.lockedAt())
                 .put("lockedBy", queue.lockedBy())
                 .map();
@@ -323,7 +329,7 @@ final class ReadApi {
             return new View()
                     .put(
                             "workers",
-                            source.admin().activeWorkers().stream()
+                            source.admin().registeredWorkers().stream()
                                     .map(worker -> WorkerViews.worker(
                                             worker,
                                             source,
@@ -345,7 +351,7 @@ final class ReadApi {
                     .put("limit", preview.limit())
                     .put(
                             "deadWorkers",
-                            source.admin().activeWorkers().stream()
+                            source.admin().registeredWorkers().stream()
                                     .filter(ActiveWorker::stale)
                                     .map(ActiveWorker::id)
                                     .toList())

@@ -45,7 +45,7 @@ final class Source {
 
     /** Returns whether the worker of this application records figures. */
     boolean recordsStatistics() {
-        return true;
+        return instance.settings().statistics();
     }
 
     /** Returns the administration to read with, inside {@link #read}. */

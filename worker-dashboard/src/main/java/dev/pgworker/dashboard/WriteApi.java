@@ -98,7 +98,7 @@ final class WriteApi {
         if (skipped.isEmpty()) {
             return text + ".";
         }
-        List<Job> left = admin.find(skipped);
+        List<Job> left = admin.find(skipped, 0);
         long running = left.stream().filter(job -> job.lockedAt() != null).count();
         int gone = skipped.size() - left.size();
         List<String> reasons = new ArrayList<>();

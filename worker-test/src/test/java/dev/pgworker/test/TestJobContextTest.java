@@ -53,6 +53,11 @@ class TestJobContextTest {
             return BatchResult.forEach(items, item -> seen.add(100 / item));
         }
 
+        @JobHandler("total")
+        Map<String, Integer> total(List<Integer> items) {
+            return Map.of("total", items.stream().mapToInt(Integer::intValue).sum());
+        }
+
         @JobHandler("fatal")
         void fatal() {
             throw new AssertionError("fatal");
@@ -99,6 +104,21 @@ class TestJobContextTest {
     }
 
     @Test
+    void tellsWhatTheHandlerReturned() throws Exception {
+        TestJobContext context = TestJobContext.of("total", List.of(2, 3));
+        assertThat(context.result()).isNull();
+
+        assertThat(context.run(handlers)).isNull();
+
+        assertThat(context.result()).isEqualTo("{\"total\":5}");
+        context.result(null);
+        assertThat(context.result()).isNull();
+        assertThatThrownBy(() -> context.result("\uD800"))
+                .isInstanceOf(PayloadException.class)
+                .hasMessageContaining("total");
+    }
+
+    @Test
     void whatTheHandlerThrowsReachesTheTest() {
         TestJobContext second = TestJobContext.builder(SHIP, new Order(1, null))
                 .id(7)
@@ -142,7 +162,7 @@ class TestJobContextTest {
     void whatCannotBeIsRefused() {
         assertThatThrownBy(() -> TestJobContext.of("helo", null).run(handlers))
                 .isInstanceOf(IllegalArgumentException.class)
-                .hasMessageContainingAll("\"helo\"", "[batch, fatal, ship]");
+                .hasMessageContainingAll("\"helo\"", "[batch, fatal, ship, total]");
         assertThatThrownBy(
                         () -> TestJobContext.builder("ship", null).attempt(26).build())
                 .isInstanceOf(IllegalArgumentException.class);

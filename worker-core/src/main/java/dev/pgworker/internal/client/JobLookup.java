@@ -106,7 +106,8 @@ final class JobLookup {
         }
         // What no later page has is missing even from a full one.
         boolean limited = !reach.complete() && (!more || reach.last() == null);
-        return new JobPage(page, more ? page.get(page.size() - 1).id() : reach.last(), limited);
+        Long next = more ? Long.valueOf(page.get(page.size() - 1).id()) : reach.last();
+        return new JobPage(page, next, limited);
     }
 
     private static String order(JobSort sort) {

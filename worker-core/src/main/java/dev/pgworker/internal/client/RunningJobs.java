@@ -25,7 +25,8 @@ final class RunningJobs {
     }
 
     // Each row looks for its job, whatever the planner believes about the size of either table.
-    private static final String RUNNING = "select " + JobColumns.ALL
+    // Payloads are not read: whoever only looks may lack that privilege, and they may be large.
+    private static final String RUNNING = "select " + JobColumns.limiting(0, false)
             + "coalesce(t.identifier, pg_catalog.concat('task ', j.task_id)), q.queue_name, " + JobColumns.RECOVERIES
             + """
             , r.started_at, r.done, r.total, r.text, r.updated_at

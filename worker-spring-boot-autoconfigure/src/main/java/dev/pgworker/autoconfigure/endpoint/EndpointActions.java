@@ -1,65 +1,115 @@
 package dev.pgworker.autoconfigure.endpoint;
 
+import java.util.Collection;
 import java.util.EnumSet;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
+import java.util.function.Function;
 
 import org.jspecify.annotations.Nullable;
 
+import dev.pgworker.job.BulkResult;
 import dev.pgworker.job.CleanupTask;
 import dev.pgworker.job.Job;
 import dev.pgworker.job.JobAdmin;
+import dev.pgworker.job.JobChange;
+import dev.pgworker.job.JobSelection;
 import dev.pgworker.job.Rescheduling;
 import dev.pgworker.job.SweepOptions;
 
 /** What the endpoint changes. Each action tells what it changed. */
 final class EndpointActions {
 
+    /** More jobs are changed at once only if the limit is given. */
+    private static final int USUAL_LIMIT = 10_000;
+
     private final JobAdmin admin;
+    private final boolean showPayloads;
 
-    EndpointActions(JobAdmin admin) {
+    /**
+     * Creates the actions.
+     *
+     * @param showPayloads whether payloads may be searched
+     */
+    EndpointActions(JobAdmin admin, boolean showPayloads) {
         this.admin = admin;
+        this.showPayloads = showPayloads;
     }
 
-    Object complete(@Nullable String ids) {
-        return changed(admin.complete(EndpointParameters.ids(ids)));
+    /** Which jobs to change: those with the ids or else, up to a limit, those that match; or how many these are. */
+    record Target(
+            @Nullable String ids,
+            EndpointFilters filters,
+            @Nullable String limit,
+            @Nullable String dryRun) {}
+
+    Object complete(Target target) {
+        return change(target, new JobChange.Complete(), admin::complete);
     }
 
-    Object fail(@Nullable String ids, @Nullable String reason) {
-        return changed(
-                admin.permanentlyFail(EndpointParameters.ids(ids), EndpointParameters.required("reason", reason)));
+    Object fail(Target target, @Nullable String reason) {
+        String given = EndpointParameters.required("reason", reason);
+        return change(target, new JobChange.Fail(given), ids -> admin.permanentlyFail(ids, given));
     }
 
     Object reschedule(
-            @Nullable String ids,
+            Target target,
             @Nullable String runAt,
             @Nullable String priority,
             @Nullable String attempts,
             @Nullable String maxAttempts) {
-        Rescheduling.Builder changes = Rescheduling.builder()
+        Rescheduling.Builder builder = Rescheduling.builder()
                 .priority(EndpointParameters.integer("priority", priority))
                 .attempts(EndpointParameters.integer("attempts", attempts))
                 .maxAttempts(EndpointParameters.integer("maxAttempts", maxAttempts));
-        EndpointParameters.runAt("runAt", runAt, changes);
-        return changed(admin.reschedule(EndpointParameters.ids(ids), changes.build()));
+        EndpointParameters.runAt("runAt", runAt, builder);
+        Rescheduling changes = builder.build();
+        return change(target, new JobChange.Reschedule(changes), ids -> admin.reschedule(ids, changes));
     }
 
-    Object runNow(@Nullable String ids) {
-        return changed(admin.runNow(EndpointParameters.ids(ids)));
+    Object runNow(Target target) {
+        return change(target, new JobChange.RunNow(), admin::runNow);
     }
 
-    Object remove(@Nullable String key) {
-        return changed(
-                admin.remove(EndpointParameters.required("key", key)).stream().toList());
+    /** Removes by key alone as the worker's own function does, which takes a running job's key. */
+    Object remove(Target target) {
+        EndpointFilters filters = target.filters;
+        boolean byKey = target.ids == null && filters.key() != null && filters.hasOnlyKey();
+        return byKey && !EndpointParameters.flag("dryRun", target.dryRun)
+                ? changed(admin.remove(EndpointParameters.required("key", filters.key())).stream()
+                        .toList())
+                : change(target, new JobChange.Remove(), admin::remove);
     }
 
-    Object cleanup(@Nullable String tasks) {
+    private Object change(Target target, JobChange change, Function<Collection<Long>, List<Job>> changeIds) {
+        boolean dryRun = EndpointParameters.flag("dryRun", target.dryRun);
+        if (target.ids != null) {
+            if (dryRun || !target.filters.isEmpty() || target.limit != null) {
+                throw new IllegalArgumentException("ids cannot be combined with filters, limit or dryRun");
+            }
+            return changed(changeIds.apply(EndpointParameters.ids(target.ids)));
+        }
+        if (target.filters.isEmpty()) {
+            throw new IllegalArgumentException("ids is required, or one of the filters " + EndpointFilters.NAMES);
+        }
+        Integer limit = EndpointParameters.integer("limit", target.limit);
+        EndpointParameters.requireRange("limit", limit, 1, 1_000_000);
+        JobSelection selection =
+                admin.select(target.filters.query(showPayloads).build(), limit == null ? USUAL_LIMIT : limit);
+        if (dryRun) {
+            return Map.of("selected", selection.ids().size(), "complete", selection.complete());
+        }
+        BulkResult result = admin.change(selection, change, (done, changed, total) -> true);
+        return Map.of("selected", result.selected(), "complete", selection.complete(), "changed", result.changed());
+    }
+
+    Object cleanup(@Nullable String tasks, @Nullable String dryRun) {
         Set<CleanupTask> wanted = EnumSet.noneOf(CleanupTask.class);
         for (String task : EndpointParameters.list("tasks", tasks)) {
             wanted.add(EndpointParameters.constant("tasks", task, CleanupTask.class));
         }
-        return admin.cleanup(wanted);
+        return EndpointParameters.flag("dryRun", dryRun) ? admin.previewCleanup(wanted) : admin.cleanup(wanted);
     }
 
     Object forceUnlock(@Nullable String workers) {

@@ -32,6 +32,13 @@ final class EndpointParameters {
         return parse(name, text, "an integer", Integer::valueOf);
     }
 
+    /** Refuses a number out of its range; null is allowed. */
+    static void requireRange(String name, @Nullable Integer value, int min, int max) {
+        if (value != null && (value < min || value > max)) {
+            throw new IllegalArgumentException(name + " must be between " + min + " and " + max + ", but is " + value);
+        }
+    }
+
     static @Nullable Long id(String name, @Nullable String text) {
         return parse(name, text, "a job id", Long::valueOf);
     }
@@ -57,6 +64,10 @@ final class EndpointParameters {
                 t -> t.toUpperCase(Locale.ROOT).startsWith("P")
                         ? rescheduling.runIn(Duration.parse(t))
                         : rescheduling.runAt(Instant.parse(t)));
+    }
+
+    static @Nullable Instant instant(String name, @Nullable String text) {
+        return parse(name, text, "an instant such as 2026-01-01T00:00:00Z", Instant::parse);
     }
 
     static @Nullable Duration duration(String name, @Nullable String text) {

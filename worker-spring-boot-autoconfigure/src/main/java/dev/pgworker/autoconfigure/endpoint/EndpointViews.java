@@ -1,5 +1,8 @@
 package dev.pgworker.autoconfigure.endpoint;
 
+import java.time.Duration;
+import java.time.Instant;
+import java.util.ArrayList;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
@@ -8,16 +11,26 @@ import org.jspecify.annotations.Nullable;
 
 import dev.pgworker.Worker;
 import dev.pgworker.autoconfigure.WorkerInstance;
+import dev.pgworker.history.HistoryEntry;
+import dev.pgworker.history.HistoryOutcome;
+import dev.pgworker.history.HistoryPage;
+import dev.pgworker.history.HistoryQuery;
 import dev.pgworker.job.Job;
 import dev.pgworker.job.JobAdmin;
 import dev.pgworker.job.JobBacklog;
 import dev.pgworker.job.JobPage;
 import dev.pgworker.job.JobQuery;
+import dev.pgworker.job.JobSort;
 import dev.pgworker.job.JobState;
 import dev.pgworker.job.NamedQueue;
+import dev.pgworker.job.RunningJob;
+import dev.pgworker.job.TaskSummary;
 
 /** What the endpoint shows. */
 final class EndpointViews {
+
+    /** Of each payload in a list so many characters are read. */
+    static final int MOST_OF_PAYLOAD = 100_000;
 
     private final WorkerInstance instance;
     private final JobAdmin admin;
@@ -51,33 +64,34 @@ final class EndpointViews {
     }
 
     Object jobs(
-            @Nullable String state,
-            @Nullable String task,
-            @Nullable String queue,
-            @Nullable String search,
+            EndpointFilters filters,
+            @Nullable String sort,
+            @Nullable String scanLimit,
             @Nullable String limit,
             @Nullable String after) {
-        if (search != null && !showPayloads) {
-            throw new IllegalArgumentException(
-                    "search also matches payloads, which are hidden unless worker.endpoint.show-payloads is true");
-        }
         Integer pageSize = EndpointParameters.integer("limit", limit);
         requireLimit(pageSize);
-        JobPage page = admin.list(JobQuery.builder()
-                .state(EndpointParameters.constant("state", state, JobState.class))
-                .taskIdentifier(task)
-                .queueName(queue)
-                .search(search)
+        JobSort order = EndpointParameters.constant("sort", sort, JobSort.class);
+        JobQuery query = filters.query(showPayloads)
+                .sort(order == null ? JobSort.NEWEST : order)
+                .scanLimit(EndpointParameters.integer("scanLimit", scanLimit))
                 .pageSize(pageSize == null ? JobQuery.ALL.pageSize() : pageSize)
                 .after(EndpointParameters.id("after", after))
-                .build());
-        return page("jobs", page.jobs().stream().map(this::view).toList(), page.next());
+                .build();
+        JobPage page = admin.list(query);
+        Instant now = Instant.now();
+        Map<String, Object> view = page(
+                "jobs",
+                page.jobs().stream()
+                        .map(job -> view(job, query.state() == null ? JobState.of(job, now) : query.state()))
+                        .toList(),
+                page.next());
+        view.put("limited", page.limited());
+        return view;
     }
 
     private static void requireLimit(@Nullable Integer limit) {
-        if (limit != null && (limit < 1 || limit > 1000)) {
-            throw new IllegalArgumentException("limit must be between 1 and 1000, but is " + limit);
-        }
+        EndpointParameters.requireRange("limit", limit, 1, 1000);
     }
 
     private static Map<String, Object> page(String name, List<?> items, @Nullable Object next) {
@@ -89,13 +103,115 @@ final class EndpointViews {
 
     @Nullable Object job(String id) {
         Long number = EndpointParameters.id("id", id);
-        return number == null ? null : admin.find(number).map(this::view).orElse(null);
+        return number == null
+                ? null
+                : admin.find(number)
+                        .map(job -> {
+                            Map<String, Object> view = view(job, JobState.of(job, Instant.now()));
+                            admin.waitOf(number).ifPresent(wait -> view.put("wait", wait));
+                            return view;
+                        })
+                        .orElse(null);
     }
 
-    private Map<String, Object> view(Job job) {
+    /** Returns the jobs that run for a while, with what they say of their progress. */
+    Object running(@Nullable String limit) {
+        Integer given = EndpointParameters.integer("limit", limit);
+        requireLimit(given);
+        List<Map<String, Object>> running = new ArrayList<>();
+        for (RunningJob each : admin.running(given == null ? 100 : given)) {
+            Map<String, Object> view = view(each.job(), JobState.RUNNING);
+            view.put("startedAt", each.startedAt());
+            put(view, "progress", each.progress());
+            running.add(view);
+        }
+        return Map.of("running", running);
+    }
+
+    Object tasks(@Nullable String limit, @Nullable String after) {
+        Integer given = EndpointParameters.integer("limit", limit);
+        requireLimit(given);
+        int most = given == null ? 100 : given;
+        List<TaskSummary> tasks = admin.tasks(after, most);
+        return page(
+                "tasks", tasks, tasks.size() < most ? null : tasks.get(most - 1).identifier());
+    }
+
+    /** Returns what became of jobs, the latest first. */
+    Object history(EndpointFilters filters, @Nullable String outcome, @Nullable String limit, @Nullable String after) {
+        Integer pageSize = EndpointParameters.integer("limit", limit);
+        requireLimit(pageSize);
+        if (filters.search() != null && !showPayloads) {
+            throw new IllegalArgumentException(
+                    "search also matches payloads, which are hidden unless worker.endpoint.show-payloads is true");
+        }
+        HistoryPage page = admin.history()
+                .list(HistoryQuery.builder()
+                        .outcome(EndpointParameters.constant("outcome", outcome, HistoryOutcome.class))
+                        .taskIdentifier(filters.task())
+                        .queueName(filters.queue())
+                        .key(filters.key())
+                        .from(EndpointParameters.instant("from", filters.from()))
+                        .to(EndpointParameters.instant("to", filters.to()))
+                        .search(filters.search())
+                        .pageSize(pageSize == null ? HistoryQuery.ALL.pageSize() : pageSize)
+                        .after(after)
+                        .build());
+        Map<String, Object> view =
+                page("entries", page.entries().stream().map(this::view).toList(), page.next());
+        view.put("limited", page.limited());
+        view.put("status", admin.history().status());
+        return view;
+    }
+
+    Object historyOf(String id) {
+        Long number = EndpointParameters.id("id", id);
+        List<HistoryEntry> entries =
+                number == null ? List.of() : admin.history().of(number);
+        return Map.of("entries", entries.stream().map(this::view).toList());
+    }
+
+    private Map<String, Object> view(HistoryEntry entry) {
+        Map<String, Object> view = new LinkedHashMap<>();
+        view.put("id", entry.jobId());
+        view.put("task", entry.taskIdentifier());
+        view.put("outcome", entry.outcome());
+        view.put("endedAt", entry.endedAt());
+        put(view, "startedAt", entry.startedAt());
+        put(view, "took", entry.took());
+        view.put("attempt", entry.attempt());
+        view.put("maxAttempts", entry.maxAttempts());
+        put(view, "queue", entry.queueName());
+        put(view, "key", entry.key());
+        view.put("priority", entry.priority());
+        view.put("runAt", entry.runAt());
+        view.put("createdAt", entry.createdAt());
+        view.put("flags", entry.flags());
+        put(view, "workerId", entry.workerId());
+        put(view, "error", entry.error());
+        put(view, "traceId", entry.traceId());
+        if (showPayloads) {
+            put(view, "payload", entry.payload());
+            put(view, "result", entry.result());
+        }
+        return view;
+    }
+
+    /** Returns the figures of a window of time, 24 hours unless it is given. */
+    Object statistics(@Nullable String window, @Nullable String points) {
+        Duration given = EndpointParameters.duration("window", window);
+        Duration back = given == null ? Duration.ofHours(24) : given;
+        Integer number = EndpointParameters.integer("points", points);
+        return Map.of(
+                "series", admin.statistics().series(back, number == null ? 24 : number),
+                "tasks", admin.statistics().tasks(back));
+    }
+
+    private Map<String, Object> view(Job job, JobState state) {
         Map<String, Object> view = new LinkedHashMap<>();
         view.put("id", job.id());
         view.put("task", job.taskIdentifier());
+        view.put("state", state);
         if (showPayloads) {
             view.put("payload", job.payload());
         }

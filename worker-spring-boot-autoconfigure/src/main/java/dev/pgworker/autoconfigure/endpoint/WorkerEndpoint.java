@@ -1,9 +1,11 @@
 package dev.pgworker.autoconfigure.endpoint;
 
+import java.security.Principal;
 import java.util.Map;
 import java.util.function.Supplier;
 
 import org.jspecify.annotations.Nullable;
+import org.springframework.boot.actuate.endpoint.SecurityContext;
 import org.springframework.boot.actuate.endpoint.annotation.ReadOperation;
 import org.springframework.boot.actuate.endpoint.annotation.Selector;
 import org.springframework.boot.actuate.endpoint.annotation.WriteOperation;
@@ -12,6 +14,7 @@ import org.springframework.boot.actuate.endpoint.web.annotation.WebEndpoint;
 
 import dev.pgworker.autoconfigure.WorkerInstance;
 import dev.pgworker.autoconfigure.WorkerInstances;
+import dev.pgworker.job.JobAdmin;
 
 /**
  * Shows and changes jobs over HTTP. The parameter {@code instance} names one of several workers.
@@ -20,6 +23,8 @@ import dev.pgworker.autoconfigure.WorkerInstances;
  */
 @WebEndpoint(id = "worker")
 final class WorkerEndpoint {
+
+    private static final int LONGEST_NAME = 255;
 
     private final WorkerInstances instances;
     private final boolean showPayloads;
@@ -35,19 +40,33 @@ final class WorkerEndpoint {
         return answer(() -> views(instance).overview(instances.all()));
     }
 
-    /** Lists jobs, queues, workers or recurring items. */
+    /** Lists jobs, what became of them, what runs, tasks, queues, workers or recurring items, or figures of the last day. */
     @ReadOperation
     WebEndpointResponse<Object> list(
             @Selector String what,
             @Nullable String state,
             @Nullable String task,
             @Nullable String queue,
+            @Nullable String key,
+            @Nullable String flag,
+            @Nullable String from,
+            @Nullable String to,
             @Nullable String search,
+            @Nullable String sort,
+            @Nullable String scanLimit,
+            @Nullable String outcome,
+            @Nullable String window,
+            @Nullable String points,
             @Nullable String limit,
             @Nullable String after,
             @Nullable String instance) {
+        EndpointFilters filters = new EndpointFilters(state, task, queue, key, flag, from, to, search);
         return answer(() -> switch (what) {
-            case "jobs" -> views(instance).jobs(state, task, queue, search, limit, after);
+            case "jobs" -> views(instance).jobs(filters, sort, scanLimit, limit, after);
+            case "history" -> views(instance).history(filters, outcome, limit, after);
+            case "running" -> views(instance).running(limit);
+            case "statistics" -> views(instance).statistics(window, points);
+            case "tasks" -> views(instance).tasks(limit, after);
             case "queues" -> views(instance).queues(limit, after);
             case "workers" -> views(instance).workers();
             case "crontab" -> crontab(instance).list();
@@ -55,11 +74,12 @@ final class WorkerEndpoint {
         });
     }
 
-    /** Returns one job or recurring item. */
+    /** Returns one job, what became of it, or a recurring item. */
     @ReadOperation
     WebEndpointResponse<Object> one(@Selector String what, @Selector String id, @Nullable String instance) {
         return answer(() -> switch (what) {
             case "jobs" -> views(instance).job(id);
+            case "history" -> views(instance).historyOf(id);
             case "crontab" -> crontab(instance).one(id);
             default -> null;
         });
@@ -68,30 +88,41 @@ final class WorkerEndpoint {
     /** Changes jobs. */
     @WriteOperation
     WebEndpointResponse<Object> change(
+            SecurityContext security,
             @Selector String action,
             @Nullable String ids,
+            @Nullable String state,
+            @Nullable String task,
+            @Nullable String queue,
+            @Nullable String key,
+            @Nullable String flag,
+            @Nullable String from,
+            @Nullable String to,
+            @Nullable String search,
+            @Nullable String limit,
+            @Nullable String dryRun,
             @Nullable String reason,
             @Nullable String runAt,
             @Nullable String priority,
             @Nullable String attempts,
             @Nullable String maxAttempts,
-            @Nullable String key,
             @Nullable String tasks,
             @Nullable String workers,
             @Nullable String threshold,
             @Nullable String recoveryDelay,
-            @Nullable String dryRun,
             @Nullable String item,
             @Nullable String instance) {
+        EndpointFilters filters = new EndpointFilters(state, task, queue, key, flag, from, to, search);
+        EndpointActions.Target target = new EndpointActions.Target(ids, filters, limit, dryRun);
         return answer(() -> switch (action) {
-            case "complete" -> actions(instance).complete(ids);
-            case "fail" -> actions(instance).fail(ids, reason);
-            case "reschedule" -> actions(instance).reschedule(ids, runAt, priority, attempts, maxAttempts);
-            case "run-now" -> actions(instance).runNow(ids);
-            case "remove" -> actions(instance).remove(key);
-            case "cleanup" -> actions(instance).cleanup(tasks);
-            case "force-unlock" -> actions(instance).forceUnlock(workers);
-            case "sweep" -> actions(instance).sweep(threshold, recoveryDelay, dryRun);
+            case "complete" -> actions(instance, security).complete(target);
+            case "fail" -> actions(instance, security).fail(target, reason);
+            case "reschedule" -> actions(instance, security).reschedule(target, runAt, priority, attempts, maxAttempts);
+            case "run-now" -> actions(instance, security).runNow(target);
+            case "remove" -> actions(instance, security).remove(target);
+            case "cleanup" -> actions(instance, security).cleanup(tasks, dryRun);
+            case "force-unlock" -> actions(instance, security).forceUnlock(workers);
+            case "sweep" -> actions(instance, security).sweep(threshold, recoveryDelay, dryRun);
             case "cron-trigger" -> crontab(instance).trigger(item);
             case "cron-pause" -> crontab(instance).pause(item);
             case "cron-resume" -> crontab(instance).resume(item);
@@ -103,8 +134,14 @@ final class WorkerEndpoint {
         return new EndpointViews(instance(instance), showPayloads);
     }
 
-    private EndpointActions actions(@Nullable String instance) {
-        return new EndpointActions(instance(instance).jobAdmin());
+    /** In the name of whoever has logged in, if anybody has. */
+    private EndpointActions actions(@Nullable String instance, SecurityContext security) {
+        JobAdmin admin = instance(instance).jobAdmin();
+        Principal principal = security.getPrincipal();
+        String user = principal == null || principal.getName() == null ? "" : principal.getName();
+        return new EndpointActions(
+                user.isEmpty() ? admin : admin.actingAs(user.substring(0, Math.min(LONGEST_NAME, user.length()))),
+                showPayloads);
     }
 
     private EndpointCrontab crontab(@Nullable String instance) {

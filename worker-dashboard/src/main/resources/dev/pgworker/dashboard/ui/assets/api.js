@@ -8,11 +8,17 @@ export class ApiError extends Error {
   }
 }
 
-let csrf = null;
+let csrf = {};
+let renew = null;
 
-/** The token that every write carries. */
-export function useToken(token) {
-  csrf = token;
+/** The headers that every write carries. */
+export function useCsrf(headers) {
+  csrf = headers;
+}
+
+/** What fetches those headers again when they have become old, for example because somebody signed in again. */
+export function renewCsrfBy(load) {
+  renew = load;
 }
 
 async function request(path, options) {
@@ -78,12 +84,23 @@ export function instanceApi(instance) {
   return {
     base,
     get: (path, parameters = {}, signal = undefined) => request(base + path + query(parameters), { signal }),
-    post: (path, data = {}) => {
-      const headers = { "Content-Type": "application/json" };
-      if (csrf) {
-        headers[csrf.header] = csrf.token;
-      }
-      return request(base + path, { method: "POST", headers, body: JSON.stringify(data) });
-    },
+    post: (path, data = {}) => write(base + path, JSON.stringify(data)),
   };
+}
+
+async function write(path, body) {
+  const send = () => request(path, { method: "POST", headers: { "Content-Type": "application/json", ...csrf }, body });
+  const used = csrf;
+  try {
+    return await send();
+  } catch (error) {
+    if (error.status !== 403) {
+      throw error;
+    }
+    await renew();
+    if (JSON.stringify(csrf) === JSON.stringify(used)) {
+      throw error;
+    }
+    return send();
+  }
 }

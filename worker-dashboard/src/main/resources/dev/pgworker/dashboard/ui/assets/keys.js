@@ -13,14 +13,15 @@ function typing(target) {
     || (target.tagName === "INPUT" && !["checkbox", "radio", "button"].includes(target.type));
 }
 
-function find(key) {
+/* The newest layer that has something to do for the key does it. */
+function act(key, event) {
   for (let at = layers.length - 1; at >= 0; at--) {
-    const action = layers[at].current[key];
-    if (action) {
-      return action;
+    const action = layers[at][key];
+    if (action && action(event) !== false) {
+      return true;
     }
   }
-  return null;
+  return false;
 }
 
 document.addEventListener("keydown", (event) => {
@@ -30,23 +31,18 @@ document.addEventListener("keydown", (event) => {
   if (document.querySelector("dialog[open]") || (typing(event.target) && event.key !== "Escape")) {
     return;
   }
-  const pair = first !== null && event.timeStamp - firstAt < PAIR_MS ? find(`${first} ${event.key}`) : null;
-  first = event.key;
+  const second = first !== null && event.timeStamp - firstAt < PAIR_MS && act(`${first} ${event.key}`, event);
+  first = second ? null : event.key;
   firstAt = event.timeStamp;
-  const action = pair ?? find(event.key);
-  if (action && action(event) !== false) {
+  if (second || act(event.key, event)) {
     event.preventDefault();
-    if (pair) {
-      first = null;
-    }
   }
 });
 
 /** Adds shortcuts while the component is shown: an object of functions by key. A function that did nothing returns false. */
 export function useKeys(actions) {
   useEffect(() => {
-    const layer = { current: actions };
-    layers.push(layer);
-    return () => layers.splice(layers.indexOf(layer), 1);
+    layers.push(actions);
+    return () => layers.splice(layers.indexOf(actions), 1);
   });
 }

@@ -3,13 +3,16 @@
  * the server tells when they change.
  */
 
+import { getMe } from "./api.js";
 import { createStore, useStore } from "./store.js";
 import { useEffect, useState } from "./lib.js";
 import { setClock, useApi } from "./session.js";
 
 const MOST_IDS = 200;
 const WAIT_FOR_IDS_MS = 250;
-const RETRY_MS = 5000;
+const RETRY_MS = 10_000;
+/* The server ends each stream after a while, to check again who reads; that is no outage. */
+const SHORT_GAP_MS = 4000;
 
 /** state: "connecting", "live", "reconnecting", "paused" or "down"; error: what the server said about "down". */
 export const connection = createStore({ state: "connecting", error: null });
@@ -22,6 +25,7 @@ let base = null;
 let source = null;
 let opened = "";
 let timer = 0;
+let gap = 0;
 
 function ids() {
   return [...new Set([...wanted.values()].flat())].slice(0, MOST_IDS).join(",");
@@ -29,6 +33,7 @@ function ids() {
 
 function close() {
   clearTimeout(timer);
+  clearTimeout(gap);
   source?.close();
   source = null;
 }
@@ -46,10 +51,14 @@ function open() {
   source = new EventSource(base + "live" + (opened ? "?ids=" + opened : ""));
   on("overview", (data) => {
     setClock(data.time);
+    clearTimeout(gap);
     connection.set({ state: "live", error: null });
     overview.set(data);
   });
-  on("down", (data) => connection.set({ state: "down", error: data.error }));
+  on("down", (data) => {
+    clearTimeout(gap);
+    connection.set({ state: "down", error: data.error });
+  });
   on("jobs", (data) => tell("jobs", data));
   on("bulk", (data) => tell("bulk", data));
   source.onerror = () => lost();
@@ -57,12 +66,29 @@ function open() {
 
 /* EventSource reconnects by itself after a broken stream, but gives up after an answer that is none. */
 function lost() {
-  if (connection.get().state !== "down") {
-    connection.set({ state: "reconnecting", error: null });
-  }
+  clearTimeout(gap);
   if (source?.readyState === EventSource.CLOSED) {
+    reconnecting(null);
     close();
     timer = setTimeout(open, RETRY_MS);
+    askWhy();
+  } else {
+    gap = setTimeout(() => reconnecting(null), SHORT_GAP_MS);
+  }
+}
+
+function reconnecting(error) {
+  if (connection.get().state !== "down" && !document.hidden) {
+    connection.set({ state: "reconnecting", error });
+  }
+}
+
+/* The events do not say why they were refused; another request does. */
+async function askWhy() {
+  try {
+    await getMe();
+  } catch (error) {
+    reconnecting(error.message);
   }
 }
 

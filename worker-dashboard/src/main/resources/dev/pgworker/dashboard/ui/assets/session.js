@@ -1,6 +1,6 @@
 /* Who looks, at which worker, and what they may do. */
 
-import { getMe, instanceApi, useToken } from "./api.js";
+import { getMe, instanceApi, renewCsrfBy, useCsrf } from "./api.js";
 import { createStore, useStore } from "./store.js";
 import { DEFAULT_INSTANCE, useRoute } from "./router.js";
 
@@ -24,13 +24,15 @@ export function setClock(iso) {
 export async function loadSession() {
   try {
     const me = await getMe();
-    useToken(me.csrf);
+    useCsrf(me.csrf.headers);
     setClock(me.time);
     session.set({ me, error: null });
   } catch (error) {
     session.set({ me: session.get().me, error });
   }
 }
+
+renewCsrfBy(loadSession);
 
 /** The worker instance in the URL; the first one if there is none in it. */
 export function useInstance() {

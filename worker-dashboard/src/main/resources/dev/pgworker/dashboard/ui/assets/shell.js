@@ -5,6 +5,7 @@ import { useStore } from "./store.js";
 import { href, Link, navigate, useRoute } from "./router.js";
 import { loadSession, session, useInstance } from "./session.js";
 import { connection, useConnection, useOverview } from "./live.js";
+import { toggleTimes } from "./clock.js";
 import { useKeys } from "./keys.js";
 import { nextTheme, themeChoice } from "./theme-choice.js";
 import { compact, plural } from "./text.js";
@@ -57,7 +58,7 @@ export function Shell() {
   usePageFocus(route.path, () => setMenuOpen(false));
 
   return html`
-    <a class="skip" href=${href(route.path ? route.path.split("/") : [])} onClick=${skip}>Skip to content</a>
+    <a class="skip" href="#main" onClick=${skip}>Skip to content</a>
     <div class=${classes("app", menuOpen && "menu-open")}>
       <header class="topbar">
         <button type="button" class="button quiet icon-only" aria-label="Navigation" aria-expanded=${menuOpen ? "true" : "false"}
@@ -65,12 +66,12 @@ export function Shell() {
         <${Brand} />
         <${ConnectionMark} short=${true} />
       </header>
-      <div class="sidebar" id="sidebar">
+      <section class="sidebar" id="sidebar" aria-label="Sidebar">
         <${Brand} />
         ${me && me.instances.length > 1 && html`<${InstanceSwitcher} me=${me} instance=${instance} />`}
         <${Navigation} section=${section} />
         <${SidebarFoot} me=${me} />
-      </div>
+      </section>
       <main id="main" tabindex="-1">
         <${ConnectionNotice} />
         ${me ? html`<${Live} /><${page} key=${instance} ...${props} />` : error ? html`<${NoSession} error=${error} />` : html`<div class="page"><${Skeleton} lines=${8} /></div>`}
@@ -165,7 +166,7 @@ function ConnectionNotice() {
   }
   if (state === "reconnecting") {
     return html`<div class="page-notice"><${Notice} level="warning">
-      <p>The application does not answer. What is shown is the last known state; it is tried again every few seconds.</p>
+      <p>${error ?? "The application sends no news."} What is shown is the last known state; it is tried again every few seconds.</p>
     </${Notice}></div>`;
   }
   return null;
@@ -178,6 +179,7 @@ function NoSession({ error }) {
   </div>`;
 }
 
+/* The address of the link would be resolved against the base of the page, so it only moves the focus. */
 function skip(event) {
   event.preventDefault();
   document.getElementById("main").focus();
@@ -208,6 +210,7 @@ function useShortcuts() {
     "g w": go("workers"),
     "g m": go("maintenance"),
     c: () => openAddJob(),
+    t: toggleTimes,
     "?": () => showDialog(ShortcutsDialog),
     "/": () => {
       const search = document.querySelector("input[type=search]");

@@ -93,6 +93,17 @@ export function local(time) {
   return new Intl.DateTimeFormat("en-GB", { ...DATE, ...CLOCK }).format(time);
 }
 
+/** A time as short as it can be and still be told apart: the clock today, the date besides on other days. */
+export function short(time, now) {
+  const date = new Date(time);
+  if (date.toDateString() === new Date(now).toDateString()) {
+    return clock(time);
+  }
+  const options = date.getFullYear() === new Date(now).getFullYear() ? {} : { year: "numeric" };
+  const day = new Intl.DateTimeFormat("en-GB", { day: "numeric", month: "short", ...options }).format(time);
+  return options.year ? day : `${day} ${clock(time, false)}`;
+}
+
 /** The clock alone, without seconds where a window is long. */
 export function clock(time, seconds = true) {
   const { second, ...short } = CLOCK;

@@ -88,7 +88,7 @@ function AddJobDialog({ task, close }) {
     setError(null);
     try {
       const answer = await api.post("jobs", requestOf(values));
-      toast({ text: answer.text, link: { to: ["jobs", answer.id], text: "Show" } });
+      toast({ text: answer.text, link: answer.id === null ? undefined : { to: ["jobs", answer.id], text: "Show" } });
       close();
     } catch (failure) {
       setError(failure.message);
@@ -105,7 +105,7 @@ function AddJobDialog({ task, close }) {
     <button class="button primary" form=${id + "form"} disabled=${busy}><span>${busy ? "Adding…" : "Add job"}</span></button>
   `}>
     <form id=${id + "form"} onSubmit=${submit}>
-      ${field("task", "Task", { required: true, list: id + "tasks", autofocus: true })}
+      ${field("task", "Task", { required: true, list: id + "tasks" })}
       <datalist id=${id + "tasks"}>${tasks.map((one) => html`<option value=${one} key=${one}></option>`)}</datalist>
       <div class="field">
         <div class="label-line">

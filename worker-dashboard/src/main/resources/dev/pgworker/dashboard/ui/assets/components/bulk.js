@@ -3,9 +3,9 @@
 import { html, useEffect, useState } from "../lib.js";
 import { createStore, useStore } from "../store.js";
 import { onBulk } from "../live.js";
-import { number, plural } from "../text.js";
+import { headline, number, plural } from "../text.js";
 import { inWords } from "../filters.js";
-import { ACTIONS, ActionFields, consequence, parameters } from "./job-actions.js";
+import { ACTIONS, ActionFields, consequence, parameters, phrase } from "./job-actions.js";
 import { Dialog, FormError, showDialog } from "./dialog.js";
 import { Button } from "./button.js";
 import { OneLine, State } from "./words.js";
@@ -17,8 +17,15 @@ const POLL_MS = 2000;
 /* Changes that were started from this tab: {id, api, action, words, selected, done, changed, state, error}. */
 const changes = createStore([]);
 
+/** Counts the changes that have ended; lists load again when it rises. */
+export const ended = createStore(0);
+
 function update(progress) {
+  const before = changes.get().find((one) => one.id === progress.id);
   changes.set((all) => all.map((one) => (one.id === progress.id ? { ...one, ...progress } : one)));
+  if (before?.state === "running" && progress.state !== "running") {
+    ended.set((count) => count + 1);
+  }
 }
 
 onBulk(update);
@@ -33,7 +40,6 @@ function BulkDialog({ api, action, filter, close }) {
   const [values, setValues] = useState({});
   const [busy, setBusy] = useState(false);
   const [error, setError] = useState(null);
-  const { label, danger } = ACTIONS[action];
 
   useEffect(() => {
     let shown = true;
@@ -60,9 +66,9 @@ function BulkDialog({ api, action, filter, close }) {
   };
 
   const selected = preview?.selected ?? 0;
-  return html`<${Dialog} title=${`${label} all matching jobs?`} close=${close} locked=${busy} wide=${true} buttons=${html`
+  return html`<${Dialog} title=${phrase(action, "all matching jobs") + "?"} close=${close} locked=${busy} wide=${true} buttons=${html`
     <${Button} onClick=${close} disabled=${busy}>Cancel</${Button}>
-    ${selected > 0 && html`<${Button} kind=${danger ? "danger" : "primary"} disabled=${busy} onClick=${start}>${busy ? "Starting…" : `${label} ${plural(selected, "job")}`}</${Button}>`}
+    ${selected > 0 && html`<${Button} kind=${ACTIONS[action].danger ? "danger" : "primary"} disabled=${busy} onClick=${start}>${busy ? "Starting…" : phrase(action, plural(selected, "job"))}</${Button}>`}
   `}>
     <p class="muted">Filter: <span class="strong">${inWords(filter)}</span></p>
     ${preview === null && error === null && html`<${Skeleton} lines=${4} />`}
@@ -80,7 +86,7 @@ function BulkDialog({ api, action, filter, close }) {
 function Sample({ jobs, selected }) {
   return html`<h3 class="sample-head">${jobs.length < selected ? `${jobs.length} of them` : "The jobs"}</h3>
     <ul class="sample">
-      ${jobs.map((job) => html`<li key=${job.id}><${State} state=${job.state} compact=${true} /><span class="muted num">#${job.id}</span><${OneLine} text=${job.task} />${job.error && html`<${OneLine} text=${job.error} class="muted" />`}</li>`)}
+      ${jobs.map((job) => html`<li key=${job.id}><${State} state=${job.state} compact=${true} /><span class="muted num">#${job.id}</span><${OneLine} text=${job.task} />${job.error && html`<${OneLine} text=${headline(job.error)} class="muted" />`}</li>`)}
     </ul>`;
 }
 
@@ -127,7 +133,7 @@ export function BulkActivity() {
   return html`<section class="activity" aria-label="Changes under way" hidden=${all.length === 0}>
     ${all.map((change) => html`<div class=${"activity-item is-" + change.state} key=${change.id}>
       <div class="activity-head">
-        <strong>${ACTIONS[change.action].label}: ${plural(change.selected, "job")}</strong>
+        <strong>${phrase(change.action, plural(change.selected, "job"))}</strong>
         ${change.state === "running"
           ? html`<${Button} onClick=${() => stop(change)}>Stop</${Button}>`
           : html`<${Button} kind="quiet" icon="close" aria-label="Dismiss" onClick=${() => changes.set((list) => list.filter((one) => one.id !== change.id))} />`}

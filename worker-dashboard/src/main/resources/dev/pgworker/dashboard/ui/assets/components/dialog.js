@@ -29,6 +29,8 @@ export function Dialog({ title, close, children, buttons, wide = false, locked =
     const element = dialog.current;
     const before = document.activeElement;
     element.showModal();
+    // The browser would choose the close button.
+    (element.querySelector(".dialog-body :is(input, textarea, select)") ?? element.querySelector(".dialog-foot button"))?.focus();
     return () => {
       element.close();
       before?.focus?.();

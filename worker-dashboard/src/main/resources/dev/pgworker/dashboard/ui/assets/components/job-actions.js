@@ -11,10 +11,15 @@ import { toast } from "./toast.js";
 export const ACTIONS = {
   "run-now": { label: "Run now", icon: "play" },
   reschedule: { label: "Reschedule", icon: "calendar" },
-  complete: { label: "Complete", icon: "succeeded", danger: true },
-  fail: { label: "Fail", icon: "failed", danger: true },
+  complete: { label: "Complete", icon: "succeeded" },
+  fail: { label: "Fail", icon: "failed" },
   remove: { label: "Remove", icon: "trash", danger: true },
 };
+
+/** An action and what it is done to, as on a button: "Run 3 jobs now", "Remove job #5". */
+export function phrase(action, jobs) {
+  return action === "run-now" ? `Run ${jobs} now` : `${ACTIONS[action].label} ${jobs}`;
+}
 
 /** What an action will do to a number of jobs. */
 export function consequence(action, count) {
@@ -79,11 +84,10 @@ export function ActionFields({ action, values, setValues }) {
 
 function ActionDialog({ action, jobs, api, done, close }) {
   const [values, setValues] = useState({});
-  const { label, danger } = ACTIONS[action];
   const one = jobs.length === 1;
+  const what = one ? `job #${jobs[0].id}` : plural(jobs.length, "job");
   const run = async () => done(await api.post("jobs/" + action, { ids: jobs.map((job) => job.id), ...parameters(action, values) }));
-  return html`<${Confirm} title=${one ? `${label} job #${jobs[0].id}?` : `${label} ${plural(jobs.length, "job")}?`}
-    action=${one ? label : `${label} ${plural(jobs.length, "job")}`} danger=${danger} run=${run} close=${close}>
+  return html`<${Confirm} title=${phrase(action, what) + "?"} action=${phrase(action, what)} danger=${ACTIONS[action].danger} run=${run} close=${close}>
     <p>${consequence(action, jobs.length)}${!one && " Jobs that run at the moment are left alone."}</p>
     <${ActionFields} action=${action} values=${values} setValues=${setValues} />
   </${Confirm}>`;

@@ -4,6 +4,7 @@ import { html, useMemo, useState } from "../lib.js";
 import { format, parse } from "../json.js";
 import { bytes, number } from "../text.js";
 import { CopyButton } from "./button.js";
+import { Icon } from "./icons.js";
 import { Foreign } from "./words.js";
 
 const OPEN_DEPTH = 3;
@@ -29,6 +30,11 @@ export function JsonView({ text, cut = false }) {
       ? html`<div class="json-tree" tabindex="0" role="group" aria-label="JSON"><${Value} node=${tree} depth=${0} last=${true} /></div>`
       : html`<pre class="json-raw" tabindex="0"><${Foreign} text=${text} most=${MOST_RAW} expandable=${true} /></pre>`}
   </div>`;
+}
+
+/** Stands in the place of JSON that this user may not see. */
+export function HiddenJson({ what }) {
+  return html`<p class="muted hidden-json"><${Icon} name="lock" /><span>${what} are hidden. Set <code>worker.dashboard.payloads=shown</code> to show all, or declare a <code>DashboardPayloads</code> bean that decides about each.</span></p>`;
 }
 
 function Value({ node, name, depth, last }) {

@@ -11,6 +11,7 @@ export function Pager({ after, next, children }) {
   const go = (to) => {
     setQuery({ after: to });
     scrollTo(0, 0);
+    document.getElementById("page-title")?.focus({ preventScroll: true });
   };
   const forward = () => {
     before.set(String(next), after);

@@ -8,7 +8,7 @@ const GROUPS = [
     ["g r", "Recurring jobs"], ["g w", "Workers"], ["g m", "Maintenance"]]],
   ["Lists", [["j", "Next row"], ["k", "Previous row"], ["x", "Select the row"], ["Enter", "Open the row"], ["/", "Search"],
     ["r", "Refresh"]]],
-  ["Everywhere", [["c", "Add a job"], ["Esc", "Close, or clear the selection"], ["?", "This help"]]],
+  ["Everywhere", [["c", "Add a job"], ["t", "Times by the clock or from now"], ["Esc", "Close, or clear the selection"], ["?", "This help"]]],
 ];
 
 export function ShortcutsDialog({ close }) {

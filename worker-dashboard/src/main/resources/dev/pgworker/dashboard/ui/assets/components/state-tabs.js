@@ -1,6 +1,6 @@
 /* States or outcomes to choose one of, with numbers where they are known. */
 
-import { html } from "../lib.js";
+import { html, useEffect, useRef } from "../lib.js";
 import { Link } from "../router.js";
 import { compact, number } from "../text.js";
 import { Icon } from "./icons.js";
@@ -13,7 +13,13 @@ import { Icon } from "./icons.js";
  */
 export function StateTabs({ label, path, query, name, values, counts = {} }) {
   const chosen = query[name] ?? null;
-  return html`<nav class="tabs" aria-label=${label}>
+  const tabs = useRef(null);
+  // On narrow screens the chosen tab may be out of sight.
+  useEffect(() => {
+    const tab = tabs.current.querySelector("[aria-current]");
+    tabs.current.scrollLeft = tab.offsetLeft - (tabs.current.clientWidth - tab.offsetWidth) / 2;
+  }, [chosen]);
+  return html`<nav class="tabs" aria-label=${label} ref=${tabs}>
     ${[null, ...values].map((value) => html`<${Link} key=${value} to=${path} query=${{ ...query, [name]: value }} class=${value ? "is-" + value : ""}
       aria-current=${value === chosen ? "true" : undefined}>
       ${value && html`<${Icon} name=${value} />`}<span class="tab-word">${value ?? "All"}</span>

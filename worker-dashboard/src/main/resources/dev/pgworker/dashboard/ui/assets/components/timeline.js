@@ -3,7 +3,7 @@
 import { html } from "../lib.js";
 import { duration } from "../time.js";
 import { ErrorView } from "./error-view.js";
-import { JsonView } from "./json-view.js";
+import { HiddenJson, JsonView } from "./json-view.js";
 import { OneLine, State, Time } from "./words.js";
 import { CopyButton } from "./button.js";
 
@@ -14,7 +14,7 @@ export function Timeline({ entries }) {
 }
 
 function Entry({ entry, open }) {
-  const details = entry.error !== null || entry.result !== null || entry.traceId !== null;
+  const details = entry.error !== null || hasResult(entry) || entry.traceId !== null;
   return html`<li class=${"is-" + entry.outcome}>
     <div class="timeline-line">
       <${State} state=${entry.outcome} />
@@ -26,14 +26,17 @@ function Entry({ entry, open }) {
     ${details && html`<details open=${open}>
       <summary>${summaryOf(entry)}</summary>
       ${entry.error !== null && html`<${ErrorView} error=${entry.error} />`}
-      ${entry.result !== null && html`<h4>Result</h4><${JsonView} text=${entry.result} />`}
+      ${hasResult(entry) && html`<h4>Result</h4>${entry.resultHidden ? html`<${HiddenJson} what="Results" />` : html`<${JsonView} text=${entry.result} cut=${entry.resultCut} />`}`}
       ${entry.traceId !== null && html`<p class="trace"><span class="muted">Trace</span> <code>${entry.traceId}</code><${CopyButton} text=${entry.traceId} label="Copy trace id" /></p>`}
     </details>`}
   </li>`;
 }
 
+function hasResult(entry) {
+  return entry.resultHidden || entry.result !== null;
+}
+
 function summaryOf(entry) {
-  const parts = [entry.error !== null && "Error", entry.result !== null && "Result", entry.traceId !== null && "Trace"].filter(Boolean);
-  const text = parts.length > 1 ? parts.slice(0, -1).join(", ") + " and " + parts[parts.length - 1].toLowerCase() : parts[0];
-  return text;
+  const parts = [entry.error !== null && "Error", hasResult(entry) && "Result", entry.traceId !== null && "Trace"].filter(Boolean);
+  return parts.length > 1 ? parts.slice(0, -1).join(", ") + " and " + parts[parts.length - 1].toLowerCase() : parts[0];
 }

@@ -44,8 +44,14 @@ function hide() {
   owner = null;
 }
 
+/* The keyboard reaches links and buttons, whose text may be what is cut. */
+function tipped({ type, target }) {
+  const element = target.closest("[data-tip],[data-tip-cut]");
+  return element ?? (type === "focusin" && target.matches("a, button") ? target.querySelector("[data-tip-cut]") : null);
+}
+
 function enter(event) {
-  const element = event.target instanceof Element ? event.target.closest("[data-tip],[data-tip-cut]") : null;
+  const element = event.target instanceof Element ? tipped(event) : null;
   if (element === null) {
     if (event.type === "pointerover") {
       hide();

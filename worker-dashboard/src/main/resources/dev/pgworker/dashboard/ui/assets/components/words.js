@@ -2,8 +2,9 @@
 
 import { html, classes, useState } from "../lib.js";
 import { cutAt, number, plain, visible } from "../text.js";
-import { absolute, coarse, local, parse, relative, utc, zone } from "../time.js";
-import { useNow } from "../clock.js";
+import { absolute, coarse, local, parse, relative, short, utc, zone } from "../time.js";
+import { absoluteTimes, useNow } from "../clock.js";
+import { useStore } from "../store.js";
 import { Icon } from "./icons.js";
 
 /**
@@ -37,9 +38,10 @@ export function State({ state, compact = false }) {
   </span>`;
 }
 
-/** A time as distance from now; the tooltip has local time and UTC. */
+/** A time as distance from now, or by the clock where that was chosen; the tooltip has local time and UTC. */
 export function Time({ iso, focusable = false }) {
   const now = useNow();
+  const byClock = useStore(absoluteTimes);
   if (!iso) {
     return html`<span class="muted">–</span>`;
   }
@@ -47,7 +49,7 @@ export function Time({ iso, focusable = false }) {
   if (time === null) {
     return html`<${Foreign} text=${iso} />`;
   }
-  return html`<time datetime=${iso} data-tip=${absolute(time)} tabindex=${focusable ? 0 : undefined}>${relative(time, now)}</time>`;
+  return html`<time datetime=${iso} data-tip=${absolute(time)} tabindex=${focusable ? 0 : undefined}>${byClock ? short(time, now) : relative(time, now)}</time>`;
 }
 
 /** A time in full: distance, local time and UTC, for places that have room. */

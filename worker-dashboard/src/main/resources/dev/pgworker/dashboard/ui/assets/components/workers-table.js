@@ -15,9 +15,9 @@ export function WorkerState({ worker }) {
 
 /** How many of its slots a worker uses. */
 export function Slots({ worker }) {
-  const used = worker.running?.length ?? worker.heldJobs;
+  const used = worker.heldJobs ?? worker.running.length;
   if (!worker.concurrency) {
-    return html`<span class="num">${number(worker.heldJobs ?? used)}</span>`;
+    return html`<span class="num">${number(used)}</span>`;
   }
   return html`<span class="slots">
     <meter min="0" max=${worker.concurrency} value=${Math.min(used ?? 0, worker.concurrency)} aria-label=${`${used} of ${worker.concurrency} slots in use`}></meter>

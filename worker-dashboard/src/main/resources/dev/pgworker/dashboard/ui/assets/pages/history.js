@@ -86,7 +86,7 @@ function EntryRow({ entry }) {
     <${Cell} id="task"><${OneLine} text=${entry.task} class="strong" /></${Cell}>
     <${Cell} id="queue" label="Queue">${entry.queue && html`<${OneLine} text=${entry.queue} />`}</${Cell}>
     <${Cell} id="key" label="Key">${entry.key && html`<${OneLine} text=${entry.key} class="mono" />`}</${Cell}>
-    <${Cell} id="error">${entry.error !== null ? html`<${OneLine} text=${headline(entry.error)} class="muted" />` : entry.result !== null && html`<${OneLine} text=${entry.result} class="mono muted" />`}</${Cell}>
+    <${Cell} id="error">${entry.error !== null ? html`<${OneLine} text=${headline(entry.error)} class="muted" />` : entry.result && html`<${OneLine} text=${entry.result} class="mono muted" />`}</${Cell}>
     <${Cell} id="attempts" label="Attempt" class="num">${entry.attempt} <span class="muted">/ ${entry.maxAttempts}</span></${Cell}>
     <${Cell} id="took" label="Took" class="num">${duration(entry.tookMs)}</${Cell}>
     <${Cell} id="worker" label="Worker">${entry.workerId && html`<${OneLine} text=${entry.workerId} class="mono" />`}</${Cell}>

@@ -12,7 +12,7 @@ import { ACTIONS, useJobActions } from "../components/job-actions.js";
 import { ActionButton, CopyButton, Menu } from "../components/button.js";
 import { ErrorView } from "../components/error-view.js";
 import { Facts } from "../components/facts.js";
-import { JsonView } from "../components/json-view.js";
+import { HiddenJson, JsonView } from "../components/json-view.js";
 import { Empty, Loaded, Notice, Page, Panel, RefreshButton } from "../components/page.js";
 import { Timeline } from "../components/timeline.js";
 import { Flags, Foreign, FullTime, OneLine, Progress, Since, State } from "../components/words.js";
@@ -45,10 +45,10 @@ function useLiveJob(id, loaded) {
     const changed = jobs.find((one) => one.id === id);
     const ended = gone.includes(id) && job;
     const runs = running.find((one) => one.job.id === id);
-    if (runs && loaded.data.running) {
+    if (runs) {
       loaded.update((data) => ({ ...data, running: { startedAt: runs.startedAt, workerId: runs.workerId, progress: runs.progress } }));
     }
-    if (ended || (changed && (changed.revision !== job?.revision || changed.state !== job?.state || changed.updatedAt !== job?.updatedAt)) || (runs && !loaded.data.running)) {
+    if (ended || (changed && (changed.revision !== job?.revision || changed.state !== job?.state || changed.updatedAt !== job?.updatedAt))) {
       loaded.reload();
     }
   });
@@ -82,7 +82,7 @@ function Body({ data }) {
       ${!job && html`<${Notice}><p>This job has ended and is no longer in the queue. What follows is its history.</p></${Notice}>`}
       ${job && html`<${Situation} data=${data} />`}
       ${job?.error && html`<${Panel} title="Last error" id="error" note=${`attempt ${number(job.attempts)} of ${number(job.maxAttempts)}`}><${ErrorView} error=${job.error} /></${Panel}>`}
-      <${PayloadPanel} of=${job ?? history[0]} cut=${job?.payloadCut ?? false} />
+      <${PayloadPanel} of=${job ?? history[0]} cut=${(job ?? history[0]).payloadCut} />
       <${HistoryPanel} history=${history} />
     </div>
     <aside aria-label="Facts"><${Panel} title="Details" id="details"><${JobFacts} job=${job} last=${history[0]} running=${data.running} /></${Panel}></aside>
@@ -116,7 +116,7 @@ function Situation({ data }) {
 
 function PayloadPanel({ of, cut }) {
   if (of.payloadHidden) {
-    return html`<${Panel} title="Payload" id="payload"><p class="muted hidden-payload"><${Icon} name="lock" />Payloads are hidden. The property <code>worker.dashboard.payloads</code> decides who sees which.</p></${Panel}>`;
+    return html`<${Panel} title="Payload" id="payload"><${HiddenJson} what="Payloads" /></${Panel}>`;
   }
   if (of.payload === undefined || of.payload === null) {
     return null;

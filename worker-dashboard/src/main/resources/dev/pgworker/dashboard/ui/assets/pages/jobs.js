@@ -1,6 +1,6 @@
 /* The list of jobs. */
 
-import { html, useMemo, useRef } from "../lib.js";
+import { classes, html, useEffect, useMemo, useRef } from "../lib.js";
 import { Link, setQuery, useRoute } from "../router.js";
 import { useApi, whyNot } from "../session.js";
 import { useLiveJobs, useOverview } from "../live.js";
@@ -10,7 +10,7 @@ import { headline, number, plural } from "../text.js";
 import { FilterBar, setFilters } from "../components/filter-bar.js";
 import { StateTabs } from "../components/state-tabs.js";
 import { ACTIONS, useJobActions } from "../components/job-actions.js";
-import { openBulk } from "../components/bulk.js";
+import { ended, openBulk } from "../components/bulk.js";
 import { ActionButton, Button, Menu } from "../components/button.js";
 import { AddJobButton } from "../components/add-job.js";
 import { Icon } from "../components/icons.js";
@@ -34,6 +34,7 @@ export function JobsPage() {
   const selection = useSelection(key);
   const act = useJobActions(list.reload);
   useLiveRows(list);
+  useReloadAfterBulk(list);
 
   const query = { ...filters, sort: sort === "newest" ? null : sort };
   return html`<${Page} title="Jobs" actions=${html`<${RefreshButton} resource=${list} /><${AddJobButton} task=${filters.task} />`}>
@@ -56,6 +57,10 @@ export function JobsPage() {
       `}
     </${Loaded}>
   </${Page}>`;
+}
+
+function useReloadAfterBulk({ reload }) {
+  useEffect(() => ended.watch(reload), [reload]);
 }
 
 /* Rows change in place; a job that is gone keeps its row, so that nothing moves under the pointer. */
@@ -164,7 +169,7 @@ function JobsTable({ jobs, sort, selection, act }) {
     { id: "updated", label: "Changed", class: "num", sort: SORTABLE.updated },
     { id: "more", label: "Actions", hidden: true },
   ].filter((column) => shown[column.id] ?? true);
-  return html`<${Table} label="Jobs" columns=${columns} sorted=${sort} onSort=${(by) => setFilters({ sort: by === "newest" ? null : by })} class="jobs-table">
+  return html`<${Table} label="Jobs" columns=${columns} sorted=${sort} onSort=${(by) => setFilters({ sort: by === "newest" ? null : by })} class=${classes("jobs-table", !shown.error && "no-error")}>
     ${jobs.map((job) => html`<${JobRow} key=${job.id} job=${job} shown=${shown} selected=${selected.has(job.id)} toggle=${selection.toggle} act=${act} />`)}
   </${Table}>`;
 }
@@ -176,6 +181,7 @@ function columnsFor(jobs, sort) {
     key: jobs.some((job) => job.key !== null),
     priority: sort === "priority",
     updated: sort === "updated",
+    error: jobs.some((job) => job.error !== null),
   };
 }
 
@@ -188,7 +194,7 @@ function JobRow({ job, shown, selected, toggle, act }) {
     <${Cell} id="task"><${OneLine} text=${job.task} class="strong" /><${Marks} job=${job} priority=${!shown.priority} /></${Cell}>
     ${shown.queue && html`<${Cell} id="queue" label="Queue">${job.queue && html`<${OneLine} text=${job.queue} />`}</${Cell}>`}
     ${shown.key && html`<${Cell} id="key" label="Key">${job.key && html`<${OneLine} text=${job.key} class="mono" />`}</${Cell}>`}
-    <${Cell} id="error">${job.error && html`<${OneLine} text=${headline(job.error)} class="muted" />`}</${Cell}>
+    ${shown.error && html`<${Cell} id="error">${job.error && html`<${OneLine} text=${headline(job.error)} class="muted" />`}</${Cell}>`}
     <${Cell} id="due" label="Due" class="num"><${Time} iso=${job.runAt} /></${Cell}>
     <${Cell} id="attempts" label="Attempts" class="num">${job.attempts} <span class="muted">/ ${job.maxAttempts}</span></${Cell}>
     ${shown.priority && html`<${Cell} id="priority" label="Priority" class="num">${job.priority}</${Cell}>`}

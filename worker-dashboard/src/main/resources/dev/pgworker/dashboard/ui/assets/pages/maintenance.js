@@ -5,6 +5,7 @@ import { useApi } from "../session.js";
 import { useResource } from "../resource.js";
 import { useKeys } from "../keys.js";
 import { number, plural } from "../text.js";
+import { duration } from "../time.js";
 import { ActionButton } from "../components/button.js";
 import { Confirm, showDialog } from "../components/dialog.js";
 import { Facts } from "../components/facts.js";
@@ -97,7 +98,6 @@ function Sweep({ api, reload }) {
     ${preview && html`<${Notice}><p>${preview.text}</p></${Notice}>`}
     ${error && html`<${Notice} level="error"><p>${error}</p></${Notice}>`}
     <div class="panel-foot">
-      <span></span>
       <${ActionButton} action="sweep" onClick=${look}>Dry run</${ActionButton}>
       <${ActionButton} action="sweep" kind="danger" whyOff=${whyOff} onClick=${ask}>Sweep …</${ActionButton}>
     </div>
@@ -129,14 +129,25 @@ function Unlock({ dead, api, reload }) {
 
 /* Whatever Worker.status() tells, one line each. */
 function Status({ status }) {
-  const items = Object.entries(status).map(([name, value]) => [
-    words(name),
-    value === null ? html`<span class="muted">–</span>` : html`<${Foreign} text=${typeof value === "object" ? JSON.stringify(value) : String(value)} expandable=${true} />`,
-  ]);
+  const items = Object.entries(status).map(([name, value]) => [words(name), statusValue(name, value)]);
   return html`<${Facts} items=${items} />`;
 }
 
 function words(name) {
-  const text = name.replace(/([a-z])([A-Z])/g, "$1 $2").toLowerCase();
+  const text = name.replace(/Ms$/, "").replace(/([a-z])([A-Z])/g, "$1 $2").toLowerCase();
   return text.charAt(0).toUpperCase() + text.slice(1);
+}
+
+function statusValue(name, value) {
+  if (value === null || (Array.isArray(value) && value.length === 0)) {
+    return html`<span class="muted">none</span>`;
+  }
+  if (typeof value === "boolean") {
+    return value ? "yes" : "no";
+  }
+  if (typeof value === "number") {
+    return html`<span class="num">${name.endsWith("Ms") ? duration(value) : number(value)}</span>`;
+  }
+  const text = Array.isArray(value) ? value.join(", ") : typeof value === "object" ? JSON.stringify(value) : String(value);
+  return html`<${Foreign} text=${text} expandable=${true} />`;
 }

@@ -17,7 +17,8 @@ import { AddJobButton } from "../components/add-job.js";
 import { WindowSwitch } from "../components/window-switch.js";
 
 const WINDOWS = { "15m": "15 min", "1h": "1 h", "6h": "6 h", "24h": "24 h" };
-const POINTS = 60;
+/* Whole minutes, because that is how often figures are taken. */
+const POINTS = { "15m": 15, "1h": 60, "6h": 72, "24h": 96 };
 
 export function OverviewPage() {
   const route = useRoute();
@@ -93,7 +94,7 @@ function Tiles({ backlog }) {
 
 function Charts({ window, point, recorded }) {
   const api = useApi();
-  const resource = useResource(`series ${api.base} ${window}`, (signal) => api.get("series", { window, points: POINTS }, signal));
+  const resource = useResource(`series ${api.base} ${window}`, (signal) => api.get("series", { window, points: POINTS[window] }, signal));
   useKeys({ r: resource.reload });
   const points = useMemo(() => withCurrent(resource.data?.points ?? [], point), [resource.data, point]);
   const last = points[points.length - 1];

@@ -63,7 +63,7 @@ function Item({ item, api, reload }) {
       <${Cell} id="runs" label="Last runs"><${RunDots} runs=${item.lastRuns} /></${Cell}>
       <${Cell} id="do"><${ItemActions} item=${item} api=${api} reload=${reload} /></${Cell}>
     </${Row}>
-    ${open && html`<${Row} class="detail-row"><td role="cell" colspan=${COLUMNS.length}><${Details} item=${item} /></td></${Row}>`}
+    ${open && html`<${Row} class="detail-row"><td role="cell" class="c-detail" colspan=${COLUMNS.length}><${Details} item=${item} /></td></${Row}>`}
   `;
 }
 
@@ -108,13 +108,13 @@ function Details({ item }) {
       ["Last added", item.lastExecution && html`<${FullTime} iso=${item.lastExecution} />`],
     ]} />
     <div>
-      <h3>Next runs</h3>
+      <h2>Next runs</h2>
       ${item.next.length === 0 ? html`<p class="muted">none</p>` : html`<ul class="lines">${item.next.map((iso) => html`<li key=${iso}><${FullTime} iso=${iso} /></li>`)}</ul>`}
     </div>
     <div>
-      <h3>Last runs</h3>
+      <h2>Last runs</h2>
       ${item.lastRuns.length === 0 ? html`<p class="muted">None is in the history.</p>` : html`<ul class="lines">${item.lastRuns.map((run) => html`<li key=${run.jobId + run.endedAt}><${State} state=${run.outcome} /> <${Link} to=${["jobs", run.jobId]}>#${run.jobId}</${Link}> <span class="muted num">${duration(run.tookMs)}</span> <${Time} iso=${run.endedAt} /></li>`)}</ul>`}
     </div>
-    ${item.payload && html`<div class="detail-wide"><h3>Payload</h3><${JsonView} text=${item.payload} /></div>`}
+    ${item.payload && html`<div class="detail-wide"><h2>Payload</h2><${JsonView} text=${item.payload} /></div>`}
   </div>`;
 }

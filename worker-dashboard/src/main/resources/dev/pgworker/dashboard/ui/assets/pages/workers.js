@@ -27,10 +27,18 @@ export function WorkersPage() {
   </${Page}>`;
 }
 
-/* The live event has the first workers; their values are newer than the list. */
+/* The live event has the first workers and running jobs, which are newer than the list. */
 function current(workers, overview) {
-  const live = new Map((overview?.workers ?? []).map((worker) => [worker.id, worker]));
-  return workers.map((worker) => (live.has(worker.id) ? { ...worker, ...live.get(worker.id) } : worker));
+  if (!overview) {
+    return workers;
+  }
+  const live = new Map(overview.workers.map((worker) => [worker.id, worker]));
+  const allRunning = overview.backlog.running <= overview.running.length;
+  return workers.map((worker) => ({
+    ...worker,
+    ...live.get(worker.id),
+    running: allRunning ? overview.running.filter((running) => running.workerId === worker.id) : worker.running,
+  }));
 }
 
 function Workers({ workers, api, reload }) {

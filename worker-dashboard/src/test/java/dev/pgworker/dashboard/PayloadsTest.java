@@ -1,0 +1,99 @@
+package dev.pgworker.dashboard;
+
+import java.util.List;
+import java.util.Map;
+
+import org.junit.jupiter.api.Test;
+import org.springframework.context.annotation.Bean;
+import org.springframework.context.annotation.Configuration;
+import tools.jackson.databind.JsonNode;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+/** Payloads are hidden unless a property or a rule shows them. */
+class PayloadsTest {
+
+    /** The rule of the guide, which fails for one more task. */
+    @Configuration(proxyBeanMethods = false)
+    static class Rule {
+
+        @Bean
+        DashboardPayloads dashboardPayloads() {
+            DashboardPayloads documented = new DocumentedDashboard.Payloads().dashboardPayloads();
+            return (task, json, user) -> {
+                if (task.equals("broken")) {
+                    throw new IllegalStateException(json);
+                }
+                return documented.shown(task, json, user);
+            };
+        }
+    }
+
+    @Test
+    void byDefaultTheyAreHidden() {
+        try (Application application = Application.unsecured("worker.enabled=false")) {
+            long id =
+                    application.jobs().addJob("a", Map.of("secret", "squirrel")).id();
+            Http http = application.api();
+
+            for (String path : List.of("/default/jobs", "/default/jobs/" + id, "/default/jobs?search=a")) {
+                var answer = http.get(path);
+                assertThat(answer.statusCode()).isEqualTo(200);
+                assertThat(answer.body()).contains("\"payloadHidden\":").doesNotContain("squirrel");
+            }
+            JsonNode found = http.json("/default/jobs?search=squirrel");
+            assertThat(found.path("jobs")).isEmpty();
+            assertThat(found.path("searchedPayloads").asBoolean()).isFalse();
+            assertThat(http.json("/default/jobs/" + id)
+                            .path("job")
+                            .path("payloadHidden")
+                            .asBoolean())
+                    .isTrue();
+            assertThat(http.get("/default/history?search=squirrel").statusCode())
+                    .isEqualTo(400);
+            assertThat(http.json("/me").path("payloads").asString()).isEqualTo("hidden");
+        }
+    }
+
+    @Test
+    void aRuleDecidesAboutEach() {
+        try (Application application = Application.unsecured(List.of(Rule.class), "worker.enabled=false")) {
+            long greeting = application
+                    .jobs()
+                    .addJob("send-greeting", Map.of("name", "Kim"))
+                    .id();
+            long card = application
+                    .jobs()
+                    .addJob("charge-card", Map.of("number", "4111111111111111"))
+                    .id();
+            long broken = application
+                    .jobs()
+                    .addJob("broken", Map.of("secret", "squirrel"))
+                    .id();
+            long other = application
+                    .jobs()
+                    .addJob("other", Map.of("secret", "squirrel"))
+                    .id();
+            long large = application
+                    .jobs()
+                    .addJob("send-greeting", "x".repeat(600_000))
+                    .id();
+            Http http = application.api();
+
+            assertThat(payload(http, greeting)).isEqualTo("{\"name\":\"Kim\"}");
+            assertThat(payload(http, card)).isEqualTo("{\"number\":\"****\"}");
+            assertThat(payload(http, broken)).isEmpty();
+            assertThat(payload(http, other)).isEmpty();
+            assertThat(payload(http, large)).isEmpty();
+            assertThat(http.get("/default/jobs").body())
+                    .contains("Kim", "****")
+                    .doesNotContain("squirrel", "4111", "xxx");
+            assertThat(http.json("/default/jobs?search=squirrel").path("jobs")).isEmpty();
+            assertThat(http.json("/me").path("payloads").asString()).isEqualTo("some");
+        }
+    }
+
+    private static String payload(Http http, long id) {
+        return http.json("/default/jobs/" + id).path("job").path("payload").asString("");
+    }
+}
