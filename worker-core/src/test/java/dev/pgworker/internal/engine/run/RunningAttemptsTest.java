@@ -6,9 +6,12 @@ import java.util.stream.LongStream;
 
 import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.Test;
+import tools.jackson.databind.json.JsonMapper;
 
 import dev.pgworker.internal.engine.queue.RunnerSlots;
+import dev.pgworker.internal.store.KeptHistory;
 import dev.pgworker.job.JobScheduler;
+import dev.pgworker.task.PayloadCodec;
 import dev.pgworker.testing.TestJob;
 
 import static org.assertj.core.api.Assertions.assertThat;
@@ -20,11 +23,13 @@ class RunningAttemptsTest {
             new Class<?>[] {JobScheduler.class},
             (self, method, arguments) -> null);
 
+    private static final RunResults RESULTS = new RunResults(new KeptHistory(), new PayloadCodec(new JsonMapper()), 0);
+
     private final RunningAttempts attempts = new RunningAttempts();
 
     private Attempt add(long id) {
         RunnerSlots.@Nullable Runner none = null;
-        Attempt attempt = new Attempt(TestJob.withId(id).build(), "w", NOBODY, job -> true, true, none);
+        Attempt attempt = new Attempt(TestJob.withId(id).build(), "w", NOBODY, job -> true, true, none, RESULTS);
         attempts.add(attempt);
         return attempt;
     }
