@@ -232,6 +232,22 @@ class RunningJobsTest {
     }
 
     @Test
+    void whatDoesNotChangeIsWrittenOnce() throws Exception {
+        AtomicInteger statements = new AtomicInteger();
+        db.start(Worker.builder(new DataSourceCounting(db, statements).dataSource())
+                .schema(db.schema())
+                .task(WORK, waiting(running -> running.progress(1, 2, "waits"))));
+        db.scheduler().addJob(WORK, "x");
+        awaitRunning(running -> running.size() == 1);
+        // Statements are counted before they are made.
+        int before = statements.get();
+
+        TimeUnit.MILLISECONDS.sleep(2_500);
+
+        assertThat(statements).hasValue(before);
+    }
+
+    @Test
     void whatIsBlockedKeepsNoJobAndHardlyAStop() throws Exception {
         Worker worker = db.start(db.worker()
                 .listener(events)
