@@ -147,9 +147,8 @@ class DatabaseAwayTest {
                     "crontab",
                     "workers",
                     "maintenance")) {
-                assertThat(application.api().get("/default/" + path).statusCode())
-                        .as(path)
-                        .isEqualTo(200);
+                var answer = application.api().get("/default/" + path);
+                assertThat(answer.statusCode()).as(path + ": " + answer.body()).isEqualTo(200);
             }
             Http operator = application.api().withCsrf();
             assertThat(operator.json("/default/jobs/remove", "{\"ids\":[" + id + "]}")

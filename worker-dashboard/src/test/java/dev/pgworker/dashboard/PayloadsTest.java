@@ -8,6 +8,8 @@ import org.springframework.context.annotation.Bean;
 import org.springframework.context.annotation.Configuration;
 import tools.jackson.databind.JsonNode;
 
+import dev.pgworker.job.JobSpec;
+
 import static org.assertj.core.api.Assertions.assertThat;
 
 /** Payloads are hidden unless a property or a rule shows them. */
@@ -32,11 +34,16 @@ class PayloadsTest {
     @Test
     void byDefaultTheyAreHidden() {
         try (Application application = Application.unsecured("worker.enabled=false")) {
-            long id =
-                    application.jobs().addJob("a", Map.of("secret", "squirrel")).id();
+            long id = application
+                    .jobs()
+                    .addJob(
+                            "a",
+                            Map.of("secret", "squirrel"),
+                            JobSpec.builder().jobKey("key").build())
+                    .id();
             Http http = application.api();
 
-            for (String path : List.of("/default/jobs", "/default/jobs/" + id, "/default/jobs?search=a")) {
+            for (String path : List.of("/default/jobs", "/default/jobs/" + id, "/default/jobs?search=key")) {
                 var answer = http.get(path);
                 assertThat(answer.statusCode()).isEqualTo(200);
                 assertThat(answer.body()).contains("\"payloadHidden\":").doesNotContain("squirrel");
