@@ -33,9 +33,14 @@ function ids() {
 
 function close() {
   clearTimeout(timer);
-  clearTimeout(gap);
+  endGap();
   source?.close();
   source = null;
+}
+
+function endGap() {
+  clearTimeout(gap);
+  gap = 0;
 }
 
 function open() {
@@ -51,34 +56,33 @@ function open() {
   source = new EventSource(base + "live" + (opened ? "?ids=" + opened : ""));
   on("overview", (data) => {
     setClock(data.time);
-    clearTimeout(gap);
+    endGap();
     connection.set({ state: "live", error: null });
     overview.set(data);
   });
   on("down", (data) => {
-    clearTimeout(gap);
+    endGap();
     connection.set({ state: "down", error: data.error });
   });
   on("jobs", (data) => tell("jobs", data));
   on("bulk", (data) => tell("bulk", data));
-  source.onerror = () => lost();
+  source.onerror = lost;
 }
 
 /* EventSource reconnects by itself after a broken stream, but gives up after an answer that is none. */
 function lost() {
-  clearTimeout(gap);
   if (source?.readyState === EventSource.CLOSED) {
     reconnecting(null);
     close();
     timer = setTimeout(open, RETRY_MS);
     askWhy();
-  } else {
+  } else if (gap === 0) {
     gap = setTimeout(() => reconnecting(null), SHORT_GAP_MS);
   }
 }
 
 function reconnecting(error) {
-  if (connection.get().state !== "down" && !document.hidden) {
+  if (!document.hidden) {
     connection.set({ state: "reconnecting", error });
   }
 }

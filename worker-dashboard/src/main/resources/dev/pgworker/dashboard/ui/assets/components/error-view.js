@@ -22,7 +22,10 @@ function kindOf(line) {
 export function ErrorView({ error }) {
   const { type, message, rest } = useMemo(() => splitError(error), [error]);
   const [shown, setShown] = useState(FIRST_LINES);
-  const hidden = rest.length - shown;
+  const left = rest.length - shown;
+  // A button for less than its own height would be no gain.
+  const hidden = left > 2 ? left : 0;
+  const lines = hidden > 0 ? rest.slice(0, shown) : rest;
   return html`<div class="error-view">
     <div class="error-head">
       <div>
@@ -32,7 +35,7 @@ export function ErrorView({ error }) {
       <${CopyButton} text=${error} label="Copy error" />
     </div>
     ${rest.length > 0 && html`<div class="frames mono" tabindex="0" role="group" aria-label="Stack trace">
-      ${rest.slice(0, shown).map((line, at) => html`<div class=${"frame " + kindOf(cutAt(line, 300))} key=${at}><${Foreign} text=${line} most=${LONGEST_LINE} expandable=${true} /></div>`)}
+      ${lines.map((line, at) => html`<div class=${"frame " + kindOf(cutAt(line, 300))} key=${at}><${Foreign} text=${line} most=${LONGEST_LINE} expandable=${true} /></div>`)}
     </div>`}
     ${hidden > 0 && html`<p class="error-more">
       <button type="button" class="link" onClick=${() => setShown(shown + CHUNK)}>Show ${hidden > CHUNK ? `${number(CHUNK)} of ${plural(hidden, "more line")}` : plural(hidden, "more line")}</button>
