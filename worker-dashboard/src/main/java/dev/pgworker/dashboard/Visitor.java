@@ -32,4 +32,9 @@ record Visitor(@Nullable Principal principal) {
         }
         return plain.length() <= LONGEST_NAME ? plain : plain.substring(0, LONGEST_NAME);
     }
+
+    /** Returns a text that cannot forge a line of the log. */
+    static String onOneLine(String text) {
+        return text.replaceAll("[\\p{Cntrl}\\p{Cs}\\u0085\\u2028\\u2029]+", " ").strip();
+    }
 }
