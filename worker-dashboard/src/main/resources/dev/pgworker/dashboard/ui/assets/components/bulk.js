@@ -8,7 +8,7 @@ import { inWords } from "../filters.js";
 import { ACTIONS, ActionFields, consequence, parameters, phrase } from "./job-actions.js";
 import { Dialog, FormError, showDialog } from "./dialog.js";
 import { Button } from "./button.js";
-import { OneLine, State } from "./words.js";
+import { Foreign, OneLine, State } from "./words.js";
 import { Notice, Skeleton } from "./page.js";
 import { toast } from "./toast.js";
 
@@ -141,7 +141,7 @@ export function BulkActivity() {
       ${change.state === "running"
         ? html`<progress class="bar" aria-label="Progress of the change" value=${change.done} max=${Math.max(1, change.selected)}></progress>
             <p class="muted num">${number(change.done)} of ${number(change.selected)}, ${number(change.changed)} changed</p>`
-        : html`<p role="status">${ENDS[change.state](change)}</p>`}
+        : html`<p role="status"><${Foreign} text=${ENDS[change.state](change)} most=${1000} /></p>`}
     </div>`)}
   </section>`;
 }

@@ -111,7 +111,7 @@ function options(width, series, times, axis, hover) {
     padding: [8, 16, 0, 0],
     legend: { show: false },
     cursor: { y: false, points: { show: false }, drag: { setScale: false, x: false, y: false }, sync: { key: "overview" } },
-    scales: { y: { range: (_, least, most) => [0, Math.max(most * 1.08, 1)] } },
+    scales: { x: { range: wholeSteps }, y: { range: (_, least, most) => [0, Math.max(most * 1.08, 1)] } },
     series: [{}, ...series.map(line)],
     axes: [
       { ...common, grid: { show: false }, size: 24, gap: 6, space: 70, values: (_, ticks) => ticks.map((tick) => clock(tick * 1000, false)) },
@@ -119,6 +119,18 @@ function options(width, series, times, axis, hover) {
     ],
     plugins: [tooltip(hover, long)],
   };
+}
+
+/* Bars are as wide as their step, so the first and the last one need half a step more. */
+function wholeSteps(plot, least, most) {
+  const times = plot.data[0];
+  const half = times.length > 1 ? (times[1] - times[0]) / 2 : 30;
+  return [least - half, most + half];
+}
+
+/* A value without neighbours would be a line of no length. */
+function isAlone(plot, series) {
+  return plot.data[series].filter((value) => value !== null).length === 1;
 }
 
 function line({ colour: name, kind, dash }) {
@@ -131,8 +143,7 @@ function line({ colour: name, kind, dash }) {
     width: 1.5,
     dash: dash ? [4, 3] : undefined,
     fill: kind === "area" ? stroke + "1f" : undefined,
-    points: { show: false },
-    spanGaps: false,
+    points: { show: isAlone, size: 5, fill: stroke },
   };
 }
 

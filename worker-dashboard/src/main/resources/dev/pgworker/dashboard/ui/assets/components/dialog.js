@@ -4,6 +4,7 @@ import { html, useEffect, useId, useRef, useState } from "../lib.js";
 import { createStore, useStore } from "../store.js";
 import { Button } from "./button.js";
 import { Icon } from "./icons.js";
+import { Foreign } from "./words.js";
 
 const open = createStore(null);
 
@@ -82,5 +83,5 @@ export function Confirm({ title, action, danger = false, run, close, children })
 
 /** An error of a form, read aloud when it appears. */
 export function FormError({ text }) {
-  return html`<div role="alert">${text && html`<p class="form-error"><${Icon} name="warning" /><span>${text}</span></p>`}</div>`;
+  return html`<div role="alert">${text && html`<p class="form-error"><${Icon} name="warning" /><span><${Foreign} text=${text} most=${2000} /></span></p>`}</div>`;
 }

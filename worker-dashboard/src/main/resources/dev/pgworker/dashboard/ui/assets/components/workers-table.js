@@ -6,6 +6,17 @@ import { Icon } from "./icons.js";
 import { OneLine, Time } from "./words.js";
 import { Cell, Row, Table } from "./table.js";
 
+/** Workers with what an overview knows better: it is newer, and has the jobs that run if they are not too many. */
+export function currentWorkers(workers, overview) {
+  const live = new Map(overview.workers.map((worker) => [worker.id, worker]));
+  const allRunning = overview.backlog.running <= overview.running.length;
+  return workers.map((worker) => ({
+    ...worker,
+    ...live.get(worker.id),
+    running: allRunning ? overview.running.filter((running) => running.workerId === worker.id) : worker.running,
+  }));
+}
+
 /** Whether a worker's heartbeat is recent: icon and word. */
 export function WorkerState({ worker }) {
   return worker.stale

@@ -95,8 +95,8 @@ function Sweep({ api, reload }) {
     <p class="muted">Gives the jobs of workers that send no heartbeats to others. Workers do this by themselves; by hand it happens at once.</p>
     <div class="field inline"><label for="sweep-minutes">Dead after minutes without heartbeat</label>
       <input id="sweep-minutes" type="number" min="0" step="any" placeholder="default" value=${minutes} onInput=${(event) => { setMinutes(event.target.value); setPreview(null); }} /></div>
-    ${preview && html`<${Notice}><p>${preview.text}</p></${Notice}>`}
-    ${error && html`<${Notice} level="error"><p>${error}</p></${Notice}>`}
+    ${preview && html`<${Notice}><p><${Foreign} text=${preview.text} most=${2000} /></p></${Notice}>`}
+    ${error && html`<${Notice} level="error"><p><${Foreign} text=${error} most=${2000} /></p></${Notice}>`}
     <div class="panel-foot">
       <${ActionButton} action="sweep" onClick=${look}>Dry run</${ActionButton}>
       <${ActionButton} action="sweep" kind="danger" whyOff=${whyOff} onClick=${ask}>Sweep …</${ActionButton}>

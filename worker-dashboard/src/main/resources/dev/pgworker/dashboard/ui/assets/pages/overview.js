@@ -12,8 +12,9 @@ import { Chart } from "../components/chart.js";
 import { Icon } from "../components/icons.js";
 import { Empty, Loaded, Notice, Page, Panel } from "../components/page.js";
 import { RunningTable } from "../components/running.js";
-import { WorkersTable } from "../components/workers-table.js";
+import { currentWorkers, WorkersTable } from "../components/workers-table.js";
 import { AddJobButton } from "../components/add-job.js";
+import { Foreign } from "../components/words.js";
 import { WindowSwitch } from "../components/window-switch.js";
 
 const WINDOWS = { "15m": "15 min", "1h": "1 h", "6h": "6 h", "24h": "24 h" };
@@ -45,7 +46,7 @@ export function OverviewPage() {
           <${Panel} title="Workers" id="workers" flush=${true} note=${`${number(data.backlog.workers)} alive`} actions=${html`<${Link} to=${["workers"]}>All</${Link}>`}>
             ${data.workers.length === 0
               ? html`<${Empty} icon="workers" title="No worker is registered"><p>Jobs wait until a worker starts. Set <code>worker.enabled=true</code> in an application that has handlers.</p></${Empty}>`
-              : html`<${WorkersTable} workers=${data.workers} />`}
+              : html`<${WorkersTable} workers=${currentWorkers(data.workers, data)} />`}
           </${Panel}>
         </div>
       `}
@@ -63,7 +64,7 @@ function Attention({ items }) {
     <ul>
       ${items.map((item) => {
         const address = item.link ? suggested(item.link) : null;
-        const text = html`<${Icon} name=${icons[item.level] ?? "info"} /><span class="reader">${item.level}: </span><span class="attention-text">${item.text}</span>`;
+        const text = html`<${Icon} name=${icons[item.level] ?? "info"} /><span class="reader">${item.level}: </span><span class="attention-text"><${Foreign} text=${item.text} most=${1000} /></span>`;
         return html`<li class=${item.level} key=${item.text}>
           ${address ? html`<${Link} to=${address}>${text}<${Icon} name="chevron" size=${12} /></${Link}>` : html`<div>${text}</div>`}
         </li>`;
@@ -175,7 +176,7 @@ function Waiting({ points }) {
 }
 
 function axisDuration(ms) {
-  return ms === 0 ? "0" : duration(ms).replace(/\.00? /, " ").replace(/(\.\d)0 /, "$1 ");
+  return ms === 0 ? "0" : duration(ms).replace(/\.00? | 00 [smh]$/, " ").replace(/(\.\d)0 /, "$1 ").trim();
 }
 
 function Backlog({ points }) {

@@ -5,7 +5,7 @@ import { Link, setQuery, useRoute } from "../router.js";
 import { useApi, whyNot } from "../session.js";
 import { useResource } from "../resource.js";
 import { useKeys } from "../keys.js";
-import { number, percent, plural } from "../text.js";
+import { number, percent, plain, plural } from "../text.js";
 import { duration } from "../time.js";
 import { Icon } from "../components/icons.js";
 import { Menu } from "../components/button.js";
@@ -124,7 +124,7 @@ function ServedBy({ task }) {
   if (task.workers.length === 0) {
     return html`<span class="is-warning" data-tip="No registered worker says that it serves this task. Node.js workers do not say."><${Icon} name="warning" size=${14} />nobody known</span>`;
   }
-  return html`<span data-tip=${task.workers.slice(0, 12).join("\n")}>${plural(task.workers.length, "worker")}</span>${task.servedHere && html` <span class="flag" data-tip="This application serves it">here</span>`}`;
+  return html`<span data-tip=${task.workers.slice(0, 12).map((id) => plain(id, 80)).join("\n")}>${plural(task.workers.length, "worker")}</span>${task.servedHere && html` <span class="flag" data-tip="This application serves it">here</span>`}`;
 }
 
 function menuItems(task, api) {

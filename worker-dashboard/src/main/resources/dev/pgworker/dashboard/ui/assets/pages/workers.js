@@ -13,7 +13,7 @@ import { Empty, Loaded, Notice, Page, RefreshButton } from "../components/page.j
 import { RunningTable } from "../components/running.js";
 import { toast } from "../components/toast.js";
 import { Foreign, OneLine, Since, Time } from "../components/words.js";
-import { Slots, WorkerState } from "../components/workers-table.js";
+import { currentWorkers, Slots, WorkerState } from "../components/workers-table.js";
 
 export function WorkersPage() {
   const api = useApi();
@@ -22,23 +22,9 @@ export function WorkersPage() {
   useKeys({ r: list.reload });
   return html`<${Page} title="Workers" actions=${html`<${RefreshButton} resource=${list} />`}>
     <${Loaded} resource=${list} lines=${8}>
-      ${(data) => html`<${Workers} workers=${current(data.workers, overview)} api=${api} reload=${list.reload} />`}
+      ${(data) => html`<${Workers} workers=${overview ? currentWorkers(data.workers, overview) : data.workers} api=${api} reload=${list.reload} />`}
     </${Loaded}>
   </${Page}>`;
-}
-
-/* The live event has the first workers and running jobs, which are newer than the list. */
-function current(workers, overview) {
-  if (!overview) {
-    return workers;
-  }
-  const live = new Map(overview.workers.map((worker) => [worker.id, worker]));
-  const allRunning = overview.backlog.running <= overview.running.length;
-  return workers.map((worker) => ({
-    ...worker,
-    ...live.get(worker.id),
-    running: allRunning ? overview.running.filter((running) => running.workerId === worker.id) : worker.running,
-  }));
 }
 
 function Workers({ workers, api, reload }) {
