@@ -114,7 +114,7 @@ final class AddCommand extends SessionCommand {
         long added;
         try (Stream<String> payloads = Payloads.lines(file, session.terminal());
                 Progress progress =
-                        new Progress(session.terminal(), "Adding jobs", 0, read -> "No job has been added.")) {
+                        new Progress(session.terminal(), "Adding jobs", 0, false, read -> "No job has been added.")) {
             added = session.scheduler().addJobs(payloads.map(json -> {
                 progress.advance(1);
                 return JobRequest.of(task, new RawValue(json), spec);

@@ -4,6 +4,7 @@ import picocli.CommandLine.Command;
 import picocli.CommandLine.Mixin;
 
 import dev.pgworker.job.JobAdmin;
+import dev.pgworker.job.JobChange.Complete;
 
 /** Deletes jobs as if they had succeeded. */
 @Command(name = "complete", description = "Delete jobs as if they had succeeded. Running jobs are passed over.")
@@ -22,7 +23,7 @@ final class CompleteCommand extends SessionCommand {
     @Override
     public Integer call() {
         JobAdmin admin = session.jobs();
-        return new JobChange(session, admin, "Complete", "Completed", admin::complete)
+        return new JobChange(session, admin, "Complete", "Completed", new Complete(), admin::complete)
                 .run(selection, null, confirmation, true);
     }
 }

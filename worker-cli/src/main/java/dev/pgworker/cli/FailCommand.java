@@ -5,6 +5,7 @@ import picocli.CommandLine.Mixin;
 import picocli.CommandLine.Option;
 
 import dev.pgworker.job.JobAdmin;
+import dev.pgworker.job.JobChange.Fail;
 
 /** Gives jobs up. */
 @Command(
@@ -31,7 +32,8 @@ final class FailCommand extends SessionCommand {
     @Override
     public Integer call() {
         JobAdmin admin = session.jobs();
-        return new JobChange(session, admin, "Fail", "Failed", ids -> admin.permanentlyFail(ids, reason))
+        return new JobChange(
+                        session, admin, "Fail", "Failed", new Fail(reason), ids -> admin.permanentlyFail(ids, reason))
                 .run(selection, null, confirmation, true);
     }
 }

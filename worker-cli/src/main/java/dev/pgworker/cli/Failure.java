@@ -41,6 +41,7 @@ record Failure(int exitStatus, String message, @Nullable String hint) {
             Map.entry("payload", "The payload"),
             Map.entry("search", "--search"),
             Map.entry("pageSize", "--limit"),
+            Map.entry("scanLimit", "--scan-limit"),
             Map.entry("limit", "--limit"),
             Map.entry("after", "--after"),
             Map.entry("reason", "--reason"),

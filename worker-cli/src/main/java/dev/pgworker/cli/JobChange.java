@@ -9,10 +9,10 @@ import java.util.function.Function;
 
 import org.jspecify.annotations.Nullable;
 
+import dev.pgworker.job.BulkResult;
 import dev.pgworker.job.Job;
 import dev.pgworker.job.JobAdmin;
 import dev.pgworker.job.JobCounts;
-import dev.pgworker.job.JobPage;
 import dev.pgworker.job.JobQuery;
 import dev.pgworker.job.JobState;
 
@@ -21,8 +21,8 @@ final class JobChange {
 
     private static final int PORTION = 1000;
 
-    /** Jobs are listed with their payloads, which may be large. */
-    private static final int PAGE = 200;
+    /** Of more jobs that match, the rest is left for the next time. */
+    private static final int MOST = 1_000_000;
 
     /** For more jobs than these nobody reads why they were not changed. */
     private static final int EXPLAINED = 10;
@@ -31,21 +31,30 @@ final class JobChange {
     private final JobAdmin admin;
     private final String verb;
     private final String participle;
-    private final Function<List<Long>, List<Job>> change;
+    private final dev.pgworker.job.JobChange change;
+    private final Function<List<Long>, List<Job>> changeIds;
 
     /**
      * Prepares a change.
      *
      * @param verb what is done, such as "Complete"
      * @param participle what has been done, such as "Completed"
-     * @param change changes jobs and returns those it has changed
+     * @param change what becomes of jobs that filters select
+     * @param changeIds does the same to the jobs with these ids, and returns those it has changed
      */
-    JobChange(Session session, JobAdmin admin, String verb, String participle, Function<List<Long>, List<Job>> change) {
+    JobChange(
+            Session session,
+            JobAdmin admin,
+            String verb,
+            String participle,
+            dev.pgworker.job.JobChange change,
+            Function<List<Long>, List<Job>> changeIds) {
         this.session = session;
         this.admin = admin;
         this.verb = verb;
         this.participle = participle;
         this.change = change;
+        this.changeIds = changeIds;
     }
 
     /**
@@ -56,13 +65,21 @@ final class JobChange {
      */
     int run(JobSelection selection, @Nullable JobState usualState, Confirmation confirmation, boolean confirmsIds) {
         if (selection.hasIds()) {
-            List<Long> ids = selection.ids(session.terminal());
-            if (confirmsIds) {
-                confirmation.require(session.terminal(), verb + " " + Text.count(ids.size(), "job"));
-            }
-            return changeIds(ids);
+            return runIds(selection.ids(session.terminal()), confirmation, confirmsIds);
         }
-        JobQuery query = selection.filters().query(usualState);
+        return runMatching(selection.filters().query(usualState), confirmation);
+    }
+
+    /** Changes the jobs with these ids. */
+    int runIds(List<Long> ids, Confirmation confirmation, boolean confirms) {
+        if (confirms) {
+            confirmation.require(session.terminal(), verb + " " + Text.count(ids.size(), "job"));
+        }
+        return changeIds(ids);
+    }
+
+    /** Changes the jobs that match, after the user has seen how many these are. */
+    int runMatching(JobQuery query, Confirmation confirmation) {
         if (query.state() == JobState.RUNNING) {
             throw CommandFailure.usage("--state must not be running: running jobs are never changed");
         }
@@ -72,7 +89,7 @@ final class JobChange {
             confirmation.require(
                     session.terminal(), verb + " " + Text.count(matching, "job") + JobFilters.describe(query));
         }
-        return changeMatching(query, matching);
+        return changeMatching(query);
     }
 
     private int changeIds(List<Long> ids) {
@@ -80,8 +97,10 @@ final class JobChange {
         try (Progress progress = progress(ids.size())) {
             for (int from = 0; from < ids.size(); from += PORTION) {
                 List<Long> portion = ids.subList(from, Math.min(ids.size(), from + PORTION));
-                change.apply(portion).forEach(job -> changed.add(job.id()));
-                progress.advance(portion.size());
+                changeIds.apply(portion).forEach(job -> changed.add(job.id()));
+                if (!progress.reach(from + portion.size(), changed.size())) {
+                    break;
+                }
             }
         }
         List<Long> others = new ArrayList<>(ids);
@@ -123,25 +142,19 @@ final class JobChange {
         return reasons;
     }
 
-    private int changeMatching(JobQuery query, long matching) {
-        long changed = 0;
-        try (Progress progress = progress(matching)) {
-            JobQuery following = query.toBuilder().pageSize(PAGE).build();
-            while (true) {
-                JobPage page = admin.list(following);
-                List<Long> ids = page.jobs().stream().map(Job::id).toList();
-                changed += change.apply(ids).size();
-                progress.advance(ids.size());
-                if (page.next() == null) {
-                    break;
-                }
-                following = following.after(page.next());
-            }
+    private int changeMatching(JobQuery query) {
+        dev.pgworker.job.JobSelection selected = admin.select(query, MOST);
+        BulkResult result;
+        try (Progress progress = progress(selected.ids().size())) {
+            result = admin.change(selected, change, (done, changed, total) -> progress.reach(done, changed));
         }
         if (session.isJson()) {
-            session.writeJson(Json.object("count", changed));
+            session.writeJson(Json.object("count", result.changed(), "more", selected.complete() ? null : true));
         } else {
-            session.say(participle + " " + Text.count(changed, "job") + ".");
+            session.say(participle + " " + Text.count(result.changed(), "job") + ".");
+        }
+        if (!selected.complete()) {
+            session.say("More jobs match: run it again.");
         }
         return ExitStatus.OK;
     }
@@ -151,6 +164,7 @@ final class JobChange {
                 session.terminal(),
                 verb + " jobs",
                 total,
-                done -> participle + " " + Text.count(done, "job") + ", and left the others as they are.");
+                true,
+                changed -> participle + " " + Text.count(changed, "job") + ", and left the others as they are.");
     }
 }

@@ -1,6 +1,9 @@
 package dev.pgworker.cli;
 
+import java.time.Instant;
 import java.util.Locale;
+import java.util.Objects;
+import java.util.stream.Stream;
 
 import org.jspecify.annotations.Nullable;
 import picocli.CommandLine.Option;
@@ -23,14 +26,41 @@ final class JobFilters {
     @Option(names = "--queue", paramLabel = "QUEUE", description = "Jobs of this named queue.")
     private @Nullable String queue;
 
+    @Option(names = "--key", paramLabel = "KEY", description = "The job with this key.")
+    private @Nullable String key;
+
+    @Option(names = "--flag", paramLabel = "FLAG", description = "Jobs with this flag.")
+    private @Nullable String flag;
+
+    @Option(
+            names = "--from",
+            paramLabel = "TIME",
+            converter = Times.TimeConverter.class,
+            description = "Jobs whose run time is this or later.")
+    private @Nullable Instant from;
+
+    @Option(
+            names = "--to",
+            paramLabel = "TIME",
+            converter = Times.TimeConverter.class,
+            description = "Jobs whose run time is before this.")
+    private @Nullable Instant to;
+
     @Option(
             names = "--search",
             paramLabel = "TEXT",
             description = "Jobs whose key, last error or payload contains this text, exactly as written.")
     private @Nullable String search;
 
+    /** The names of all options, for messages. */
+    static final String NAMES = "--state, --task, --queue, --key, --flag, --from, --to, --search";
+
     boolean isEmpty() {
-        return state == null && task == null && queue == null && search == null;
+        return Stream.of(state, task, queue, key, flag, from, to, search).allMatch(Objects::isNull);
+    }
+
+    boolean isSearch() {
+        return search != null;
     }
 
     @Nullable JobState state() {
@@ -47,6 +77,10 @@ final class JobFilters {
                 .state(state == null ? usualState : state)
                 .taskIdentifier(task)
                 .queueName(queue)
+                .key(key)
+                .flag(flag)
+                .from(from)
+                .to(to)
                 .search(search)
                 .build();
     }
@@ -56,6 +90,10 @@ final class JobFilters {
         return (query.state() == null ? "" : " in state " + query.state().name().toLowerCase(Locale.ROOT))
                 + (query.taskIdentifier() == null ? "" : " of task " + Text.line(query.taskIdentifier()))
                 + (query.queueName() == null ? "" : " in queue " + Text.line(query.queueName()))
+                + (query.key() == null ? "" : " with key " + Text.line(query.key()))
+                + (query.flag() == null ? "" : " with flag " + Text.line(query.flag()))
+                + (query.from() == null ? "" : " due from " + Text.seconds(query.from()))
+                + (query.to() == null ? "" : " due before " + Text.seconds(query.to()))
                 + (query.search() == null ? "" : " with the text \"" + Text.line(query.search()) + "\"");
     }
 }

@@ -39,16 +39,21 @@ final class JobSelection {
     boolean hasIds() {
         if (ids.isEmpty() && filters.isEmpty() && !all) {
             throw CommandFailure.usage(
-                    "ID is missing: give ids of jobs, a filter (--state, --task, --queue, --search), or --all");
+                    "ID is missing: give ids of jobs, a filter (" + JobFilters.NAMES + "), or --all");
         }
         if (!ids.isEmpty() && !(filters.isEmpty() && !all)) {
-            throw CommandFailure.usage("ID cannot be combined with --state, --task, --queue, --search or --all");
+            throw CommandFailure.usage("ID cannot be combined with " + JobFilters.NAMES + " or --all");
         }
         return !ids.isEmpty();
     }
 
     /** Returns the ids, without repetitions. */
     List<Long> ids(Terminal terminal) {
+        return ids(ids, terminal);
+    }
+
+    /** Reads ids, without repetitions; {@code -} stands for those on standard input. */
+    static List<Long> ids(List<String> ids, Terminal terminal) {
         Set<Long> parsed = new LinkedHashSet<>();
         for (String given : ids) {
             if (given.equals("-")) {

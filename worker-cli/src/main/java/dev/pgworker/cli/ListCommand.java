@@ -13,10 +13,11 @@ import dev.pgworker.job.Job;
 import dev.pgworker.job.JobAdmin;
 import dev.pgworker.job.JobPage;
 import dev.pgworker.job.JobQuery;
+import dev.pgworker.job.JobSort;
 import dev.pgworker.job.JobState;
 
 /** Lists jobs. */
-@Command(name = "list", description = "List jobs, newest first.")
+@Command(name = "list", description = "List jobs, newest first unless sorted.")
 final class ListCommand extends SessionCommand {
 
     @Mixin
@@ -28,11 +29,20 @@ final class ListCommand extends SessionCommand {
             description = "How many at most, 1 to 1000. Default: ${DEFAULT-VALUE}.")
     private int limit = 50;
 
-    @Option(
-            names = "--after",
-            paramLabel = "ID",
-            description = "Go on after this job: what the page before names as next.")
+    @Option(names = "--after", paramLabel = "ID", description = "Go on after what the page before names as next.")
     private @Nullable Long after;
+
+    @Option(
+            names = "--sort",
+            paramLabel = "ORDER",
+            description = "newest, oldest, run_at, updated, priority or attempts. Default: newest.")
+    private JobSort sort = JobSort.NEWEST;
+
+    @Option(
+            names = "--scan-limit",
+            paramLabel = "N",
+            description = "Read so many jobs at most, 1 to 1000000, and say so. Default: all if need be.")
+    private @Nullable Integer scanLimit;
 
     @Option(names = "--ids", description = "Write ids only, one a line, for another command.")
     private boolean ids;
@@ -44,13 +54,18 @@ final class ListCommand extends SessionCommand {
     @Override
     public Integer call() {
         JobAdmin admin = session.jobs();
-        JobQuery query =
-                filters.query(null).toBuilder().pageSize(limit).after(after).build();
+        JobQuery query = filters.query(null).toBuilder()
+                .sort(sort)
+                .scanLimit(scanLimit)
+                .payloadLimit(session.isJson() ? null : filters.isSearch() ? 1 : 0)
+                .pageSize(limit)
+                .after(after)
+                .build();
         JobPage page = admin.list(query);
         if (session.isJson()) {
             List<Map<String, Object>> jobs = new ArrayList<>();
             page.jobs().forEach(job -> jobs.add(Json.job(job, state(job))));
-            session.writeJson(Json.object("jobs", jobs, "next", page.next()));
+            session.writeJson(Json.object("jobs", jobs, "next", page.next(), "limited", page.limited() ? true : null));
         } else if (ids) {
             page.jobs().forEach(job -> {
                 session.terminal().out().println(job.id());
@@ -72,10 +87,20 @@ final class ListCommand extends SessionCommand {
             });
             session.writeTable(table);
         }
-        if (page.next() != null && !session.isJson()) {
-            session.say("There are more: --after " + page.next());
+        if (!session.isJson()) {
+            tellRest(page);
         }
         return ExitStatus.OK;
+    }
+
+    private void tellRest(JobPage page) {
+        if (page.limited() && page.next() != null) {
+            session.say("Read as many jobs as it may; go on with --after " + page.next());
+        } else if (page.limited()) {
+            session.say("Read as many jobs as it may; others may be missing.");
+        } else if (page.next() != null) {
+            session.say("There are more: --after " + page.next());
+        }
     }
 
     /** That by which it was asked for is the database's own answer. */

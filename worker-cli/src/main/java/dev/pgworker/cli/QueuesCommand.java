@@ -37,6 +37,7 @@ final class QueuesCommand extends SessionCommand {
                             .map(queue -> Json.object(
                                     "name", queue.name(),
                                     "waiting", queue.waiting(),
+                                    "more", queue.more() ? true : null,
                                     "lockedAt", queue.lockedAt(),
                                     "lockedBy", queue.lockedBy()))
                             .toList(),
@@ -46,7 +47,11 @@ final class QueuesCommand extends SessionCommand {
         }
         Table table = new Table("QUEUE", ">WAITING", "=RUNNING SINCE", "WORKER");
         queues.forEach(queue -> {
-            Table unused = table.row(queue.name(), queue.waiting(), Text.seconds(queue.lockedAt()), queue.lockedBy());
+            Table unused = table.row(
+                    queue.name(),
+                    queue.waiting() + (queue.more() ? "+" : ""),
+                    Text.seconds(queue.lockedAt()),
+                    queue.lockedBy());
         });
         session.writeTable(table);
         if (next != null) {

@@ -3,23 +3,41 @@ package dev.pgworker.cli;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Optional;
+import java.util.stream.Stream;
 
 import picocli.CommandLine.Command;
 import picocli.CommandLine.Mixin;
+import picocli.CommandLine.Option;
 import picocli.CommandLine.Parameters;
 
 import dev.pgworker.job.Job;
 import dev.pgworker.job.JobAdmin;
+import dev.pgworker.job.JobChange.Remove;
 
-/** Deletes jobs by their keys. */
+/** Deletes jobs by their keys, their ids or what they are. */
 @Command(
         name = "remove",
-        description =
-                "Delete jobs by their job keys. A running one finishes its attempt, loses its key and is not retried.")
+        description = {
+            "Delete jobs by their job keys. A running one finishes its attempt, loses its key and is not retried.",
+            "With --id, a filter or --all, delete these jobs; running ones are passed over."
+        })
 final class RemoveCommand extends SessionCommand {
 
-    @Parameters(paramLabel = "KEY", arity = "1..*", description = "Job keys.")
+    @Parameters(paramLabel = "KEY", arity = "0..*", description = "Job keys.")
     private List<String> keys = new ArrayList<>();
+
+    @Option(
+            names = "--id",
+            paramLabel = "ID",
+            split = ",",
+            description = "Ids of jobs, with commas between; - reads them from standard input.")
+    private List<String> ids = new ArrayList<>();
+
+    @Mixin
+    private JobFilters filters = new JobFilters();
+
+    @Option(names = "--all", description = "All jobs, if there is neither a key, an id nor a filter.")
+    private boolean all;
 
     @Mixin
     private Confirmation confirmation = new Confirmation();
@@ -30,8 +48,25 @@ final class RemoveCommand extends SessionCommand {
 
     @Override
     public Integer call() {
-        confirmation.require(session.terminal(), "Remove " + Text.count(keys.size(), "job") + " by key");
+        boolean filtered = !filters.isEmpty() || all;
+        long ways = Stream.of(!keys.isEmpty(), !ids.isEmpty(), filtered)
+                .filter(given -> given)
+                .count();
+        if (ways != 1) {
+            throw CommandFailure.usage("Give either KEY, --id, filters (" + JobFilters.NAMES + ") or --all");
+        }
         JobAdmin admin = session.jobs();
+        if (!keys.isEmpty()) {
+            return removeByKey(admin);
+        }
+        JobChange change = new JobChange(session, admin, "Remove", "Removed", new Remove(), admin::remove);
+        return filtered
+                ? change.runMatching(filters.query(null), confirmation)
+                : change.runIds(JobSelection.ids(ids, session.terminal()), confirmation, true);
+    }
+
+    private int removeByKey(JobAdmin admin) {
+        confirmation.require(session.terminal(), "Remove " + Text.count(keys.size(), "job") + " by key");
         List<Job> removed = new ArrayList<>();
         List<String> unknown = new ArrayList<>();
         for (String key : keys) {

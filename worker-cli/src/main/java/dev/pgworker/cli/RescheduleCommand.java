@@ -8,6 +8,7 @@ import picocli.CommandLine.Mixin;
 import picocli.CommandLine.Option;
 
 import dev.pgworker.job.JobAdmin;
+import dev.pgworker.job.JobChange.Reschedule;
 import dev.pgworker.job.Rescheduling;
 
 /** Changes when and how often jobs run. */
@@ -47,7 +48,13 @@ final class RescheduleCommand extends SessionCommand {
         }
         Rescheduling rescheduling = new Rescheduling(runAt, priority, attempts, maxAttempts);
         JobAdmin admin = session.jobs();
-        return new JobChange(session, admin, "Reschedule", "Rescheduled", ids -> admin.reschedule(ids, rescheduling))
+        return new JobChange(
+                        session,
+                        admin,
+                        "Reschedule",
+                        "Rescheduled",
+                        new Reschedule(rescheduling),
+                        ids -> admin.reschedule(ids, rescheduling))
                 .run(selection, null, confirmation, false);
     }
 }

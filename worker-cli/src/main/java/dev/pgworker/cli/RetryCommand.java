@@ -4,6 +4,7 @@ import picocli.CommandLine.Command;
 import picocli.CommandLine.Mixin;
 
 import dev.pgworker.job.JobAdmin;
+import dev.pgworker.job.JobChange.RunNow;
 import dev.pgworker.job.JobState;
 
 /** Makes jobs due. */
@@ -28,7 +29,7 @@ final class RetryCommand extends SessionCommand {
     @Override
     public Integer call() {
         JobAdmin admin = session.jobs();
-        return new JobChange(session, admin, "Retry", "Retried", admin::runNow)
+        return new JobChange(session, admin, "Retry", "Retried", new RunNow(), admin::runNow)
                 .run(selection, JobState.FAILED, confirmation, false);
     }
 }

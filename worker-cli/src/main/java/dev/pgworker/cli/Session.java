@@ -29,6 +29,8 @@ final class Session {
     /** What the driver logs is in its exceptions as well. */
     private static final Logger DRIVER_LOG = Logger.getLogger("org.postgresql");
 
+    private static final int LONGEST_NAME = 255;
+
     private static final String LOG_LEVEL = "org.slf4j.simpleLogger.log.";
 
     /** What this logs about a sweep the command says itself. */
@@ -143,8 +145,11 @@ final class Session {
         }
     }
 
+    /** In the name of the user of the operating system, if it is known. */
     JobAdmin jobs() {
-        return WorkerClient.jobAdmin(dataSource(), schema());
+        JobAdmin admin = WorkerClient.jobAdmin(dataSource(), schema());
+        String name = System.getProperty("user.name", "");
+        return name.isEmpty() || name.length() > LONGEST_NAME ? admin : admin.actingAs(name);
     }
 
     JobScheduler scheduler() {

@@ -2,7 +2,9 @@ package dev.pgworker.cli;
 
 import java.io.PrintWriter;
 import java.util.ArrayList;
+import java.util.LinkedHashMap;
 import java.util.List;
+import java.util.Locale;
 import java.util.Map;
 import java.util.Optional;
 
@@ -12,6 +14,9 @@ import picocli.CommandLine.Parameters;
 
 import dev.pgworker.job.Job;
 import dev.pgworker.job.JobAdmin;
+import dev.pgworker.job.JobProgress;
+import dev.pgworker.job.JobWait;
+import dev.pgworker.job.RunningJob;
 
 /** Shows all that is known of jobs. */
 @Command(name = "show", description = "Show jobs with their payloads.")
@@ -36,12 +41,12 @@ final class ShowCommand extends SessionCommand {
             if (job.isEmpty()) {
                 missing.add(id);
             } else if (session.isJson()) {
-                found.add(Json.job(job.get(), States.of(job.get())));
+                found.add(json(admin, job.get()));
             } else {
                 if (shown++ > 0) {
                     session.terminal().out().println();
                 }
-                print(job.get());
+                print(admin, job.get());
             }
         }
         if (session.isJson()) {
@@ -51,10 +56,59 @@ final class ShowCommand extends SessionCommand {
         return missing.isEmpty() ? ExitStatus.OK : ExitStatus.NOT_FOUND;
     }
 
-    private void print(Job job) {
+    /** Says beside the job why it does not run, and how far it has come if it does. */
+    private static Map<String, Object> json(JobAdmin admin, Job job) {
+        Map<String, Object> json = new LinkedHashMap<>(Json.job(job, States.of(job)));
+        admin.waitOf(job.id())
+                .ifPresent(wait -> json.put(
+                        "wait",
+                        Json.object(
+                                "reason", wait.reason().name().toLowerCase(Locale.ROOT),
+                                "until", wait.until(),
+                                "ahead", wait.ahead(),
+                                "text", wait.text())));
+        RunningJob run = running(admin, job);
+        if (run != null) {
+            JobProgress progress = run.progress();
+            json.put(
+                    "running",
+                    Json.object(
+                            "startedAt", run.startedAt(),
+                            "done", progress == null ? null : progress.done(),
+                            "total", progress == null ? null : progress.total(),
+                            "text", progress == null ? null : progress.text(),
+                            "updatedAt", progress == null ? null : progress.updatedAt()));
+        }
+        return json;
+    }
+
+    /** Returns what the job's worker tells of the run; null if it tells nothing. */
+    private static @Nullable RunningJob running(JobAdmin admin, Job job) {
+        return job.lockedAt() == null
+                ? null
+                : admin.running(1000).stream()
+                        .filter(run -> run.job().id() == job.id())
+                        .findFirst()
+                        .orElse(null);
+    }
+
+    private static @Nullable String words(@Nullable JobProgress progress) {
+        if (progress == null) {
+            return null;
+        }
+        String count =
+                progress.total() == 0 ? String.valueOf(progress.done()) : progress.done() + " of " + progress.total();
+        return progress.text() == null ? count : count + ", " + progress.text();
+    }
+
+    private void print(JobAdmin admin, Job job) {
         print("Job", String.valueOf(job.id()));
         print("Task", job.taskIdentifier());
         print("State", States.of(job));
+        print("Waits", admin.waitOf(job.id()).map(JobWait::text).orElse(null));
+        RunningJob run = running(admin, job);
+        print("Started", run == null ? null : Text.time(run.startedAt()));
+        print("Progress", run == null ? null : words(run.progress()));
         print("Queue", job.queueName());
         print("Priority", String.valueOf(job.priority()));
         print("Run at", Text.time(job.runAt()));

@@ -12,23 +12,10 @@ final class States {
     private States() {}
 
     static String of(Job job) {
-        return name(state(job));
+        return name(JobState.of(job, Instant.now()));
     }
 
     static String name(JobState state) {
         return state.name().toLowerCase(Locale.ROOT);
-    }
-
-    private static JobState state(Job job) {
-        if (job.lockedAt() != null) {
-            return JobState.RUNNING;
-        }
-        if (job.attempts() >= job.maxAttempts()) {
-            return JobState.FAILED;
-        }
-        if (job.runAt().isAfter(Instant.now())) {
-            return job.attempts() == 0 ? JobState.SCHEDULED : JobState.RETRYING;
-        }
-        return JobState.READY;
     }
 }

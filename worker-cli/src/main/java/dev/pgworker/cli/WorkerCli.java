@@ -16,7 +16,9 @@ import picocli.CommandLine.ParameterException;
 import picocli.CommandLine.ScopeType;
 import picocli.CommandLine.TypeConversionException;
 
+import dev.pgworker.history.HistoryOutcome;
 import dev.pgworker.job.JobKeyMode;
+import dev.pgworker.job.JobSort;
 import dev.pgworker.job.JobState;
 import dev.pgworker.schema.PeerIndexes;
 import dev.pgworker.schema.WorkerSchema;
@@ -93,6 +95,7 @@ public final class WorkerCli {
                 .addSubcommand(new CompleteCommand(session))
                 .addSubcommand(new FailCommand(session))
                 .addSubcommand(new RemoveCommand(session))
+                .addSubcommand(new HistoryCommand(session))
                 .addSubcommand(new StatsCommand(session))
                 .addSubcommand(new WatchCommand(session))
                 .addSubcommand(new QueuesCommand(session))
@@ -110,6 +113,8 @@ public final class WorkerCli {
         abbreviateSynopsis(commands);
         return commands.setOut(terminal.out())
                 .setErr(terminal.err())
+                .registerConverter(JobSort.class, new Names<>(JobSort.class))
+                .registerConverter(HistoryOutcome.class, new Names<>(HistoryOutcome.class))
                 .registerConverter(JobState.class, new Names<>(JobState.class))
                 .registerConverter(JobKeyMode.class, new Names<>(JobKeyMode.class))
                 .registerConverter(PeerIndexes.class, new Names<>(PeerIndexes.class))

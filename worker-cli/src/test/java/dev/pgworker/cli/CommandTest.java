@@ -248,6 +248,95 @@ class CommandTest {
     }
 
     @Test
+    void removesByIdAndByWhatJobsAre() throws Exception {
+        String first = add("mail", "--flag", "old");
+        String second = add("mail", "--run-at", "2099-01-01T00:00:00Z");
+        String third = add("mail");
+
+        assertThat(terminal.run("remove", "--id", first + "," + "99", "-y")).isEqualTo(ExitStatus.NOT_FOUND);
+        assertThat(terminal.errors()).startsWith("Removed 1 job.\nNot changed: 99 (no such job)");
+        terminal.interactive = true;
+        terminal.answers.add("no");
+        assertThat(terminal.run("remove", "--from", "2098-01-01T00:00:00Z")).isEqualTo(ExitStatus.NOT_CONFIRMED);
+        assertThat(terminal.questions).containsExactly("Remove 1 job due from 2098-01-01T00:00:00Z? [y/N] ");
+        terminal.interactive = false;
+        assertThat(terminal.run("remove", "--from", "2098-01-01T00:00:00Z", "-y", "-o", "json"))
+                .isZero();
+        assertThat(json().toString()).isEqualTo("{\"count\":1}");
+        assertThat(value("select string_agg(id::text, ',') from graphile_worker.jobs"))
+                .isEqualTo(third);
+        assertThat(terminal.run("show", second)).isEqualTo(ExitStatus.NOT_FOUND);
+        terminal.input(third);
+        assertThat(terminal.run("remove", "--id", "-", "-y")).isZero();
+        assertThat(value("select count(*) from graphile_worker.jobs")).isEqualTo("0");
+    }
+
+    @Test
+    void listsSortedAndBounded() throws Exception {
+        add("mail", "--key", "a", "--flag", "vip", "--priority", "5");
+        add("mail", "--priority", "-5");
+
+        assertThat(terminal.run("list", "--ids", "--key", "a")).isZero();
+        assertThat(terminal.output()).isEqualTo("1\n");
+        assertThat(terminal.run("list", "--ids", "--flag", "vip")).isZero();
+        assertThat(terminal.output()).isEqualTo("1\n");
+        assertThat(terminal.run("list", "--ids", "--search", "{}")).isZero();
+        assertThat(terminal.output()).isEqualTo("2\n1\n");
+        assertThat(terminal.run("list", "--ids", "--sort", "priority", "-n", "1"))
+                .isZero();
+        assertThat(terminal.output()).isEqualTo("2\n");
+        assertThat(terminal.errors()).isEqualTo("There are more: --after 1\n");
+        assertThat(terminal.run("list", "--ids", "--task", "none", "--scan-limit", "1"))
+                .isZero();
+        assertThat(terminal.errors()).isEqualTo("Read as many jobs as it may; go on with --after 2\n");
+        assertThat(terminal.run("list", "--sort", "updated", "--scan-limit", "1", "-o", "json"))
+                .isZero();
+        assertThat(json().get("limited").asBoolean()).isTrue();
+        assertThat(json().get("jobs").get(0).get("payload").toString()).isEqualTo("{}");
+    }
+
+    @Test
+    void showsWhyAJobWaitsAndHowFarItIs() throws Exception {
+        String id = add("mail");
+        assertThat(terminal.run("show", id)).isZero();
+        assertThat(terminal.output()).contains("Waits:      No live worker says that it serves task \"mail\";");
+        sql("update graphile_worker._private_jobs set locked_at = now() - interval '3 min', locked_by = 'w'");
+        sql(
+                "insert into graphile_worker.pgworker_running (worker_id, job_id, locked_at, started_at, done, total, text, updated_at)"
+                        + " select 'w', id, locked_at, locked_at, 3, 10, 'importing', now() from graphile_worker._private_jobs");
+        assertThat(terminal.run("show", id)).isZero();
+        assertThat(terminal.output())
+                .contains("Waits:      Worker w has been running it for 3 min.")
+                .contains("Progress:   3 of 10, importing");
+        assertThat(terminal.run("show", id, "-o", "json")).isZero();
+        assertThat(json().get("jobs").get(0).get("wait").get("reason").asString())
+                .isEqualTo("runs");
+        assertThat(json().get("jobs").get(0).get("running").get("done").asInt()).isEqualTo(3);
+    }
+
+    @Test
+    void tellsTheHistory() {
+        assertThat(terminal.run("history")).isZero();
+        assertThat(terminal.output()).startsWith("JOB  TASK  OUTCOME");
+        assertThat(terminal.errors()).contains("No history is kept: set worker.history.enabled");
+        assertThat(terminal.run("history", "4711", "-o", "json")).isZero();
+        assertThat(json().toString()).isEqualTo("{\"entries\":[]}");
+        assertThat(terminal.run(
+                        "history",
+                        "--outcome",
+                        "failed",
+                        "--task",
+                        "mail",
+                        "--from",
+                        "now",
+                        "--to",
+                        "now",
+                        "--search",
+                        "x"))
+                .isZero();
+    }
+
+    @Test
     void asksBeforeWhatCannotBeTakenBack() throws Exception {
         add("mail", "--key", "a");
         for (String command : new String[] {
@@ -486,6 +575,16 @@ class CommandTest {
                 "queues --limit 0 | --limit must be between 1 and 1000",
                 "retry | ID is missing",
                 "retry 1 --all | cannot be combined",
+                "remove | Give either KEY, --id, filters (--state,",
+                "remove a --all | Give either KEY",
+                "remove --id 1 --task x | Give either KEY",
+                "remove --id x -y | ID must be a whole number",
+                "remove --state running --yes | --state must not be running",
+                "list --sort random | must be one of newest, oldest, run_at, updated, priority, attempts",
+                "list --scan-limit 0 | --scan-limit must be between 1 and 1000000",
+                "list --from yesterday | must be a time with its offset",
+                "history x | must be a whole number",
+                "history --outcome lost | must be one of succeeded, retried, failed, removed, recovered",
                 "complete --state running --yes | --state must not be running",
                 "reschedule 1 | One of --run-at",
                 "sweep --threshold 0s | --threshold must be at least 1m, but is 0s",

@@ -1,6 +1,7 @@
 package dev.pgworker.job;
 
 import java.time.Duration;
+import java.time.Instant;
 import java.util.Collection;
 import java.util.List;
 import java.util.Optional;
@@ -95,6 +96,9 @@ public interface JobAdmin {
      * @param limit maximum number of queues to return, 1 to 1000
      */
     List<NamedQueue> queues(@Nullable String after, int limit);
+
+    /** Returns the time by the clock of the database, which decides what is due; see {@link JobState#of}. */
+    Instant now();
 
     /**
      * Returns the backlog. Takes a few milliseconds whatever the number of jobs, and is therefore suitable for calls

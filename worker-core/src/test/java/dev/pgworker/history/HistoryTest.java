@@ -25,6 +25,7 @@ import dev.pgworker.Worker;
 import dev.pgworker.WorkerSettings;
 import dev.pgworker.event.WorkerEvent.JobCompleted;
 import dev.pgworker.event.WorkerEvent.JobFailed;
+import dev.pgworker.event.WorkerEvent.JobStarted;
 import dev.pgworker.job.Job;
 import dev.pgworker.job.JobSpec;
 import dev.pgworker.job.Task;
@@ -40,9 +41,10 @@ import dev.pgworker.testing.TestSchema;
 
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
+import static org.assertj.core.api.Assertions.tuple;
 
 /** What becomes of jobs is kept, whoever ends them. */
-@Tag("any-postgres")
+@Tag("slow")
 class HistoryTest {
 
     private static final Task<Integer> WORK = Task.of("work", Integer.class);
@@ -277,9 +279,7 @@ class HistoryTest {
             assertThat(entry.took()).isNotNull();
             assertThat(of(bad))
                     .extracting(HistoryEntry::outcome, HistoryEntry::attempt)
-                    .containsExactly(
-                            org.assertj.core.groups.Tuple.tuple(HistoryOutcome.SUCCEEDED, 2),
-                            org.assertj.core.groups.Tuple.tuple(HistoryOutcome.RETRIED, 1));
+                    .containsExactly(tuple(HistoryOutcome.SUCCEEDED, 2), tuple(HistoryOutcome.RETRIED, 1));
             worker.stop();
         }
     }
@@ -525,7 +525,7 @@ class HistoryTest {
             }
         }))));
         Job begunBefore = db.scheduler().addJob(WORK, 1);
-        events.await(dev.pgworker.event.WorkerEvent.JobStarted.class);
+        events.await(JobStarted.class);
         switchOn();
         go.countDown();
         events.await(JobCompleted.class, event -> event.job().id() == begunBefore.id());

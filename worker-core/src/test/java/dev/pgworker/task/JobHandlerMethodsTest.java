@@ -12,6 +12,7 @@ import java.util.Arrays;
 import java.util.List;
 import java.util.Map;
 import java.util.concurrent.CompletableFuture;
+import java.util.stream.IntStream;
 
 import kotlin.Unit;
 import kotlin.coroutines.Continuation;
@@ -606,6 +607,13 @@ class JobHandlerMethodsTest {
         }
     }
 
+    static class Lazy {
+        @JobHandler("send")
+        IntStream send() {
+            return IntStream.empty();
+        }
+    }
+
     static class Value {
         @JobHandler("send")
         int send() {
@@ -628,11 +636,12 @@ class JobHandlerMethodsTest {
     }
 
     @Test
-    void aResultIsRefused() throws Exception {
+    void aResultThatOnlyPromisesWorkIsRefused() throws Exception {
         assertThat(refused(new Future()).problem())
-                .contains(in(new Future(), "send()"), "returns CompletableFuture", "without waiting");
-        assertThat(refused(new Future()).action()).contains("Return void");
-        assertThat(refused(new Value()).problem()).contains("returns int");
+                .contains(in(new Future(), "send()"), "returns CompletableFuture", "before the work is done");
+        assertThat(refused(new Future()).action()).contains("Wait in the method");
+        assertThat(refused(new Lazy()).problem()).contains("returns IntStream");
+        assertThat(JobHandlerMethods.find(new Value())).hasSize(1);
 
         Nothing nothing = new Nothing();
         for (TaskRegistration registration : JobHandlerMethods.find(nothing)) {

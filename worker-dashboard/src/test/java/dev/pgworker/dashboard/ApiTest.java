@@ -222,12 +222,15 @@ class ApiTest {
                 .isFalse();
         assertThat(http.json("/default/queues")
                         .path("queues")
-                        .get(0)
-                        .path("waiting")
-                        .asInt())
-                .isEqualTo(1);
-        assertThat(http.json("/default/tasks").path("tasks").get(0).path("name").asString())
-                .isEqualTo("a");
+                        .valueStream()
+                        .filter(queue -> queue.path("name").asString().equals("q"))
+                        .map(queue -> queue.path("waiting").asInt()))
+                .containsExactly(1);
+        assertThat(http.json("/default/tasks")
+                        .path("tasks")
+                        .valueStream()
+                        .map(task -> task.path("name").asString()))
+                .contains("a");
         assertThat(http.json("/default/crontab").path("items")).isEmpty();
         assertThat(http.json("/default/workers").path("workers")).isEmpty();
         assertThat(http.json("/default/maintenance").path("cleanup").size()).isEqualTo(3);

@@ -193,4 +193,48 @@ class SecuredTest {
             assertThat(Http.error(answer)).contains("worker.dashboard.allow-actions");
         }
     }
+
+    @Test
+    void theChainAndTheAccessOfTheGuideDoWhatItSays() {
+        try (Application application = Application.secured(
+                List.of(Users.class, Login.class, DocumentedDashboard.Chain.class),
+                "worker.dashboard.allow-actions=true")) {
+            assertThat(application.http().get("/worker/").statusCode()).isEqualTo(401);
+            assertThat(as(application.api(), "ann").get("/me").statusCode()).isEqualTo(403);
+            assertThat(as(application.api(), "rita").json("/me").path("actions"))
+                    .isEmpty();
+            assertThat(as(application.api(), "olga")
+                            .withCsrf()
+                            .post("/default/jobs", ADD)
+                            .statusCode())
+                    .isEqualTo(200);
+        }
+        try (Application application = Application.secured(
+                List.of(Staff.class, EverythingPermitted.class, DocumentedDashboard.Access.class),
+                "worker.dashboard.allow-actions=true")) {
+            assertThat(as(application.api(), "ann").get("/me").statusCode()).isEqualTo(403);
+            assertThat(as(application.api(), "sam").json("/me").path("actions").toString())
+                    .isEqualTo("[\"run-now\"]");
+            assertThat(as(application.api(), "olga").json("/me").path("actions"))
+                    .hasSize(10);
+        }
+    }
+
+    @Configuration(proxyBeanMethods = false)
+    static class Staff {
+
+        @Bean
+        UserDetailsService users() {
+            return new InMemoryUserDetailsManager(
+                    User.withUsername("ann").password("{noop}ann").roles("USER").build(),
+                    User.withUsername("sam")
+                            .password("{noop}sam")
+                            .roles("SUPPORT")
+                            .build(),
+                    User.withUsername("olga")
+                            .password("{noop}olga")
+                            .roles("OPERATOR")
+                            .build());
+        }
+    }
 }

@@ -12,8 +12,10 @@ import org.springframework.boot.context.properties.bind.DataObjectPropertyName;
 import org.springframework.boot.context.properties.bind.DefaultValue;
 import org.springframework.boot.context.properties.source.InvalidConfigurationPropertyValueException;
 import org.springframework.core.io.Resource;
+import org.springframework.util.unit.DataSize;
 
 import dev.pgworker.WorkerSettings;
+import dev.pgworker.history.HistorySettings;
 import dev.pgworker.recovery.RecoverySettings;
 import dev.pgworker.schema.PeerIndexes;
 import dev.pgworker.schema.SchemaMode;
@@ -42,6 +44,7 @@ import dev.pgworker.schema.WorkerSchema;
  * @param listen Connection that listens for notifications.
  * @param recovery Detection of dead workers and recovery of their jobs.
  * @param statistics Figures of the last 24 hours.
+ * @param history What became of jobs, kept in the database.
  * @param tasks Tasks that this worker serves, or * for all that the application has handlers for. By default, those that no
  *     other worker of the application serves.
  * @param dataSource Name of the data source bean whose database holds the jobs. By default, the one marked with
@@ -70,6 +73,7 @@ public record WorkerProperties(
         @DefaultValue Listen listen,
         @DefaultValue Recovery recovery,
         @DefaultValue Statistics statistics,
+        @DefaultValue History history,
         @DefaultValue List<String> tasks,
         @Nullable String dataSource,
         @Nullable String transactionManager,
@@ -206,11 +210,7 @@ public record WorkerProperties(
                         resilientJobFlags,
                         maxRecoveries);
             } catch (IllegalArgumentException e) {
-                String message = String.valueOf(e.getMessage());
-                // The message begins with the name of the setting.
-                String property = DataObjectPropertyName.toDashedForm(message.split("[ \\[]", 2)[0]);
-                throw new InvalidConfigurationPropertyValueException(
-                        prefix + ".recovery." + property, this, sentence(message));
+                throw refused(prefix + ".recovery.", this, e);
             }
         }
     }
@@ -223,6 +223,49 @@ public record WorkerProperties(
      * @since 0.1.0
      */
     public record Statistics(@DefaultValue("false") boolean enabled) {}
+
+    /**
+     * What became of jobs, kept in the database. A history belongs to a schema: it contains the jobs of all workers, and the
+     * application that started last with this enabled or disabled decides.
+     *
+     * @param enabled Whether to keep a history of the jobs of the schema. By default, it is left as it is. When set to false,
+     *     entries stay until they expire.
+     * @param keepFor How long entries are kept, unless there are too many, 1 minute to 3650 days.
+     * @param keepMost Number of entries beyond which the oldest are dropped early, 1000 to 10000000000.
+     * @param payloads Whether entries contain the payloads of jobs. Payloads of more than 64KB are never kept.
+     * @param maxResultSize Largest result of a handler that is kept, as JSON, at most 16MB. Set to 0 to keep none.
+     * @since 0.1.0
+     */
+    public record History(
+            @Nullable Boolean enabled,
+            @DefaultValue("14d") Duration keepFor,
+            @DefaultValue("1000000") long keepMost,
+            @DefaultValue("true") boolean payloads,
+            @DefaultValue("64KB") DataSize maxResultSize) {
+
+        /**
+         * Returns the settings.
+         *
+         * @param prefix what the names of the worker's properties begin with
+         * @throws InvalidConfigurationPropertyValueException if one is out of its range
+         */
+        HistorySettings settings(String prefix) {
+            try {
+                int bytes = (int) Math.max(-1, Math.min(Integer.MAX_VALUE, maxResultSize.toBytes()));
+                return new HistorySettings(enabled, keepFor, keepMost, payloads, bytes);
+            } catch (IllegalArgumentException e) {
+                throw refused(prefix + ".history.", this, e);
+            }
+        }
+    }
+
+    /** The message of the exception begins with the name of the setting. */
+    private static InvalidConfigurationPropertyValueException refused(
+            String prefix, Object value, IllegalArgumentException e) {
+        String message = String.valueOf(e.getMessage());
+        String property = DataObjectPropertyName.toDashedForm(message.split("[ \\[]", 2)[0]);
+        return new InvalidConfigurationPropertyValueException(prefix + property, value, sentence(message));
+    }
 
     /**
      * Returns the name of the schema.
@@ -267,7 +310,9 @@ public record WorkerProperties(
                 WorkerSettings.Builder::interruptedJobRetryDelay,
                 prefix + ".shutdown.interrupted-job-retry-delay",
                 shutdown.interruptedJobRetryDelay());
-        return settings.recovery(recovery.settings(prefix)).build();
+        return settings.recovery(recovery.settings(prefix))
+                .history(history.settings(prefix))
+                .build();
     }
 
     /** Sets one value after trying it alone, so that a refusal is known to be about this property. */

@@ -24,18 +24,22 @@ import dev.pgworker.crontab.CronItem;
 import dev.pgworker.crontab.CronItemStatus;
 import dev.pgworker.crontab.CronJob;
 import dev.pgworker.job.ActiveWorker;
+import dev.pgworker.job.BulkResult;
 import dev.pgworker.job.CleanupResult;
 import dev.pgworker.job.CleanupTask;
 import dev.pgworker.job.Job;
 import dev.pgworker.job.JobAdmin;
+import dev.pgworker.job.JobChange;
 import dev.pgworker.job.JobCounts;
 import dev.pgworker.job.JobKeyMode;
 import dev.pgworker.job.JobPage;
 import dev.pgworker.job.JobQuery;
 import dev.pgworker.job.JobRequest;
 import dev.pgworker.job.JobScheduler;
+import dev.pgworker.job.JobSelection;
 import dev.pgworker.job.JobSpec;
 import dev.pgworker.job.JobState;
+import dev.pgworker.job.JobWait;
 import dev.pgworker.job.Task;
 import dev.pgworker.statistics.JobStatistics;
 import dev.pgworker.statistics.StatisticsPoint;
@@ -287,6 +291,30 @@ class DocumentedSnippets {
         boolean paused = crons.pause("send_weekly_email"); // false if it was paused already
         boolean resumed = crons.resume("send_weekly_email");
         return List.of(items, job, paused, resumed);
+    }
+
+    List<Object> administerManyJobs(JobAdmin admin) {
+        JobQuery bounded = JobQuery.builder()
+                .state(JobState.READY)
+                .queueName("invoices")
+                .scanLimit(10_000)
+                .payloadLimit(1_000)
+                .build();
+        JobPage some =
+                admin.list(bounded); // some.limited(): others may be missing; some.next(): where to go on, if at all
+        JobCounts atLeast = admin.count(bounded); // atLeast.complete(): whether that is all
+        JobQuery failedMails = JobQuery.builder()
+                .state(JobState.FAILED)
+                .taskIdentifier("send_mail")
+                .build();
+        JobSelection selection = admin.select(failedMails, 100_000); // ids at this moment, at most 100,000
+        BulkResult changed = admin.change(selection, new JobChange.RunNow(), (done, soFar, total) -> {
+            log.info("{} of {}", done, total);
+            return true; // false stops
+        });
+        List<Job> given = admin.actingAs("kim").permanentlyFail(List.of(4711L), "wrong address");
+        Optional<JobWait> wait = admin.waitOf(4711);
+        return List.of(some, atLeast, changed, given, wait);
     }
 
     List<Object> administer(JobAdmin admin) {

@@ -100,6 +100,8 @@ class WorkerPropertiesTest {
         return switch (property.path("type").asString()) {
             case "java.lang.Boolean" -> String.valueOf(!value.asBoolean());
             case "java.lang.Integer" -> String.valueOf(value.asInt(9_998) + 1);
+            case "java.lang.Long" -> String.valueOf(value.asLong() + 1);
+            case "org.springframework.util.unit.DataSize" -> "1KB";
             case "java.time.Duration" ->
                 DurationStyle.detectAndParse(value.asString()).plusSeconds(1).toString();
             case "java.util.List<java.lang.String>" -> "other";
@@ -112,6 +114,8 @@ class WorkerPropertiesTest {
         Map<String, Object> values = new TreeMap<>(components(settings));
         values.remove("recovery");
         values.putAll(components(settings.recovery()));
+        values.remove("history");
+        components(settings.history()).forEach((name, value) -> values.put("history." + name, value));
         return values;
     }
 
@@ -119,7 +123,8 @@ class WorkerPropertiesTest {
         return Arrays.stream(values.getClass().getRecordComponents())
                 .collect(Collectors.toMap(RecordComponent::getName, component -> {
                     try {
-                        return component.getAccessor().invoke(values);
+                        Object value = component.getAccessor().invoke(values);
+                        return value == null ? "unset" : value;
                     } catch (ReflectiveOperationException e) {
                         throw new IllegalStateException(e);
                     }
@@ -178,6 +183,13 @@ class WorkerPropertiesTest {
                     worker.recovery.resilient-sweep-threshold-multiplier | 0 | between 1 and 1000
                     worker.recovery.resilient-job-flags | a,,b | must not be empty
                     worker.recovery.max-recoveries | 1001 | between 0 and 1000
+                    worker.history.keep-for | 59s | between 1 minute and 3650 days
+                    worker.history.keep-for | 3651d | between 1 minute and 3650 days
+                    worker.history.keep-most | 999 | between 1000 and 10000000000
+                    worker.history.keep-most | 10000000001 | between 1000 and 10000000000
+                    worker.history.max-result-size | -1B | between 0 and 16777216
+                    worker.history.max-result-size | 17MB | between 0 and 16777216
+                    worker.history.enabled | maybe | java.lang.Boolean
                     worker.schema.name | Jobs | only lower-case letters, digits and underscores
                     worker.schema.mode | update | MIGRATE
                     worker.schema.peer-indexes | maybe | NEVER

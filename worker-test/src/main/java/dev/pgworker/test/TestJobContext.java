@@ -37,6 +37,7 @@ public final class TestJobContext implements JobContext {
     private final boolean interrupted;
     private final boolean owned;
     private final List<JobProgress> progress = new CopyOnWriteArrayList<>();
+    private volatile @Nullable String result;
 
     private TestJobContext(Job job, Builder builder) {
         this.job = job;
@@ -120,6 +121,16 @@ public final class TestJobContext implements JobContext {
         Arguments.requireNotNegative("done", done);
         Arguments.requireNotNegative("total", total);
         progress.add(new JobProgress(done, total, Arguments.storable(text, JobProgress.LONGEST_TEXT), Instant.now()));
+    }
+
+    /** Returns the result of the run as JSON text; null if the handler has not returned or set any. */
+    public @Nullable String result() {
+        return result;
+    }
+
+    @Override
+    public void result(@Nullable Object value) {
+        result = value == null ? null : codec.encodeResult(job.taskIdentifier(), value);
     }
 
     @Override

@@ -52,6 +52,11 @@ class TestJobContextTest {
             return BatchResult.forEach(items, item -> seen.add(100 / item));
         }
 
+        @JobHandler("total")
+        Map<String, Integer> total(List<Integer> items) {
+            return Map.of("total", items.stream().mapToInt(Integer::intValue).sum());
+        }
+
         @JobHandler("fatal")
         void fatal() {
             throw new AssertionError("fatal");
@@ -81,6 +86,21 @@ class TestJobContextTest {
         assertThat(handlers.seen).containsExactly(new Order(42, LocalDate.EPOCH), new Order(43, null));
         assertThatThrownBy(() -> TestJobContext.of("ship", Map.of("id", "x")).run(handlers))
                 .isInstanceOf(PayloadException.class);
+    }
+
+    @Test
+    void tellsWhatTheHandlerReturned() throws Exception {
+        TestJobContext context = TestJobContext.of("total", List.of(2, 3));
+        assertThat(context.result()).isNull();
+
+        assertThat(context.run(handlers)).isNull();
+
+        assertThat(context.result()).isEqualTo("{\"total\":5}");
+        context.result(null);
+        assertThat(context.result()).isNull();
+        assertThatThrownBy(() -> context.result("\uD800"))
+                .isInstanceOf(PayloadException.class)
+                .hasMessageContaining("total");
     }
 
     @Test
@@ -127,7 +147,7 @@ class TestJobContextTest {
     void whatCannotBeIsRefused() {
         assertThatThrownBy(() -> TestJobContext.of("helo", null).run(handlers))
                 .isInstanceOf(IllegalArgumentException.class)
-                .hasMessageContainingAll("\"helo\"", "[batch, fatal, ship]");
+                .hasMessageContainingAll("\"helo\"", "[batch, fatal, ship, total]");
         assertThatThrownBy(
                         () -> TestJobContext.builder("ship", null).attempt(26).build())
                 .isInstanceOf(IllegalArgumentException.class);

@@ -1,6 +1,7 @@
 package dev.pgworker.internal.client;
 
 import java.time.Duration;
+import java.time.Instant;
 import java.util.Collection;
 import java.util.List;
 import java.util.Optional;
@@ -228,6 +229,11 @@ public final class JdbcJobAdmin implements JobAdmin {
     @Override
     public List<NamedQueue> queues(@Nullable String after, int limit) {
         return overview.queues(after, limit);
+    }
+
+    @Override
+    public Instant now() {
+        return overview.now();
     }
 
     @Override

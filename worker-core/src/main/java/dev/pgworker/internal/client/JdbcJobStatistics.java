@@ -37,8 +37,8 @@ final class JdbcJobStatistics implements JobStatistics {
         this.schema = schema;
     }
 
-    // Intervals begin at multiples of their length, so that they stay the same from one reading to the next. Operators have the types that
-    // pg_catalog knows them with, so that nobody's take their place.
+    // Intervals begin at multiples of their length, so that they stay the same from one reading to the next. Operators
+    // get the very types for which pg_catalog has one, so that nobody else's takes its place.
     private static final String SERIES = """
             with asked as materialized (
               select a.length, a.points, pg_catalog.floor(extract(epoch from pg_catalog.statement_timestamp())::double precision / a.length)

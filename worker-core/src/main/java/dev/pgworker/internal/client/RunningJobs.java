@@ -25,13 +25,16 @@ final class RunningJobs {
     }
 
     // Each row looks for its job, whatever the planner believes about the size of either table.
-    private static final String RUNNING = "select " + JobColumns.ALL
+    // Payloads are not read: whoever only looks may lack that privilege, and they may be large.
+    private static final String RUNNING = "select " + JobColumns.limiting(0, false)
             + "coalesce(t.identifier, pg_catalog.concat('task ', j.task_id)), q.queue_name, " + JobColumns.RECOVERIES
             + """
             , r.started_at, r.done, r.total, r.text, r.updated_at
             from (select * from {schema}.pgworker_running order by started_at, job_id) r
             cross join lateral (
-              select h.* from {schema}._private_jobs h
+              select h.id, h.task_id, h.job_queue_id, h.priority, h.run_at, h.attempts, h.max_attempts, h.last_error,
+                h.created_at, h.updated_at, h.key, h.locked_at, h.locked_by, h.revision, h.flags
+              from {schema}._private_jobs h
               where h.id = r.job_id and h.locked_by = r.worker_id and h.locked_at = r.locked_at offset 0) j
             left join {schema}._private_tasks t on t.id = j.task_id
             left join {schema}._private_job_queues q on q.id = j.job_queue_id

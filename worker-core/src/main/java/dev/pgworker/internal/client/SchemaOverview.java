@@ -4,6 +4,7 @@ import java.sql.ResultSet;
 import java.sql.SQLException;
 import java.sql.Types;
 import java.time.Duration;
+import java.time.Instant;
 import java.util.List;
 
 import org.jspecify.annotations.Nullable;
@@ -25,6 +26,19 @@ final class SchemaOverview {
     SchemaOverview(ClientConnections connections, WorkerSchema schema) {
         this.connections = connections;
         this.schema = schema;
+    }
+
+    private static final String NOW = """
+            select pg_catalog.clock_timestamp()
+            """;
+
+    Instant now() {
+        return connections.query(
+                "ask for the time",
+                false,
+                client -> client.sql(NOW)
+                        .query((row, number) -> Timestamps.instant(row, 1))
+                        .single());
     }
 
     /** The statement counts one more. */

@@ -46,8 +46,7 @@ public final class RunningStore {
             @Nullable Long total,
             @Nullable String text) {}
 
-    // Whoever waits for the disk waits with a connection, and nobody misses the last second after a crash of the
-    // server.
+    // Waiting for the disk would keep a connection, and nobody misses the last second when the server has crashed.
     private static final String PUT = """
             with quick as materialized (
               select pg_catalog.set_config('synchronous_commit', 'off', true), pg_catalog.clock_timestamp() as at)

@@ -28,6 +28,8 @@ public final class HistoryKeeper extends BackgroundService {
     /** Between two tries to get the locks for switching it. */
     private static final Duration BUSY_INTERVAL = Duration.ofMillis(250);
 
+    private static final Duration SHORT_INTERVAL = Duration.ofMillis(20);
+
     /** So many tries are worth a word. */
     private static final int MANY_TRIES = 120;
 
@@ -83,12 +85,12 @@ public final class HistoryKeeper extends BackgroundService {
     @Override
     protected void step() throws SQLException, InterruptedException {
         boolean done = look();
-        if (!known) {
+        if (!known && (done || isReady())) {
             known = true;
             whenKnown.run();
         }
         if (!done) {
-            pause(BUSY_INTERVAL.toNanos());
+            pause((known ? BUSY_INTERVAL : SHORT_INTERVAL).toNanos());
         } else {
             pause((history.isOn() ? INTERVAL : IDLE_INTERVAL).toNanos());
         }

@@ -4436,12 +4436,6 @@ begin
     drop trigger if exists pgworker_history_updated on "${schema}"._private_jobs;
     return;
   end if;
-  for slot in 0..31 loop
-    if to_regclass(format('"${schema}".pgworker_history_%s', slot)) is null then
-      execute format(
-        'create table "${schema}".pgworker_history_%s partition of "${schema}".pgworker_history for values in (%s)', slot, slot);
-    end if;
-  end loop;
   if not exists (
     select from pg_trigger t
     where t.tgrelid = '"${schema}"._private_jobs'::regclass and t.tgname = 'pgworker_history_deleted')
@@ -4464,8 +4458,27 @@ begin
   end if;
 end
 $$;
-comment on function "${schema}".pgworker_switch_history(boolean) is
-  'Makes the partitions of the history and the triggers that write it, or drops these triggers.';
+comment on function "${schema}".pgworker_switch_history(boolean) is 'Makes the triggers that write the history, or drops them.';
+
+-- Of a partition that somebody has dropped the entries went to the default one since, which keeps it from coming back until they expire.
+create or replace function "${schema}".pgworker_part_history() returns void
+language plpgsql volatile
+set lock_timeout = '50ms' set client_min_messages = warning
+set search_path = pg_catalog, pg_temp as $$
+begin
+  for slot in 0..31 loop
+    if to_regclass(format('"${schema}".pgworker_history_%s', slot)) is null then
+      begin
+        execute format(
+          'create table "${schema}".pgworker_history_%s partition of "${schema}".pgworker_history for values in (%s)', slot, slot);
+      exception when check_violation then
+        null;
+      end;
+    end if;
+  end loop;
+end
+$$;
+comment on function "${schema}".pgworker_part_history() is 'Makes the partitions of the history that are missing.';
 
 create or replace function "${schema}".pgworker_empty_history(partition name) returns boolean
 language plpgsql volatile
@@ -4502,9 +4515,14 @@ begin
   end if;
   select count(*) into triggers from pg_trigger t
     where t.tgrelid = '"${schema}"._private_jobs'::regclass and t.tgname in ('pgworker_history_deleted', 'pgworker_history_updated');
-  if (triggers = 2) <> kept.enabled or triggers = 1
-    or kept.enabled and (select count(*) from "${schema}".pgworker_history_sizes z where z.slot between 0 and 31) < 32
-  then
+  if kept.enabled and (select count(*) from "${schema}".pgworker_history_sizes z where z.slot between 0 and 31) < 32 then
+    begin
+      perform "${schema}".pgworker_part_history();
+    exception when lock_not_available or deadlock_detected then
+      return 'busy';
+    end;
+  end if;
+  if (triggers = 2) <> kept.enabled or triggers = 1 then
     begin
       perform "${schema}".pgworker_switch_history(kept.enabled);
     exception when lock_not_available or deadlock_detected then

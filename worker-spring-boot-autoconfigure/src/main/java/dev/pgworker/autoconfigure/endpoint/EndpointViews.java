@@ -79,7 +79,7 @@ final class EndpointViews {
                 .after(EndpointParameters.id("after", after))
                 .build();
         JobPage page = admin.list(query);
-        Instant now = Instant.now();
+        Instant now = admin.now();
         Map<String, Object> view = page(
                 "jobs",
                 page.jobs().stream()
@@ -107,7 +107,7 @@ final class EndpointViews {
                 ? null
                 : admin.find(number)
                         .map(job -> {
-                            Map<String, Object> view = view(job, JobState.of(job, Instant.now()));
+                            Map<String, Object> view = view(job, JobState.of(job, admin.now()));
                             admin.waitOf(number).ifPresent(wait -> view.put("wait", wait));
                             return view;
                         })

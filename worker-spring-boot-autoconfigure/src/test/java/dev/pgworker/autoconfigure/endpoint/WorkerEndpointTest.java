@@ -5,9 +5,14 @@ import java.net.URI;
 import java.net.http.HttpClient;
 import java.net.http.HttpRequest;
 import java.net.http.HttpResponse;
+import java.security.Principal;
 import java.util.ArrayList;
 import java.util.List;
 
+import jakarta.servlet.Filter;
+import jakarta.servlet.http.HttpServletRequest;
+import jakarta.servlet.http.HttpServletRequestWrapper;
+import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.extension.RegisterExtension;
 import org.junit.jupiter.params.ParameterizedTest;
@@ -27,13 +32,16 @@ import dev.pgworker.autoconfigure.testing.Greetings;
 import dev.pgworker.autoconfigure.testing.RecordedEvents;
 import dev.pgworker.autoconfigure.testing.TestDatabase;
 import dev.pgworker.event.WorkerEvent.JobCompleted;
+import dev.pgworker.event.WorkerEvent.JobsChanged;
 import dev.pgworker.job.Job;
 import dev.pgworker.job.JobAdmin;
+import dev.pgworker.job.JobQuery;
 import dev.pgworker.job.JobScheduler;
 import dev.pgworker.job.JobSpec;
 import dev.pgworker.testsupport.TestPostgres;
 
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.tuple;
 
 /** The endpoint over real HTTP, in an application with everything that Spring Boot configures. */
 class WorkerEndpointTest {
@@ -48,6 +56,20 @@ class WorkerEndpointTest {
         @Bean
         Greetings greetings() {
             return new Greetings();
+        }
+
+        /** Stands for whatever an application logs its users in with. */
+        @Bean
+        Filter login() {
+            return (request, response, chain) -> chain.doFilter(
+                    new HttpServletRequestWrapper((HttpServletRequest) request) {
+                        @Override
+                        public @Nullable Principal getUserPrincipal() {
+                            String user = getHeader("X-User");
+                            return user == null || user.isEmpty() ? null : () -> user;
+                        }
+                    },
+                    response);
         }
 
         @Bean
@@ -85,9 +107,13 @@ class WorkerEndpointTest {
         HttpResponse<String> post(String path, String body) throws IOException, InterruptedException {
             return send(HttpRequest.newBuilder(URI.create(url + path))
                     .header("Content-Type", "application/json")
+                    .header("X-User", user == null ? "" : user)
                     .POST(HttpRequest.BodyPublishers.ofString(body.replace('\'', '"')))
                     .build());
         }
+
+        /** Who has logged in. */
+        @Nullable String user;
 
         private HttpResponse<String> send(HttpRequest request) throws IOException, InterruptedException {
             return http.send(request, HttpResponse.BodyHandlers.ofString());
@@ -225,6 +251,109 @@ class WorkerEndpointTest {
     }
 
     @Test
+    void findsJobsByMoreThanTheirState() throws Exception {
+        try (Client client = new Client("worker.enabled=false")) {
+            JobScheduler jobs = client.context.getBean(JobScheduler.class);
+            Job keyed = jobs.addJob(
+                    "mail",
+                    "secret",
+                    JobSpec.builder().jobKey("k").flags("vip").priority(3).build());
+            Job later = jobs.addJob(
+                    "mail",
+                    "secret",
+                    JobSpec.builder()
+                            .runAt(java.time.Instant.parse("2099-01-01T00:00:00Z"))
+                            .build());
+
+            assertThat(ids(client, "key=k")).containsExactly(keyed.id());
+            assertThat(ids(client, "flag=vip")).containsExactly(keyed.id());
+            assertThat(ids(client, "from=2098-01-01T00:00:00Z&to=2100-01-01T00:00:00Z"))
+                    .containsExactly(later.id());
+            assertThat(ids(client, "sort=priority")).containsExactly(later.id(), keyed.id());
+            assertThat(ids(client, "search=k")).containsExactly(keyed.id());
+            assertThat(ids(client, "search=secret")).isEmpty();
+            JsonNode bounded = client.json(client.get("/worker/jobs?scanLimit=1&task=none"));
+            assertThat(bounded.path("limited").asBoolean()).isTrue();
+            assertThat(bounded.path("next").asLong()).isEqualTo(later.id());
+
+            JsonNode one = client.json(client.get("/worker/jobs/" + later.id()));
+            assertThat(one.path("state").asString()).isEqualTo("SCHEDULED");
+            assertThat(one.path("wait").path("reason").asString()).isEqualTo("TIME");
+            assertThat(client.json(client.get("/worker/tasks"))
+                            .path("tasks")
+                            .path(0)
+                            .path("waiting")
+                            .asInt())
+                    .isEqualTo(1);
+            assertThat(client.json(client.get("/worker/running"))
+                            .path("running")
+                            .size())
+                    .isZero();
+            JsonNode statistics = client.json(client.get("/worker/statistics?window=PT1H&points=6"));
+            assertThat(statistics.path("series").size()).isEqualTo(6);
+        }
+    }
+
+    private static List<Long> ids(Client client, String query) throws Exception {
+        List<Long> ids = new ArrayList<>();
+        client.json(client.get("/worker/jobs?" + query))
+                .path("jobs")
+                .forEach(job -> ids.add(job.path("id").asLong()));
+        return ids;
+    }
+
+    @Test
+    void changesAllThatMatchInTheNameOfTheUser() throws Exception {
+        try (Client client = new Client("worker.enabled=false")) {
+            JobScheduler jobs = client.context.getBean(JobScheduler.class);
+            RecordedEvents events = client.context.getBean(RecordedEvents.class);
+            for (int i = 0; i < 5; i++) {
+                jobs.addJob(i == 0 ? "other" : "mail", "secret");
+            }
+
+            assertThat(client.post("/worker/fail", "{'task': 'mail', 'reason': 'old', 'dryRun': true}")
+                            .body())
+                    .contains("\"selected\":4", "\"complete\":true");
+            assertThat(client.post("/worker/fail", "{'task': 'mail', 'reason': 'old', 'limit': 3}")
+                            .body())
+                    .contains("\"selected\":3", "\"complete\":false", "\"changed\":3");
+            assertThat(client.post("/worker/remove", "{'search': 'secret', 'dryRun': 'true'}")
+                            .body())
+                    .contains("\"selected\":0");
+            client.user = "kim";
+            assertThat(client.post("/worker/run-now", "{'state': 'failed'}").body())
+                    .contains("\"selected\":3", "\"changed\":3");
+            assertThat(client.post("/worker/cleanup", "{'tasks': 'gc-task-identifiers', 'dryRun': true}")
+                            .body())
+                    .contains("\"GC_TASK_IDENTIFIERS\":0");
+            assertThat(client.post("/worker/remove", "{'task': 'mail', 'state': 'ready'}")
+                            .body())
+                    .contains("\"changed\":4");
+            assertThat(client.context
+                            .getBean(JobAdmin.class)
+                            .count(JobQuery.ALL)
+                            .total())
+                    .isEqualTo(1);
+            assertThat(events.all(JobsChanged.class))
+                    .extracting(JobsChanged::action, JobsChanged::count, JobsChanged::user)
+                    .containsExactly(tuple("fail", 3L, null), tuple("run-now", 3L, "kim"), tuple("remove", 4L, "kim"));
+        }
+    }
+
+    @Test
+    void showsWhatBecameOfJobs() throws Exception {
+        try (Client client = new Client("worker.enabled=false")) {
+            JsonNode none = client.json(client.get("/worker/history?task=mail&limit=5"));
+            assertThat(none.path("entries").size()).isZero();
+            assertThat(none.path("status").path("enabled").asBoolean()).isFalse();
+            assertThat(client.json(client.get("/worker/history/4711"))
+                            .path("entries")
+                            .size())
+                    .isZero();
+        }
+    }
+
+    @Test
     void sweepsDeadWorkersUnlessTold() throws Exception {
         try (Client client = new Client()) {
             db.sql(
@@ -281,7 +410,16 @@ class WorkerEndpointTest {
                     GET | jobs?limit=0 | | limit must be between 1 and 1000
                     GET | jobs?limit=many | | limit must be an integer
                     GET | jobs?after=x | | after must be a job id
-                    GET | jobs?search=secret | | worker.endpoint.show-payloads
+                    GET | history?search=secret | | worker.endpoint.show-payloads
+                    GET | history?outcome=lost | | outcome must be one of [SUCCEEDED
+                    GET | history/x | | id must be a job id
+                    GET | jobs?sort=random | | sort must be one of [NEWEST
+                    GET | jobs?scanLimit=0 | | scanLimit must be between 1 and 1000000
+                    GET | jobs?from=today | | from must be an instant such as
+                    GET | running?limit=0 | | limit must be between 1 and 1000
+                    GET | tasks?limit=0 | | limit must be between 1 and 1000
+                    GET | statistics?points=0 | | points must be between
+                    GET | statistics?window=soon | | window must be a duration
                     GET | jobs/x | | id must be a job id
                     GET | jobs?task=%00 | | taskIdentifier must not contain the NUL character
                     GET | queues?after=%00 | | after must not contain the NUL character
@@ -297,7 +435,12 @@ class WorkerEndpointTest {
                     POST | reschedule | {'ids': 1, 'priority': 99999} | priority must be between
                     POST | reschedule | {'ids': 1, 'maxAttempts': 0} | maxAttempts must be between
                     POST | run-now | {} | ids is required
-                    POST | remove | {} | key is required
+                    POST | remove | {} | ids is required, or one of the filters state, task, queue, key,
+                    POST | remove | {'task': ' '} | ids is required, or one of the filters
+                    POST | complete | {'ids': 1, 'task': 'mail'} | ids cannot be combined with filters, limit or dryRun
+                    POST | complete | {'ids': 1, 'dryRun': true} | ids cannot be combined
+                    POST | complete | {'task': 'mail', 'limit': 0} | limit must be between 1 and 1000000
+                    POST | complete | {'state': 'broken'} | state must be one of
                     POST | cleanup | {'tasks': 'everything'} | tasks must be one of
                     POST | force-unlock | {} | workers is required
                     POST | force-unlock | {'workers': '\\u0000'} | workerIds must not contain the NUL character

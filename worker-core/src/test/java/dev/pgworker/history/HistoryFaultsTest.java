@@ -1,0 +1,428 @@
+package dev.pgworker.history;
+
+import java.sql.Connection;
+import java.sql.DriverManager;
+import java.sql.SQLException;
+import java.sql.Statement;
+import java.time.Duration;
+import java.util.Arrays;
+import java.util.HashSet;
+import java.util.List;
+import java.util.Set;
+import java.util.concurrent.CountDownLatch;
+import java.util.stream.IntStream;
+
+import com.zaxxer.hikari.HikariConfig;
+import com.zaxxer.hikari.HikariDataSource;
+import org.awaitility.Awaitility;
+import org.jspecify.annotations.Nullable;
+import org.junit.jupiter.api.Tag;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.extension.RegisterExtension;
+
+import dev.pgworker.WorkerClient;
+import dev.pgworker.WorkerSettings;
+import dev.pgworker.event.WorkerEvent.JobCompleted;
+import dev.pgworker.event.WorkerEvent.JobFailed;
+import dev.pgworker.event.WorkerEvent.JobStarted;
+import dev.pgworker.job.Job;
+import dev.pgworker.job.Task;
+import dev.pgworker.task.TaskHandler;
+import dev.pgworker.task.TaskRegistration;
+import dev.pgworker.testing.RecordingListener;
+import dev.pgworker.testing.TestSchema;
+import dev.pgworker.testsupport.TestPostgres;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+/** The history never keeps a job from ending, and is kept for a time and a number. */
+@Tag("slow")
+class HistoryFaultsTest {
+
+    private static final Task<Integer> WORK = Task.of("work", Integer.class);
+
+    @RegisterExtension
+    final TestSchema db = new TestSchema();
+
+    private final RecordingListener events = new RecordingListener();
+
+    private void start(TaskHandler<Integer> handler) {
+        HistorySettings on = HistorySettings.builder().enabled(true).build();
+        db.start(db.worker()
+                .settings(WorkerSettings.builder().history(on).build())
+                .listener(events)
+                .tasks(List.of(TaskRegistration.of(WORK, handler))));
+    }
+
+    private Job run(int payload) {
+        Job job = db.scheduler().addJob(WORK, payload);
+        events.await(JobCompleted.class, event -> event.job().id() == job.id());
+        return job;
+    }
+
+    private List<HistoryEntry> of(Job job) {
+        return db.admin().history().of(job.id());
+    }
+
+    private void update(String sql) {
+        db.sql(sql).update();
+    }
+
+    private void keep(@Nullable String keepFor, @Nullable Long keepMost) {
+        db.sql("select {schema}.pgworker_keep_history(true, ?::text::interval, ?::bigint, null)")
+                .params(Arrays.asList(keepFor, keepMost))
+                .query(Boolean.class)
+                .single();
+        tend();
+    }
+
+    private @Nullable String tend() {
+        return db.sql("select coalesce({schema}.pgworker_tend_history(), '')")
+                .query(String.class)
+                .single();
+    }
+
+    private int slot() {
+        return db.sql("select slot from {schema}.pgworker_history_settings")
+                .query(Integer.class)
+                .single();
+    }
+
+    private long kept() {
+        return db.sql("select count(*) from {schema}.pgworker_history")
+                .query(Long.class)
+                .single();
+    }
+
+    /** Ends jobs by hand, which is one statement each. */
+    private void end(int jobs) {
+        List<Long> ids = db
+                .scheduler()
+                .addJobs(WORK, IntStream.range(0, jobs).boxed().toList())
+                .stream()
+                .map(Job::id)
+                .toList();
+        assertThat(db.admin().complete(ids)).hasSize(jobs);
+    }
+
+    @Test
+    void aLockedTableDelaysAJobForAMoment() throws Exception {
+        start((payload, context) -> {});
+        Job before = run(1);
+        try (Connection other = DriverManager.getConnection(TestPostgres.jdbcUrl());
+                Statement statement = other.createStatement()) {
+            other.setAutoCommit(false);
+            statement.execute(db.schema().in("lock table {schema}.pgworker_history in access exclusive mode"));
+            Job job = run(2);
+            other.rollback();
+            assertThat(of(job)).isEmpty();
+        }
+        assertThat(of(before)).hasSize(1);
+        assertThat(of(run(3))).hasSize(1);
+    }
+
+    @Test
+    void aFailureIsWrittenThoughTheHistoryIsGone() {
+        start((payload, context) -> {
+            if (payload == 2) {
+                throw new IllegalStateException("no");
+            }
+        });
+        run(1);
+        update("drop table {schema}.pgworker_history cascade");
+
+        run(3);
+        db.scheduler().addJob(WORK, 2);
+        assertThat(events.await(JobFailed.class).error()).hasMessage("no");
+    }
+
+    @Test
+    void aMissingPartitionCostsNothing() {
+        keep(null, null);
+        update("drop table {schema}.pgworker_history_0");
+        end(3);
+        assertThat(kept()).isEqualTo(3);
+        assertThat(db.sql("select count(*) from {schema}.pgworker_history_default")
+                        .query(Long.class)
+                        .single())
+                .isEqualTo(3);
+
+        assertThat(tend()).as("with entries in the way of the partition").isEmpty();
+        update("update {schema}.pgworker_history set ended_at = now() - interval '15 days'");
+        tend();
+        tend();
+        end(2);
+
+        assertThat(kept()).isEqualTo(2);
+        assertThat(db.sql("select count(*) from {schema}.pgworker_history_0")
+                        .query(Long.class)
+                        .single())
+                .isEqualTo(2);
+    }
+
+    @Test
+    void anEntryIsThereIfAndOnlyIfTheEndIs() throws Exception {
+        keep(null, null);
+        Job job = db.scheduler().addJob(WORK, 1);
+        try (Connection connection = db.dataSource().getConnection();
+                Statement statement = connection.createStatement()) {
+            connection.setAutoCommit(false);
+            statement.execute(db.schema().in("delete from {schema}._private_jobs"));
+            connection.rollback();
+        }
+        assertThat(of(job)).isEmpty();
+        assertThat(db.jobs()).isEqualTo(1);
+    }
+
+    @Test
+    void aConnectionThatBreaksBeforeTheEndIsWrittenLeavesNoEntry() throws Exception {
+        CountDownLatch go = new CountDownLatch(1);
+        start((payload, context) -> go.await());
+        Job job = db.scheduler().addJob(WORK, 1);
+        events.await(JobStarted.class);
+        try (Connection other = DriverManager.getConnection(TestPostgres.jdbcUrl());
+                Statement statement = other.createStatement()) {
+            other.setAutoCommit(false);
+            // the completion waits for the queue of locks and is broken there
+            statement.execute(db.schema().in("lock table {schema}._private_jobs in share mode"));
+            go.countDown();
+            Awaitility.await()
+                    .until(() -> db.sql("select count(*) from pg_stat_activity where wait_event_type = 'Lock'"
+                                            + " and query like '%pgworker_complete%' and query like '%"
+                                            + db.schema().name()
+                                            + "%'")
+                                    .query(Long.class)
+                                    .single()
+                            > 0);
+            db.sql("select pg_terminate_backend(pid) from pg_stat_activity where wait_event_type = 'Lock'"
+                            + " and query like '%pgworker_complete%' and query like '%"
+                            + db.schema().name() + "%'")
+                    .query(Boolean.class)
+                    .list();
+            assertThat(of(job)).isEmpty();
+            other.rollback();
+        }
+        events.await(JobCompleted.class);
+        assertThat(of(job)).hasSize(1);
+    }
+
+    @Test
+    void oldEntriesGoATimeAtOnce() {
+        keep("15 hours", null);
+        end(3);
+        update("update {schema}.pgworker_history_settings set slot_since = now() - interval '61 minutes'");
+        tend();
+        assertThat(slot()).isEqualTo(1);
+        end(2);
+        update("update {schema}.pgworker_history set ended_at = ended_at - interval '15 hours' where slot = 0");
+        tend();
+
+        assertThat(kept()).isEqualTo(2);
+        assertThat(slot()).isEqualTo(1);
+        assertThat(db.admin().history().status().keepFor()).isEqualTo(Duration.ofHours(15));
+    }
+
+    @Test
+    void thereAreNeverManyMoreThanWanted() {
+        keep(null, 1_000L);
+        long most = 0;
+        for (int i = 0; i < 10; i++) {
+            end(250);
+            awaitStatistics();
+            tend();
+            most = Math.max(most, kept());
+        }
+
+        assertThat(most).isBetween(750L, 1_000L);
+        assertThat(kept()).isGreaterThanOrEqualTo(750);
+        assertThat(db.admin().history().status().keepMost()).isEqualTo(1_000);
+    }
+
+    /** Estimates follow the statistics, which a session sends when it is idle. */
+    private void awaitStatistics() {
+        Awaitility.await()
+                .pollInterval(Duration.ofMillis(20))
+                .until(() -> db.sql("""
+                        select (select sum(z.entries) from {schema}.pgworker_history_sizes z)
+                          = (select count(*) from {schema}.pgworker_history)
+                        """).query(Boolean.class).single());
+    }
+
+    @Test
+    void aBackupKeepsPartitionsAndNobodyWaitsForIt() throws Exception {
+        keep("1 minute", null);
+        end(3);
+        update("update {schema}.pgworker_history set ended_at = ended_at - interval '2 minutes'");
+        try (Connection other = DriverManager.getConnection(TestPostgres.jdbcUrl());
+                Statement statement = other.createStatement()) {
+            other.setAutoCommit(false);
+            statement.execute(db.schema().in("lock table {schema}.pgworker_history in access share mode"));
+            tend();
+            end(2);
+            assertThat(kept()).isEqualTo(5);
+            other.rollback();
+        }
+        update("update {schema}.pgworker_history set ended_at = ended_at - interval '2 minutes'");
+        tend();
+        assertThat(kept()).isZero();
+    }
+
+    @Test
+    void openTransactionsOnTheJobsDelayTheSwitchAndNobodyElse() throws Exception {
+        try (Connection other = DriverManager.getConnection(TestPostgres.jdbcUrl());
+                Statement statement = other.createStatement()) {
+            other.setAutoCommit(false);
+            statement.execute(db.schema().in("lock table {schema}._private_jobs in row exclusive mode"));
+            db.sql("select {schema}.pgworker_keep_history(true, null, null, null)")
+                    .query(Boolean.class)
+                    .single();
+            assertThat(tend()).isEqualTo("busy");
+            assertThat(db.admin().history().status().enabled()).isFalse();
+            Job job = db.scheduler().addJob(WORK, 1);
+            db.admin().complete(List.of(job.id()));
+            other.rollback();
+        }
+        assertThat(tend()).isEmpty();
+        assertThat(db.admin().history().status().enabled()).isTrue();
+    }
+
+    @Test
+    void whoMayOnlyReadTheHistoryReadsIt() throws SQLException {
+        keep(null, null);
+        end(3);
+        String role = db.schema().name() + "_reader";
+        update("create role " + role + " login password 'x'");
+        try {
+            update("grant usage on schema {schema} to " + role);
+            update("grant select on {schema}.pgworker_history, {schema}.pgworker_history_settings,"
+                    + " {schema}.pgworker_history_sizes to " + role);
+            HikariConfig config = TestSchema.poolConfig(TestPostgres.jdbcUrl(), 1);
+            config.setConnectionInitSql("set role " + role + "; set default_transaction_read_only = on");
+            try (HikariDataSource pool = new HikariDataSource(config)) {
+                JobHistory history = WorkerClient.jobAdmin(pool, db.schema()).history();
+                assertThat(history.list(HistoryQuery.ALL).entries()).hasSize(3);
+                assertThat(history.of(
+                                history.list(HistoryQuery.ALL).entries().get(0).jobId()))
+                        .hasSize(1);
+                assertThat(history.status().enabled()).isTrue();
+            }
+        } finally {
+            update("drop owned by " + role);
+            update("drop role " + role);
+        }
+    }
+
+    @Test
+    void whoMayOnlyDeleteJobsWritesHistoryAllTheSame() throws SQLException {
+        keep(null, null);
+        Job job = db.scheduler().addJob(WORK, 1);
+        String role = db.schema().name() + "_deleter";
+        update("create role " + role);
+        try {
+            update("grant usage on schema {schema} to " + role);
+            update("grant select, delete on {schema}._private_jobs to " + role);
+            update("create policy p on {schema}._private_jobs to " + role + " using (true)");
+            try (Connection connection = db.dataSource().getConnection();
+                    Statement statement = connection.createStatement()) {
+                statement.execute("set role " + role);
+                assertThat(statement.executeUpdate(db.schema().in("delete from {schema}._private_jobs")))
+                        .isEqualTo(1);
+                statement.execute("reset role");
+            }
+        } finally {
+            update("drop owned by " + role);
+            update("drop role " + role);
+        }
+        assertThat(of(job)).hasSize(1);
+    }
+
+    @Test
+    void extremeValuesAreKept() {
+        keep(null, null);
+        update("""
+                insert into {schema}._private_jobs (task_id, payload, priority, run_at, attempts, max_attempts, created_at, locked_at, locked_by,
+                  key, flags)
+                select t.id, '"\\u0000"', -32768, '-infinity', 32767, 32767, 'infinity', '-infinity', repeat('w', 10000), repeat('k', 512),
+                  '{"": true}'
+                from {schema}._private_tasks t
+                """.replace("select t.id", "select -1").replace("from {schema}._private_tasks t", ""));
+        update("delete from {schema}._private_jobs");
+
+        HistoryEntry entry =
+                db.admin().history().list(HistoryQuery.ALL).entries().get(0);
+        assertThat(entry.taskIdentifier()).isEqualTo("task -1");
+        assertThat(entry.attempt()).isEqualTo(32_767);
+        assertThat(entry.priority()).isEqualTo(-32_768);
+        assertThat(entry.took()).isNull();
+        assertThat(entry.payload()).isEqualTo("\"\\u0000\"");
+        assertThat(entry.workerId()).hasSize(10_000);
+        assertThat(entry.key()).hasSize(512);
+        assertThat(entry.flags()).containsExactly("");
+    }
+
+    @Test
+    void largePayloadsStayBehind() {
+        keep(null, null);
+        String incompressible = "select string_agg(md5(i::text), '') from generate_series(1, 20000) i";
+        update("insert into {schema}._private_jobs (task_id, payload) select 1, to_json((" + incompressible + "))");
+        update("insert into {schema}._private_jobs (task_id, payload) select 1, to_json(repeat('x', 1000000))");
+        update("delete from {schema}._private_jobs");
+
+        assertThat(db.admin().history().list(HistoryQuery.ALL).entries())
+                .extracting(
+                        entry -> entry.payload() == null ? 0 : entry.payload().length())
+                .containsExactlyInAnyOrder(0, 1_000_002);
+    }
+
+    @Test
+    void pagesGoThroughEverythingOnce() {
+        keep(null, null);
+        update("""
+                insert into {schema}.pgworker_history (job_id, ended_at, created_at, run_at, slot, attempt, max_attempts, priority, outcome,
+                  task_identifier, payload)
+                select i, now() - (i / 100) * interval '1 second', now(), now(), i % 32, 1, 25, 0,
+                  case when i = 44000 then 'failed' else 'succeeded' end, 'work', to_json(i)
+                from generate_series(1, 45000) i
+                """);
+        Set<Long> seen = new HashSet<>();
+        String after = null;
+        do {
+            HistoryPage page = db.admin()
+                    .history()
+                    .list(HistoryQuery.builder().pageSize(1_000).after(after).build());
+            page.entries().forEach(entry -> assertThat(seen.add(entry.jobId())).isTrue());
+            after = page.next();
+        } while (after != null);
+        assertThat(seen).hasSize(45_000);
+
+        HistoryQuery failed =
+                HistoryQuery.builder().outcome(HistoryOutcome.FAILED).build();
+        HistoryPage first = db.admin().history().list(failed);
+        assertThat(first.entries()).isEmpty();
+        assertThat(first.limited()).isTrue();
+        HistoryPage second =
+                db.admin().history().list(failed.toBuilder().after(first.next()).build());
+        assertThat(second.limited()).isTrue();
+        HistoryPage third = db.admin()
+                .history()
+                .list(failed.toBuilder().after(second.next()).build());
+        assertThat(third.entries()).extracting(HistoryEntry::jobId).containsExactly(44_000L);
+        assertThat(third.next()).isNull();
+        assertThat(third.limited()).isFalse();
+
+        assertThat(db.admin()
+                        .history()
+                        .list(HistoryQuery.builder().search("44999").build())
+                        .limited())
+                .isTrue();
+        assertThat(db.admin()
+                        .history()
+                        .list(HistoryQuery.builder()
+                                .taskIdentifier("work")
+                                .search("7777")
+                                .build())
+                        .entries())
+                .extracting(HistoryEntry::jobId)
+                .containsExactly(7_777L, 17_777L);
+    }
+}
