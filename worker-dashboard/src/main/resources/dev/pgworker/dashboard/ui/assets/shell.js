@@ -75,7 +75,8 @@ export function Shell() {
       </section>
       <main id="main" tabindex="-1">
         <${ConnectionNotice} />
-        ${me ? html`<${Live} /><${page} key=${instance} ...${props} />` : error ? html`<${NoSession} error=${error} />` : html`<div class="page"><${Skeleton} lines=${8} /></div>`}
+        ${me ? html`<${Live} /><${page} key=${instance} ...${props} />` : error
+          ? html`<${NoSession} error=${error} />` : html`<div class="page"><${Skeleton} lines=${8} /></div>`}
       </main>
     </div>
     <${BulkActivity} />
@@ -105,7 +106,8 @@ function Navigation({ section }) {
         (one) => html`<li key=${one.path}>
           <${Link} to=${one.path ? [one.path] : []} class="nav-item" aria-current=${one.path === section ? "page" : undefined}>
             <${Icon} name=${one.icon} /><span>${one.name}</span>
-            ${one.path === "jobs" && failed > 0 && html`<span class="nav-count" aria-label=${plural(failed, "failed job")} role="img">${compact(failed)}</span>`}
+            ${one.path === "jobs" && failed > 0 &&
+              html`<span class="nav-count" aria-label=${plural(failed, "failed job")} role="img">${compact(failed)}</span>`}
           </${Link}>
         </li>`,
       )}
@@ -132,11 +134,14 @@ function SidebarFoot({ me }) {
     <${ConnectionMark} />
     ${me && html`<p class="user">
       ${me.user && html`<${OneLine} text=${me.user} />`}
-      ${me.readOnly && html`<span class="read-only" data-tip=${me.readOnlyReason} tabindex="0"><${Icon} name="lock" size=${12} />Read-only</span>`}
+      ${me.readOnly && html`<span class="read-only" data-tip=${me.readOnlyReason} tabindex="0">
+        <${Icon} name="lock" size=${12} />Read-only</span>`}
     </p>`}
     <div class="foot-tools">
-      <${Button} kind="quiet" icon=${icons[choice] ?? "system"} aria-label=${`Colours: ${choice}`} data-tip=${`Colours: ${choice}`} onClick=${nextTheme} />
-      <${Button} kind="quiet" icon="help" aria-label="Keyboard shortcuts" data-tip="Keyboard shortcuts (?)" onClick=${() => showDialog(ShortcutsDialog)} />
+      <${Button} kind="quiet" icon=${icons[choice] ?? "system"} aria-label=${`Colours: ${choice}`}
+        data-tip=${`Colours: ${choice}`} onClick=${nextTheme} />
+      <${Button} kind="quiet" icon="help" aria-label="Keyboard shortcuts" data-tip="Keyboard shortcuts (?)"
+        onClick=${() => showDialog(ShortcutsDialog)} />
       ${me && html`<span class="version">${me.version}</span>`}
     </div>
   </div>`;
@@ -167,7 +172,8 @@ function ConnectionNotice() {
   }
   if (state === "reconnecting") {
     return html`<div class="page-notice"><${Notice} level="warning">
-      <p><${Foreign} text=${error ?? "The application sends no news."} most=${1000} /> What is shown is the last known state; it is tried again every few seconds.</p>
+      <p><${Foreign} text=${error ?? "The application sends no news."}
+        most=${1000} /> What is shown is the last known state; it is tried again every few seconds.</p>
     </${Notice}></div>`;
   }
   return null;
@@ -176,7 +182,8 @@ function ConnectionNotice() {
 function NoSession({ error }) {
   return html`<div class="page narrow">
     <h1 tabindex="-1" id="page-title">The dashboard cannot be shown</h1>
-    <${Notice} level="error" actions=${html`<${Button} onClick=${loadSession}>Try again</${Button}>`}><p><${Foreign} text=${error.message} most=${1000} /></p></${Notice}>
+    <${Notice} level="error" actions=${html`<${Button} onClick=${loadSession}>Try again</${Button}>`}>
+      <p><${Foreign} text=${error.message} most=${1000} /></p></${Notice}>
   </div>`;
 }
 

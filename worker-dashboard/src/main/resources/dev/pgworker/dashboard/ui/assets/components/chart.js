@@ -32,7 +32,8 @@ export function Chart({ title, id, figure, series, times, format = number, axis 
       <h2 id=${id}>${title}</h2>
       <span class="panel-note num">${figure}</span>
       <div class="panel-actions">
-        <button type="button" class="link quiet-link" aria-pressed=${asTable ? "true" : "false"} onClick=${() => setAsTable(!asTable)}>${asTable ? "Chart" : "Table"}</button>
+        <button type="button" class="link quiet-link" aria-pressed=${asTable ? "true" : "false"}
+          onClick=${() => setAsTable(!asTable)}>${asTable ? "Chart" : "Table"}</button>
       </div>
     </div>
     <${Legend} series=${series} />
@@ -44,7 +45,8 @@ export function Chart({ title, id, figure, series, times, format = number, axis 
 
 function Legend({ series }) {
   return html`<ul class="legend">
-    ${series.map((one) => html`<li key=${one.label}><span class=${`key ${one.kind} ${one.colour} ${one.dash ? "dashed" : ""}`} aria-hidden="true"></span>${one.label}</li>`)}
+    ${series.map((one) => html`<li key=${one.label}>
+      <span class=${`key ${one.kind} ${one.colour} ${one.dash ? "dashed" : ""}`} aria-hidden="true"></span>${one.label}</li>`)}
   </ul>`;
 }
 
@@ -52,9 +54,11 @@ function ValueTable({ title, series, times, format }) {
   const rows = times.map((time, at) => at).filter((at) => series.some((one) => one.values[at])).reverse();
   return html`<div class="chart-table" tabindex="0" role="region" aria-label=${title + ", table"}>
     <table>
-      <thead><tr><th scope="col">From</th>${series.map((one) => html`<th scope="col" class="num" key=${one.label}>${one.label}</th>`)}</tr></thead>
+      <thead><tr><th scope="col">From</th>
+        ${series.map((one) => html`<th scope="col" class="num" key=${one.label}>${one.label}</th>`)}</tr></thead>
       <tbody>
-        ${rows.map((at) => html`<tr key=${times[at]}><th scope="row">${local(times[at])}</th>${series.map((one) => html`<td class="num" key=${one.label}>${format(one.values[at])}</td>`)}</tr>`)}
+        ${rows.map((at) => html`<tr key=${times[at]}><th scope="row">${local(times[at])}</th>
+          ${series.map((one) => html`<td class="num" key=${one.label}>${format(one.values[at])}</td>`)}</tr>`)}
         ${rows.length === 0 && html`<tr><td colspan=${series.length + 1} class="muted">Nothing happened in this time.</td></tr>`}
       </tbody>
     </table>
@@ -114,8 +118,10 @@ function options(width, series, times, axis, hover) {
     scales: { x: { range: wholeSteps }, y: { range: (_, least, most) => [0, Math.max(most * 1.08, 1)] } },
     series: [{}, ...series.map(line)],
     axes: [
-      { ...common, grid: { show: false }, size: 24, gap: 6, space: 70, values: (_, ticks) => ticks.map((tick) => clock(tick * 1000, false)) },
-      { ...common, grid: { stroke: grid, width: 1 }, size: 48, gap: 8, space: 34, values: (_, ticks) => ticks.map((tick) => axis(tick)) },
+      { ...common, grid: { show: false }, size: 24, gap: 6, space: 70,
+        values: (_, ticks) => ticks.map((tick) => clock(tick * 1000, false)) },
+      { ...common, grid: { stroke: grid, width: 1 }, size: 48, gap: 8, space: 34,
+        values: (_, ticks) => ticks.map((tick) => axis(tick)) },
     ],
     plugins: [tooltip(hover, long)],
   };

@@ -80,5 +80,6 @@ export function Loaded({ resource, lines, children }) {
 }
 
 export function RefreshButton({ resource }) {
-  return html`<${Button} icon="refresh" kind="quiet" aria-label="Refresh" data-tip="Refresh (r)" class=${resource.loading && "busy"} onClick=${resource.reload} />`;
+  return html`<${Button} icon="refresh" kind="quiet" aria-label="Refresh" data-tip="Refresh (r)"
+    class=${resource.loading && "busy"} onClick=${resource.reload} />`;
 }

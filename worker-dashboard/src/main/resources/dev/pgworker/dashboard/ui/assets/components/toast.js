@@ -32,7 +32,8 @@ export function Toasts() {
         <${Icon} name=${one.level === "error" ? "warning" : "check"} />
         <span class="toast-text"><${Foreign} text=${one.text} /></span>
         ${one.link && html`<${Link} to=${one.link.to} query=${one.link.query}>${one.link.text}</${Link}>`}
-        <button type="button" class="toast-close" aria-label="Dismiss" onClick=${() => dismiss(one.id)}><${Icon} name="close" /></button>
+        <button type="button" class="toast-close" aria-label="Dismiss" onClick=${() => dismiss(one.id)}>
+          <${Icon} name="close" /></button>
       </div>`,
     )}
   </div>`;

@@ -31,7 +31,8 @@ export function Slots({ worker }) {
     return html`<span class="num">${number(used)}</span>`;
   }
   return html`<span class="slots">
-    <meter min="0" max=${worker.concurrency} value=${Math.min(used ?? 0, worker.concurrency)} aria-label=${`${used} of ${worker.concurrency} slots in use`}></meter>
+    <meter min="0" max=${worker.concurrency} value=${Math.min(used ?? 0, worker.concurrency)}
+      aria-label=${`${used} of ${worker.concurrency} slots in use`}></meter>
     <span class="num">${number(used)} / ${number(worker.concurrency)}</span>
   </span>`;
 }
