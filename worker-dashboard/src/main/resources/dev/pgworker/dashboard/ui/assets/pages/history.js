@@ -43,7 +43,8 @@ export function HistoryPage() {
   useRowKeys();
   return html`<${Page} title="History" actions=${html`<${RefreshButton} resource=${list} />`}>
     <${Loaded} resource=${list} lines=${12}>
-      ${(data) => (data.status.enabled || data.entries.length > 0 ? html`<${List} data=${data} filters=${filters} after=${after} />` : html`<${Off} />`)}
+      ${(data) => (data.status.enabled || data.entries.length > 0
+        ? html`<${List} data=${data} filters=${filters} after=${after} />` : html`<${Off} />`)}
     </${Loaded}>
   </${Page}>`;
 }
@@ -59,22 +60,26 @@ function Off() {
 function List({ data, filters, after }) {
   return html`
     <${StateTabs} label="Outcome" path=${["history"]} query=${filters} name="outcome" values=${OUTCOMES} />
-    <${FilterBar} filters=${filters} fields=${["task", "queue", "key"]} timeWord="Ended" searchLabel="Search key, error, result" />
+    <${FilterBar} filters=${filters} fields=${["task", "queue", "key"]} timeWord="Ended"
+      searchLabel="Search key, error, result" />
     <div class="list-line"><p>${statusText(data.status)}</p></div>
     ${data.entries.length === 0
-      ? html`<${Empty} icon="search" title=${Object.keys(filters).length > 0 ? "Nothing in the history matches" : "Nothing has ended yet"}>
+      ? html`<${Empty} icon="search" title=${Object.keys(filters).length > 0 ? "Nothing in the history matches"
+        : "Nothing has ended yet"}>
           ${data.limited && html`<p>Only the newest entries were searched; go on with “Next”, or narrow the filter.</p>`}
         </${Empty}>`
       : html`<${Table} label="History" columns=${COLUMNS} class="jobs-table history-table">
           ${data.entries.map((entry) => html`<${EntryRow} key=${entry.jobId + entry.endedAt} entry=${entry} />`)}
         </${Table}>`}
-    <${Pager} after=${after} next=${data.next}>${data.limited && "The filter is served by no index: only the newest entries were searched. “Next” searches further."}</${Pager}>
+    <${Pager} after=${after} next=${data.next}>
+      ${data.limited && "The filter is served by no index: only the newest entries were searched. “Next” searches further."}</${Pager}>
   `;
 }
 
 function statusText(status) {
   const kept = `${number(status.entries)} entries, ${bytes(status.bytes)}`;
-  const limits = [status.keepForMs && `for ${coarse(status.keepForMs)}`, status.keepMost && `at most ${number(status.keepMost)}`].filter(Boolean);
+  const limits = [status.keepForMs && `for ${coarse(status.keepForMs)}`,
+    status.keepMost && `at most ${number(status.keepMost)}`].filter(Boolean);
   const off = status.enabled ? "" : " Switched off: nothing is added.";
   return (limits.length > 0 ? `${kept}; kept ${limits.join(", ")}.` : kept + ".") + off;
 }
@@ -86,8 +91,10 @@ function EntryRow({ entry }) {
     <${Cell} id="task"><${OneLine} text=${entry.task} class="strong" /></${Cell}>
     <${Cell} id="queue" label="Queue">${entry.queue && html`<${OneLine} text=${entry.queue} />`}</${Cell}>
     <${Cell} id="key" label="Key">${entry.key && html`<${OneLine} text=${entry.key} class="mono" />`}</${Cell}>
-    <${Cell} id="error">${entry.error !== null ? html`<${OneLine} text=${headline(entry.error)} class="muted" />` : entry.result && html`<${OneLine} text=${entry.result} class="mono muted" />`}</${Cell}>
-    <${Cell} id="attempts" label="Attempt" class="num">${entry.attempt} <span class="muted">/ ${entry.maxAttempts}</span></${Cell}>
+    <${Cell} id="error">${entry.error !== null ? html`<${OneLine} text=${headline(entry.error)} class="muted" />`
+      : entry.result && html`<${OneLine} text=${entry.result} class="mono muted" />`}</${Cell}>
+    <${Cell} id="attempts" label="Attempt" class="num">${entry.attempt} <span class="muted">/ ${entry.maxAttempts}
+    </span></${Cell}>
     <${Cell} id="took" label="Took" class="num">${duration(entry.tookMs)}</${Cell}>
     <${Cell} id="worker" label="Worker">${entry.workerId && html`<${OneLine} text=${entry.workerId} class="mono" />`}</${Cell}>
     <${Cell} id="due" label="Ended" class="num"><${Time} iso=${entry.endedAt} /></${Cell}>
