@@ -10,7 +10,7 @@ const CHUNK = 500;
 const LONGEST_LINE = 1000;
 
 /* Frames that tell little about a job: the platform, Spring, and the worker itself. */
-const LIBRARY = /^\s*at (?:[\w.-]+\/+)?(?:java|javax|jdk|sun|com\.sun|kotlin|kotlinx|org\.springframework|org\.postgresql|com\.zaxxer|reactor|dev\.pgworker)\./;
+const LIBRARY = /^\s*at (?:[\w.-]+\/+)?(?:java|javax|jdk|sun|com\.sun|kotlin|kotlinx|org\.springframework|org\.postgresql|com\.zaxxer|reactor|dev\.pgworker(?!\.samples\.))\./;
 
 function kindOf(line) {
   if (!/^\s*(?:at |\.\.\. \d)/.test(line)) {

@@ -28,7 +28,7 @@ function Entry({ entry, open }) {
     ${details && html`<details open=${open}>
       <summary>${summaryOf(entry)}</summary>
       ${entry.error !== null && html`<${ErrorView} error=${entry.error} />`}
-      ${hasResult(entry) && html`<h4>Result</h4>
+      ${hasResult(entry) && html`<h3>Result</h3>
         ${entry.resultHidden ? html`<${HiddenJson} what="Results" />`
           : html`<${JsonView} text=${entry.result} cut=${entry.resultCut} />`}`}
       ${entry.traceId !== null && html`<p class="trace"><span class="muted">Trace</span> <code>${entry.traceId}</code>

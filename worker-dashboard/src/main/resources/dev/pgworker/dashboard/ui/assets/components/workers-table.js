@@ -26,7 +26,8 @@ export function WorkerState({ worker }) {
 
 /** How many of its slots a worker uses. */
 export function Slots({ worker }) {
-  const used = worker.heldJobs ?? worker.running.length;
+  // What the worker holds is told by its last heartbeat; what it runs is newer.
+  const used = Math.max(worker.heldJobs ?? 0, worker.running?.length ?? 0);
   if (!worker.concurrency) {
     return html`<span class="num">${number(used)}</span>`;
   }
