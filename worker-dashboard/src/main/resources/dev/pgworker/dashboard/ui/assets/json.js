@@ -7,7 +7,7 @@ const TOKEN = /[ \t\n\r]*(?:([{}[\],:])|(-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\
 const STRING_START = /[ \t\n\r]*"/y;
 
 /* Deeper lines keep this indentation, or the text would grow with the square of the depth. */
-const MOST_INDENTS = 100;
+const MOST_INDENTS = 40;
 
 /** What is wrong with a JSON text, and where. */
 export class JsonError extends Error {
