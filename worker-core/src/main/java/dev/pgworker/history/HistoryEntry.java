@@ -17,7 +17,7 @@ import org.jspecify.annotations.Nullable;
  * @param endedAt when it ended, by the database's clock
  * @param startedAt when a worker claimed the job; null if none did
  * @param took how long the handler ran, or, for workers that do not say, how long the job was claimed; null if it did
- *     not run
+ *     not run, or if its worker died
  * @param attempt the number of the attempt; 0 if there was none
  * @param maxAttempts the number of attempts after which the job fails permanently
  * @param priority the priority of the job
@@ -28,7 +28,7 @@ import org.jspecify.annotations.Nullable;
  * @param error the error of the attempt, or null
  * @param result what the handler returned, as JSON text, or null
  * @param traceId the trace of the run, or null if none is known
- * @param payload the payload as JSON text; null if payloads are not kept
+ * @param payload the payload as JSON text; null if payloads are not kept, or if it takes more than 64 KB in the database
  * @since 0.1.0
  */
 public record HistoryEntry(

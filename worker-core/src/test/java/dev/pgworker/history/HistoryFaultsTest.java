@@ -20,15 +20,20 @@ import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.extension.RegisterExtension;
 
+import dev.pgworker.Worker;
 import dev.pgworker.WorkerClient;
 import dev.pgworker.WorkerSettings;
 import dev.pgworker.event.WorkerEvent.JobCompleted;
 import dev.pgworker.event.WorkerEvent.JobFailed;
 import dev.pgworker.event.WorkerEvent.JobStarted;
 import dev.pgworker.job.Job;
+import dev.pgworker.job.JobScheduler;
 import dev.pgworker.job.Task;
+import dev.pgworker.schema.SchemaMigrator;
+import dev.pgworker.schema.WorkerSchema;
 import dev.pgworker.task.TaskHandler;
 import dev.pgworker.task.TaskRegistration;
+import dev.pgworker.testing.OwnDatabase;
 import dev.pgworker.testing.RecordingListener;
 import dev.pgworker.testing.TestSchema;
 import dev.pgworker.testsupport.TestPostgres;
@@ -424,5 +429,39 @@ class HistoryFaultsTest {
                         .entries())
                 .extracting(HistoryEntry::jobId)
                 .containsExactly(7_777L, 17_777L);
+    }
+
+    @Test
+    void resultsAreKeptInDatabasesThatLackTheirCharacters() {
+        OwnDatabase latin = new OwnDatabase("encoding 'LATIN1' lc_collate 'C' lc_ctype 'C' template template0");
+        latin.create();
+        try (HikariDataSource pool = new HikariDataSource(TestSchema.poolConfig(latin.url(), 10))) {
+            new SchemaMigrator(pool, WorkerSchema.DEFAULT).migrate();
+            Worker worker = Worker.builder(pool)
+                    .settings(WorkerSettings.builder()
+                            .history(HistorySettings.builder().enabled(true).build())
+                            .build())
+                    .listener(events)
+                    .tasks(List.of(TaskRegistration.of(
+                            WORK, (payload, context) -> context.result(payload == 1 ? "\u65e5\u672c" : "plain"))))
+                    .build();
+            worker.start();
+            JobScheduler scheduler = WorkerClient.jobScheduler(pool, WorkerSchema.DEFAULT, db.codec());
+            List<Job> jobs = scheduler.addJobs(WORK, List.of(1, 2));
+            jobs.forEach(
+                    job -> events.await(JobCompleted.class, event -> event.job().id() == job.id()));
+            worker.stop();
+
+            JobHistory history =
+                    WorkerClient.jobAdmin(pool, WorkerSchema.DEFAULT).history();
+            assertThat(history.of(jobs.get(0).id()))
+                    .extracting(HistoryEntry::result)
+                    .containsExactly("\"\\u65e5\\u672c\"");
+            assertThat(history.of(jobs.get(1).id()))
+                    .extracting(HistoryEntry::result)
+                    .containsExactly("\"plain\"");
+        } finally {
+            latin.drop();
+        }
     }
 }

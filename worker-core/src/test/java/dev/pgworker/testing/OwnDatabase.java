@@ -11,9 +11,20 @@ public final class OwnDatabase {
     private final String name = TestSchema.uniqueName().name();
     private final JdbcClient server = JdbcClient.create(new DriverManagerDataSource(TestPostgres.jdbcUrl()));
 
+    private final String options;
+
+    public OwnDatabase() {
+        this("");
+    }
+
+    /** Makes one with options of {@code create database}. */
+    public OwnDatabase(String options) {
+        this.options = options;
+    }
+
     /** Creates the database, without a schema. */
     public void create() {
-        server.sql("create database " + name).update();
+        server.sql("create database " + name + " " + options).update();
     }
 
     public String url() {

@@ -25,8 +25,7 @@ record Visitor(@Nullable Principal principal) {
     /** Returns the name under which changes are told: on one line, and never empty. */
     String actingName() {
         String name = name();
-        String plain =
-                name == null ? "" : name.replaceAll("[\\p{Cntrl}\\p{Cs}]+", " ").strip();
+        String plain = name == null ? "" : onOneLine(name);
         if (plain.isEmpty()) {
             return "dashboard";
         }

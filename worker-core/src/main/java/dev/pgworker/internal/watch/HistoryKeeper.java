@@ -133,7 +133,9 @@ public final class HistoryKeeper extends BackgroundService {
         HistoryStore.State state = store.read();
         boolean done = !state.isUsed() || store.tend();
         if (state.wanted() != state.kept()) {
+            // Another worker may be switching it just now.
             state = store.read();
+            done = state.wanted() == state.kept();
         }
         if (history.isOn() != state.telling()) {
             log.debug("Runs are told to the history: {}", state.telling());

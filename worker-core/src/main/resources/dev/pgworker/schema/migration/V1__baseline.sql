@@ -4494,7 +4494,7 @@ $$;
 comment on function "${schema}".pgworker_empty_history(name) is 'Empties a partition of the history; returns false if it is in use.';
 
 -- What is emptied is a partition at a time, which takes the same moment whatever it holds. Where one is in use, by a backup for instance, it
--- is left to the next time: entries stay longer then, and never fewer.
+-- is left to the next time: entries stay longer then, and never fewer. Few at a time, as readers wait for the transaction to end.
 -- Half of the ring suffices for the time, a fifteenth of it each, and half for the number, so none is emptied early whatever the rate.
 create or replace function "${schema}".pgworker_tend_history() returns text
 language plpgsql volatile security definer
@@ -4507,6 +4507,7 @@ declare
   newest timestamptz;
   total bigint := 0;
   here bigint := 0;
+  emptied int := 0;
   following smallint;
 begin
   select * into kept from "${schema}".pgworker_history_settings s for update skip locked;
@@ -4537,8 +4538,9 @@ begin
   loop
     execute format('select max(h.ended_at) from "${schema}".%I h', part.name) into newest;
     total := total + part.entries;
-    if newest < clock_timestamp() - kept.keep_for and "${schema}".pgworker_empty_history(part.name) then
+    if newest < clock_timestamp() - kept.keep_for and emptied < 4 and "${schema}".pgworker_empty_history(part.name) then
       total := total - part.entries;
+      emptied := emptied + 1;
     elsif part.slot = kept.slot then
       here := part.entries;
     end if;
@@ -4548,9 +4550,10 @@ begin
     where z.entries > 0 and z.slot is distinct from kept.slot
     order by z.slot is not null, (z.slot + 31 - kept.slot) % 32
   loop
-    exit when total <= kept.keep_most;
+    exit when total <= kept.keep_most or emptied >= 4;
     if "${schema}".pgworker_empty_history(part.name) then
       total := total - part.entries;
+      emptied := emptied + 1;
     end if;
   end loop;
   if here >= kept.keep_most / 15 or here > 0 and kept.slot_since < clock_timestamp() - kept.keep_for / 15 then

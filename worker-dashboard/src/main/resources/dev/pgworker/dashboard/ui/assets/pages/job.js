@@ -90,7 +90,7 @@ function Body({ data }) {
       </${Notice}>`}
       ${job && html`<${Situation} data=${data} />`}
       ${job?.error && html`<${Panel} title="Last error" id="error"
-        note=${`attempt ${number(job.attempts)} of ${number(job.maxAttempts)}`}><${ErrorView} error=${job.error} /></${Panel}>`}
+        note=${job.attempts > 0 && `attempt ${number(job.attempts)} of ${number(job.maxAttempts)}`}><${ErrorView} error=${job.error} /></${Panel}>`}
       <${PayloadPanel} of=${job ?? history[0]} cut=${(job ?? history[0]).payloadCut} />
       <${HistoryPanel} history=${history} />
     </div>
@@ -120,8 +120,6 @@ function Situation({ data }) {
     <div>
       <p><${Foreign} text=${wait.text} most=${2000} /></p>
       ${wait.until && html`<p class="muted"><${FullTime} iso=${wait.until} /></p>`}
-      ${wait.ahead > 0 && html`<p class="muted">
-        ${wait.ahead >= 1000 ? "1,000 or more jobs" : plural(wait.ahead, "job")} before it</p>`}
     </div>
   </section>`;
 }
