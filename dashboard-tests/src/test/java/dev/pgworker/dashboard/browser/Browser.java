@@ -134,6 +134,9 @@ final class Browser implements AutoCloseable {
                         List.of(
                                 Map.of("name", "prefers-color-scheme", "value", scheme),
                                 Map.of("name", "prefers-reduced-motion", "value", "reduce"))));
+        // Until it is drawn, colours of both may be mixed.
+        driver.executeAsyncScript(
+                "const done = arguments[0]; requestAnimationFrame(() => requestAnimationFrame(() => done()))");
     }
 
     void resize(int width, int height) {

@@ -129,6 +129,7 @@ class HostileTextTest extends DashboardTest {
         onlyText();
         Job echo = shop.jobs()
                 .addJob("echo", text, JobSpec.builder().maxAttempts(1).build());
+        browser.await(() -> stock.now(echo).lastError() != null);
         browser.open("history?task=echo");
         browser.await(() -> rows().contains(String.valueOf(echo.id())));
         onlyText();
