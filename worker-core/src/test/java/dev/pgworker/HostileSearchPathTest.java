@@ -227,6 +227,7 @@ class HostileSearchPathTest {
             Map.entry("job_key_mode", "replace"),
             Map.entry("flags text[]", "{\"{}\"}"),
             Map.entry("payloads text[]", "{1}"),
+            Map.entry("name", "pgworker_history_0"),
             Map.entry("text", "w"),
             Map.entry("text[]", "{w}"),
             Map.entry("integer", "1"),
@@ -260,6 +261,11 @@ class HostileSearchPathTest {
         calls.add("select jobs.pgworker_keep_history(true, null, null, null)");
         calls.add("select jobs.pgworker_tend_history()");
         calls.add("select jobs.worker_heartbeat('w')");
+        // Nothing calls the triggers but what happens to jobs.
+        calls.add("select jobs.pgworker_part_history()");
+        calls.add("select jobs.pgworker_switch_history('true')");
+        calls.add("select * from jobs.permanently_fail_jobs(array(select j.id from jobs.jobs j), 'reason')");
+        calls.add("select * from jobs.reschedule_jobs(array(select j.id from jobs.jobs j), attempts => '0')");
         calls.add("select * from jobs.pgworker_claim('w', '{1,2,3}', '10')");
         calls.add("select jobs.add_job('t', '[1]', 'q', job_key => 'k')");
         try (Connection connection = owner.getConnection();

@@ -22,10 +22,10 @@ import dev.pgworker.internal.argument.Arguments;
  * @param scanLimit maximum number of jobs to read, 1 to 1,000,000; null to read all if need be. Where an index serves, it
  *     decides which: the job with the key; of a state, unless it is {@code RUNNING}, jobs in that state; of a queue the
  *     first that wait, the newest that have failed, and those running among the newest jobs. Otherwise the newest jobs
- *     are read, or the oldest if they come first. A search ends earlier if it has read 8 MB of payloads
+ *     are read, or the oldest if they come first. A search ends earlier if it has read about 8 MB of payloads
  * @param payloadLimit maximum number of characters to read of each payload when listing, 0 to 1,000,000; null to read
- *     payloads as they are. A longer payload is cut, and ends with the character {@code …}, as JSON never does; one that takes more than a
- *     megabyte in the table is nothing but that. With 0 payloads are empty, and the privilege to read them is not needed
+ *     payloads as they are. A longer payload is cut, and ends with the character {@code …}, as JSON never does; one that takes more than
+ *     100 kB in the table is nothing but that. With 0 payloads are empty, and the privilege to read them is not needed
  * @param pageSize maximum number of jobs on a page, 1 to 1000; ignored when counting
  * @param after the {@link JobPage#next()} of the previous page; null for the first page; ignored when counting
  * @since 0.1.0

@@ -9,7 +9,7 @@ import java.util.List;
  * @param workerIds the ids of the live workers that say they serve it, at most 100; Node.js workers do not say
  * @param waiting number of its jobs that are due, counted up to 1,000
  * @param failed number of its jobs that have failed permanently, counted up to 1,000
- * @param complete whether there are no more than that; false as well where more than 20,000 jobs are due or have failed,
+ * @param complete whether there are no more than that; false as well where more than 10,000 jobs are due or have failed,
  *     of which only the first due and the newest failed ones are counted
  * @since 0.1.0
  */

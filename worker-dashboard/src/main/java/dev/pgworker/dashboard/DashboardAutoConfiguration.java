@@ -3,8 +3,11 @@ package dev.pgworker.dashboard;
 import java.time.Clock;
 
 import jakarta.servlet.Servlet;
+import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
+import org.springframework.aot.hint.RuntimeHints;
+import org.springframework.aot.hint.RuntimeHintsRegistrar;
 import org.springframework.beans.factory.BeanFactory;
 import org.springframework.beans.factory.ObjectProvider;
 import org.springframework.boot.autoconfigure.AutoConfiguration;
@@ -18,6 +21,7 @@ import org.springframework.boot.web.servlet.ServletRegistrationBean;
 import org.springframework.context.ApplicationContext;
 import org.springframework.context.annotation.Bean;
 import org.springframework.context.annotation.Configuration;
+import org.springframework.context.annotation.ImportRuntimeHints;
 
 import dev.pgworker.autoconfigure.WorkerInstances;
 
@@ -35,11 +39,21 @@ import dev.pgworker.autoconfigure.WorkerInstances;
 @ConditionalOnBooleanProperty("worker.dashboard.enabled")
 @ConditionalOnBean(WorkerInstances.class)
 @EnableConfigurationProperties(DashboardProperties.class)
+@ImportRuntimeHints(DashboardAutoConfiguration.Files.class)
 public final class DashboardAutoConfiguration {
 
     private static final Logger log = LoggerFactory.getLogger(DashboardAutoConfiguration.class);
 
     private static final String SECURITY = "springSecurityFilterChain";
+
+    /** Has native images contain the files of the pages. */
+    static final class Files implements RuntimeHintsRegistrar {
+
+        @Override
+        public void registerHints(RuntimeHints hints, @Nullable ClassLoader classLoader) {
+            hints.resources().registerPattern("dev/pgworker/dashboard/ui/**");
+        }
+    }
 
     /** The dashboard of a servlet application. */
     @Configuration(proxyBeanMethods = false)

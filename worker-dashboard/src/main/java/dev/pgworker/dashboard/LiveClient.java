@@ -36,7 +36,7 @@ final class LiveClient implements WriteListener, AsyncListener {
     /** What this tab knows of each job; used by the thread of the hub alone. */
     private final Map<Long, String> known = new HashMap<>();
 
-    private String knownRunning = "";
+    private String knownRunning = "[]";
 
     @GuardedBy("this") private final Deque<byte[]> queue = new ArrayDeque<>();
 

@@ -91,10 +91,15 @@ final class LiveHub {
                 source.instance().name(), ids, nanos.getAsLong(), context, response.getOutputStream(), clients::remove);
         context.addListener(client);
         client.send(BEGIN);
-        if (add(client)) {
-            response.getOutputStream().setWriteListener(client);
-        } else {
+        if (!add(client)) {
             client.end();
+            return;
+        }
+        try {
+            response.getOutputStream().setWriteListener(client);
+        } catch (IllegalStateException | UnsupportedOperationException e) {
+            client.end();
+            throw new Refusal(503, "A filter of the application does not let answers be written bit by bit.");
         }
     }
 

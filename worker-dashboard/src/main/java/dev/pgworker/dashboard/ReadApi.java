@@ -1,5 +1,6 @@
 package dev.pgworker.dashboard;
 
+import java.nio.charset.StandardCharsets;
 import java.time.Clock;
 import java.time.Duration;
 import java.time.Instant;
@@ -302,6 +303,11 @@ final class ReadApi {
                 .put("knownSince", status.knownSince())
                 .put("pausedSince", status.pausedSince())
                 .put("own", item != null);
+        if (item != null) {
+            Object payload = item.job().payload();
+            String json = payload == null ? null : new String(Json.bytes(payload), StandardCharsets.UTF_8);
+            views.putJson(view, "payload", item.task(), json, PayloadRule.LONG);
+        }
         List<HistoryEntry> last = item == null ? List.of() : runs.getOrDefault(item.task(), List.of());
         return view.put(
                         "lastRuns",

@@ -136,7 +136,7 @@ final class WriteApi {
         if (job.isSkipped()) {
             return new View().put("id", null).put("text", "The application prevented that the job was added.");
         }
-        log.info("{} added job {} of task {}", visitor.actingName(), job.id(), task);
+        log.info("{} added job {} of task {}", visitor.actingName(), job.id(), Visitor.onOneLine(task));
         return new View().put("id", job.id()).put("text", "Job " + job.id() + " was added.");
     }
 
@@ -229,17 +229,17 @@ final class WriteApi {
         switch (what) {
             case "trigger" -> {
                 Job job = admin.trigger(identifier);
-                log.info("{} triggered {}: job {}", visitor.actingName(), identifier, job.id());
+                log.info("{} triggered {}: job {}", visitor.actingName(), Visitor.onOneLine(identifier), job.id());
                 view.put("jobId", job.id()).put("text", "Job " + job.id() + " was added.");
             }
             case "pause" -> {
                 boolean changed = admin.pause(identifier);
-                log.info("{} paused {}", visitor.actingName(), identifier);
+                log.info("{} paused {}", visitor.actingName(), Visitor.onOneLine(identifier));
                 view.put("text", changed ? identifier + " is paused." : identifier + " was paused before.");
             }
             case "resume" -> {
                 boolean changed = admin.resume(identifier);
-                log.info("{} resumed {}", visitor.actingName(), identifier);
+                log.info("{} resumed {}", visitor.actingName(), Visitor.onOneLine(identifier));
                 view.put("text", changed ? identifier + " runs again." : identifier + " was not paused.");
             }
             default -> throw new Refusal(404, "There is no such action.");

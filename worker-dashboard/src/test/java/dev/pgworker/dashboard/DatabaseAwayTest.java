@@ -134,6 +134,9 @@ class DatabaseAwayTest {
             assertThat(refused.statusCode()).isEqualTo(503);
             assertThat(Http.error(refused)).contains("lacks a right", "permission denied");
             execute(grantsOfTheGuide(application.schema()));
+            for (String table : List.of("pgworker_history", "pgworker_history_settings", "pgworker_history_sizes")) {
+                execute("grant select on " + application.schema() + "." + table + " to dashboard_viewer");
+            }
 
             for (String path : List.of(
                     "overview",

@@ -35,10 +35,11 @@ final class Events implements AutoCloseable {
         reader.start();
     }
 
+    /** Asks by HTTP 1.0, whose answers are not in chunks. */
     static Events open(int port, String path) {
         try {
             Socket socket = new Socket(InetAddress.getLoopbackAddress(), port);
-            socket.getOutputStream().write(("GET " + path + " HTTP/1.1\r\nHost: localhost\r\n\r\n").getBytes(UTF_8));
+            socket.getOutputStream().write(("GET " + path + " HTTP/1.0\r\nHost: localhost\r\n\r\n").getBytes(UTF_8));
             return new Events(socket);
         } catch (IOException e) {
             throw new UncheckedIOException(e);
@@ -53,8 +54,6 @@ final class Events implements AutoCloseable {
                     name = line.substring(7);
                 } else if (line.startsWith("data: ")) {
                     received.add(new Event(name, Http.json.readTree(line.substring(6))));
-                } else if (line.equals("0")) {
-                    break;
                 }
             }
         } catch (IOException e) {
@@ -73,6 +72,11 @@ final class Events implements AutoCloseable {
             }
         }
         throw new AssertionError("No event " + name);
+    }
+
+    /** Forgets what has been received. */
+    void drain() {
+        received.clear();
     }
 
     int count(String name) {

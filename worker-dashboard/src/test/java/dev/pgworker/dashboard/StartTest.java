@@ -6,6 +6,8 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.extension.ExtendWith;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
+import org.springframework.aot.hint.RuntimeHints;
+import org.springframework.aot.hint.predicate.RuntimeHintsPredicates;
 import org.springframework.boot.autoconfigure.AutoConfigurations;
 import org.springframework.boot.context.properties.source.InvalidConfigurationPropertyValueException;
 import org.springframework.boot.diagnostics.FailureAnalysis;
@@ -172,5 +174,16 @@ class StartTest {
                 .run(context -> assertThat(context.getStartupFailure())
                         .rootCause()
                         .hasMessageContaining("worker.dashboard.data-source"));
+    }
+
+    @Test
+    void nativeImagesContainTheFilesOfThePages() {
+        RuntimeHints hints = new RuntimeHints();
+        new DashboardAutoConfiguration.Files().registerHints(hints, null);
+
+        assertThat(RuntimeHintsPredicates.resource().forResource("dev/pgworker/dashboard/ui/index.html"))
+                .accepts(hints);
+        assertThat(RuntimeHintsPredicates.resource().forResource("dev/pgworker/dashboard/ui/assets/app.js"))
+                .accepts(hints);
     }
 }

@@ -9,6 +9,7 @@ import java.util.Map;
 
 import org.junit.jupiter.api.Test;
 
+import dev.pgworker.job.JobProgress;
 import dev.pgworker.job.JobSpec;
 import dev.pgworker.job.Task;
 import dev.pgworker.task.BatchResult;
@@ -75,6 +76,20 @@ class TestJobContextTest {
                 .withPayload(Map.of("order", 42))
                 .dueIn(Duration.ofMinutes(5));
         assertThat(context.toString()).matches("job \\d+ \\(ship, attempt 1/25\\)");
+    }
+
+    @Test
+    void keepsWhatTheHandlerReportsAsAWorkerWouldRecordIt() {
+        TestJobContext context = TestJobContext.of(SHIP, new Order(42, LocalDate.EPOCH));
+
+        context.progress(1, 3, "packed\0");
+        context.progress(3, 3, null);
+
+        assertThat(context.progress()).extracting(JobProgress::done).containsExactly(1L, 3L);
+        assertThat(context.progress()).extracting(JobProgress::text).containsExactly("packed\uFFFD", null);
+        assertThatThrownBy(() -> context.progress(0, -1, null))
+                .isInstanceOf(IllegalArgumentException.class)
+                .hasMessage("total must not be negative, but is -1");
     }
 
     @Test

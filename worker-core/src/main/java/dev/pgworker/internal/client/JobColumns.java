@@ -14,7 +14,7 @@ final class JobColumns {
             """;
 
     /** Of a list, no payload is read that takes more. */
-    private static final int LARGE = 1_000_000;
+    private static final int LARGE = 100_000;
 
     /** The end of a payload that was cut, which is no JSON. */
     private static final String CUT = "…";
@@ -26,7 +26,7 @@ final class JobColumns {
      * knows.
      *
      * @param payloadLimit maximum number of characters; null for payloads as they are
-     * @param largeOnes whether to read payloads that take more than a megabyte
+     * @param largeOnes whether to read payloads that take more than 100 kB
      */
     static String limiting(@Nullable Integer payloadLimit, boolean largeOnes) {
         if (payloadLimit == null) {

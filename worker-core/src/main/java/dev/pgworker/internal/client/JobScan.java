@@ -20,8 +20,12 @@ import dev.pgworker.schema.WorkerSchema;
  */
 final class JobScan {
 
-    /** A search ends when it has read so many bytes of payloads, as the table stores them. */
+    /** A search ends when it has read about so many bytes of payloads. */
     private static final int MOST_BYTES = 8_000_000;
+
+    /** Told without reading them. From 2 kB on they are stored compressed, to a tenth as a rule of thumb. */
+    private static final String PAYLOAD_SIZE =
+            "pg_catalog.pg_column_size(j.payload)::bigint * case when pg_catalog.pg_column_size(j.payload) > 2000 then 10 else 1 end";
 
     private final JdbcClient client;
     private final WorkerSchema schema;
@@ -197,7 +201,7 @@ final class JobScan {
             select {last}(r.id) filter (where r.place <= {most} and r.bytes_before <= {bytes}),
               pg_catalog.count(*) filter (where r.place > {most} or r.bytes_before > {bytes}) = 0
             from (
-              select s.id, pg_catalog.row_number() over w as place, pg_catalog.sum(s.bytes) over w - s.bytes as bytes_before
+              select s.id, pg_catalog.row_number() over w as place, (pg_catalog.sum(s.bytes) over w)::bigint - s.bytes as bytes_before
               from (
                 select j.id, {size} as bytes from {schema}._private_jobs j where {which} order by j.id {order} limit {most} + 1) s
               window w as (order by s.id {order} rows unbounded preceding)) r
@@ -208,7 +212,7 @@ final class JobScan {
         String sql = END.replace("{last}", query.sort() == JobSort.OLDEST ? "pg_catalog.max" : "pg_catalog.min")
                 .replace("{most}", String.valueOf(most))
                 .replace("{bytes}", String.valueOf(MOST_BYTES))
-                .replace("{size}", JobFilters.readsPayloads(query) ? "pg_catalog.pg_column_size(j.payload)" : "0")
+                .replace("{size}", JobFilters.readsPayloads(query) ? PAYLOAD_SIZE : "0::bigint")
                 .replace("{order}", direction(query.sort()))
                 .replace("{which}", which.toString());
         return client.sql(schema.in(sql))

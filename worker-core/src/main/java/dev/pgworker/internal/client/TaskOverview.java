@@ -22,7 +22,7 @@ import dev.pgworker.schema.WorkerSchema;
 final class TaskOverview {
 
     /** So many jobs without a queue, with a queue and failed ones are looked at. */
-    static final int MOST_READ = 20_000;
+    static final int MOST_READ = 10_000;
 
     private static final int MOST_COUNTED = 1_000;
     private static final int MOST_WORKERS = 100;

@@ -189,7 +189,12 @@ final class Attempt implements JobContext {
 
     /** Returns how long ago the attempt began. */
     long nanos() {
-        return System.nanoTime() - begun;
+        return nanosAt(System.nanoTime());
+    }
+
+    /** Returns how long the attempt had been running at a time by {@link System#nanoTime}. */
+    long nanosAt(long time) {
+        return Math.max(0, time - begun);
     }
 
     /** Returns true if the handler was interrupted because the worker stops. */

@@ -38,9 +38,10 @@ public final class RunningAttempts {
      * those of direct batches whose jobs are not claimed.
      */
     public List<LongRun> longest(Duration least, int most) {
+        long now = System.nanoTime();
         return all().stream()
                 .filter(Attempt::isClaimed)
-                .map(attempt -> new LongRun(attempt.claim(), attempt.nanos(), attempt.progress()))
+                .map(attempt -> new LongRun(attempt.claim(), attempt.nanosAt(now), attempt.progress()))
                 .filter(run -> run.progress() != null || run.nanos() >= least.toNanos())
                 .sorted(Comparator.comparingLong(LongRun::nanos).reversed())
                 .limit(most)

@@ -6,6 +6,9 @@
 const TOKEN = /[ \t\n\r]*(?:([{}[\],:])|(-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?)|(true|false|null))/y;
 const STRING_START = /[ \t\n\r]*"/y;
 
+/* Deeper lines keep this indentation, or the text would grow with the square of the depth. */
+const MOST_INDENTS = 40;
+
 /** What is wrong with a JSON text, and where. */
 export class JsonError extends Error {
   constructor(message, offset, text) {
@@ -184,7 +187,7 @@ export function format(text) {
   const out = [];
   let depth = 0;
   let previous = null;
-  const newLine = () => out.push("\n", "  ".repeat(depth));
+  const newLine = () => out.push("\n", "  ".repeat(Math.min(depth, MOST_INDENTS)));
   for (const { type, raw } of tokens(text)) {
     if (type === "}" || type === "]") {
       depth--;

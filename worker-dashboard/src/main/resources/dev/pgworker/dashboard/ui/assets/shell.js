@@ -8,11 +8,12 @@ import { connection, useConnection, useOverview } from "./live.js";
 import { toggleTimes } from "./clock.js";
 import { useKeys } from "./keys.js";
 import { nextTheme, themeChoice } from "./theme-choice.js";
-import { compact, plural } from "./text.js";
+import { compact, plain, plural } from "./text.js";
 import { Icon } from "./components/icons.js";
 import { DialogHost, showDialog } from "./components/dialog.js";
 import { Toasts } from "./components/toast.js";
 import { Notice, Skeleton } from "./components/page.js";
+import { Foreign, OneLine } from "./components/words.js";
 import { Button } from "./components/button.js";
 import { BulkActivity } from "./components/bulk.js";
 import { openAddJob } from "./components/add-job.js";
@@ -74,7 +75,8 @@ export function Shell() {
       </section>
       <main id="main" tabindex="-1">
         <${ConnectionNotice} />
-        ${me ? html`<${Live} /><${page} key=${instance} ...${props} />` : error ? html`<${NoSession} error=${error} />` : html`<div class="page"><${Skeleton} lines=${8} /></div>`}
+        ${me ? html`<${Live} /><${page} key=${instance} ...${props} />` : error
+          ? html`<${NoSession} error=${error} />` : html`<div class="page"><${Skeleton} lines=${8} /></div>`}
       </main>
     </div>
     <${BulkActivity} />
@@ -104,7 +106,8 @@ function Navigation({ section }) {
         (one) => html`<li key=${one.path}>
           <${Link} to=${one.path ? [one.path] : []} class="nav-item" aria-current=${one.path === section ? "page" : undefined}>
             <${Icon} name=${one.icon} /><span>${one.name}</span>
-            ${one.path === "jobs" && failed > 0 && html`<span class="nav-count" aria-label=${plural(failed, "failed job")} role="img">${compact(failed)}</span>`}
+            ${one.path === "jobs" && failed > 0 &&
+              html`<span class="nav-count" aria-label=${plural(failed, "failed job")} role="img">${compact(failed)}</span>`}
           </${Link}>
         </li>`,
       )}
@@ -118,7 +121,7 @@ function InstanceSwitcher({ me, instance }) {
   return html`<label class="select-box switcher">
     <span class="reader">Worker</span>
     <select value=${instance} onChange=${change}>
-      ${me.instances.map((name) => html`<option value=${name} key=${name}>${name}</option>`)}
+      ${me.instances.map((name) => html`<option value=${name} key=${name}>${plain(name, 60)}</option>`)}
     </select>
     <${Icon} name="down" size=${12} />
   </label>`;
@@ -130,12 +133,15 @@ function SidebarFoot({ me }) {
   return html`<div class="sidebar-foot">
     <${ConnectionMark} />
     ${me && html`<p class="user">
-      ${me.user && html`<span class="one-line">${me.user}</span>`}
-      ${me.readOnly && html`<span class="read-only" data-tip=${me.readOnlyReason} tabindex="0"><${Icon} name="lock" size=${12} />Read-only</span>`}
+      ${me.user && html`<${OneLine} text=${me.user} />`}
+      ${me.readOnly && html`<span class="read-only" data-tip=${me.readOnlyReason} tabindex="0">
+        <${Icon} name="lock" size=${12} />Read-only</span>`}
     </p>`}
     <div class="foot-tools">
-      <${Button} kind="quiet" icon=${icons[choice] ?? "system"} aria-label=${`Colours: ${choice}`} data-tip=${`Colours: ${choice}`} onClick=${nextTheme} />
-      <${Button} kind="quiet" icon="help" aria-label="Keyboard shortcuts" data-tip="Keyboard shortcuts (?)" onClick=${() => showDialog(ShortcutsDialog)} />
+      <${Button} kind="quiet" icon=${icons[choice] ?? "system"} aria-label=${`Colours: ${choice}`}
+        data-tip=${`Colours: ${choice}`} onClick=${nextTheme} />
+      <${Button} kind="quiet" icon="help" aria-label="Keyboard shortcuts" data-tip="Keyboard shortcuts (?)"
+        onClick=${() => showDialog(ShortcutsDialog)} />
       ${me && html`<span class="version">${me.version}</span>`}
     </div>
   </div>`;
@@ -160,13 +166,14 @@ function ConnectionNotice() {
   const { state, error } = useStore(connection);
   if (state === "down") {
     return html`<div class="page-notice" role="alert"><${Notice} level="error">
-      <p><strong>The database cannot be reached.</strong> ${error}</p>
+      <p><strong>The database cannot be reached.</strong> <${Foreign} text=${error} most=${1000} /></p>
       <p>What is shown is the last known state. Jobs go on by themselves when the database is back.</p>
     </${Notice}></div>`;
   }
   if (state === "reconnecting") {
     return html`<div class="page-notice"><${Notice} level="warning">
-      <p>${error ?? "The application sends no news."} What is shown is the last known state; it is tried again every few seconds.</p>
+      <p><${Foreign} text=${error ?? "The application sends no news."}
+        most=${1000} /> What is shown is the last known state; it is tried again every few seconds.</p>
     </${Notice}></div>`;
   }
   return null;
@@ -175,7 +182,8 @@ function ConnectionNotice() {
 function NoSession({ error }) {
   return html`<div class="page narrow">
     <h1 tabindex="-1" id="page-title">The dashboard cannot be shown</h1>
-    <${Notice} level="error" actions=${html`<${Button} onClick=${loadSession}>Try again</${Button}>`}><p>${error.message}</p></${Notice}>
+    <${Notice} level="error" actions=${html`<${Button} onClick=${loadSession}>Try again</${Button}>`}>
+      <p><${Foreign} text=${error.message} most=${1000} /></p></${Notice}>
   </div>`;
 }
 

@@ -21,7 +21,8 @@ export function openAddJob(task = "") {
 }
 
 export function AddJobButton({ task }) {
-  return html`<${ActionButton} action="add" kind="primary" icon="plus" onClick=${() => openAddJob(task)}>Add job</${ActionButton}>`;
+  return html`<${ActionButton} action="add" kind="primary" icon="plus"
+    onClick=${() => openAddJob(task)}>Add job</${ActionButton}>`;
 }
 
 /* Flags are separated by commas or line breaks. */
@@ -110,7 +111,8 @@ function AddJobDialog({ task, close }) {
       <div class="field">
         <div class="label-line">
           <label for=${id + "payload"}>Payload, JSON</label>
-          <button type="button" class="link" disabled=${wrong !== null || values.payload.trim() === ""} onClick=${() => setValues({ ...values, payload: format(values.payload) })}>Format</button>
+          <button type="button" class="link" disabled=${wrong !== null || values.payload.trim() === ""}
+            onClick=${() => setValues({ ...values, payload: format(values.payload) })}>Format</button>
         </div>
         <textarea id=${id + "payload"} class="mono" rows="6" spellcheck=${false} value=${values.payload} onInput=${set("payload")}
           aria-invalid=${wrong ? "true" : undefined} aria-describedby=${id + "wrong"}></textarea>
@@ -122,7 +124,8 @@ function AddJobDialog({ task, close }) {
         ${field("key", "Key")}
         <div class="field">
           <label for=${id + "mode"}>If a job with this key waits</label>
-          <span class="select-box"><select id=${id + "mode"} value=${values.keyMode} disabled=${!values.key} onChange=${set("keyMode")}>
+          <span class="select-box"><select id=${id + "mode"} value=${values.keyMode} disabled=${!values.key}
+            onChange=${set("keyMode")}>
             <option value="replace">Replace it</option>
             <option value="preserve_run_at">Replace it, keep its time</option>
             <option value="unsafe_dedupe">Leave it as it is</option>

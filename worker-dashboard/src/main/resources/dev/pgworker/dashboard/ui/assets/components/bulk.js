@@ -8,7 +8,7 @@ import { inWords } from "../filters.js";
 import { ACTIONS, ActionFields, consequence, parameters, phrase } from "./job-actions.js";
 import { Dialog, FormError, showDialog } from "./dialog.js";
 import { Button } from "./button.js";
-import { OneLine, State } from "./words.js";
+import { Foreign, OneLine, State } from "./words.js";
 import { Notice, Skeleton } from "./page.js";
 import { toast } from "./toast.js";
 
@@ -57,7 +57,8 @@ function BulkDialog({ api, action, filter, close }) {
     setError(null);
     try {
       const { bulk } = await api.post("bulk", { selection: preview.selection, action, ...parameters(action, values) });
-      follow(api, { id: bulk, action, words: inWords(filter, preview.selected), selected: preview.selected, done: 0, changed: 0, state: "running", error: null });
+      follow(api, { id: bulk, action, words: inWords(filter, preview.selected), selected: preview.selected, done: 0,
+        changed: 0, state: "running", error: null });
       close();
     } catch (failure) {
       setError(failure.message);
@@ -66,16 +67,19 @@ function BulkDialog({ api, action, filter, close }) {
   };
 
   const selected = preview?.selected ?? 0;
-  return html`<${Dialog} title=${phrase(action, "all matching jobs") + "?"} close=${close} locked=${busy} wide=${true} buttons=${html`
+  return html`<${Dialog} title=${phrase(action, "all matching jobs") + "?"} close=${close} locked=${busy} wide=${true}
+    buttons=${html`
     <${Button} onClick=${close} disabled=${busy}>Cancel</${Button}>
-    ${selected > 0 && html`<${Button} kind=${ACTIONS[action].danger ? "danger" : "primary"} disabled=${busy} onClick=${start}>${busy ? "Starting…" : phrase(action, plural(selected, "job"))}</${Button}>`}
+    ${selected > 0 && html`<${Button} kind=${ACTIONS[action].danger ? "danger" : "primary"} disabled=${busy}
+      onClick=${start}>${busy ? "Starting…" : phrase(action, plural(selected, "job"))}</${Button}>`}
   `}>
     <p class="muted">Filter: <span class="strong">${inWords(filter)}</span></p>
     ${preview === null && error === null && html`<${Skeleton} lines=${4} />`}
     ${preview && selected === 0 && html`<${Notice}><p>No job matches any more.</p></${Notice}>`}
     ${selected > 0 && html`
       <p>${consequence(action, selected)} Jobs that are added from now on are not touched, and jobs that run are left alone.</p>
-      ${!preview.complete && html`<${Notice} level="warning"><p>More jobs match. These are the first ${number(selected)}; repeat the action for the rest.</p></${Notice}>`}
+      ${!preview.complete && html`<${Notice} level="warning">
+        <p>More jobs match. These are the first ${number(selected)}; repeat the action for the rest.</p></${Notice}>`}
       <${ActionFields} action=${action} values=${values} setValues=${setValues} />
       <${Sample} jobs=${preview.sample} selected=${selected} />
     `}
@@ -86,7 +90,9 @@ function BulkDialog({ api, action, filter, close }) {
 function Sample({ jobs, selected }) {
   return html`<h3 class="sample-head">${jobs.length < selected ? `${jobs.length} of them` : "The jobs"}</h3>
     <ul class="sample">
-      ${jobs.map((job) => html`<li key=${job.id}><${State} state=${job.state} compact=${true} /><span class="muted num">#${job.id}</span><${OneLine} text=${job.task} />${job.error && html`<${OneLine} text=${headline(job.error)} class="muted" />`}</li>`)}
+      ${jobs.map((job) => html`<li key=${job.id}><${State} state=${job.state} compact=${true} />
+        <span class="muted num">#${job.id}</span><${OneLine} text=${job.task} />
+          ${job.error && html`<${OneLine} text=${headline(job.error)} class="muted" />`}</li>`)}
     </ul>`;
 }
 
@@ -102,7 +108,8 @@ function follow(api, change) {
       update(await api.get("bulk/" + encodeURIComponent(change.id)));
     } catch (failure) {
       if (failure.status === 404) {
-        update({ id: change.id, state: "failed", error: "The application no longer knows of this change. It may have been restarted; look at the list." });
+        update({ id: change.id, state: "failed",
+          error: "The application no longer knows of this change. It may have been restarted; look at the list." });
       }
     }
   }, POLL_MS);
@@ -136,12 +143,14 @@ export function BulkActivity() {
         <strong>${phrase(change.action, plural(change.selected, "job"))}</strong>
         ${change.state === "running"
           ? html`<${Button} onClick=${() => stop(change)}>Stop</${Button}>`
-          : html`<${Button} kind="quiet" icon="close" aria-label="Dismiss" onClick=${() => changes.set((list) => list.filter((one) => one.id !== change.id))} />`}
+          : html`<${Button} kind="quiet" icon="close" aria-label="Dismiss"
+            onClick=${() => changes.set((list) => list.filter((one) => one.id !== change.id))} />`}
       </div>
       ${change.state === "running"
-        ? html`<progress class="bar" aria-label="Progress of the change" value=${change.done} max=${Math.max(1, change.selected)}></progress>
+        ? html`<progress class="bar" aria-label="Progress of the change" value=${change.done}
+          max=${Math.max(1, change.selected)}></progress>
             <p class="muted num">${number(change.done)} of ${number(change.selected)}, ${number(change.changed)} changed</p>`
-        : html`<p role="status">${ENDS[change.state](change)}</p>`}
+        : html`<p role="status"><${Foreign} text=${ENDS[change.state](change)} most=${1000} /></p>`}
     </div>`)}
   </section>`;
 }

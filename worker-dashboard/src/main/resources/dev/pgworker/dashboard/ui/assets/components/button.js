@@ -42,7 +42,8 @@ export function CopyButton({ text, label = "Copy", quiet = true }) {
       toast({ text: "The browser does not allow copying here; select the text instead.", level: "error" });
     }
   };
-  return html`<${Button} kind=${quiet ? "quiet" : "plain"} icon=${copied ? "check" : "copy"} onClick=${copy} aria-label=${label} data-tip=${label} />`;
+  return html`<${Button} kind=${quiet ? "quiet" : "plain"} icon=${copied ? "check" : "copy"} onClick=${copy}
+    aria-label=${label} data-tip=${label} />`;
 }
 
 /** A button that opens a list of actions: [{label, icon, danger, whyOff, onSelect}]. */

@@ -32,7 +32,8 @@ export function Chart({ title, id, figure, series, times, format = number, axis 
       <h2 id=${id}>${title}</h2>
       <span class="panel-note num">${figure}</span>
       <div class="panel-actions">
-        <button type="button" class="link quiet-link" aria-pressed=${asTable ? "true" : "false"} onClick=${() => setAsTable(!asTable)}>${asTable ? "Chart" : "Table"}</button>
+        <button type="button" class="link quiet-link" aria-pressed=${asTable ? "true" : "false"}
+          onClick=${() => setAsTable(!asTable)}>${asTable ? "Chart" : "Table"}</button>
       </div>
     </div>
     <${Legend} series=${series} />
@@ -44,7 +45,8 @@ export function Chart({ title, id, figure, series, times, format = number, axis 
 
 function Legend({ series }) {
   return html`<ul class="legend">
-    ${series.map((one) => html`<li key=${one.label}><span class=${`key ${one.kind} ${one.colour} ${one.dash ? "dashed" : ""}`} aria-hidden="true"></span>${one.label}</li>`)}
+    ${series.map((one) => html`<li key=${one.label}>
+      <span class=${`key ${one.kind} ${one.colour} ${one.dash ? "dashed" : ""}`} aria-hidden="true"></span>${one.label}</li>`)}
   </ul>`;
 }
 
@@ -52,9 +54,11 @@ function ValueTable({ title, series, times, format }) {
   const rows = times.map((time, at) => at).filter((at) => series.some((one) => one.values[at])).reverse();
   return html`<div class="chart-table" tabindex="0" role="region" aria-label=${title + ", table"}>
     <table>
-      <thead><tr><th scope="col">From</th>${series.map((one) => html`<th scope="col" class="num" key=${one.label}>${one.label}</th>`)}</tr></thead>
+      <thead><tr><th scope="col">From</th>
+        ${series.map((one) => html`<th scope="col" class="num" key=${one.label}>${one.label}</th>`)}</tr></thead>
       <tbody>
-        ${rows.map((at) => html`<tr key=${times[at]}><th scope="row">${local(times[at])}</th>${series.map((one) => html`<td class="num" key=${one.label}>${format(one.values[at])}</td>`)}</tr>`)}
+        ${rows.map((at) => html`<tr key=${times[at]}><th scope="row">${local(times[at])}</th>
+          ${series.map((one) => html`<td class="num" key=${one.label}>${format(one.values[at])}</td>`)}</tr>`)}
         ${rows.length === 0 && html`<tr><td colspan=${series.length + 1} class="muted">Nothing happened in this time.</td></tr>`}
       </tbody>
     </table>
@@ -111,14 +115,28 @@ function options(width, series, times, axis, hover) {
     padding: [8, 16, 0, 0],
     legend: { show: false },
     cursor: { y: false, points: { show: false }, drag: { setScale: false, x: false, y: false }, sync: { key: "overview" } },
-    scales: { y: { range: (_, least, most) => [0, Math.max(most * 1.08, 1)] } },
+    scales: { x: { range: wholeSteps }, y: { range: (_, least, most) => [0, Math.max(most * 1.08, 1)] } },
     series: [{}, ...series.map(line)],
     axes: [
-      { ...common, grid: { show: false }, size: 24, gap: 6, space: 70, values: (_, ticks) => ticks.map((tick) => clock(tick * 1000, false)) },
-      { ...common, grid: { stroke: grid, width: 1 }, size: 48, gap: 8, space: 34, values: (_, ticks) => ticks.map((tick) => axis(tick)) },
+      { ...common, grid: { show: false }, size: 24, gap: 6, space: 70,
+        values: (_, ticks) => ticks.map((tick) => clock(tick * 1000, false)) },
+      { ...common, grid: { stroke: grid, width: 1 }, size: 48, gap: 8, space: 34,
+        values: (_, ticks) => ticks.map((tick) => axis(tick)) },
     ],
     plugins: [tooltip(hover, long)],
   };
+}
+
+/* Bars are as wide as their step, so the first and the last one need half a step more. */
+function wholeSteps(plot, least, most) {
+  const times = plot.data[0];
+  const half = times.length > 1 ? (times[1] - times[0]) / 2 : 30;
+  return [least - half, most + half];
+}
+
+/* A value without neighbours would be a line of no length. */
+function isAlone(plot, series) {
+  return plot.data[series].filter((value) => value !== null).length === 1;
 }
 
 function line({ colour: name, kind, dash }) {
@@ -131,8 +149,7 @@ function line({ colour: name, kind, dash }) {
     width: 1.5,
     dash: dash ? [4, 3] : undefined,
     fill: kind === "area" ? stroke + "1f" : undefined,
-    points: { show: false },
-    spanGaps: false,
+    points: { show: isAlone, size: 5, fill: stroke },
   };
 }
 

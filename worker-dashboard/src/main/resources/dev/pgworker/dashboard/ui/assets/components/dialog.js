@@ -4,6 +4,7 @@ import { html, useEffect, useId, useRef, useState } from "../lib.js";
 import { createStore, useStore } from "../store.js";
 import { Button } from "./button.js";
 import { Icon } from "./icons.js";
+import { Foreign } from "./words.js";
 
 const open = createStore(null);
 
@@ -45,7 +46,8 @@ export function Dialog({ title, close, children, buttons, wide = false, locked =
   return html`<dialog ref=${dialog} class=${wide ? "wide" : ""} aria-labelledby=${id} onCancel=${cancel}>
     <div class="dialog-head">
       <h2 id=${id}>${title}</h2>
-      <button type="button" class="button quiet icon-only" aria-label="Close" disabled=${locked} onClick=${close}><${Icon} name="close" /></button>
+      <button type="button" class="button quiet icon-only" aria-label="Close" disabled=${locked} onClick=${close}>
+        <${Icon} name="close" /></button>
     </div>
     <div class="dialog-body">${children}</div>
     <div class="dialog-foot">${buttons}</div>
@@ -82,5 +84,6 @@ export function Confirm({ title, action, danger = false, run, close, children })
 
 /** An error of a form, read aloud when it appears. */
 export function FormError({ text }) {
-  return html`<div role="alert">${text && html`<p class="form-error"><${Icon} name="warning" /><span>${text}</span></p>`}</div>`;
+  return html`<div role="alert">${text &&
+    html`<p class="form-error"><${Icon} name="warning" /><span><${Foreign} text=${text} most=${2000} /></span></p>`}</div>`;
 }

@@ -66,7 +66,8 @@ export function ActionFields({ action, values, setValues }) {
   const id = useId();
   const field = (name, label, attributes) => html`<div class="field">
     <label for=${id + name}>${label}</label>
-    <input id=${id + name} value=${values[name] ?? ""} onInput=${(event) => setValues({ ...values, [name]: event.target.value })} ...${attributes} />
+    <input id=${id + name} value=${values[name] ?? ""}
+      onInput=${(event) => setValues({ ...values, [name]: event.target.value })} ...${attributes} />
   </div>`;
   if (action === "fail") {
     return field("reason", "Reason, kept as the error", { placeholder: "Failed by hand", maxlength: 1000 });
@@ -86,8 +87,10 @@ function ActionDialog({ action, jobs, api, done, close }) {
   const [values, setValues] = useState({});
   const one = jobs.length === 1;
   const what = one ? `job #${jobs[0].id}` : plural(jobs.length, "job");
-  const run = async () => done(await api.post("jobs/" + action, { ids: jobs.map((job) => job.id), ...parameters(action, values) }));
-  return html`<${Confirm} title=${phrase(action, what) + "?"} action=${phrase(action, what)} danger=${ACTIONS[action].danger} run=${run} close=${close}>
+  const run = async () => done(await api.post("jobs/" + action,
+    { ids: jobs.map((job) => job.id), ...parameters(action, values) }));
+  return html`<${Confirm} title=${phrase(action, what) + "?"} action=${phrase(action, what)}
+    danger=${ACTIONS[action].danger} run=${run} close=${close}>
     <p>${consequence(action, jobs.length)}${!one && " Jobs that run at the moment are left alone."}</p>
     <${ActionFields} action=${action} values=${values} setValues=${setValues} />
   </${Confirm}>`;

@@ -27,14 +27,16 @@ export function JsonView({ text, cut = false }) {
       <${CopyButton} text=${() => (tree ? format(text) : text)} label="Copy JSON" />
     </div>
     ${tree
-      ? html`<div class="json-tree" tabindex="0" role="group" aria-label="JSON"><${Value} node=${tree} depth=${0} last=${true} /></div>`
+      ? html`<div class="json-tree" tabindex="0" role="group" aria-label="JSON">
+        <${Value} node=${tree} depth=${0} last=${true} /></div>`
       : html`<pre class="json-raw" tabindex="0"><${Foreign} text=${text} most=${MOST_RAW} expandable=${true} /></pre>`}
   </div>`;
 }
 
 /** Stands in the place of JSON that this user may not see. */
 export function HiddenJson({ what }) {
-  return html`<p class="muted hidden-json"><${Icon} name="lock" /><span>${what} are hidden. Set <code>worker.dashboard.payloads=shown</code> to show all, or declare a <code>DashboardPayloads</code> bean that decides about each.</span></p>`;
+  return html`<p class="muted hidden-json"><${Icon} name="lock" />
+    <span>${what} are hidden. Set <code>worker.dashboard.payloads=shown</code> to show all, or declare a <code>DashboardPayloads</code> bean that decides about each.</span></p>`;
 }
 
 function Value({ node, name, depth, last }) {
@@ -46,7 +48,8 @@ function Value({ node, name, depth, last }) {
 }
 
 function Name({ name }) {
-  return name === undefined ? null : html`<span class="json-name">"<${Foreign} text=${escaped(name)} expandable=${true} />"</span>: `;
+  return name === undefined ? null : html`<span
+    class="json-name">"<${Foreign} text=${escaped(name)} expandable=${true} />"</span>: `;
 }
 
 function Scalar({ node }) {
@@ -72,13 +75,19 @@ function Container({ node, name, depth, comma }) {
   const what = node.type === "object" ? "properties" : "items";
   return html`<div>
     <div class="json-line">
-      <button type="button" class="json-fold" aria-expanded=${open ? "true" : "false"} aria-label=${`${name ?? "value"}, ${children.length} ${what}`} onClick=${() => setOpen(!open)}></button>
-      <${Name} name=${name} />${start}${!open && html`<span class="json-more"> ${number(children.length)} ${what} </span>${end}${comma}`}
+      <button type="button" class="json-fold" aria-expanded=${open ? "true" : "false"}
+        aria-label=${`${name ?? "value"}, ${children.length} ${what}`} onClick=${() => setOpen(!open)}></button>
+      <${Name} name=${name} />${start}${!open &&
+        html`<span class="json-more"> ${number(children.length)} ${what} </span>${end}${comma}`}
     </div>
     ${open && html`
       <div class="json-children">
-        ${children.slice(0, shown).map((child, at) => html`<${Value} key=${at} node=${child.value ?? child} name=${node.type === "object" ? child.key : undefined} depth=${depth + 1} last=${at === children.length - 1} />`)}
-        ${children.length > shown && html`<div class="json-line"><button type="button" class="link" onClick=${() => setShown(shown + 10 * CHUNK)}>Show more of ${number(children.length - shown)} ${what}</button></div>`}
+        ${children.slice(0, shown).map((child, at) =>
+          html`<${Value} key=${at} node=${child.value ?? child} name=${node.type === "object" ? child.key : undefined}
+            depth=${depth + 1} last=${at === children.length - 1} />`)}
+        ${children.length > shown && html`<div class="json-line">
+          <button type="button" class="link"
+            onClick=${() => setShown(shown + 10 * CHUNK)}>Show more of ${number(children.length - shown)} ${what}</button></div>`}
       </div>
       <div class="json-line">${end}${comma}</div>`}
   </div>`;

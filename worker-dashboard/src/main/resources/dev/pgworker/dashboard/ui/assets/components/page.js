@@ -3,6 +3,7 @@
 import { html, classes, useEffect } from "../lib.js";
 import { Button } from "./button.js";
 import { Icon } from "./icons.js";
+import { Foreign } from "./words.js";
 
 /** A page with its title, which the browser shows too; the actions stand beside the heading. */
 export function Page({ title, heading, actions, above, children }) {
@@ -44,7 +45,7 @@ export function Empty({ icon = "info", title, children }) {
 export function LoadError({ error, reload }) {
   return html`<div class="notice error" role="alert">
     <${Icon} name="warning" />
-    <p>${error.message}</p>
+    <p><${Foreign} text=${error.message} most=${2000} /></p>
     <${Button} onClick=${reload}>Try again</${Button}>
   </div>`;
 }
@@ -79,5 +80,6 @@ export function Loaded({ resource, lines, children }) {
 }
 
 export function RefreshButton({ resource }) {
-  return html`<${Button} icon="refresh" kind="quiet" aria-label="Refresh" data-tip="Refresh (r)" class=${resource.loading && "busy"} onClick=${resource.reload} />`;
+  return html`<${Button} icon="refresh" kind="quiet" aria-label="Refresh" data-tip="Refresh (r)"
+    class=${resource.loading && "busy"} onClick=${resource.reload} />`;
 }

@@ -8,7 +8,8 @@ const GROUPS = [
     ["g r", "Recurring jobs"], ["g w", "Workers"], ["g m", "Maintenance"]]],
   ["Lists", [["j", "Next row"], ["k", "Previous row"], ["x", "Select the row"], ["Enter", "Open the row"], ["/", "Search"],
     ["r", "Refresh"]]],
-  ["Everywhere", [["c", "Add a job"], ["t", "Times by the clock or from now"], ["Esc", "Close, or clear the selection"], ["?", "This help"]]],
+  ["Everywhere", [["c", "Add a job"], ["t", "Times by the clock or from now"],
+    ["Esc", "Close, or clear the selection"], ["?", "This help"]]],
 ];
 
 export function ShortcutsDialog({ close }) {
@@ -19,7 +20,8 @@ export function ShortcutsDialog({ close }) {
           <h3>${title}</h3>
           <dl>
             ${keys.map(
-              ([key, words]) => html`<div key=${key}><dt>${words}</dt><dd>${key.split(" ").map((one) => html`<kbd key=${one}>${one}</kbd>`)}</dd></div>`,
+              ([key, words]) => html`<div key=${key}><dt>${words}</dt>
+                <dd>${key.split(" ").map((one) => html`<kbd key=${one}>${one}</kbd>`)}</dd></div>`,
             )}
           </dl>
         </section>`,

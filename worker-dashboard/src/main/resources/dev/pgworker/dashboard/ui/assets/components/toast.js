@@ -4,6 +4,7 @@ import { html, classes } from "../lib.js";
 import { createStore, useStore } from "../store.js";
 import { Link } from "../router.js";
 import { Icon } from "./icons.js";
+import { Foreign } from "./words.js";
 
 const SHOWN_MS = 6000;
 const MOST = 3;
@@ -29,9 +30,10 @@ export function Toasts() {
     ${all.map(
       (one) => html`<div class=${classes("toast", one.level)} key=${one.id}>
         <${Icon} name=${one.level === "error" ? "warning" : "check"} />
-        <span class="toast-text">${one.text}</span>
+        <span class="toast-text"><${Foreign} text=${one.text} /></span>
         ${one.link && html`<${Link} to=${one.link.to} query=${one.link.query}>${one.link.text}</${Link}>`}
-        <button type="button" class="toast-close" aria-label="Dismiss" onClick=${() => dismiss(one.id)}><${Icon} name="close" /></button>
+        <button type="button" class="toast-close" aria-label="Dismiss" onClick=${() => dismiss(one.id)}>
+          <${Icon} name="close" /></button>
       </div>`,
     )}
   </div>`;

@@ -26,8 +26,8 @@ function show(element) {
   }
   owner = element;
   tip.textContent = text;
-  // Inside an open dialog, because whatever is outside lies behind it.
-  (element.closest("dialog[open]") ?? document.body).append(tip);
+  // Inside an open dialog, because whatever is outside lies behind it; otherwise inside a landmark, for those who go by these.
+  (element.closest("dialog[open]") ?? document.getElementById("main") ?? document.body).append(tip);
   tip.hidden = false;
   const at = element.getBoundingClientRect();
   const size = tip.getBoundingClientRect();

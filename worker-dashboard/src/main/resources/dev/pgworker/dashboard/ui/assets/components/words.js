@@ -49,7 +49,8 @@ export function Time({ iso, focusable = false }) {
   if (time === null) {
     return html`<${Foreign} text=${iso} />`;
   }
-  return html`<time datetime=${iso} data-tip=${absolute(time)} tabindex=${focusable ? 0 : undefined}>${byClock ? short(time, now) : relative(time, now)}</time>`;
+  return html`<time datetime=${iso} data-tip=${absolute(time)} tabindex=${focusable ? 0 : undefined}>
+    ${byClock ? short(time, now) : relative(time, now)}</time>`;
 }
 
 /** A time in full: distance, local time and UTC, for places that have room. */
@@ -83,7 +84,8 @@ export function Progress({ progress, label = "Progress" }) {
   }
   const known = progress.total > 0;
   return html`<span class="progress-line">
-    ${known && html`<progress class="bar" aria-label=${label} value=${Math.max(0, Math.min(progress.done, progress.total))} max=${progress.total}></progress>`}
+    ${known && html`<progress class="bar" aria-label=${label}
+      value=${Math.max(0, Math.min(progress.done, progress.total))} max=${progress.total}></progress>`}
     <span class="progress-text">
       ${known
         ? html`<span class="num">${number(progress.done)} / ${number(progress.total)}</span>`

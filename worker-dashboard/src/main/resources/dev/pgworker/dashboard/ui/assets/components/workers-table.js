@@ -6,6 +6,17 @@ import { Icon } from "./icons.js";
 import { OneLine, Time } from "./words.js";
 import { Cell, Row, Table } from "./table.js";
 
+/** Workers with what an overview knows better: it is newer, and has the jobs that run if they are not too many. */
+export function currentWorkers(workers, overview) {
+  const live = new Map(overview.workers.map((worker) => [worker.id, worker]));
+  const allRunning = overview.backlog.running <= overview.running.length;
+  return workers.map((worker) => ({
+    ...worker,
+    ...live.get(worker.id),
+    running: allRunning ? overview.running.filter((running) => running.workerId === worker.id) : worker.running,
+  }));
+}
+
 /** Whether a worker's heartbeat is recent: icon and word. */
 export function WorkerState({ worker }) {
   return worker.stale
@@ -15,12 +26,14 @@ export function WorkerState({ worker }) {
 
 /** How many of its slots a worker uses. */
 export function Slots({ worker }) {
-  const used = worker.heldJobs ?? worker.running.length;
+  // What the worker holds is told by its last heartbeat; what it runs is newer.
+  const used = Math.max(worker.heldJobs ?? 0, worker.running?.length ?? 0);
   if (!worker.concurrency) {
     return html`<span class="num">${number(used)}</span>`;
   }
   return html`<span class="slots">
-    <meter min="0" max=${worker.concurrency} value=${Math.min(used ?? 0, worker.concurrency)} aria-label=${`${used} of ${worker.concurrency} slots in use`}></meter>
+    <meter min="0" max=${worker.concurrency} value=${Math.min(used ?? 0, worker.concurrency)}
+      aria-label=${`${used} of ${worker.concurrency} slots in use`}></meter>
     <span class="num">${number(used)} / ${number(worker.concurrency)}</span>
   </span>`;
 }

@@ -1,6 +1,6 @@
 /* One job: what it is, why it waits or failed, what happened to it. */
 
-import { html } from "../lib.js";
+import { html, useEffect } from "../lib.js";
 import { Link } from "../router.js";
 import { useApi, whyNot } from "../session.js";
 import { useLiveJobs, useOverview } from "../live.js";
@@ -24,18 +24,33 @@ export function JobPage({ id }) {
   useKeys({ r: loaded.reload });
   useLiveJob(Number(id), loaded);
 
+  useFocusWhenGone(loaded.data !== null && loaded.data.job === null);
+
   const missing = loaded.error?.status === 404 && loaded.data === null;
   const task = loaded.data?.job?.task ?? loaded.data?.history[0]?.task;
   return html`<${Page}
     title=${task ? `${plain(task, 60)} #${id}` : `Job #${id}`}
-    above=${html`<p class="crumbs"><${Link} to=${["jobs"]}>Jobs</${Link}><${Icon} name="chevron" size=${12} /><span class="num">#${id}</span><${CopyButton} text=${id} label="Copy id" /></p>`}
+    above=${html`<p class="crumbs"><${Link} to=${["jobs"]}>Jobs</${Link}><${Icon} name="chevron" size=${12} />
+      <span class="num">#${id}</span><${CopyButton} text=${id} label="Copy id" /></p>`}
     heading=${loaded.data ? html`<${Heading} data=${loaded.data} />` : `Job #${id}`}
-    actions=${html`<${RefreshButton} resource=${loaded} />${loaded.data?.job && html`<${Actions} job=${loaded.data.job} act=${act} />`}`}
+    actions=${html`<${RefreshButton} resource=${loaded} />
+      ${loaded.data?.job && html`<${Actions} job=${loaded.data.job} act=${act} />`}`}
   >
     ${missing
-      ? html`<${Empty} icon="search" title=${`There is no job #${id}`}><p>It has finished and is not in the history, or it never existed. Look at the <${Link} to=${["jobs"]}>jobs</${Link}> or the <${Link} to=${["history"]}>history</${Link}>.</p></${Empty}>`
+      ? html`<${Empty} icon="search" title=${`There is no job #${id}`}>
+        <p>It has finished and is not in the history, or it never existed. Look at the <${Link}
+          to=${["jobs"]}>jobs</${Link}> or the <${Link} to=${["history"]}>history</${Link}>.</p></${Empty}>`
       : html`<${Loaded} resource=${loaded} lines=${10}>${(data) => html`<${Body} data=${data} />`}</${Loaded}>`}
   </${Page}>`;
+}
+
+/* The buttons go with the job, and with them the focus of who removed it. */
+function useFocusWhenGone(gone) {
+  useEffect(() => {
+    if (gone && document.activeElement === document.body) {
+      document.getElementById("page-title").focus();
+    }
+  }, [gone]);
 }
 
 /* Progress arrives in place; a change of the job or its end loads the page's data again, for wait and history. */
@@ -46,7 +61,8 @@ function useLiveJob(id, loaded) {
     const ended = gone.includes(id) && job;
     const runs = running.find((one) => one.job.id === id);
     if (runs) {
-      loaded.update((data) => ({ ...data, running: { startedAt: runs.startedAt, workerId: runs.workerId, progress: runs.progress } }));
+      loaded.update((data) => ({ ...data,
+        running: { startedAt: runs.startedAt, workerId: runs.workerId, progress: runs.progress } }));
     }
     if (ended || (changed && (changed.revision !== job?.revision || changed.state !== job?.state || changed.updatedAt !== job?.updatedAt))) {
       loaded.reload();
@@ -69,8 +85,10 @@ function Actions({ job, act }) {
     onSelect: () => act(action, [job]),
   }));
   return html`
-    <${ActionButton} action="run-now" icon="play" kind="primary" whyOff=${running} onClick=${() => act("run-now", [job])}>${job.state === "failed" ? "Run again" : "Run now"}</${ActionButton}>
-    <${ActionButton} action="reschedule" icon="calendar" whyOff=${running} onClick=${() => act("reschedule", [job])}>Reschedule</${ActionButton}>
+    <${ActionButton} action="run-now" icon="play" kind="primary" whyOff=${running}
+      onClick=${() => act("run-now", [job])}>${job.state === "failed" ? "Run again" : "Run now"}</${ActionButton}>
+    <${ActionButton} action="reschedule" icon="calendar" whyOff=${running}
+      onClick=${() => act("reschedule", [job])}>Reschedule</${ActionButton}>
     <${Menu} label="More actions" items=${menu} />
   `;
 }
@@ -79,13 +97,16 @@ function Body({ data }) {
   const { job, history } = data;
   return html`<div class="columns job-columns">
     <div class="stack">
-      ${!job && html`<${Notice}><p>This job has ended and is no longer in the queue. What follows is its history.</p></${Notice}>`}
+      ${!job && html`<${Notice}><p>This job has ended and is no longer in the queue. What follows is its history.</p>
+      </${Notice}>`}
       ${job && html`<${Situation} data=${data} />`}
-      ${job?.error && html`<${Panel} title="Last error" id="error" note=${`attempt ${number(job.attempts)} of ${number(job.maxAttempts)}`}><${ErrorView} error=${job.error} /></${Panel}>`}
+      ${job?.error && html`<${Panel} title="Last error" id="error"
+        note=${job.attempts > 0 && `attempt ${number(job.attempts)} of ${number(job.maxAttempts)}`}><${ErrorView} error=${job.error} /></${Panel}>`}
       <${PayloadPanel} of=${job ?? history[0]} cut=${(job ?? history[0]).payloadCut} />
       <${HistoryPanel} history=${history} />
     </div>
-    <aside aria-label="Facts"><${Panel} title="Details" id="details"><${JobFacts} job=${job} last=${history[0]} running=${data.running} /></${Panel}></aside>
+    <aside aria-label="Facts"><${Panel} title="Details" id="details">
+      <${JobFacts} job=${job} last=${history[0]} running=${data.running} /></${Panel}></aside>
   </div>`;
 }
 
@@ -97,7 +118,8 @@ function Situation({ data }) {
       <${Icon} name="running" />
       <div>
         <p>Runs for <${Since} iso=${running.startedAt} /> on <${OneLine} text=${running.workerId} class="mono" /></p>
-        ${running.progress ? html`<${Progress} progress=${running.progress} />` : html`<p class="muted">The handler does not tell its progress. <code>JobContext.progress(done, total, text)</code> shows it here.</p>`}
+        ${running.progress ? html`<${Progress} progress=${running.progress} />`
+          : html`<p class="muted">The handler does not tell its progress. <code>JobContext.progress(done, total, text)</code> shows it here.</p>`}
       </div>
     </section>`;
   }
@@ -109,7 +131,6 @@ function Situation({ data }) {
     <div>
       <p><${Foreign} text=${wait.text} most=${2000} /></p>
       ${wait.until && html`<p class="muted"><${FullTime} iso=${wait.until} /></p>`}
-      ${wait.ahead > 0 && html`<p class="muted">${wait.ahead >= 1000 ? "1,000 or more jobs" : plural(wait.ahead, "job")} before it</p>`}
     </div>
   </section>`;
 }
@@ -126,7 +147,8 @@ function PayloadPanel({ of, cut }) {
 
 function HistoryPanel({ history }) {
   const on = useOverview()?.history.enabled ?? true;
-  return html`<${Panel} title="Attempts" id="attempts" note=${history.length > 0 ? plural(history.length, "entry", "entries") : null}>
+  return html`<${Panel} title="Attempts" id="attempts"
+    note=${history.length > 0 ? plural(history.length, "entry", "entries") : null}>
     ${history.length > 0
       ? html`<${Timeline} entries=${history} />`
       : on
@@ -140,10 +162,12 @@ function JobFacts({ job, last, running }) {
   return html`<${Facts} items=${[
     ["Id", html`<span class="num">${of.id ?? of.jobId}</span>`],
     ["Task", html`<${Link} to=${["jobs"]} query=${{ task: of.task }}><${OneLine} text=${of.task} /></${Link}>`],
-    ["Queue", of.queue ? html`<${Link} to=${["jobs"]} query=${{ queue: of.queue }}><${OneLine} text=${of.queue} /></${Link}>` : html`<span class="muted">none</span>`],
+    ["Queue", of.queue ? html`<${Link} to=${["jobs"]} query=${{ queue: of.queue }}><${OneLine} text=${of.queue} />
+    </${Link}>` : html`<span class="muted">none</span>`],
     ["Key", of.key && html`<${OneLine} text=${of.key} class="mono" />`],
     ["Flags", of.flags.length > 0 && html`<span class="flags"><${Flags} flags=${of.flags} /></span>`],
-    ["Attempts", job ? `${number(job.attempts)} of ${number(job.maxAttempts)}` : `${number(last.attempt)} of ${number(last.maxAttempts)}`],
+    ["Attempts", job ? `${number(job.attempts)} of ${number(job.maxAttempts)}`
+      : `${number(last.attempt)} of ${number(last.maxAttempts)}`],
     ["Priority", number(of.priority)],
     ["Due", html`<${FullTime} iso=${of.runAt} />`],
     ["Added", html`<${FullTime} iso=${of.createdAt} />`],
@@ -151,7 +175,8 @@ function JobFacts({ job, last, running }) {
     ["Locked", job?.lockedAt && html`<${FullTime} iso=${job.lockedAt} />`],
     ["Locked by", job?.lockedBy && html`<${OneLine} text=${job.lockedBy} class="mono" />`],
     ["Runs on", running && running.workerId !== job?.lockedBy && html`<${OneLine} text=${running.workerId} class="mono" />`],
-    ["Recoveries", job?.recoveries > 0 && html`<span data-tip="How often its worker died while it ran" tabindex="0">${number(job.recoveries)}</span>`],
+    ["Recoveries", job?.recoveries > 0 &&
+      html`<span data-tip="How often its worker died while it ran" tabindex="0">${number(job.recoveries)}</span>`],
     ["Revision", job && number(job.revision)],
   ]} />`;
 }

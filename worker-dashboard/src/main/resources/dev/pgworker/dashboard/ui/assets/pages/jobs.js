@@ -37,11 +37,15 @@ export function JobsPage() {
   useReloadAfterBulk(list);
 
   const query = { ...filters, sort: sort === "newest" ? null : sort };
-  return html`<${Page} title="Jobs" actions=${html`<${RefreshButton} resource=${list} /><${AddJobButton} task=${filters.task} />`}>
-    <${StateTabs} label="State" path=${["jobs"]} query=${query} name="state" values=${JOB_STATES} counts=${overview ? overview.backlog : {}} />
-    <${FilterBar} filters=${filters} fields=${["task", "queue", "key", "flag"]} timeWord="Due" searchLabel="Search key, error, payload">
+  return html`<${Page} title="Jobs" actions=${html`<${RefreshButton} resource=${list} />
+    <${AddJobButton} task=${filters.task} />`}>
+    <${StateTabs} label="State" path=${["jobs"]} query=${query} name="state" values=${JOB_STATES}
+      counts=${overview ? overview.backlog : {}} />
+    <${FilterBar} filters=${filters} fields=${["task", "queue", "key", "flag"]} timeWord="Due"
+      searchLabel="Search key, error, payload">
       <label class="select-box"><span class="reader">Order</span>
-        <select value=${sort} onChange=${(event) => setFilters({ sort: event.target.value === "newest" ? null : event.target.value })}>
+        <select value=${sort} onChange=${(event) => setFilters({ sort: event.target.value === "newest" ? null
+          : event.target.value })}>
           ${Object.entries(JOB_SORTS).map(([value, label]) => html`<option value=${value} key=${value}>${label}</option>`)}
         </select><${Icon} name="down" size=${12} />
       </label>
@@ -53,7 +57,8 @@ export function JobsPage() {
           ? html`<${NoJobs} filters=${filters} data=${data} />`
           : html`<${JobsTable} jobs=${data.jobs} sort=${sort} selection=${selection} act=${act} />`}
         <${Pager} after=${after} next=${data.next}>${data.limited && html`<${Limited} next=${data.next} />`}</${Pager}>
-        <${SelectionBar} jobs=${data.jobs} more=${data.next !== null} filters=${filters} selection=${selection} act=${act} api=${api} />
+        <${SelectionBar} jobs=${data.jobs} more=${data.next !== null} filters=${filters} selection=${selection}
+          act=${act} api=${api} />
       `}
     </${Loaded}>
   </${Page}>`;
@@ -71,7 +76,8 @@ function useLiveRows(list) {
     const left = new Set(gone);
     list.update((data) => ({
       ...data,
-      jobs: data.jobs.map((job) => (changed.has(job.id) ? { ...job, ...changed.get(job.id) } : left.has(job.id) ? { ...job, gone: true } : job)),
+      jobs: data.jobs.map((job) => (changed.has(job.id) ? { ...job, ...changed.get(job.id) } : left.has(job.id)
+        ? { ...job, gone: true } : job)),
     }));
   });
 }
@@ -87,14 +93,21 @@ function ListLine({ list, data, filters, newest }) {
   const total = filtered && count.data ? count.data : null;
   return html`<div class="list-line">
     <p role="status">
-      ${total
-        ? total.complete ? `${plural(total.total, "job matches", "jobs match")}` : `More than ${number(total.total)} jobs match`
-        : ""}
+      ${total && matchText(total, data.limited)}
       ${data.searchedPayloads === false && filters.search ? " Payloads are hidden, so they were not searched." : ""}
     </p>
     ${newest && html`<${Newer} key=${loadKey} data=${data} filters=${filters} reload=${list.reload} />`}
-    ${Object.keys(filters).length > 0 && data.jobs.length > 0 && html`<${Menu} label="Change all matching jobs" icon="down" items=${bulkItems(api, filters)}>Change all matching</${Menu}>`}
+    ${Object.keys(filters).length > 0 && data.jobs.length > 0 &&
+      html`<${Menu} label="Change all matching jobs" icon="down" items=${bulkItems(api, filters)}>Change all matching</${Menu}>`}
   </div>`;
+}
+
+/* A list that was searched up to a limit has a count up to a limit, too. */
+function matchText({ total, complete }, limited) {
+  if (complete && !limited) {
+    return plural(total, "job matches", "jobs match");
+  }
+  return total > 0 ? `${number(total)} or more jobs match` : "";
 }
 
 /*
@@ -121,7 +134,8 @@ function Newer({ data, filters, reload }) {
 
 function Limited({ next }) {
   return html`The filter is served by no index, so only the first 50,000 jobs in this order were searched.
-    ${next !== null && html` <button type="button" class="link" onClick=${() => setQuery({ after: next })}>Search further</button>`}`;
+    ${next !== null && html` <button type="button" class="link"
+      onClick=${() => setQuery({ after: next })}>Search further</button>`}`;
 }
 
 function NoJobs({ filters, data }) {
@@ -133,10 +147,13 @@ function NoJobs({ filters, data }) {
   }
   if (filtered) {
     return html`<${Empty} icon="search" title=${`No ${inWords(filters)}`}>
-      <p>Jobs that succeeded are no longer in this list; look into the <${Link} to=${["history"]} query=${{ task: filters.task, search: filters.search }}>history</${Link}>, or <${Link} to=${["jobs"]}>clear the filters</${Link}>.</p>
+      <p>Jobs that succeeded are no longer in this list; look into the <${Link} to=${["history"]}
+        query=${{ task: filters.task, search: filters.search }}>history</${Link}>, or <${Link}
+          to=${["jobs"]}>clear the filters</${Link}>.</p>
     </${Empty}>`;
   }
-  return html`<${Empty} icon="jobs" title="There are no jobs"><p>A job that succeeds leaves this list. Add one by hand, or by <code>JobScheduler</code> or SQL.</p></${Empty}>`;
+  return html`<${Empty} icon="jobs" title="There are no jobs">
+    <p>A job that succeeds leaves this list. Add one by hand, or by <code>JobScheduler</code> or SQL.</p></${Empty}>`;
 }
 
 const SORTABLE = {
@@ -169,8 +186,11 @@ function JobsTable({ jobs, sort, selection, act }) {
     { id: "updated", label: "Changed", class: "num", sort: SORTABLE.updated },
     { id: "more", label: "Actions", hidden: true },
   ].filter((column) => shown[column.id] ?? true);
-  return html`<${Table} label="Jobs" columns=${columns} sorted=${sort} onSort=${(by) => setFilters({ sort: by === "newest" ? null : by })} class=${classes("jobs-table", !shown.error && "no-error")}>
-    ${jobs.map((job) => html`<${JobRow} key=${job.id} job=${job} shown=${shown} selected=${selected.has(job.id)} toggle=${selection.toggle} act=${act} />`)}
+  return html`<${Table} label="Jobs" columns=${columns} sorted=${sort}
+    onSort=${(by) => setFilters({ sort: by === "newest" ? null : by })}
+      class=${classes("jobs-table", !shown.error && "no-error")}>
+    ${jobs.map((job) => html`<${JobRow} key=${job.id} job=${job} shown=${shown} selected=${selected.has(job.id)}
+      toggle=${selection.toggle} act=${act} />`)}
   </${Table}>`;
 }
 
@@ -188,13 +208,16 @@ function columnsFor(jobs, sort) {
 function JobRow({ job, shown, selected, toggle, act }) {
   const open = job.gone ? "gone" : selected ? "selected" : "";
   return html`<${Row} class=${open} data-id=${job.id}>
-    <${Cell} id="select"><input type="checkbox" aria-label=${`Select job ${job.id}`} checked=${selected} disabled=${job.gone} onChange=${() => toggle(job.id)} /></${Cell}>
-    <${Cell} id="state">${job.gone ? html`<span class="state"><span class="word muted">gone</span></span>` : html`<${State} state=${job.state} />`}</${Cell}>
+    <${Cell} id="select"><input type="checkbox" aria-label=${`Select job ${job.id}`} checked=${selected}
+      disabled=${job.gone} onChange=${() => toggle(job.id)} /></${Cell}>
+    <${Cell} id="state">${job.gone ? html`<span class="state"><span class="word muted">gone</span></span>`
+      : html`<${State} state=${job.state} />`}</${Cell}>
     <${Cell} id="id" class="num"><${Link} to=${["jobs", job.id]} class="row-link">${job.id}</${Link}></${Cell}>
     <${Cell} id="task"><${OneLine} text=${job.task} class="strong" /><${Marks} job=${job} priority=${!shown.priority} /></${Cell}>
     ${shown.queue && html`<${Cell} id="queue" label="Queue">${job.queue && html`<${OneLine} text=${job.queue} />`}</${Cell}>`}
     ${shown.key && html`<${Cell} id="key" label="Key">${job.key && html`<${OneLine} text=${job.key} class="mono" />`}</${Cell}>`}
-    ${shown.error && html`<${Cell} id="error">${job.error && html`<${OneLine} text=${headline(job.error)} class="muted" />`}</${Cell}>`}
+    ${shown.error && html`<${Cell} id="error">
+      ${job.error && html`<${OneLine} text=${headline(job.error)} class="muted" />`}</${Cell}>`}
     <${Cell} id="due" label="Due" class="num"><${Time} iso=${job.runAt} /></${Cell}>
     <${Cell} id="attempts" label="Attempts" class="num">${job.attempts} <span class="muted">/ ${job.maxAttempts}</span></${Cell}>
     ${shown.priority && html`<${Cell} id="priority" label="Priority" class="num">${job.priority}</${Cell}>`}
@@ -245,7 +268,9 @@ function SelectionBar({ jobs, more, filters, selection, act, api }) {
   const wholePage = more && jobs.every((job) => job.gone || selected.has(job.id));
   return html`<div class="selection-bar" role="region" aria-label="Selected jobs">
     <p role="status"><b class="num">${number(chosen.length)}</b> selected</p>
-    ${Object.entries(ACTIONS).map(([action, { label, icon, danger }]) => html`<${ActionButton} key=${action} action=${action} icon=${icon} class=${danger && "danger-text"} onClick=${() => act(action, chosen)}>${label}</${ActionButton}>`)}
+    ${Object.entries(ACTIONS).map(([action, { label, icon, danger }]) =>
+      html`<${ActionButton} key=${action} action=${action} icon=${icon} class=${danger && "danger-text"}
+        onClick=${() => act(action, chosen)}>${label}</${ActionButton}>`)}
     ${wholePage && html`<${Menu} label="All matching jobs" icon="down" items=${bulkItems(api, filters)}>All matching</${Menu}>`}
     <${Button} kind="quiet" icon="close" aria-label="Clear the selection" onClick=${() => setSelected(new Set())} />
   </div>`;

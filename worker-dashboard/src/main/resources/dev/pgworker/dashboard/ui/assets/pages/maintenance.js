@@ -17,7 +17,8 @@ import { askUnlock } from "./workers.js";
 const MINUTE = 60_000;
 
 const CLEANUPS = {
-  DELETE_PERMAFAILED_JOBS: ["Failed jobs", "Deletes jobs that have no attempts left. Their errors are lost, unless the history keeps them."],
+  DELETE_PERMAFAILED_JOBS: ["Failed jobs",
+    "Deletes jobs that have no attempts left. Their errors are lost, unless the history keeps them."],
   GC_JOB_QUEUES: ["Unused queues", "Deletes named queues that no job uses. They come back with the next job that names them."],
   GC_TASK_IDENTIFIERS: ["Unused tasks", "Deletes task names that no job uses and no worker serves. Node.js workers miss later jobs of such a task until they are restarted."],
 };
@@ -35,7 +36,8 @@ export function MaintenancePage() {
         </div>
         <div class="stack">
           <${Unlock} dead=${data.deadWorkers} api=${api} reload=${loaded.reload} />
-          ${data.status && html`<${Panel} title="Worker of this application" id="status"><${Status} status=${data.status} /></${Panel}>`}
+          ${data.status && html`<${Panel} title="Worker of this application" id="status">
+            <${Status} status=${data.status} /></${Panel}>`}
         </div>
       </div>`}
     </${Loaded}>
@@ -48,18 +50,21 @@ function Cleanup({ data, api, reload }) {
   const count = (task) => `${number(data.cleanup[task])}${data.cleanup[task] >= data.limit ? "+" : ""}`;
   const total = chosen.reduce((sum, task) => sum + data.cleanup[task], 0);
   const whyOff = chosen.length === 0 ? "Choose what to clean up." : total === 0 ? "There is nothing to clean up." : null;
-  const ask = () => showDialog(({ close }) => html`<${Confirm} title="Clean up?" action="Clean up" danger=${true} close=${close} run=${async () => {
+  const ask = () => showDialog(({ close }) =>
+    html`<${Confirm} title="Clean up?" action="Clean up" danger=${true} close=${close} run=${async () => {
     const answer = await api.post("cleanup", { tasks: chosen, dryRun: false });
     toast({ text: answer.text });
     reload();
   }}>
     <p>This deletes, and cannot be undone:</p>
-    <ul class="bullets">${chosen.map((task) => html`<li key=${task}><b class="num">${count(task)}</b> ${CLEANUPS[task][0].toLowerCase()}</li>`)}</ul>
+    <ul class="bullets">${chosen.map((task) =>
+      html`<li key=${task}><b class="num">${count(task)}</b> ${CLEANUPS[task][0].toLowerCase()}</li>`)}</ul>
   </${Confirm}>`);
   return html`<${Panel} title="Clean up" id="cleanup">
     <ul class="choices">
       ${Object.entries(CLEANUPS).map(([task, [label, text]]) => html`<li key=${task}>
-        <label><input type="checkbox" checked=${chosen.includes(task)} onChange=${() => toggle(task)} /><span class="choice-label">${label}</span><span class="choice-number num">${count(task)}</span></label>
+        <label><input type="checkbox" checked=${chosen.includes(task)} onChange=${() => toggle(task)} />
+          <span class="choice-label">${label}</span><span class="choice-number num">${count(task)}</span></label>
         <p class="muted">${text}</p>
       </li>`)}
     </ul>
@@ -84,19 +89,23 @@ function Sweep({ api, reload }) {
       setError(failure.message);
     }
   };
-  const ask = () => showDialog(({ close }) => html`<${Confirm} title="Sweep dead workers?" action="Sweep" danger=${true} close=${close} run=${async () => {
+  const ask = () => showDialog(({ close }) =>
+    html`<${Confirm} title="Sweep dead workers?" action="Sweep" danger=${true} close=${close} run=${async () => {
     const answer = await api.post("sweep", body(false));
     toast({ text: answer.text });
     setPreview(null);
     reload();
-  }}><p>${plural(counted(preview.jobs), "job")} of ${plural(counted(preview.workers), "worker")} will be given to other workers.</p></${Confirm}>`);
-  const whyOff = preview === null ? "Look first what it would do." : counted(preview.workers) === 0 ? "There is no dead worker." : null;
+  }}><p>${plural(counted(preview.jobs), "job")} of ${plural(counted(preview.workers),
+    "worker")} will be given to other workers.</p></${Confirm}>`);
+  const whyOff = preview === null ? "Look first what it would do." : counted(preview.workers) === 0
+    ? "There is no dead worker." : null;
   return html`<${Panel} title="Sweep" id="sweep">
     <p class="muted">Gives the jobs of workers that send no heartbeats to others. Workers do this by themselves; by hand it happens at once.</p>
     <div class="field inline"><label for="sweep-minutes">Dead after minutes without heartbeat</label>
-      <input id="sweep-minutes" type="number" min="0" step="any" placeholder="default" value=${minutes} onInput=${(event) => { setMinutes(event.target.value); setPreview(null); }} /></div>
-    ${preview && html`<${Notice}><p>${preview.text}</p></${Notice}>`}
-    ${error && html`<${Notice} level="error"><p>${error}</p></${Notice}>`}
+      <input id="sweep-minutes" type="number" min="0" step="any" placeholder="default" value=${minutes}
+        onInput=${(event) => { setMinutes(event.target.value); setPreview(null); }} /></div>
+    ${preview && html`<${Notice}><p><${Foreign} text=${preview.text} most=${2000} /></p></${Notice}>`}
+    ${error && html`<${Notice} level="error"><p><${Foreign} text=${error} most=${2000} /></p></${Notice}>`}
     <div class="panel-foot">
       <${ActionButton} action="sweep" onClick=${look}>Dry run</${ActionButton}>
       <${ActionButton} action="sweep" kind="danger" whyOff=${whyOff} onClick=${ask}>Sweep …</${ActionButton}>
@@ -119,10 +128,16 @@ function Unlock({ dead, api, reload }) {
     <p class="muted">Gives all jobs and queues of a worker to others, whether or not it sends heartbeats. For workers of which you know that they are gone.</p>
     ${dead.length === 0
       ? html`<p>No worker is known to be dead.</p>`
-      : html`<ul class="lines id-list">${dead.map((one) => html`<li key=${one}><${OneLine} text=${one} class="mono" /><${ActionButton} action="force-unlock" onClick=${() => askUnlock(api, [one], reload)}>Unlock …</${ActionButton}></li>`)}</ul>`}
+      : html`<ul class="lines id-list">${dead.map((one) =>
+        html`<li key=${one}><${OneLine} text=${one} class="mono" />
+          <${ActionButton} action="force-unlock"
+            onClick=${() => askUnlock(api, [one], reload)}>Unlock …</${ActionButton}></li>`)}</ul>`}
     <form class="inline-form" onSubmit=${unlock}>
-      <div class="field"><label for="unlock-id">Another worker, by its id</label><input id="unlock-id" class="mono" required value=${id} autocomplete="off" spellcheck=${false} onInput=${(event) => setId(event.target.value)} /></div>
-      <${ActionButton} action="force-unlock" whyOff=${id.trim() === "" ? "Give the id of a worker." : null} onClick=${unlock}>Unlock …</${ActionButton}>
+      <div class="field"><label for="unlock-id">Another worker, by its id</label>
+        <input id="unlock-id" class="mono" required value=${id} autocomplete="off" spellcheck=${false}
+          onInput=${(event) => setId(event.target.value)} /></div>
+      <${ActionButton} action="force-unlock" whyOff=${id.trim() === "" ? "Give the id of a worker." : null}
+        onClick=${unlock}>Unlock …</${ActionButton}>
     </form>
   </${Panel}>`;
 }

@@ -12,8 +12,9 @@ import { Chart } from "../components/chart.js";
 import { Icon } from "../components/icons.js";
 import { Empty, Loaded, Notice, Page, Panel } from "../components/page.js";
 import { RunningTable } from "../components/running.js";
-import { WorkersTable } from "../components/workers-table.js";
+import { currentWorkers, WorkersTable } from "../components/workers-table.js";
 import { AddJobButton } from "../components/add-job.js";
+import { Foreign } from "../components/words.js";
 import { WindowSwitch } from "../components/window-switch.js";
 
 const WINDOWS = { "15m": "15 min", "1h": "1 h", "6h": "6 h", "24h": "24 h" };
@@ -38,14 +39,19 @@ export function OverviewPage() {
         <${Tiles} backlog=${data.backlog} />
         <${Charts} window=${window} point=${data.point} recorded=${data.statistics.recorded} />
         <div class="columns wide-left">
-          <${Panel} title="Running now" id="running" flush=${true} note=${data.backlog.running > data.running.length ? `${number(data.running.length)} of ${number(data.backlog.running)}` : number(data.running.length)}
+          <${Panel} title="Running now" id="running" flush=${true}
+            note=${data.backlog.running > data.running.length
+              ? `${number(data.running.length)} of ${number(data.backlog.running)}` : number(data.running.length)}
             actions=${html`<${Link} to=${["jobs"]} query=${{ state: "running" }}>All</${Link}>`}>
-            ${data.running.length === 0 ? html`<${Empty} icon="running" title="No job runs at the moment" />` : html`<${RunningTable} running=${data.running} />`}
+            ${data.running.length === 0 ? html`<${Empty} icon="running" title="No job runs at the moment" />`
+              : html`<${RunningTable} running=${data.running} />`}
           </${Panel}>
-          <${Panel} title="Workers" id="workers" flush=${true} note=${`${number(data.backlog.workers)} alive`} actions=${html`<${Link} to=${["workers"]}>All</${Link}>`}>
+          <${Panel} title="Workers" id="workers" flush=${true} note=${`${number(data.backlog.workers)} alive`}
+            actions=${html`<${Link} to=${["workers"]}>All</${Link}>`}>
             ${data.workers.length === 0
-              ? html`<${Empty} icon="workers" title="No worker is registered"><p>Jobs wait until a worker starts. Set <code>worker.enabled=true</code> in an application that has handlers.</p></${Empty}>`
-              : html`<${WorkersTable} workers=${data.workers} />`}
+              ? html`<${Empty} icon="workers" title="No worker is registered">
+                <p>Jobs wait until a worker starts. Set <code>worker.enabled=true</code> in an application that has handlers.</p></${Empty}>`
+              : html`<${WorkersTable} workers=${currentWorkers(data.workers, data)} />`}
           </${Panel}>
         </div>
       `}
@@ -63,9 +69,11 @@ function Attention({ items }) {
     <ul>
       ${items.map((item) => {
         const address = item.link ? suggested(item.link) : null;
-        const text = html`<${Icon} name=${icons[item.level] ?? "info"} /><span class="reader">${item.level}: </span><span class="attention-text">${item.text}</span>`;
+        const text = html`<${Icon} name=${icons[item.level] ?? "info"} /><span class="reader">${item.level}: </span>
+          <span class="attention-text"><${Foreign} text=${item.text} most=${1000} /></span>`;
         return html`<li class=${item.level} key=${item.text}>
-          ${address ? html`<${Link} to=${address}>${text}<${Icon} name="chevron" size=${12} /></${Link}>` : html`<div>${text}</div>`}
+          ${address ? html`<${Link} to=${address}>${text}<${Icon} name="chevron" size=${12} /></${Link}>`
+            : html`<div>${text}</div>`}
         </li>`;
       })}
     </ul>
@@ -83,7 +91,8 @@ function Tiles({ backlog }) {
   ];
   return html`<section aria-label="Jobs by state" class="tiles">
     ${tiles.map(
-      ([state, note]) => html`<${Link} to=${["jobs"]} query=${{ state }} class=${"tile is-" + state} key=${state} data-tip=${about}>
+      ([state, note]) => html`<${Link} to=${["jobs"]} query=${{ state }} class=${"tile is-" + state} key=${state}
+        data-tip=${about}>
         <span class="tile-label"><${Icon} name=${state} />${state}</span>
         <span class="tile-number num">${number(backlog[state])}</span>
         <span class="tile-note">${note}</span>
@@ -94,7 +103,8 @@ function Tiles({ backlog }) {
 
 function Charts({ window, point, recorded }) {
   const api = useApi();
-  const resource = useResource(`series ${api.base} ${window}`, (signal) => api.get("series", { window, points: POINTS[window] }, signal));
+  const resource = useResource(`series ${api.base} ${window}`,
+    (signal) => api.get("series", { window, points: POINTS[window] }, signal));
   useKeys({ r: resource.reload });
   const points = useMemo(() => withCurrent(resource.data?.points ?? [], point), [resource.data, point]);
   const last = points[points.length - 1];
@@ -110,10 +120,12 @@ function Charts({ window, point, recorded }) {
   }, [width, resource.reload]);
 
   if (!recorded) {
-    return html`<${Notice}><p>The past is not recorded, so there are no charts. Set <code>worker.statistics.enabled=true</code> in one application of this schema.</p></${Notice}>`;
+    return html`<${Notice}><p>The past is not recorded, so there are no charts. Set <code>worker.statistics.enabled=true</code> in one application of this schema.</p>
+    </${Notice}>`;
   }
   return html`<${Loaded} resource=${resource} lines=${4}>
-    ${() => html`<div class="charts"><${Throughput} points=${points} /><${Waiting} points=${points} /><${Backlog} points=${points} /></div>`}
+    ${() => html`<div class="charts"><${Throughput} points=${points} /><${Waiting} points=${points} />
+      <${Backlog} points=${points} /></div>`}
   </${Loaded}>`;
 }
 
@@ -171,11 +183,12 @@ function Waiting({ points }) {
   const current = medians.length ? medians[medians.length - 1] : null;
   return html`<${Chart} title="Waiting time" id="waiting" series=${series} times=${times} format=${duration} axis=${axisDuration}
     figure=${current === null ? "no starts" : `median ${duration(current)}`}
-    summary=${current === null ? "No job started in this time." : `How long jobs waited beyond their time. The last median is ${duration(current)}.`} />`;
+    summary=${current === null ? "No job started in this time."
+      : `How long jobs waited beyond their time. The last median is ${duration(current)}.`} />`;
 }
 
 function axisDuration(ms) {
-  return ms === 0 ? "0" : duration(ms).replace(/\.00? /, " ").replace(/(\.\d)0 /, "$1 ");
+  return ms === 0 ? "0" : duration(ms).replace(/\.00? | 00 [smh]$/, " ").replace(/(\.\d)0 /, "$1 ").trim();
 }
 
 function Backlog({ points }) {
@@ -192,5 +205,6 @@ function Backlog({ points }) {
   const most = ready.length ? Math.max(...ready) : null;
   return html`<${Chart} title="Backlog" id="backlog" series=${series} times=${times}
     figure=${most === null ? "not sampled" : `at most ${number(most)} ready`}
-    summary=${most === null ? "The backlog was not sampled in this time." : `Jobs that are ready, retrying and failed over time; at most ${number(most)} were ready.`} />`;
+    summary=${most === null ? "The backlog was not sampled in this time."
+      : `Jobs that are ready, retrying and failed over time; at most ${number(most)} were ready.`} />`;
 }

@@ -23,7 +23,8 @@ const COLUMNS = [
 export function QueuesPage() {
   const api = useApi();
   const after = useRoute().query.get("after");
-  const list = useResource(JSON.stringify([api.base, "queues", after]), (signal) => api.get("queues", { after, limit: 100 }, signal));
+  const list = useResource(JSON.stringify([api.base, "queues", after]),
+    (signal) => api.get("queues", { after, limit: 100 }, signal));
   useKeys({ r: list.reload });
   useRowKeys();
   return html`<${Page} title="Queues" actions=${html`<${RefreshButton} resource=${list} />`}>
@@ -31,8 +32,10 @@ export function QueuesPage() {
     <${Loaded} resource=${list} lines=${8}>
       ${(data) => html`
         ${data.queues.length === 0
-          ? html`<${Empty} icon="queues" title="There are no named queues"><p>A job gets one by <code>JobSpec.queueName</code>, or by <code>queue_name</code> in SQL.</p></${Empty}>`
-          : html`<${Table} label="Queues" columns=${COLUMNS} class="queues-table">${data.queues.map((queue) => html`<${QueueRow} key=${queue.name} queue=${queue} />`)}</${Table}>`}
+          ? html`<${Empty} icon="queues" title="There are no named queues">
+            <p>A job gets one by <code>JobSpec.queueName</code>, or by <code>queue_name</code> in SQL.</p></${Empty}>`
+          : html`<${Table} label="Queues" columns=${COLUMNS} class="queues-table">
+            ${data.queues.map((queue) => html`<${QueueRow} key=${queue.name} queue=${queue} />`)}</${Table}>`}
         <${Pager} after=${after} next=${data.next} />
       `}
     </${Loaded}>
@@ -41,8 +44,10 @@ export function QueuesPage() {
 
 function QueueRow({ queue }) {
   return html`<${Row} data-id=${queue.name}>
-    <${Cell} id="queue"><${Link} to=${["jobs"]} query=${{ queue: queue.name }} class="row-link"><${OneLine} text=${queue.name} class="strong" /></${Link}></${Cell}>
-    <${Cell} id="state">${queue.lockedAt ? html`<${State} state="running" />` : queue.waiting > 0 ? html`<${State} state="ready" />` : html`<span class="muted">idle</span>`}</${Cell}>
+    <${Cell} id="queue"><${Link} to=${["jobs"]} query=${{ queue: queue.name }} class="row-link">
+      <${OneLine} text=${queue.name} class="strong" /></${Link}></${Cell}>
+    <${Cell} id="state">${queue.lockedAt ? html`<${State} state="running" />` : queue.waiting > 0
+      ? html`<${State} state="ready" />` : html`<span class="muted">idle</span>`}</${Cell}>
     <${Cell} id="waiting" label="Waiting" class="num">${number(queue.waiting)}${queue.waitingMore && "+"}</${Cell}>
     <${Cell} id="since" label="Running for" class="num">${queue.lockedAt && html`<${Since} iso=${queue.lockedAt} />`}</${Cell}>
     <${Cell} id="worker" label="Worker">${queue.lockedBy && html`<${OneLine} text=${queue.lockedBy} class="mono" />`}</${Cell}>

@@ -34,7 +34,8 @@ export function RecurringPage() {
   return html`<${Page} title="Recurring jobs" actions=${html`<${RefreshButton} resource=${list} />`}>
     <${Loaded} resource=${list} lines=${6}>
       ${(data) => data.items.length === 0
-        ? html`<${Empty} icon="recurring" title="There are no recurring jobs"><p>Put a crontab into <code>worker.crontab</code>, or annotate a handler with its schedule.</p></${Empty}>`
+        ? html`<${Empty} icon="recurring" title="There are no recurring jobs">
+          <p>Put a crontab into <code>worker.crontab</code>, or annotate a handler with its schedule.</p></${Empty}>`
         : html`<${Table} label="Recurring jobs" columns=${COLUMNS} class="recurring-table">
             ${data.items.map((item) => html`<${Item} key=${item.identifier} item=${item} api=${api} reload=${list.reload} />`)}
           </${Table}>`}
@@ -50,7 +51,8 @@ function Item({ item, api, reload }) {
         <button type="button" class="row-link fold" aria-expanded=${open ? "true" : "false"} onClick=${() => setOpen(!open)}>
           <${Icon} name=${open ? "down" : "chevron"} size=${12} /><${OneLine} text=${item.identifier} class="strong" />
         </button>
-        ${item.task && item.task !== item.identifier && html`<span class="sub"><${OneLine} text=${item.task} class="muted" /></span>`}
+        ${item.task && item.task !== item.identifier &&
+          html`<span class="sub"><${OneLine} text=${item.task} class="muted" /></span>`}
       </${Cell}>
       <${Cell} id="schedule" label="Schedule">
         ${item.words ? html`<${OneLine} text=${item.words} />` : html`<span class="muted">not known to this application</span>`}
@@ -63,7 +65,8 @@ function Item({ item, api, reload }) {
       <${Cell} id="runs" label="Last runs"><${RunDots} runs=${item.lastRuns} /></${Cell}>
       <${Cell} id="do"><${ItemActions} item=${item} api=${api} reload=${reload} /></${Cell}>
     </${Row}>
-    ${open && html`<${Row} class="detail-row"><td role="cell" class="c-detail" colspan=${COLUMNS.length}><${Details} item=${item} /></td></${Row}>`}
+    ${open && html`<${Row} class="detail-row">
+      <td role="cell" class="c-detail" colspan=${COLUMNS.length}><${Details} item=${item} /></td></${Row}>`}
   `;
 }
 
@@ -72,8 +75,10 @@ function RunDots({ runs }) {
   if (runs.length === 0) {
     return html`<span class="muted">–</span>`;
   }
-  return html`<span class="run-dots">${runs.map((run) => html`<${Link} key=${run.jobId + run.endedAt} to=${["jobs", run.jobId]} class=${"is-" + run.outcome}
-    aria-label=${`Job ${run.jobId} ${run.outcome}`} data-tip=${`${run.outcome}, took ${duration(run.tookMs)}`}><${Icon} name=${run.outcome} /></${Link}>`)}</span>`;
+  return html`<span class="run-dots">${runs.map((run) =>
+    html`<${Link} key=${run.jobId + run.endedAt} to=${["jobs", run.jobId]} class=${"is-" + run.outcome}
+    aria-label=${`Job ${run.jobId} ${run.outcome}`} data-tip=${`${run.outcome}, took ${duration(run.tookMs)}`}>
+      <${Icon} name=${run.outcome} /></${Link}>`)}</span>`;
 }
 
 function useItemAction(api, item, reload) {
@@ -88,7 +93,8 @@ function ItemActions({ item, api, reload }) {
   const run = useItemAction(api, item, reload);
   const tell = (action) => run(action).catch((error) => toast({ text: error.message, level: "error" }));
   const foreign = item.own ? null : "The schedule belongs to another application, which must trigger it.";
-  const askPause = () => showDialog(({ close }) => html`<${Confirm} title="Pause this recurring job?" action="Pause" run=${() => run("pause")} close=${close}>
+  const askPause = () => showDialog(({ close }) =>
+    html`<${Confirm} title="Pause this recurring job?" action="Pause" run=${() => run("pause")} close=${close}>
     <p>No jobs are added until it is resumed, by any application. What was missed in the meantime is not made up for.</p>
   </${Confirm}>`);
   return html`<div class="row-actions">
@@ -109,11 +115,16 @@ function Details({ item }) {
     ]} />
     <div>
       <h2>Next runs</h2>
-      ${item.next.length === 0 ? html`<p class="muted">none</p>` : html`<ul class="lines">${item.next.map((iso) => html`<li key=${iso}><${FullTime} iso=${iso} /></li>`)}</ul>`}
+      ${item.next.length === 0 ? html`<p class="muted">none</p>`
+        : html`<ul class="lines">${item.next.map((iso) => html`<li key=${iso}><${FullTime} iso=${iso} /></li>`)}</ul>`}
     </div>
     <div>
       <h2>Last runs</h2>
-      ${item.lastRuns.length === 0 ? html`<p class="muted">None is in the history.</p>` : html`<ul class="lines">${item.lastRuns.map((run) => html`<li key=${run.jobId + run.endedAt}><${State} state=${run.outcome} /> <${Link} to=${["jobs", run.jobId]}>#${run.jobId}</${Link}> <span class="muted num">${duration(run.tookMs)}</span> <${Time} iso=${run.endedAt} /></li>`)}</ul>`}
+      ${item.lastRuns.length === 0 ? html`<p class="muted">None is in the history.</p>`
+        : html`<ul class="lines">${item.lastRuns.map((run) =>
+          html`<li key=${run.jobId + run.endedAt}>
+            <${State} state=${run.outcome} /> <${Link} to=${["jobs", run.jobId]}>#${run.jobId}
+            </${Link}> <span class="muted num">${duration(run.tookMs)}</span> <${Time} iso=${run.endedAt} /></li>`)}</ul>`}
     </div>
     ${item.payload && html`<div class="detail-wide"><h2>Payload</h2><${JsonView} text=${item.payload} /></div>`}
   </div>`;

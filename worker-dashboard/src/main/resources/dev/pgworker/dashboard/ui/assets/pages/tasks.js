@@ -5,7 +5,7 @@ import { Link, setQuery, useRoute } from "../router.js";
 import { useApi, whyNot } from "../session.js";
 import { useResource } from "../resource.js";
 import { useKeys } from "../keys.js";
-import { number, percent, plural } from "../text.js";
+import { number, percent, plain, plural } from "../text.js";
 import { duration } from "../time.js";
 import { Icon } from "../components/icons.js";
 import { Menu } from "../components/button.js";
@@ -42,7 +42,8 @@ function failureRate(task) {
 function ordered(tasks, order) {
   const value = ORDERS[order];
   return [...tasks].sort((one, other) =>
-    order === "name" ? one.name.localeCompare(other.name) : (value(other) ?? -1) - (value(one) ?? -1) || one.name.localeCompare(other.name),
+    order === "name" ? one.name.localeCompare(other.name)
+      : (value(other) ?? -1) - (value(one) ?? -1) || one.name.localeCompare(other.name),
   );
 }
 
@@ -73,11 +74,17 @@ export function TasksPage() {
   useRowKeys();
   return html`<${Page} title="Tasks" actions=${html`
     <${RefreshButton} resource=${list} />
-    <${WindowSwitch} windows=${WINDOWS} value=${window} onChange=${(value) => setQuery({ window: value }, { replace: true })} />`}>
+    <${WindowSwitch} windows=${WINDOWS} value=${window}
+      onChange=${(value) => setQuery({ window: value }, { replace: true })} />`}>
     <${Loaded} resource=${list} lines=${8}>
       ${(data) => html`
-        ${!data.recorded && html`<${Notice}><p>Runs are not recorded, so there are no rates and durations. Set <code>worker.statistics.enabled=true</code>.</p></${Notice}>`}
-        <div class="filter-bar" role="search"><div class="search"><${Icon} name="search" /><input type="search" aria-label="Filter tasks by name" placeholder="Filter tasks by name" value=${name} onInput=${(event) => setName(event.target.value)} /><kbd aria-hidden="true">/</kbd></div></div>
+        ${!data.recorded && html`<${Notice}>
+          <p>Runs are not recorded, so there are no rates and durations. Set <code>worker.statistics.enabled=true</code>.</p>
+          </${Notice}>`}
+        <div class="filter-bar" role="search">
+          <div class="search"><${Icon} name="search" />
+            <input type="search" aria-label="Filter tasks by name" placeholder="Filter tasks by name" value=${name}
+              onInput=${(event) => setName(event.target.value)} /><kbd aria-hidden="true">/</kbd></div></div>
         <${Tasks} tasks=${ordered(data.tasks, order)} name=${name} order=${order} api=${api} />
       `}
     </${Loaded}>
@@ -88,10 +95,12 @@ function Tasks({ tasks, name, order, api }) {
   const shown = tasks.filter((task) => task.name.toLowerCase().includes(name.toLowerCase()));
   if (shown.length === 0) {
     return tasks.length === 0
-      ? html`<${Empty} icon="tasks" title="There are no tasks"><p>A task appears with its first job or worker. Annotate a method with <code>@JobHandler</code>.</p></${Empty}>`
+      ? html`<${Empty} icon="tasks" title="There are no tasks">
+        <p>A task appears with its first job or worker. Annotate a method with <code>@JobHandler</code>.</p></${Empty}>`
       : html`<${Empty} icon="search" title="No task has this in its name" />`;
   }
-  return html`<${Table} label="Tasks" columns=${COLUMNS} sorted=${order} onSort=${(by) => setQuery({ sort: by === "name" ? null : by }, { replace: true })} class="tasks-table">
+  return html`<${Table} label="Tasks" columns=${COLUMNS} sorted=${order}
+    onSort=${(by) => setQuery({ sort: by === "name" ? null : by }, { replace: true })} class="tasks-table">
     ${shown.map((task) => html`<${TaskRow} key=${task.name} task=${task} api=${api} />`)}
   </${Table}>`;
 }
@@ -100,16 +109,22 @@ function TaskRow({ task, api }) {
   const runs = runsOf(task);
   const without = task.retried + task.failed;
   return html`<${Row} data-id=${task.name}>
-    <${Cell} id="task"><${Link} to=${["jobs"]} query=${{ task: task.name }} class="row-link"><${OneLine} text=${task.name} class="strong" /></${Link}></${Cell}>
+    <${Cell} id="task"><${Link} to=${["jobs"]} query=${{ task: task.name }} class="row-link">
+      <${OneLine} text=${task.name} class="strong" /></${Link}></${Cell}>
     <${Cell} id="served" label="Served by"><${ServedBy} task=${task} /></${Cell}>
     <${Cell} id="waiting" label="Waiting" class="num">${number(task.waiting)}${task.waiting >= 1000 && "+"}</${Cell}>
     <${Cell} id="failed" label="Failed jobs" class="num">${task.failedJobs > 0
-      ? html`<${Link} to=${["jobs"]} query=${{ task: task.name, state: "failed" }} class="is-failed">${number(task.failedJobs)}${task.failedJobs >= 1000 && "+"}</${Link}>`
+      ? html`<${Link} to=${["jobs"]} query=${{ task: task.name, state: "failed" }} class="is-failed">
+        ${number(task.failedJobs)}${task.failedJobs >= 1000 && "+"}</${Link}>`
       : html`<span class="muted">0</span>`}</${Cell}>
     <${Cell} id="runs" label="Runs" class="num">${number(runs)}</${Cell}>
-    <${Cell} id="failures" label="Without success" class="num">${runs === 0 ? html`<span class="muted">–</span>` : html`<span data-tip=${`${number(task.retried)} retried, ${number(task.failed)} failed`}><${RateBar} part=${without} whole=${runs} />${percent(without, runs)}</span>`}</${Cell}>
+    <${Cell} id="failures" label="Without success" class="num">
+      ${runs === 0 ? html`<span class="muted">–</span>`
+        : html`<span data-tip=${`${number(task.retried)} retried, ${number(task.failed)} failed`}>
+          <${RateBar} part=${without} whole=${runs} />${percent(without, runs)}</span>`}</${Cell}>
     <${Cell} id="median" label="Median" class="num">${duration(task.runMedianMs)}</${Cell}>
-    <${Cell} id="slow" label="95 % / longest" class="num">${duration(task.run95Ms)} <span class="muted">/ ${duration(task.runLongestMs)}</span></${Cell}>
+    <${Cell} id="slow" label="95 % / longest" class="num">
+      ${duration(task.run95Ms)} <span class="muted">/ ${duration(task.runLongestMs)}</span></${Cell}>
     <${Cell} id="wait" label="Wait 95 %" class="num">${duration(task.wait95Ms)}</${Cell}>
     <${Cell} id="ended" label="Last ended" class="num"><${Time} iso=${task.lastEndedAt} /></${Cell}>
     <${Cell} id="more"><${Menu} label=${"Actions for this task"} items=${menuItems(task, api)} /></${Cell}>
@@ -122,16 +137,21 @@ function RateBar({ part, whole }) {
 
 function ServedBy({ task }) {
   if (task.workers.length === 0) {
-    return html`<span class="is-warning" data-tip="No registered worker says that it serves this task. Node.js workers do not say."><${Icon} name="warning" size=${14} />nobody known</span>`;
+    return html`<span class="is-warning" data-tip="No registered worker says that it serves this task. Node.js workers do not say.">
+      <${Icon} name="warning" size=${14} />nobody known</span>`;
   }
-  return html`<span data-tip=${task.workers.slice(0, 12).join("\n")}>${plural(task.workers.length, "worker")}</span>${task.servedHere && html` <span class="flag" data-tip="This application serves it">here</span>`}`;
+  return html`<span data-tip=${task.workers.slice(0, 12).map((id) => plain(id, 80)).join("\n")}>
+    ${plural(task.workers.length, "worker")}</span>
+      ${task.servedHere && html` <span class="flag" data-tip="This application serves it">here</span>`}`;
 }
 
 function menuItems(task, api) {
   const none = task.failedJobs === 0 ? "No job of this task has failed." : null;
   return [
-    { label: "Run all failed again …", icon: "play", whyOff: whyNot("run-now") ?? none, onSelect: () => openBulk(api, "run-now", { task: task.name, state: "failed" }) },
-    { label: "Remove all failed …", icon: "trash", danger: true, whyOff: whyNot("remove") ?? none, onSelect: () => openBulk(api, "remove", { task: task.name, state: "failed" }) },
+    { label: "Run all failed again …", icon: "play", whyOff: whyNot("run-now") ?? none,
+      onSelect: () => openBulk(api, "run-now", { task: task.name, state: "failed" }) },
+    { label: "Remove all failed …", icon: "trash", danger: true, whyOff: whyNot("remove") ?? none,
+      onSelect: () => openBulk(api, "remove", { task: task.name, state: "failed" }) },
     { label: "Add a job", icon: "plus", whyOff: whyNot("add"), onSelect: () => openAddJob(task.name) },
   ];
 }

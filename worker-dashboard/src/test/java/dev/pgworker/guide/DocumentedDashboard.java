@@ -1,4 +1,4 @@
-package dev.pgworker.dashboard;
+package dev.pgworker.guide;
 
 import jakarta.servlet.http.HttpServletRequest;
 import org.springframework.context.annotation.Bean;
@@ -8,13 +8,17 @@ import org.springframework.security.config.Customizer;
 import org.springframework.security.config.annotation.web.builders.HttpSecurity;
 import org.springframework.security.web.SecurityFilterChain;
 
+import dev.pgworker.dashboard.DashboardAccess;
+import dev.pgworker.dashboard.DashboardAction;
+import dev.pgworker.dashboard.DashboardPayloads;
+
 /** What docs/dashboard.md shows. */
-final class DocumentedDashboard {
+public final class DocumentedDashboard {
 
     private DocumentedDashboard() {}
 
     @Configuration(proxyBeanMethods = false)
-    static class Chain {
+    public static class Chain {
 
         @Bean
         @Order(1)
@@ -28,7 +32,7 @@ final class DocumentedDashboard {
     }
 
     @Configuration(proxyBeanMethods = false)
-    static class Access {
+    public static class Access {
 
         @Bean
         DashboardAccess dashboardAccess() {
@@ -47,7 +51,7 @@ final class DocumentedDashboard {
     }
 
     @Configuration(proxyBeanMethods = false)
-    static class Payloads {
+    public static class Payloads {
 
         @Bean
         DashboardPayloads dashboardPayloads() {

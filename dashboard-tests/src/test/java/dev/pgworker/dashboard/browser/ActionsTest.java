@@ -1,0 +1,251 @@
+package dev.pgworker.dashboard.browser;
+
+import java.time.Instant;
+import java.util.List;
+import java.util.Map;
+
+import org.junit.jupiter.api.Test;
+
+import dev.pgworker.job.Job;
+import dev.pgworker.job.JobQuery;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+/** Everything that can be done is done by pressing buttons, asks first where it destroys, and says what it did. */
+class ActionsTest extends DashboardTest {
+
+    @Test
+    void aFailedJobRunsAgain() {
+        Job job = stock.failed("print_label");
+        browser.open("jobs/" + job.id());
+
+        browser.press("main", "Run again");
+
+        toast("");
+        browser.awaitText("main h1", "ready");
+        assertThat(stock.now(job).attempts()).isLessThan(stock.now(job).maxAttempts());
+    }
+
+    @Test
+    void aJobIsRescheduled() {
+        Job job = stock.label(1);
+        browser.open("jobs/" + job.id());
+
+        browser.press("main", "Reschedule");
+        browser.type("dialog input[type=number]", "-7");
+        confirm();
+
+        toast("");
+        browser.await(() -> stock.now(job).priority() == -7);
+        browser.awaitText("main aside", "-7");
+    }
+
+    @Test
+    void whatIsMissingOrWrongIsSaidInTheDialog() {
+        Job job = stock.label(1);
+        browser.open("jobs/" + job.id());
+
+        browser.press("main", "Reschedule");
+        confirm();
+        browser.awaitText("dialog [role=alert]", "at least one value");
+        browser.keys(org.openqa.selenium.Keys.ESCAPE);
+        browser.await(() -> browser.all("dialog").isEmpty());
+
+        browser.press("main", "Reschedule");
+        browser.type("dialog input[type=number]", "32768");
+        confirm();
+        browser.awaitText("dialog [role=alert]", "32767");
+        browser.press("dialog", "Cancel");
+        // The browser itself tells of the 400.
+        assertThat(browser.complaints()).allMatch(text -> text.contains("400"));
+        assertThat(stock.now(job).priority()).isZero();
+    }
+
+    @Test
+    void jobsAreCompletedFailedAndRemovedAfterAQuestion() {
+        Job completed = stock.label(1);
+        Job failed = stock.label(2);
+        Job removed = stock.label(3);
+
+        fromMenu(completed, "Complete");
+        browser.await(() -> !stock.exists(completed));
+
+        browser.open("jobs/" + failed.id());
+        browser.press("main", "More actions");
+        browser.press("main", "Fail");
+        browser.type("dialog input", "Nobody prints labels any more");
+        confirm();
+        toast("");
+        browser.awaitText("main .error-view", "Nobody prints labels any more");
+        browser.awaitText("main h1", "failed");
+
+        fromMenu(removed, "Remove");
+        browser.await(() -> !stock.exists(removed));
+    }
+
+    @Test
+    void nothingHappensWithoutTheAnswer() {
+        Job job = stock.label(1);
+        browser.open("jobs/" + job.id());
+        browser.press("main", "More actions");
+        browser.press("main", "Remove");
+        browser.awaitText("dialog", "cannot be undone");
+        browser.press("dialog", "Cancel");
+        browser.await(() -> browser.all("dialog").isEmpty());
+        assertThat(stock.exists(job)).isTrue();
+    }
+
+    private void fromMenu(Job job, String action) {
+        browser.open("jobs/" + job.id());
+        browser.press("main", "More actions");
+        browser.press("main", action);
+        browser.await("dialog");
+        confirm();
+        toast("");
+    }
+
+    @Test
+    void someOfAListAreChosen() {
+        List<Job> jobs = stock.failed("print_label", 3);
+        browser.open("jobs?state=failed");
+
+        browser.click("main tr[data-id='" + jobs.get(0).id() + "'] input");
+        browser.click("main tr[data-id='" + jobs.get(2).id() + "'] input");
+        browser.press("main", "Remove");
+        browser.awaitText("dialog", "2 jobs");
+        confirm();
+
+        toast("2");
+        browser.await(() -> !stock.exists(jobs.get(0)) && !stock.exists(jobs.get(2)));
+        assertThat(stock.exists(jobs.get(1))).isTrue();
+    }
+
+    /** The number stands there before; what is added meanwhile is left alone. */
+    @Test
+    void allFailedOfATaskRunAgain() {
+        stock.failed("print_label", 130);
+        Job other = stock.failed("archive");
+        browser.open("jobs?state=failed&task=print_label");
+
+        browser.press("main", "Change all matching");
+        browser.press("main", "Run now …");
+        browser.awaitText("dialog", "130 jobs");
+        Job late = stock.failed("print_label");
+        browser.await(() -> browser.all("dialog .dialog-foot button").size() == 2);
+        confirm();
+
+        browser.awaitText(".activity", "Done: 130 jobs changed");
+        assertThat(shop.admin()
+                        .count(JobQuery.builder().taskIdentifier("print_label").build())
+                        .ready())
+                .isEqualTo(130);
+        assertThat(stock.now(late).attempts()).isEqualTo(25);
+        assertThat(stock.now(other).attempts()).isEqualTo(25);
+        browser.press(".activity", "Dismiss");
+    }
+
+    @Test
+    void aJobIsAdded() {
+        browser.open("jobs");
+        browser.press("main", "Add job");
+        browser.type("dialog input", "print_label");
+        browser.type("dialog textarea", "{\"order\": ");
+        browser.awaitText("dialog .field-error", "");
+        confirm();
+        browser.awaitText("dialog [role=alert]", "no JSON");
+        browser.type("dialog textarea", "{\"order\": \"SO-5 <b>\"}");
+        confirm();
+
+        toast("");
+        browser.press(".toasts", "Show");
+        browser.awaitText("main .json", "SO-5 <b>");
+        browser.awaitText("main h1", "print_label");
+    }
+
+    @Test
+    void cleaningUpShowsNumbersFirst() {
+        List<Job> failed = stock.failed("print_label", 4);
+        browser.open("maintenance");
+
+        browser.await(() -> browser.find("main .choices li").getText().contains("4"));
+        browser.all("main .choices input").get(0).click();
+        browser.press("main", "Clean up …");
+        browser.awaitText("dialog", "4 failed jobs");
+        confirm();
+
+        toast("4");
+        assertThat(failed).noneMatch(stock::exists);
+    }
+
+    @Test
+    void theJobsOfADeadWorkerAreGivenToOthers() {
+        Job job = stock.heldBy("dead-worker-1");
+        browser.open("workers");
+        browser.awaitText("main", "stopped sending heartbeats");
+        browser.press("main", "Force unlock …");
+        browser.awaitText("dialog", "dead-worker-1");
+        confirm();
+        toast("");
+        browser.await(() -> stock.now(job).lockedBy() == null);
+    }
+
+    @Test
+    void aSweepTellsFirstWhatItWouldDo() {
+        Job job = stock.heldBy("dead-worker-2");
+        browser.open("maintenance");
+        browser.press("main", "Dry run");
+        browser.awaitText("main", "1");
+        assertThat(stock.now(job).lockedBy()).isEqualTo("dead-worker-2");
+        browser.press("main", "Sweep …");
+        confirm();
+        toast("");
+        browser.await(() -> stock.now(job).lockedBy() == null);
+    }
+
+    @Test
+    void aRecurringJobIsTriggeredPausedAndResumed() {
+        browser.open("recurring");
+        String row = "main tr[data-id=nightly-mail]";
+        Instant before = Instant.now();
+        browser.await(row);
+        browser.press(row, "Run now");
+        toast("");
+        browser.press(".toasts", "Show");
+        browser.awaitText("main h1", "send_mail");
+        assertThat(Instant.now()).isAfter(before);
+
+        browser.open("recurring");
+        browser.await(row);
+        browser.press(row, "Pause");
+        confirm();
+        browser.awaitText(row, "paused");
+        browser.press(row, "Resume");
+        browser.awaitNoText(row, "paused");
+    }
+
+    /** The name of the user, or of the dashboard, stands in the log; here is the event's other end. */
+    @Test
+    void aRunningJobIsLeftAlone() throws Exception {
+        Shop.Handlers.mayEnd = new java.util.concurrent.CountDownLatch(1);
+        Job job = shop.jobs().addJob("import_catalog", Map.of());
+        try {
+            browser.await(() -> stock.now(job).lockedBy() != null);
+            browser.open("jobs/" + job.id());
+            browser.awaitText("main h1", "running");
+            assertThat(browser.all("main [aria-disabled=true]")).isNotEmpty();
+            browser.press("main", "Run now");
+            assertThat(browser.all("dialog")).isEmpty();
+        } finally {
+            Shop.Handlers.mayEnd.countDown();
+        }
+    }
+
+    /** Presses the button of the dialog that is not the one to cancel. */
+    private void confirm() {
+        browser.click("dialog .dialog-foot button:nth-child(2)");
+    }
+
+    private void toast(String text) {
+        browser.awaitText(".toasts .toast", text);
+    }
+}

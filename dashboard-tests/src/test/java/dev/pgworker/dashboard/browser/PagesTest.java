@@ -1,0 +1,203 @@
+package dev.pgworker.dashboard.browser;
+
+import java.util.List;
+import java.util.Map;
+import java.util.concurrent.CountDownLatch;
+
+import org.junit.jupiter.api.Test;
+import org.openqa.selenium.WebElement;
+
+import dev.pgworker.job.Job;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+/** Every page shows what there is. */
+class PagesTest extends DashboardTest {
+
+    @Test
+    void theOverviewTellsStatesWorkersAndWhatNeedsAttention() {
+        stock.label(1);
+        stock.reminder("ada");
+        stock.retrying("charge_card");
+        stock.failed("charge_card");
+
+        browser.open("");
+
+        browser.awaitText("main .tiles", "Failed");
+        browser.awaitText(".attention", "failed permanently");
+        browser.awaitText("main", "Throughput");
+        browser.awaitText("main", "Running now");
+        browser.awaitText(".connection", "Live");
+        assertThat(browser.find("main .tile.is-failed .tile-number").getText()).isEqualTo("1");
+        assertThat(browser.find("main .tile.is-retrying .tile-number").getText())
+                .isEqualTo("1");
+        assertThat(browser.find("main .tile.is-scheduled .tile-number").getText())
+                .isEqualTo("1");
+        assertThat(browser.all("main canvas")).isNotEmpty();
+
+        browser.click("main .tile.is-failed");
+        browser.awaitText("main table", "charge_card");
+        assertThat(browser.address()).isEqualTo("jobs?state=failed");
+    }
+
+    /** What happens shows by itself. */
+    @Test
+    void theOverviewIsLive() {
+        browser.open("");
+        browser.awaitText(".connection", "Live");
+        browser.awaitText("main .tile.is-scheduled", "Scheduled");
+        browser.run("window.notReloaded = true");
+
+        stock.reminder("grace");
+
+        browser.await(() ->
+                browser.find("main .tile.is-scheduled .tile-number").getText().equals("1"));
+        assertThat(browser.run("return window.notReloaded")).isEqualTo(true);
+    }
+
+    @Test
+    void aRunningJobShowsItsProgress() {
+        Shop.Handlers.mayEnd = new CountDownLatch(1);
+        Job job = shop.jobs().addJob("import_catalog", Map.of("progress", "page 3 of acme.csv"));
+        try {
+            browser.open("jobs/" + job.id());
+            browser.awaitText("main .situation", "page 3 of acme.csv");
+            browser.awaitText("main .situation", "3 / 10");
+            browser.awaitText("main h1", "running");
+
+            browser.open("");
+            browser.awaitText("main #running ~ *, main section[aria-labelledby=running]", "page 3 of acme.csv");
+        } finally {
+            Shop.Handlers.mayEnd.countDown();
+        }
+        browser.open("jobs/" + job.id());
+        browser.awaitText("main h1", "succeeded");
+        browser.awaitText("main .timeline", "Result");
+        browser.awaitText("main .timeline", "acme.csv");
+    }
+
+    @Test
+    void jobsAreFilteredSortedAndPaged() {
+        for (int i = 0; i < 60; i++) {
+            stock.label(i);
+        }
+        Job reminder = stock.reminder("ada");
+        Job failed = stock.failed("charge_card");
+
+        browser.open("jobs");
+        browser.await(() -> rows().size() == 50);
+        assertThat(rows().get(0)).isEqualTo(String.valueOf(failed.id()));
+        browser.press("main", "Next");
+        browser.await(() -> rows().size() == 12);
+
+        browser.load("jobs?state=scheduled");
+        browser.await(() -> rows().equals(List.of(String.valueOf(reminder.id()))));
+        browser.open("jobs?key=reminder%3Aada");
+        browser.await(() -> rows().equals(List.of(String.valueOf(reminder.id()))));
+        browser.open("jobs?flag=mail");
+        browser.await(() -> rows().equals(List.of(String.valueOf(reminder.id()))));
+        browser.open("jobs?search=SO-10481");
+        browser.await(() -> rows().equals(List.of(String.valueOf(failed.id()))));
+        browser.open("jobs?task=print_label&sort=oldest");
+        browser.await(() -> rows().size() == 50);
+        assertThat(rows()).isSortedAccordingTo(java.util.Comparator.comparingLong(Long::parseLong));
+
+        browser.open("jobs");
+        browser.type("main input[type=search]", "reminder:ada");
+        browser.keys(org.openqa.selenium.Keys.ENTER);
+        browser.await(() -> rows().equals(List.of(String.valueOf(reminder.id()))));
+        assertThat(browser.address()).isEqualTo("jobs?search=reminder%3Aada");
+        browser.back();
+        browser.await(() -> rows().size() == 50);
+    }
+
+    @Test
+    void aJobTellsWhyItFailed() {
+        Job job = stock.failed("charge_card");
+
+        browser.open("jobs/" + job.id());
+
+        browser.awaitText("main .error-message", "The payment gateway did not answer for order SO-10481");
+        assertThat(browser.all("main .frame.own").stream().map(WebElement::getText))
+                .anyMatch(text -> text.contains("com.example.shop.PaymentGateway.read(PaymentGateway.java:41)"));
+        assertThat(browser.text("main .json")).contains("\"order\"", "\"SO-10481\"", "92.4");
+        assertThat(browser.text("main aside")).contains("25 of 25");
+    }
+
+    @Test
+    void aJobTellsWhatItWaitsFor() {
+        List<Job> queued = stock.queued("invoices", 2);
+        Job flagged = stock.flagged();
+        Job later = stock.reminder("alan");
+
+        for (Job job : List.of(queued.get(1), flagged, later)) {
+            browser.open("jobs/" + job.id());
+            browser.await("main .situation p");
+        }
+        browser.open("jobs/" + flagged.id());
+        browser.awaitText("main .situation", "forbid");
+    }
+
+    @Test
+    void theHistoryHasWhatEnded() {
+        Job mail = shop.jobs().addJob("send_mail", Map.of("to", "ada@example.com"));
+
+        browser.open("jobs/" + mail.id());
+        browser.awaitText("main h1", "succeeded");
+        browser.open("history?task=send_mail");
+        browser.awaitText("main table", "ada@example.com");
+        browser.open("history?outcome=failed");
+        browser.awaitNoText("main", "ada@example.com");
+    }
+
+    @Test
+    void queuesTasksWorkersAndScheduleAreListed() {
+        stock.queued("invoices", 3);
+        browser.open("queues");
+        browser.awaitText("main table", "invoices");
+        browser.awaitText("main table", "3");
+
+        browser.open("tasks");
+        browser.awaitText("main table", "number_invoice");
+        browser.awaitText("main table", "send_mail");
+
+        browser.open("workers");
+        browser.awaitText("main", "this application");
+
+        browser.open("recurring");
+        browser.awaitText("main table", "nightly-mail");
+        browser.awaitText("main table", "04:00");
+        browser.press("main", "nightly-mail");
+        browser.awaitText("main table", "everybody");
+
+        browser.open("maintenance");
+        browser.awaitText("main", "Clean up");
+        browser.awaitText("main", "Force unlock");
+    }
+
+    @Test
+    void anotherWorkerOfTheApplicationIsShown() {
+        browser.open("workers");
+        browser.await("select").click();
+        browser.keys("reports", org.openqa.selenium.Keys.ENTER);
+        browser.await(() -> browser.address().equals("workers?instance=reports"));
+        browser.awaitText("main", "this application");
+    }
+
+    @Test
+    void whatDoesNotExistIsSaid() {
+        browser.open("nothing/here");
+        browser.awaitText("main h1", "");
+        assertThat(browser.text("main")).isNotBlank();
+        browser.open("jobs/9007199254740991");
+        browser.awaitText("main", "There is no job #9007199254740991");
+        // The browser itself tells of the 404.
+        assertThat(browser.complaints()).allMatch(text -> text.contains("404"));
+    }
+
+    private List<String> rows() {
+        return browser.all("main tr[data-id]").stream()
+                .map(row -> row.getDomAttribute("data-id"))
+                .toList();
+    }
+}

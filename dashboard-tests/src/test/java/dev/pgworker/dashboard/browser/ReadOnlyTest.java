@@ -1,0 +1,41 @@
+package dev.pgworker.dashboard.browser;
+
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.extension.ExtendWith;
+
+import dev.pgworker.job.Job;
+import dev.pgworker.testsupport.TestPostgres;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+/** As the dashboard is unless properties say otherwise: nothing can be changed, payloads are hidden, nothing is kept. */
+@ExtendWith(Chromium.class)
+class ReadOnlyTest {
+
+    @Test
+    void nothingCanBeChangedAndPayloadsAreHidden() {
+        try (Shop shop = new Shop(
+                        TestPostgres.newDatabase("readonly"),
+                        "worker.dashboard.allow-actions=false",
+                        "worker.dashboard.payloads=hidden",
+                        "worker.history.enabled=false",
+                        "worker.statistics.enabled=false");
+                Browser browser = new Browser(shop.dashboard())) {
+            Job job = new Stock(shop).failed("print_label");
+
+            browser.load("jobs/" + job.id());
+
+            browser.awaitText("main", "Payloads are hidden");
+            assertThat(browser.text("main")).doesNotContain("4242");
+            browser.awaitText(".sidebar", "Read-only");
+            browser.press("main", "Run again");
+            assertThat(shop.admin().find(job.id()).orElseThrow().attempts()).isEqualTo(25);
+            browser.open("history");
+            browser.awaitText("main", "worker.history.enabled=true");
+            browser.open("");
+            browser.awaitText("main", "worker.statistics.enabled=true");
+            assertThat(browser.violations(null)).isEmpty();
+            browser.checkQuiet();
+        }
+    }
+}

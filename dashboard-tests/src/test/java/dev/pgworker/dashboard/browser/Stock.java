@@ -1,0 +1,131 @@
+package dev.pgworker.dashboard.browser;
+
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Map;
+
+import dev.pgworker.job.Job;
+import dev.pgworker.job.JobSpec;
+
+/** Jobs in every state that stay there: nobody serves their tasks, or they are not due. */
+final class Stock {
+
+    private static final String ERROR = """
+            java.lang.IllegalStateException: The payment gateway did not answer for order SO-10481
+            Caused by: java.net.SocketTimeoutException: POST https://api.payments.example/v2/charges: Read timed out
+            	at com.example.shop.PaymentGateway.read(PaymentGateway.java:41)
+            	at com.example.shop.PaymentGateway.charge(PaymentGateway.java:27)
+            	at java.base/java.util.concurrent.ThreadPoolExecutor.runWorker(ThreadPoolExecutor.java:1136)
+            Wrapped in java.lang.IllegalStateException
+            	at com.example.shop.OrderHandlers.charge(OrderHandlers.java:45)
+            	at org.springframework.aop.support.AopUtils.invokeJoinpointUsingReflection(AopUtils.java:359)
+            """;
+
+    private final Shop shop;
+
+    Stock(Shop shop) {
+        this.shop = shop;
+    }
+
+    /** Adds a job that nobody runs. */
+    Job label(int order) {
+        return shop.jobs().addJob("print_label", Map.of("order", "SO-" + order, "kilograms", 1.5));
+    }
+
+    Job reminder(String customer) {
+        return shop.jobs()
+                .addJob(
+                        "remind_unpaid",
+                        Map.of("customer", customer),
+                        JobSpec.builder()
+                                .jobKey("reminder:" + customer)
+                                .runIn(Duration.ofDays(14))
+                                .flags("mail")
+                                .build());
+    }
+
+    Job flagged() {
+        return shop.jobs()
+                .addJob(
+                        "send_mail",
+                        Map.of("to", "ada"),
+                        JobSpec.builder().flags("after-hours").build());
+    }
+
+    /** Adds a job that waits for its second attempt. */
+    Job retrying(String task) {
+        return failedBefore(task, 1, Duration.ofHours(1));
+    }
+
+    /** Adds a job without attempts left. */
+    Job failed(String task) {
+        return failedBefore(task, 25, Duration.ZERO);
+    }
+
+    List<Job> failed(String task, int count) {
+        List<Job> jobs = new ArrayList<>();
+        for (int i = 0; i < count; i++) {
+            jobs.add(failed(task));
+        }
+        return jobs;
+    }
+
+    private Job failedBefore(String task, int attempts, Duration delay) {
+        Job job = shop.jobs()
+                .addJob(
+                        task,
+                        Map.of("order", "SO-10481", "card", "4242 **** **** 4242", "amount", 92.40),
+                        JobSpec.builder().runIn(Duration.ofDays(1)).build());
+        change(
+                "update graphile_worker._private_jobs set attempts = ?, last_error = ?, run_at = now() + ? * interval '1 second' where id = ?",
+                attempts,
+                ERROR,
+                delay.toSeconds(),
+                job.id());
+        return job;
+    }
+
+    /** Adds jobs of one queue, of a task that nobody serves. */
+    List<Job> queued(String queue, int count) {
+        List<Job> jobs = new ArrayList<>();
+        for (int i = 0; i < count; i++) {
+            jobs.add(shop.jobs()
+                    .addJob(
+                            "number_invoice",
+                            Map.of("order", "SO-" + i),
+                            JobSpec.builder().queueName(queue).build()));
+        }
+        return jobs;
+    }
+
+    /** Registers a worker that has sent its last heartbeat an hour ago, and gives it a job. */
+    Job heldBy(String deadWorker) {
+        Job job = label(7);
+        change(
+                "insert into graphile_worker._private_workers (id, last_heartbeat_at, started_at) values (?, now() - interval '1 hour', now() - interval '1 day') on conflict do nothing",
+                deadWorker);
+        change(
+                "update graphile_worker._private_jobs set locked_at = now() - interval '1 hour', locked_by = ?, attempts = 1 where id = ?",
+                deadWorker,
+                job.id());
+        return job;
+    }
+
+    void change(String sql, Object... parameters) {
+        shop.sql(sql).params(parameters).update();
+    }
+
+    boolean exists(Job job) {
+        return shop.admin().find(job.id()).isPresent();
+    }
+
+    Job now(Job job) {
+        return shop.admin().find(job.id()).orElseThrow();
+    }
+
+    void clear() {
+        change(
+                "delete from graphile_worker._private_jobs where locked_at is null or locked_at < now() - interval '10 minutes'");
+    }
+}

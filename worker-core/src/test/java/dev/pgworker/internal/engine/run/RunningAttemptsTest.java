@@ -1,0 +1,63 @@
+package dev.pgworker.internal.engine.run;
+
+import java.lang.reflect.Proxy;
+import java.time.Duration;
+import java.util.stream.LongStream;
+
+import org.jspecify.annotations.Nullable;
+import org.junit.jupiter.api.Test;
+import tools.jackson.databind.json.JsonMapper;
+
+import dev.pgworker.internal.engine.queue.RunnerSlots;
+import dev.pgworker.internal.store.KeptHistory;
+import dev.pgworker.job.JobScheduler;
+import dev.pgworker.task.PayloadCodec;
+import dev.pgworker.testing.TestJob;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+class RunningAttemptsTest {
+
+    private static final JobScheduler NOBODY = (JobScheduler) Proxy.newProxyInstance(
+            JobScheduler.class.getClassLoader(),
+            new Class<?>[] {JobScheduler.class},
+            (self, method, arguments) -> null);
+
+    private static final RunResults RESULTS = new RunResults(new KeptHistory(), new PayloadCodec(new JsonMapper()), 0);
+
+    private final RunningAttempts attempts = new RunningAttempts();
+
+    private Attempt add(long id) {
+        RunnerSlots.@Nullable Runner none = null;
+        Attempt attempt = new Attempt(TestJob.withId(id).build(), "w", NOBODY, job -> true, true, none, RESULTS);
+        attempts.add(attempt);
+        return attempt;
+    }
+
+    @Test
+    void theLongestRunningComeFirstUpToTheLimit() {
+        LongStream.rangeClosed(1, 30).forEach(id -> add(id).setClaimed());
+
+        assertThat(attempts.longest(Duration.ZERO, 10))
+                .extracting(run -> run.claim().jobId())
+                .containsExactly(1L, 2L, 3L, 4L, 5L, 6L, 7L, 8L, 9L, 10L);
+        assertThat(attempts.longest(Duration.ofDays(1), 10)).isEmpty();
+    }
+
+    @Test
+    void whoHasReportedNeedNotRunLongButHasToBeClaimed() {
+        Attempt reporting = add(1);
+        reporting.progress(1, 2, "text");
+        add(2).setClaimed();
+        assertThat(attempts.longest(Duration.ofDays(1), 10)).isEmpty();
+
+        reporting.setClaimed();
+
+        assertThat(attempts.longest(Duration.ofDays(1), 10))
+                .singleElement()
+                .extracting(LongRun::progress)
+                .isEqualTo(new Progress(1, 2, "text"));
+        attempts.remove(reporting);
+        assertThat(attempts.longest(Duration.ofDays(1), 10)).isEmpty();
+    }
+}
