@@ -227,6 +227,7 @@ class HostileSearchPathTest {
             Map.entry("job_key_mode", "replace"),
             Map.entry("flags text[]", "{\"{}\"}"),
             Map.entry("payloads text[]", "{1}"),
+            Map.entry("name", "pgworker_history_0"),
             Map.entry("text", "w"),
             Map.entry("text[]", "{w}"),
             Map.entry("integer", "1"),
@@ -257,6 +258,11 @@ class HostileSearchPathTest {
             }
         }
         calls.add("select jobs.worker_heartbeat('w')");
+        // Nothing calls the triggers but what happens to jobs.
+        calls.add("select jobs.pgworker_part_history()");
+        calls.add("select jobs.pgworker_switch_history('true')");
+        calls.add("select * from jobs.permanently_fail_jobs(array(select j.id from jobs.jobs j), 'reason')");
+        calls.add("select * from jobs.reschedule_jobs(array(select j.id from jobs.jobs j), attempts => '0')");
         calls.add("select * from jobs.pgworker_claim('w', '{1,2,3}', '10')");
         calls.add("select jobs.add_job('t', '[1]', 'q', job_key => 'k')");
         try (Connection connection = owner.getConnection();
@@ -264,7 +270,8 @@ class HostileSearchPathTest {
                 ResultSet rows = statement.executeQuery("select p.oid::regprocedure, p.proname,"
                         + " array(select coalesce(p.proargnames[a.place], '') || ' ' || format_type(a.type, null)"
                         + " from unnest(p.proargtypes::oid[]) with ordinality a(type, place) order by place)"
-                        + " from pg_proc p where p.pronamespace = 'jobs'::regnamespace order by 1")) {
+                        + " from pg_proc p where p.pronamespace = 'jobs'::regnamespace"
+                        + " and p.prorettype <> 'trigger'::regtype order by 1")) {
             while (rows.next()) {
                 List<String> values = new ArrayList<>();
                 for (String argument : (String[]) rows.getArray(3).getArray()) {

@@ -1,6 +1,6 @@
 /* One job: what it is, why it waits or failed, what happened to it. */
 
-import { html } from "../lib.js";
+import { html, useEffect } from "../lib.js";
 import { Link } from "../router.js";
 import { useApi, whyNot } from "../session.js";
 import { useLiveJobs, useOverview } from "../live.js";
@@ -24,6 +24,8 @@ export function JobPage({ id }) {
   useKeys({ r: loaded.reload });
   useLiveJob(Number(id), loaded);
 
+  useFocusWhenGone(loaded.data !== null && loaded.data.job === null);
+
   const missing = loaded.error?.status === 404 && loaded.data === null;
   const task = loaded.data?.job?.task ?? loaded.data?.history[0]?.task;
   return html`<${Page}
@@ -40,6 +42,15 @@ export function JobPage({ id }) {
           to=${["jobs"]}>jobs</${Link}> or the <${Link} to=${["history"]}>history</${Link}>.</p></${Empty}>`
       : html`<${Loaded} resource=${loaded} lines=${10}>${(data) => html`<${Body} data=${data} />`}</${Loaded}>`}
   </${Page}>`;
+}
+
+/* The buttons go with the job, and with them the focus of who removed it. */
+function useFocusWhenGone(gone) {
+  useEffect(() => {
+    if (gone && document.activeElement === document.body) {
+      document.getElementById("page-title").focus();
+    }
+  }, [gone]);
 }
 
 /* Progress arrives in place; a change of the job or its end loads the page's data again, for wait and history. */

@@ -93,15 +93,21 @@ function ListLine({ list, data, filters, newest }) {
   const total = filtered && count.data ? count.data : null;
   return html`<div class="list-line">
     <p role="status">
-      ${total
-        ? total.complete ? `${plural(total.total, "job matches", "jobs match")}` : `More than ${number(total.total)} jobs match`
-        : ""}
+      ${total && matchText(total, data.limited)}
       ${data.searchedPayloads === false && filters.search ? " Payloads are hidden, so they were not searched." : ""}
     </p>
     ${newest && html`<${Newer} key=${loadKey} data=${data} filters=${filters} reload=${list.reload} />`}
     ${Object.keys(filters).length > 0 && data.jobs.length > 0 &&
       html`<${Menu} label="Change all matching jobs" icon="down" items=${bulkItems(api, filters)}>Change all matching</${Menu}>`}
   </div>`;
+}
+
+/* A list that was searched up to a limit has a count up to a limit, too. */
+function matchText({ total, complete }, limited) {
+  if (complete && !limited) {
+    return plural(total, "job matches", "jobs match");
+  }
+  return total > 0 ? `${number(total)} or more jobs match` : "";
 }
 
 /*
