@@ -1,5 +1,10 @@
 package dev.pgworker.samples.dashboard;
 
+import java.net.URI;
+import java.net.http.HttpClient;
+import java.net.http.HttpRequest;
+import java.net.http.HttpResponse;
+import java.net.http.HttpResponse.BodyHandlers;
 import java.time.Duration;
 import java.util.Map;
 import java.util.Set;
@@ -11,6 +16,7 @@ import org.springframework.beans.factory.annotation.Autowired;
 import org.springframework.boot.test.context.SpringBootTest;
 import org.springframework.boot.test.context.SpringBootTest.WebEnvironment;
 import org.springframework.boot.test.context.TestConfiguration;
+import org.springframework.boot.test.web.server.LocalServerPort;
 import org.springframework.context.annotation.Bean;
 import org.springframework.context.annotation.Import;
 import org.springframework.test.annotation.DirtiesContext;
@@ -38,6 +44,9 @@ import static org.assertj.core.api.Assertions.assertThat;
 class DashboardSampleTest {
 
     private static final String DATABASE = TestPostgres.newDatabase("dashboard");
+
+    @LocalServerPort
+    int port;
 
     @Autowired
     JobAdmin admin;
@@ -85,6 +94,26 @@ class DashboardSampleTest {
             assertThat(waiting("charge_card", JobState.RETRYING)).isPositive();
         });
         assertThat(crontab.find("clear-carts").orElseThrow().isPaused()).isTrue();
+    }
+
+    @Test
+    void theDashboardShowsThem() throws Exception {
+        assertThat(get("")).contains("<title>");
+        assertThat(get("api/me")).contains("\"run-now\"", "\"reports\"");
+        Awaitility.await().atMost(Duration.ofSeconds(40)).untilAsserted(() -> {
+            assertThat(get("api/default/history?task=send_invoice")).contains("invoices/");
+            assertThat(get("api/default/jobs?state=failed")).contains("was refused");
+        });
+    }
+
+    private String get(String path) throws Exception {
+        HttpResponse<String> response = HttpClient.newHttpClient()
+                .send(
+                        HttpRequest.newBuilder(URI.create("http://localhost:" + port + "/worker/" + path))
+                                .build(),
+                        BodyHandlers.ofString());
+        assertThat(response.statusCode()).as(path).isEqualTo(200);
+        return response.body();
     }
 
     private int waiting(String task, JobState state) {
