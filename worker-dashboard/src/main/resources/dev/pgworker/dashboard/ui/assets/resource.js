@@ -1,6 +1,7 @@
 /* Data of a page: loaded when its address changes, kept while it is loaded again, so that nothing jumps. */
 
 import { useCallback, useEffect, useRef, useState } from "./lib.js";
+import { connection } from "./live.js";
 
 /**
  * Loads data whenever the key changes. What was loaded before stays until the answer is there; an answer that comes
@@ -36,6 +37,20 @@ export function useResource(key, load) {
     reload();
     return () => running.current?.abort();
   }, [reload]);
+
+  // What failed while the application or its database was away is asked for again when they are back.
+  useEffect(() => {
+    if (state.error === null) {
+      return undefined;
+    }
+    let away = connection.get().state !== "live";
+    return connection.watch((now) => {
+      if (now.state === "live" && away) {
+        reload();
+      }
+      away = now.state !== "live";
+    });
+  }, [state.error, reload]);
 
   const update = useCallback((change) => {
     setState((before) => (before.data === null ? before : { ...before, data: change(before.data) }));
