@@ -337,7 +337,10 @@ class RunningJobsTest {
             events.await(JobCompleted.class, 2);
             worker.stop();
 
-            assertThat(log.messages()).hasSize(2).allMatch(line -> line.contains("permission denied"));
+            assertThat(log.messages())
+                    .hasSizeBetween(2, 3)
+                    .doesNotHaveDuplicates()
+                    .allMatch(line -> line.contains("permission denied"));
             assertThat(log.messages().get(0))
                     .contains("jobs run all the same")
                     .contains("grant select, insert, update and delete on pgworker_");

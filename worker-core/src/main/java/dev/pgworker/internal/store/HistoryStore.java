@@ -54,8 +54,7 @@ public final class HistoryStore {
             cross join (
               select pg_catalog.count(*) as functions from pg_catalog.pg_proc p
               where p.pronamespace operator(pg_catalog.=) '{schema}'::pg_catalog.regnamespace
-                and p.proname operator(pg_catalog.=) any (array[
-                  'pgworker_complete_recorded', 'pgworker_release_recorded', 'pgworker_end_batch_recorded']::pg_catalog.name[])
+                and p.proname operator(pg_catalog.~~) 'pgworker%recorded'
                 and pg_catalog.has_function_privilege(p.oid, 'execute')) f
             """;
 
