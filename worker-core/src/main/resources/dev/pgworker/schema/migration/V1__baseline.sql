@@ -4369,9 +4369,21 @@ end
 $$;
 comment on function "${schema}".pgworker_record_updated() is 'Writes a run that has ended without its job being deleted to the history.';
 
+-- Not the row type of the table, to look up which is to wait for whoever has locked the table.
+do $type$
+begin
+  if to_regtype('"${schema}".pgworker_run') is null then
+    create type "${schema}".pgworker_run as (
+      job_id bigint, started_at timestamptz, took interval, created_at timestamptz, run_at timestamptz, attempt smallint, priority smallint,
+      task_identifier text, queue_name text, key text, worker_id text, trace_id text, flags jsonb, result text, payload json);
+    comment on type "${schema}".pgworker_run is 'A run that pgworker_release is about to end, as the history shows it.';
+  end if;
+end
+$type$;
+
 -- A worker's own releases are written as a group, not by the trigger, which would have to search the group for each of its rows.
 create or replace function "${schema}".pgworker_record_released(
-  entries "${schema}".pgworker_history[], results text[], job_ids bigint[], outcomes text[]
+  runs "${schema}".pgworker_run[], job_ids bigint[], outcomes text[]
 ) returns void
 language plpgsql volatile security definer
 set lock_timeout = '30ms' set plan_cache_mode = force_generic_plan set enable_hashjoin = on set enable_nestloop = off
@@ -4398,19 +4410,17 @@ begin
           e.created_at, e.run_at, kept.slot, e.attempt, n.max_attempts, e.priority,
           case when w.outcome = 'superseded' then 'removed' else w.outcome end,
           e.task_identifier, e.queue_name, e.key, e.worker_id, e.trace_id, e.flags, n.last_error,
-          case when careful then "${schema}".pgworker_result(e.told) else e.told::json end,
+          case when careful then "${schema}".pgworker_result(e.result) else e.result::json end,
           case when kept.payloads then e.payload end
         from unnest(job_ids, outcomes) w(id, outcome)
-        join rows from (unnest(entries), unnest(results)) as e(job_id, ended_at, started_at, took, created_at, run_at, slot, attempt,
-          max_attempts, priority, outcome, task_identifier, queue_name, key, worker_id, trace_id, flags, error, result, payload, told)
-          on e.job_id = w.id
+        join unnest(runs) e on e.job_id = w.id
         cross join lateral (
           select j.max_attempts, j.last_error from "${schema}"._private_jobs j where j.id = w.id offset 0) n
         where w.outcome in ('retried', 'failed', 'superseded');
       return;
     exception when others then
       perform "${schema}".pgworker_history_lost(sqlerrm, sqlstate);
-      if careful or results is null or sqlstate !~ '^(22|54)' then
+      if careful or sqlstate !~ '^(22|54)' then
         return;
       end if;
       careful := true;
@@ -4418,8 +4428,8 @@ begin
   end loop;
 end
 $$;
-comment on function "${schema}".pgworker_record_released("${schema}".pgworker_history[], text[], bigint[], text[]) is
-  'Writes runs that pgworker_release has ended to the history: entries as the jobs were before, results as JSON, and what it has returned.';
+comment on function "${schema}".pgworker_record_released("${schema}".pgworker_run[], bigint[], text[]) is
+  'Writes runs that pgworker_release has ended to the history: as the jobs were before, and what it has returned.';
 
 create or replace function "${schema}".pgworker_complete_recorded(
   worker_id text, job_ids bigint[], claims timestamptz[], claim_numbers int[], task_ids int[], wanted int, forbidden text[],
@@ -4457,19 +4467,17 @@ set plan_cache_mode = force_generic_plan set enable_seqscan = off set enable_bit
 set search_path = pg_catalog, pg_temp as $$
 #variable_conflict use_column
 declare
-  entries "${schema}".pgworker_history[];
-  kept_results text[];
+  runs "${schema}".pgworker_run[];
   written record;
 begin
   begin
-    select array_agg(row(h.id, now(), h.locked_at, g.micros * interval '1 microsecond', h.created_at, h.run_at, 0,
-          coalesce(g.attempts, h.attempts), h.max_attempts, h.priority, '',
+    select array_agg(row(h.id, h.locked_at, g.micros * interval '1 microsecond', h.created_at, h.run_at, coalesce(g.attempts, h.attempts),
+          h.priority,
           coalesce((select t.identifier from "${schema}"._private_tasks t where t.id = h.task_id), 'task ' || h.task_id),
           (select q.queue_name from "${schema}"._private_job_queues q where q.id = h.job_queue_id),
-          coalesce(h.key, g.key), h.locked_by, g.trace, h.flags, null, null,
-          case when pg_column_size(h.payload) <= 65536 then h.payload end)::"${schema}".pgworker_history),
-        case when count(g.result) > 0 then array_agg(g.result) end
-      into entries, kept_results
+          coalesce(h.key, g.key), h.locked_by, g.trace, h.flags, g.result,
+          case when pg_column_size(h.payload) <= 65536 then h.payload end)::"${schema}".pgworker_run)
+      into runs
       from unnest(job_ids, claims, renewals, keys, attempts, micros, results, traces)
         g(id, claim, renewal, key, attempts, micros, result, trace)
       cross join lateral (select j.* from "${schema}"._private_jobs j where j.id = g.id offset 0) h
@@ -4477,13 +4485,13 @@ begin
     perform set_config('pgworker.ending', 'told', true);
   exception when others then
     perform "${schema}".pgworker_history_lost(sqlerrm, sqlstate);
-    entries := null;
+    runs := null;
   end;
   select array_agg(r.id) as ids, array_agg(r.outcome) as outcomes into written
     from "${schema}".pgworker_release(worker_id, job_ids, claims, actions, delays, run_ats, errors, keys, attempts, payloads, going_on,
       renewals, lane_queues, lane_levels, lane_run_ats, lane_ids) r;
-  if entries is not null then
-    perform "${schema}".pgworker_record_released(entries, kept_results, written.ids, written.outcomes);
+  if runs is not null then
+    perform "${schema}".pgworker_record_released(runs, written.ids, written.outcomes);
   end if;
   return query select * from unnest(written.ids, written.outcomes);
 end
