@@ -4229,7 +4229,7 @@ begin
           coalesce(task, (select t.identifier from "${schema}"._private_tasks t where t.id = g.task_id), 'task ' || g.task_id),
           case when g.job_queue_id is not null then (
             select q.queue_name from "${schema}"._private_job_queues q where q.id = g.job_queue_id) end,
-          g.key, g.locked_by, g.flags, case when kept.payloads and pg_column_size(g.payload) <= 65536 then g.payload end
+          g.key, g.locked_by, g.flags, case when kept.payloads and pg_column_size(g.payload) <= 65536 and octet_length(g.payload::text) <= 65536 then g.payload end
         from gone g
         where outcome is not null or g.locked_at is not null or g.attempts < g.max_attempts;
     else
@@ -4245,7 +4245,7 @@ begin
           case when g.job_queue_id is not null then (
             select q.queue_name from "${schema}"._private_job_queues q where q.id = g.job_queue_id) end,
           g.key, coalesce(g.locked_by, runner), r.trace, g.flags, r.result::json,
-          case when kept.payloads and pg_column_size(g.payload) <= 65536 then g.payload end
+          case when kept.payloads and pg_column_size(g.payload) <= 65536 and octet_length(g.payload::text) <= 65536 then g.payload end
         from gone g
         left join unnest(noted::bigint[],
           nullif(current_setting('pgworker.run_micros', true), '')::bigint[],
@@ -4325,7 +4325,7 @@ begin
         (select q.queue_name from "${schema}"._private_job_queues q where q.id = old.job_queue_id),
         old.key, old.locked_by, (nullif(current_setting('pgworker.run_traces', true), '')::text[])[place], old.flags, told,
         (nullif(current_setting('pgworker.run_results', true), '')::text[])[place]::json,
-        case when kept.payloads and pg_column_size(old.payload) <= 65536 then old.payload end;
+        case when kept.payloads and pg_column_size(old.payload) <= 65536 and octet_length(old.payload::text) <= 65536 then old.payload end;
   exception when others then
     perform "${schema}".pgworker_history_lost(sqlerrm);
   end;
