@@ -4265,7 +4265,7 @@ begin
             coalesce(task, (select t.identifier from "${schema}"._private_tasks t where t.id = g.task_id), 'task ' || g.task_id),
             case when g.job_queue_id is not null then (
               select q.queue_name from "${schema}"._private_job_queues q where q.id = g.job_queue_id) end,
-            g.key, g.locked_by, g.flags, case when kept.payloads and pg_column_size(g.payload) <= 65536 then g.payload end
+            g.key, g.locked_by, g.flags, case when kept.payloads and pg_column_size(g.payload) <= 65536 and octet_length(g.payload::text) <= 65536 then g.payload end
           from gone g
           where outcome is not null or g.locked_at is not null or g.attempts < g.max_attempts;
       else
@@ -4282,7 +4282,7 @@ begin
               select q.queue_name from "${schema}"._private_job_queues q where q.id = g.job_queue_id) end,
             g.key, coalesce(g.locked_by, runner), r.trace, g.flags,
             case when careful then "${schema}".pgworker_result(r.result) else r.result::json end,
-            case when kept.payloads and pg_column_size(g.payload) <= 65536 then g.payload end
+            case when kept.payloads and pg_column_size(g.payload) <= 65536 and octet_length(g.payload::text) <= 65536 then g.payload end
           from gone g
           left join unnest(noted::bigint[],
             nullif(current_setting('pgworker.run_micros', true), '')::bigint[],
@@ -4360,7 +4360,7 @@ begin
         new.max_attempts, old.priority, outcome,
         coalesce((select t.identifier from "${schema}"._private_tasks t where t.id = old.task_id), 'task ' || old.task_id),
         (select q.queue_name from "${schema}"._private_job_queues q where q.id = old.job_queue_id),
-        old.key, old.locked_by, old.flags, told, case when kept.payloads and pg_column_size(old.payload) <= 65536 then old.payload end;
+        old.key, old.locked_by, old.flags, told, case when kept.payloads and pg_column_size(old.payload) <= 65536 and octet_length(old.payload::text) <= 65536 then old.payload end;
   exception when others then
     perform "${schema}".pgworker_history_lost(sqlerrm, sqlstate);
   end;
@@ -4476,7 +4476,7 @@ begin
           coalesce((select t.identifier from "${schema}"._private_tasks t where t.id = h.task_id), 'task ' || h.task_id),
           (select q.queue_name from "${schema}"._private_job_queues q where q.id = h.job_queue_id),
           coalesce(h.key, g.key), h.locked_by, g.trace, h.flags, g.result,
-          case when pg_column_size(h.payload) <= 65536 then h.payload end)::"${schema}".pgworker_run)
+          case when pg_column_size(h.payload) <= 65536 and octet_length(h.payload::text) <= 65536 then h.payload end)::"${schema}".pgworker_run)
       into runs
       from unnest(job_ids, claims, renewals, keys, attempts, micros, results, traces)
         g(id, claim, renewal, key, attempts, micros, result, trace)
