@@ -203,6 +203,18 @@ class SecuredTest {
             assertThat(visitor.json("/me").path("actions").toString()).isEqualTo("[\"add\"]");
             visitor.withCsrf();
             assertThat(visitor.post("/default/jobs", ADD).statusCode()).isEqualTo(200);
+            assertThat(visitor.post("/default/jobs", "{\"task\":\"t\",\"key\":\"k\"}")
+                            .statusCode())
+                    .isEqualTo(200);
+            HttpResponse<String> again = visitor.post("/default/jobs", "{\"task\":\"other\",\"key\":\"k\"}");
+            assertThat(again.statusCode()).isEqualTo(403);
+            assertThat(Http.error(again)).contains("would be replaced", "reschedule");
+            assertThat(application
+                            .api()
+                            .with("X-Word", "let me in")
+                            .get("/default/jobs?task=other")
+                            .body())
+                    .contains("\"jobs\":[]");
             assertThat(visitor.post("/default/cleanup", "{}").statusCode()).isEqualTo(403);
             assertThat(visitor.post("/default/sweep", "{}").statusCode()).isEqualTo(403);
         }
