@@ -148,9 +148,12 @@ final class Api {
         }
         DashboardAction action = action(what);
         guard.requireActor(action, request);
+        boolean mayReplace = guard.actions(request).contains(DashboardAction.RESCHEDULE.id());
         Input input = Input.body(body.get());
         return parts.work()
-                .change(() -> change(source, what, action, input, visitor))
+                .change(() -> action == DashboardAction.ADD
+                        ? parts.writes().add(source, input, visitor, mayReplace)
+                        : change(source, what, action, input, visitor))
                 .map();
     }
 
@@ -174,7 +177,6 @@ final class Api {
     private View change(Source source, String what, DashboardAction action, Input input, Visitor visitor) {
         WriteApi writes = parts.writes();
         return switch (action) {
-            case ADD -> writes.add(source, input, visitor);
             case CLEANUP -> writes.cleanup(source, input, visitor);
             case FORCE_UNLOCK -> writes.forceUnlock(source, input, visitor);
             case SWEEP -> writes.sweep(source, input, visitor);

@@ -11,6 +11,7 @@ import org.springframework.web.util.UriUtils;
 
 import dev.pgworker.Worker;
 import dev.pgworker.WorkerStatus;
+import dev.pgworker.history.HistoryStatus;
 import dev.pgworker.job.ActiveWorker;
 import dev.pgworker.job.JobBacklog;
 
@@ -53,7 +54,10 @@ final class Attention {
         failures();
         workers();
         thisWorker();
-        if (!snapshot.history().enabled()) {
+        HistoryStatus history = snapshot.history().value();
+        if (history == null) {
+            add(Level.INFO, String.valueOf(snapshot.history().error()), null);
+        } else if (!history.enabled()) {
             add(Level.INFO, "Finished jobs are not kept: set worker.history.enabled=true to keep them.", null);
         }
         if (!source.recordsStatistics()) {

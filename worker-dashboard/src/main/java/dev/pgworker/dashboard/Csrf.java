@@ -110,10 +110,18 @@ final class Csrf {
         } catch (IllegalArgumentException e) {
             return false;
         }
-        // No other site can make a browser send the second header.
+        // No other site can make a browser send the second header. The third is what the server makes of both.
         return authority != null
                 && (authority.equalsIgnoreCase(request.getHeader("Host"))
-                        || authority.equalsIgnoreCase(request.getHeader("X-Forwarded-Host")));
+                        || authority.equalsIgnoreCase(request.getHeader("X-Forwarded-Host"))
+                        || authority.equalsIgnoreCase(ownAuthority(request)));
+    }
+
+    /** As browsers write it: without the port that the scheme has by default. */
+    private static String ownAuthority(HttpServletRequest request) {
+        int port = request.getServerPort();
+        boolean standard = port <= 0 || port == (request.getScheme().equals("https") ? 443 : 80);
+        return standard ? request.getServerName() : request.getServerName() + ":" + port;
     }
 
     /** Apart, so that the outer class loads without Spring Security. */

@@ -8,6 +8,7 @@ import org.slf4j.LoggerFactory;
 import org.springframework.dao.DataAccessException;
 import org.springframework.dao.QueryTimeoutException;
 import org.springframework.transaction.TransactionException;
+import org.springframework.transaction.TransactionTimedOutException;
 
 /** Says what a failure means to a visitor. */
 final class Failures {
@@ -26,7 +27,9 @@ final class Failures {
             return new Refusal(400, sentence(failure.getMessage()));
         }
         String state = state(failure);
-        if (failure instanceof QueryTimeoutException || "57014".equals(state)) {
+        if (failure instanceof QueryTimeoutException
+                || failure instanceof TransactionTimedOutException
+                || "57014".equals(state)) {
             return new Refusal(503, "The database took longer than a few seconds. Narrow the filters, or try again.");
         }
         if (state != null && (state.equals("42P01") || state.equals("3F000") || state.equals("42883"))) {
@@ -34,8 +37,11 @@ final class Failures {
                     503,
                     "The schema of the jobs is missing or outdated. Start the application with worker.schema.mode=migrate.");
         }
-        if ("42501".equals(state)) {
-            return new Refusal(503, "The database user lacks a right: " + sentence(rootMessage(failure)));
+        if (isLackOfRight(failure)) {
+            return new Refusal(
+                    503,
+                    "The database user lacks a right: " + sentence(rootMessage(failure))
+                            + " The role viewer in docs/schema.md has those that the pages need.");
         }
         if ("25006".equals(state)) {
             return new Refusal(503, "The database is read-only.");
@@ -48,6 +54,10 @@ final class Failures {
         }
         log.warn("A request to the dashboard failed", failure);
         return new Refusal(500, "The request failed; the log of the application says why.");
+    }
+
+    static boolean isLackOfRight(RuntimeException failure) {
+        return "42501".equals(state(failure));
     }
 
     private static @Nullable String state(Throwable failure) {

@@ -5,7 +5,6 @@ import java.net.UnknownHostException;
 import java.util.Collections;
 import java.util.Enumeration;
 import java.util.Locale;
-import java.util.Set;
 import java.util.regex.Pattern;
 
 import jakarta.servlet.ServletRequest;
@@ -21,27 +20,17 @@ final class LoopbackAccess implements ExplainedAccess {
 
     private static final String REMEDY = " Add Spring Security, or a DashboardAccess bean, to give others access.";
 
-    /** Each says that somebody else has sent the request. */
-    private static final Set<String> FORWARDING = Set.of(
-            "forwarded",
-            "via",
-            "client-ip",
-            "true-client-ip",
-            "fastly-client-ip",
-            "fly-client-ip",
-            "cdn-loop",
-            "x-real-ip",
-            "x-client-ip",
-            "x-cluster-client-ip",
-            "x-original-forwarded-for",
-            "x-original-host",
-            "x-envoy-external-address",
-            "x-appengine-user-ip",
-            "x-arr-clientip",
-            "x-proxyuser-ip");
+    /** Names of headers, each of which says that somebody else has sent the request. */
+    private static final Pattern FORWARDING =
+            Pattern.compile(".*forward.*|.*client[-_]?ip|.*user[-_]ip|via|cdn-loop|x-original-host|x-envoy-.*"
+                    + "|x-(real|remote|originating|source|true|proxy)[-_](ip|addr).*|remote[-_]addr"
+                    + "|(x-azure|cf-|x-amz-cf|x-amzn-|x-goog-|x-tailscale|ngrok-).*");
 
-    private static final Pattern FORWARDING_PREFIX =
-            Pattern.compile("(x-forwarded|x-azure|cf-|x-amz-cf|x-amzn-|x-goog-|x-envoy-|x-tailscale|ngrok-).*");
+    /** Set by Tomcat where it has replaced the sender by one from a header. */
+    private static final String REPLACED = "org.apache.tomcat.request.forwarded";
+
+    /** Filters of Spring and of Tomcat that take the sender from headers. */
+    private static final Pattern REPLACING = Pattern.compile(".*\\b(ForwardedHeaderFilter|RemoteIpFilter)");
 
     private static final Pattern NUMERIC = Pattern.compile("127(\\.[0-9]{1,3}){3}|\\[[0-9a-f:]+]");
 
@@ -73,17 +62,18 @@ final class LoopbackAccess implements ExplainedAccess {
     }
 
     private @Nullable String refusal(HttpServletRequest request) {
-        if (forwardsAreApplied) {
-            return "Without Spring Security the dashboard answers requests from this machine alone, and"
-                    + " server.forward-headers-strategy lets headers say where a request comes from.";
-        }
         HttpServletRequest received = received(request);
+        if (forwardsAreApplied || isReplaced(request) || isReplaced(received) || replacesSenders(request)) {
+            return "Without Spring Security the dashboard answers requests from this machine alone, and this application"
+                    + " lets headers say where a request comes from (server.forward-headers-strategy, server.tomcat.remoteip,"
+                    + " or a filter or valve of its own).";
+        }
         if (!isLoopback(received.getRemoteAddr())) {
             return "Without Spring Security the dashboard answers requests from this machine alone.";
         }
         for (String header : Collections.list(names(received))) {
             String name = header.toLowerCase(Locale.ROOT);
-            if (FORWARDING.contains(name) || FORWARDING_PREFIX.matcher(name).matches()) {
+            if (FORWARDING.matcher(name).matches()) {
                 return "Without Spring Security the dashboard answers requests from this machine alone, and a proxy has"
                         + " passed this one on (header " + name + ").";
             }
@@ -91,7 +81,31 @@ final class LoopbackAccess implements ExplainedAccess {
         if (!namesThisMachine(received.getHeader("Host"))) {
             return "Without Spring Security the dashboard is served as localhost or 127.0.0.1 alone.";
         }
+        if (isOfAnotherSite(received)) {
+            return "Without Spring Security no page of another site may read from the dashboard.";
+        }
         return null;
+    }
+
+    private static boolean isReplaced(HttpServletRequest request) {
+        return request.getAttribute(REPLACED) != null;
+    }
+
+    private static boolean replacesSenders(HttpServletRequest request) {
+        return request.getServletContext().getFilterRegistrations().values().stream()
+                .anyMatch(filter -> filter.getClassName() != null
+                        && REPLACING.matcher(filter.getClassName()).matches());
+    }
+
+    /** A link that leads to a page of the dashboard is followed; data are for its own pages. */
+    private static boolean isOfAnotherSite(HttpServletRequest request) {
+        String site = request.getHeader("Sec-Fetch-Site");
+        if (site == null || site.equals("same-origin") || site.equals("none")) {
+            return false;
+        }
+        String path = request.getPathInfo();
+        boolean data = path != null && (path.equals("/api") || path.startsWith("/api/"));
+        return data || !"navigate".equals(request.getHeader("Sec-Fetch-Mode"));
     }
 
     private static Enumeration<String> names(HttpServletRequest request) {

@@ -50,7 +50,7 @@ final class Overviews {
             JobBacklog backlog,
             List<RunningJob> running,
             List<ActiveWorker> workers,
-            HistoryStatus history,
+            Source.Part<HistoryStatus> history,
             @Nullable Long newestId,
             @Nullable StatisticsPoint point,
             @Nullable StatisticsPoint lastHour,
@@ -94,11 +94,16 @@ final class Overviews {
                 admin.backlog(),
                 admin.running(MOST_RUNNING),
                 last == null || slow ? admin.registeredWorkers() : last.workers(),
-                last == null || slow ? admin.history().status() : last.history(),
+                last == null || slow ? history(source) : last.history(),
                 newest.jobs().isEmpty() ? null : newest.jobs().get(0).id(),
                 minute.isEmpty() ? null : minute.get(minute.size() - 1),
                 last == null || slow ? (hour.isEmpty() ? null : hour.get(0)) : last.lastHour(),
                 last == null || slow ? now : last.slowReadAt());
+    }
+
+    private static Source.Part<HistoryStatus> history(Source source) {
+        return source.part(
+                "The history is not shown", () -> source.admin().history().status());
     }
 
     /** Shows a snapshot; it has no payloads, and is therefore the same for all visitors. */

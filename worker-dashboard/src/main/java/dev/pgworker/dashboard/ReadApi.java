@@ -1,10 +1,7 @@
 package dev.pgworker.dashboard;
 
-import java.nio.charset.StandardCharsets;
 import java.time.Clock;
 import java.time.Duration;
-import java.time.Instant;
-import java.util.ArrayList;
 import java.util.EnumSet;
 import java.util.List;
 import java.util.Map;
@@ -14,12 +11,12 @@ import java.util.Set;
 import java.util.TreeSet;
 import java.util.function.Function;
 import java.util.stream.Collectors;
+import java.util.stream.Stream;
 
 import org.jspecify.annotations.Nullable;
 
 import dev.pgworker.Worker;
-import dev.pgworker.crontab.CronItem;
-import dev.pgworker.crontab.CronItemStatus;
+import dev.pgworker.autoconfigure.WorkerInstance;
 import dev.pgworker.history.HistoryEntry;
 import dev.pgworker.history.HistoryOutcome;
 import dev.pgworker.history.HistoryPage;
@@ -52,12 +49,11 @@ final class ReadApi {
 
     private static final int MOST_RUNNING = 200;
     private static final int MOST_TASKS = 1_000;
-    private static final int MOST_CRON_ITEMS_WITH_RUNS = 30;
-    private static final int CRON_RUNS = 5;
 
     private final Clock clock;
     private final PayloadRule payloads;
     private final Overviews overviews;
+    private final CronViews crontabs = new CronViews();
 
     ReadApi(Clock clock, PayloadRule payloads, Overviews overviews) {
         this.clock = clock;
@@ -145,7 +141,7 @@ final class ReadApi {
             @Nullable Job job,
             @Nullable JobWait waiting,
             @Nullable RunningJob running,
-            List<HistoryEntry> history) {}
+            Source.Part<List<HistoryEntry>> history) {}
 
     View job(Source source, long id, Visitor visitor) {
         JobStory story = source.read(() -> {
@@ -160,10 +156,15 @@ final class ReadApi {
                                     .filter(running -> running.job().id() == id)
                                     .findFirst())
                             .orElse(null),
-                    admin.history().of(id));
+                    source.part(
+                            "The history is not shown", () -> admin.history().of(id)));
         });
-        if (story.job() == null && story.history().isEmpty()) {
-            throw new Refusal(404, "There is no job " + id + ", and no history of it is kept.");
+        List<HistoryEntry> history = story.history().value();
+        if (story.job() == null && (history == null || history.isEmpty())) {
+            throw new Refusal(
+                    404,
+                    "There is no job " + id
+                            + (history == null ? ". " + story.history().error() : ", and no history of it is kept."));
         }
         JobViews views = views(visitor);
         return new View()
@@ -172,10 +173,13 @@ final class ReadApi {
                 .put("running", story.running() == null ? null : views.running(story.running()))
                 .put(
                         "history",
-                        story.history().stream()
-                                .limit(200)
-                                .map(entry -> views.entry(entry, true))
-                                .toList());
+                        history == null
+                                ? List.of()
+                                : history.stream()
+                                        .limit(200)
+                                        .map(entry -> views.entry(entry, true))
+                                        .toList())
+                .put("historyError", story.history().error());
     }
 
     View history(Source source, Input input, Visitor visitor) {
@@ -206,7 +210,11 @@ final class ReadApi {
                                     .toList())
                     .put("next", page.next())
                     .put("limited", page.limited())
-                    .put("status", WorkerViews.history(source.admin().history().status()));
+                    .put(
+                            "status",
+                            WorkerViews.history(source.part(
+                                    "The size of the history is not shown",
+                                    () -> source.admin().history().status())));
         });
     }
 
@@ -237,8 +245,11 @@ final class ReadApi {
                     .collect(Collectors.toMap(TaskSummary::identifier, Function.identity()));
             Map<String, TaskStatistics> figures = source.admin().statistics().tasks(window).stream()
                     .collect(Collectors.toMap(TaskStatistics::taskIdentifier, Function.identity()));
-            Worker worker = source.instance().worker();
-            Set<String> served = worker == null ? Set.of() : Set.copyOf(worker.tasks());
+            Set<String> served = Stream.concat(Stream.of(source.instance()), source.siblings().stream())
+                    .map(WorkerInstance::worker)
+                    .filter(Objects::nonNull)
+                    .flatMap(worker -> worker.tasks().stream())
+                    .collect(Collectors.toSet());
             Set<String> names = new TreeSet<>(summaries.keySet());
             names.addAll(figures.keySet());
             return new View()
@@ -265,64 +276,7 @@ final class ReadApi {
     }
 
     View crontab(Source source, Visitor visitor) {
-        List<CronItemStatus> items =
-                source.readPrimary(() -> source.instance().cronAdmin().list());
-        Map<String, List<HistoryEntry>> runs = source.read(() -> items.stream()
-                .map(CronItemStatus::item)
-                .filter(Objects::nonNull)
-                .map(CronItem::task)
-                .distinct()
-                .limit(MOST_CRON_ITEMS_WITH_RUNS)
-                .collect(Collectors.toMap(Function.identity(), task -> runs(source, task))));
-        JobViews views = views(visitor);
-        return new View()
-                .put(
-                        "items",
-                        items.stream().map(item -> item(item, runs, views)).toList());
-    }
-
-    private static List<HistoryEntry> runs(Source source, String task) {
-        HistoryQuery query =
-                HistoryQuery.builder().taskIdentifier(task).pageSize(CRON_RUNS).build();
-        return source.admin().history().list(query).entries();
-    }
-
-    private static Map<String, @Nullable Object> item(
-            CronItemStatus status, Map<String, List<HistoryEntry>> runs, JobViews views) {
-        CronItem item = status.item();
-        View view = new View()
-                .put("identifier", status.identifier())
-                .put("task", item == null ? null : item.task())
-                .put("pattern", item == null ? null : item.schedule())
-                .put("words", item == null ? null : CronWords.describe(item.schedule(), item.zone()))
-                .put(
-                        "timezone",
-                        item == null || item.zone() == null ? null : item.zone().getId())
-                .put("next", next(status))
-                .put("lastExecution", status.lastExecution())
-                .put("knownSince", status.knownSince())
-                .put("pausedSince", status.pausedSince())
-                .put("own", item != null);
-        if (item != null) {
-            Object payload = item.job().payload();
-            String json = payload == null ? null : new String(Json.bytes(payload), StandardCharsets.UTF_8);
-            views.putJson(view, "payload", item.task(), json, PayloadRule.LONG);
-        }
-        List<HistoryEntry> last = item == null ? List.of() : runs.getOrDefault(item.task(), List.of());
-        return view.put(
-                        "lastRuns",
-                        last.stream().map(entry -> views.entry(entry, false)).toList())
-                .map();
-    }
-
-    private static List<String> next(CronItemStatus status) {
-        List<String> next = new ArrayList<>();
-        Instant execution = status.nextExecution();
-        while (execution != null && next.size() < CRON_RUNS) {
-            next.add(execution.toString());
-            execution = status.item() == null ? null : status.item().nextDue(execution);
-        }
-        return next;
+        return crontabs.view(source, views(visitor));
     }
 
     View workers(Source source, Visitor visitor) {

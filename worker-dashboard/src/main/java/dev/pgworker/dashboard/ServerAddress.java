@@ -33,15 +33,20 @@ final class ServerAddress {
         return address != null && (address.equals("localhost") || LoopbackAccess.isLoopback(address));
     }
 
-    /** Returns whether headers change where a request seems to come from; they do by default on cloud platforms. */
+    /**
+     * Returns whether headers change where a request seems to come from; they do by default on cloud platforms. Names of headers
+     * for Tomcat are in effect whatever the strategy is.
+     */
     boolean appliesForwards() {
+        if (environment.containsProperty("server.tomcat.remoteip.remote-ip-header")
+                || environment.containsProperty("server.tomcat.remoteip.protocol-header")) {
+            return true;
+        }
         String strategy = environment.getProperty("server.forward-headers-strategy");
         if (strategy != null) {
             return !strategy.equalsIgnoreCase("none");
         }
         CloudPlatform platform = CloudPlatform.getActive(environment);
-        return (platform != null && platform.isUsingForwardHeaders())
-                || environment.containsProperty("server.tomcat.remoteip.remote-ip-header")
-                || environment.containsProperty("server.tomcat.remoteip.protocol-header");
+        return platform != null && platform.isUsingForwardHeaders();
     }
 }

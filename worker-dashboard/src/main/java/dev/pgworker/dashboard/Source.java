@@ -1,9 +1,12 @@
 package dev.pgworker.dashboard;
 
+import java.util.List;
 import java.util.function.Supplier;
 import javax.sql.DataSource;
 
+import org.jspecify.annotations.Nullable;
 import org.springframework.jdbc.support.JdbcTransactionManager;
+import org.springframework.transaction.TransactionDefinition;
 import org.springframework.transaction.support.TransactionTemplate;
 
 import dev.pgworker.autoconfigure.WorkerInstance;
@@ -18,18 +21,31 @@ final class Source {
     private final JobAdmin admin;
     private final TransactionTemplate reading;
     private final TransactionTemplate readingPrimary;
+    private final TransactionTemplate apart;
+    private final TransactionTemplate changing;
+    private final List<WorkerInstance> siblings;
 
     /**
      * Creates a source.
      *
      * @param admin reads from the given data source
      * @param primary the data source of the worker
+     * @param siblings the other workers of the application on the same data source and schema
      */
-    Source(WorkerInstance instance, JobAdmin admin, DataSource dataSource, DataSource primary) {
+    Source(
+            WorkerInstance instance,
+            JobAdmin admin,
+            DataSource dataSource,
+            DataSource primary,
+            List<WorkerInstance> siblings) {
         this.instance = instance;
         this.admin = admin;
         this.reading = transactions(dataSource);
         this.readingPrimary = dataSource == primary ? reading : transactions(primary);
+        this.apart = transactions(dataSource);
+        apart.setPropagationBehavior(TransactionDefinition.PROPAGATION_NESTED);
+        this.changing = new TransactionTemplate(new JdbcTransactionManager(primary));
+        this.siblings = List.copyOf(siblings);
     }
 
     private static TransactionTemplate transactions(DataSource dataSource) {
@@ -41,6 +57,11 @@ final class Source {
 
     WorkerInstance instance() {
         return instance;
+    }
+
+    /** Returns the other workers of the application on the same data source and schema. */
+    List<WorkerInstance> siblings() {
+        return siblings;
     }
 
     /** Returns whether the worker of this application records figures. */
@@ -60,6 +81,31 @@ final class Source {
     /** Reads where the worker itself reads, as what is known of recurring jobs. */
     <T> T readPrimary(Supplier<T> work) {
         return execute(readingPrimary, work);
+    }
+
+    /** Changes something with the worker's own data source: all of it or nothing. */
+    <T> T change(Supplier<T> work) {
+        return execute(changing, work);
+    }
+
+    /**
+     * What a page can do without.
+     *
+     * @param value null if it may not be read
+     * @param error why it may not be read; null if it may
+     */
+    record Part<T>(@Nullable T value, @Nullable String error) {}
+
+    /** Reads, inside {@link #read}, what the database user may have no right to, without spoiling the rest. */
+    <T> Part<T> part(String what, Supplier<T> work) {
+        try {
+            return new Part<>(execute(apart, work), null);
+        } catch (RuntimeException e) {
+            if (!Failures.isLackOfRight(e)) {
+                throw e;
+            }
+            return new Part<>(null, what + ". " + Failures.explain(e).sentence());
+        }
     }
 
     private static <T> T execute(TransactionTemplate template, Supplier<T> work) {

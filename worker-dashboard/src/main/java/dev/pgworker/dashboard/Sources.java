@@ -65,11 +65,19 @@ final class Sources {
         DataSource primary = instance.dataSource();
         DataSource ofDefault = instances.get(WorkerInstances.DEFAULT).dataSource();
         if (dataSource == null || primary != ofDefault) {
-            return new Source(instance, instance.jobAdmin(), primary, primary);
+            return new Source(instance, instance.jobAdmin(), primary, primary, siblings(instance));
         }
         DataSource replica = beans.getBean(dataSource, DataSource.class);
         JobAdmin admin = WorkerClient.jobAdmin(
                 replica, instance.schema(), instance.settings().recovery(), List.of());
-        return new Source(instance, admin, replica, primary);
+        return new Source(instance, admin, replica, primary, siblings(instance));
+    }
+
+    private List<WorkerInstance> siblings(WorkerInstance instance) {
+        return instances.all().stream()
+                .filter(other -> !other.name().equals(instance.name())
+                        && other.dataSource() == instance.dataSource()
+                        && other.schema().name().equals(instance.schema().name()))
+                .toList();
     }
 }

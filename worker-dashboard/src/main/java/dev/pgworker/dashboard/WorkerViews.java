@@ -4,12 +4,14 @@ import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
+import java.util.stream.Stream;
 
 import org.jspecify.annotations.Nullable;
 import tools.jackson.databind.JsonNode;
 
 import dev.pgworker.Worker;
 import dev.pgworker.WorkerStatus;
+import dev.pgworker.autoconfigure.WorkerInstance;
 import dev.pgworker.history.HistoryStatus;
 import dev.pgworker.job.ActiveWorker;
 import dev.pgworker.statistics.BacklogSample;
@@ -30,6 +32,7 @@ final class WorkerViews {
     static Map<String, @Nullable Object> worker(ActiveWorker worker, Source source, List<?> running) {
         JsonNode metadata = Json.lenient(worker.metadata());
         JsonNode process = metadata.path("process");
+        String name = ownName(source, worker.id());
         JsonNode concurrency = metadata.path("concurrency");
         return new View()
                 .put("id", worker.id())
@@ -40,7 +43,8 @@ final class WorkerViews {
                 .put("concurrency", concurrency.isInt() ? (Object) concurrency.intValue() : null)
                 .put("tasks", texts(metadata.path("tasks")))
                 .put("process", process.isString() ? process.stringValue() : null)
-                .put("thisApplication", worker.id().equals(ownId(source)))
+                .put("thisApplication", name != null)
+                .put("worker", name)
                 .put("running", running)
                 .map();
     }
@@ -58,13 +62,27 @@ final class WorkerViews {
         return texts;
     }
 
-    private static @Nullable String ownId(Source source) {
-        Worker worker = source.instance().worker();
+    /** Returns the worker of the application that has an id; null if none has. */
+    private static @Nullable String ownName(Source source, String id) {
+        return Stream.concat(Stream.of(source.instance()), source.siblings().stream())
+                .filter(instance -> id.equals(idOf(instance)))
+                .map(WorkerInstance::name)
+                .findFirst()
+                .orElse(null);
+    }
+
+    private static @Nullable String idOf(WorkerInstance instance) {
+        Worker worker = instance.worker();
         WorkerStatus status = worker == null ? null : worker.status();
         return status == null ? null : status.workerId();
     }
 
-    static Map<String, @Nullable Object> history(HistoryStatus status) {
+    /** Nobody knows whether a history is kept that may not be read. */
+    static Map<String, @Nullable Object> history(Source.Part<HistoryStatus> part) {
+        HistoryStatus status = part.value();
+        if (status == null) {
+            return new View().put("enabled", null).put("error", part.error()).map();
+        }
         return new View()
                 .put("enabled", status.enabled())
                 .put("keepForMs", status.keepFor())

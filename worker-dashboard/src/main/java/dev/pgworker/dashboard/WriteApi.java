@@ -7,11 +7,14 @@ import java.util.EnumSet;
 import java.util.List;
 import java.util.Locale;
 import java.util.Set;
+import java.util.stream.Stream;
 
+import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 import tools.jackson.databind.JsonNode;
 
+import dev.pgworker.autoconfigure.WorkerInstance;
 import dev.pgworker.crontab.CronAdmin;
 import dev.pgworker.job.CleanupPreview;
 import dev.pgworker.job.CleanupResult;
@@ -20,6 +23,7 @@ import dev.pgworker.job.Job;
 import dev.pgworker.job.JobAdmin;
 import dev.pgworker.job.JobChange;
 import dev.pgworker.job.JobKeyMode;
+import dev.pgworker.job.JobQuery;
 import dev.pgworker.job.JobSpec;
 import dev.pgworker.job.Rescheduling;
 import dev.pgworker.job.SweepOptions;
@@ -115,7 +119,12 @@ final class WriteApi {
         return number == 1 ? "1 job" : number + " jobs";
     }
 
-    View add(Source source, Input input, Visitor visitor) {
+    /**
+     * Adds a job.
+     *
+     * @param mayReplace whether the visitor may also reschedule jobs, which a key of one does
+     */
+    View add(Source source, Input input, Visitor visitor, boolean mayReplace) {
         String task = input.required("task");
         String payloadText = input.text("payload");
         if (payloadText != null && payloadText.length() > Json.LONGEST_PAYLOAD) {
@@ -132,12 +141,50 @@ final class WriteApi {
                 .maxAttempts(input.integer("maxAttempts"))
                 .flags(input.texts("flags"))
                 .build();
-        Job job = source.instance().jobScheduler().addJob(task, payload, spec);
-        if (job.isSkipped()) {
-            return new View().put("id", null).put("text", "The application prevented that the job was added.");
+        return source.change(() -> {
+            Job former = spec.jobKey() == null ? null : ofKey(source, spec.jobKey());
+            if (former != null && !mayReplace) {
+                throw mayNotReplace();
+            }
+            Job job = source.instance().jobScheduler().addJob(task, payload, spec);
+            if (job.isSkipped()) {
+                return new View().put("id", null).put("text", "The application prevented that the job was added.");
+            }
+            if (job.revision() > 0 && !mayReplace) {
+                // Somebody else has added one with the key in between; the transaction is rolled back.
+                throw mayNotReplace();
+            }
+            String done = done(job, former, spec);
+            log.info("{}: {} Its task is {}.", visitor.actingName(), done, Visitor.onOneLine(task));
+            return new View().put("id", job.id()).put("text", done);
+        });
+    }
+
+    private static Refusal mayNotReplace() {
+        return new Refusal(
+                403,
+                "A job with this key exists and would be replaced, for which you also need the action "
+                        + DashboardAction.RESCHEDULE.id() + ".");
+    }
+
+    private static @Nullable Job ofKey(Source source, String key) {
+        JobQuery query = JobQuery.builder().key(key).pageSize(1).payloadLimit(0).build();
+        return source.instance().jobAdmin().list(query).jobs().stream()
+                .findFirst()
+                .orElse(null);
+    }
+
+    /** A job that runs loses its key to another one; all others are the same job with other values. */
+    private static String done(Job job, @Nullable Job former, JobSpec spec) {
+        if (former != null && former.id() != job.id()) {
+            return "Job " + job.id() + " was added in place of job " + former.id() + ", which has lost its key.";
         }
-        log.info("{} added job {} of task {}", visitor.actingName(), job.id(), Visitor.onOneLine(task));
-        return new View().put("id", job.id()).put("text", "Job " + job.id() + " was added.");
+        if (former == null && job.revision() == 0) {
+            return "Job " + job.id() + " was added.";
+        }
+        return spec.jobKeyMode() == JobKeyMode.UNSAFE_DEDUPE
+                ? "Job " + job.id() + " had this key before and stays as it is."
+                : "Job " + job.id() + " had this key and was replaced.";
     }
 
     View cleanup(Source source, Input input, Visitor visitor) {
@@ -222,9 +269,19 @@ final class WriteApi {
                 .put("text", text);
     }
 
+    /** Returns the worker that has an item: the other ones on the same schema are shown with their items, too. */
+    private static WorkerInstance scheduling(Source source, String identifier) {
+        return Stream.concat(Stream.of(source.instance()), source.siblings().stream())
+                .filter(instance -> instance.worker() != null
+                        && instance.worker().cronItems().stream()
+                                .anyMatch(item -> item.identifier().equals(identifier)))
+                .findFirst()
+                .orElse(source.instance());
+    }
+
     View cron(Source source, String what, Input input, Visitor visitor) {
-        CronAdmin admin = source.instance().cronAdmin();
         String identifier = input.required("identifier");
+        CronAdmin admin = scheduling(source, identifier).cronAdmin();
         View view = new View();
         switch (what) {
             case "trigger" -> {

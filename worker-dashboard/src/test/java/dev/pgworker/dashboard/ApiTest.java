@@ -290,6 +290,23 @@ class ApiTest {
     }
 
     @Test
+    void aJobOfTheSameKeyIsReplaced() {
+        String body = "{\"task\": \"t\", \"key\": \"twice\"";
+        JsonNode first = http.json("/default/jobs", body + "}");
+        String id = first.path("id").toString();
+
+        assertThat(first.path("text").asString()).isEqualTo("Job " + id + " was added.");
+        assertThat(http.json("/default/jobs", body + ", \"priority\": 7}")
+                        .path("text")
+                        .asString())
+                .isEqualTo("Job " + id + " had this key and was replaced.");
+        assertThat(http.json("/default/jobs", body + ", \"keyMode\": \"unsafe_dedupe\"}")
+                        .path("text")
+                        .asString())
+                .isEqualTo("Job " + id + " had this key before and stays as it is.");
+    }
+
+    @Test
     void dataIsCleanedUpAfterAPreview() {
         fail(add("a", null, JobSpec.DEFAULT), "x");
         String tasks = "{\"tasks\":[\"DELETE_PERMAFAILED_JOBS\"]";

@@ -134,9 +134,8 @@ class DatabaseAwayTest {
             assertThat(refused.statusCode()).isEqualTo(503);
             assertThat(Http.error(refused)).contains("lacks a right", "permission denied");
             execute(grantsOfTheGuide(application.schema()));
-            for (String table : List.of("pgworker_history", "pgworker_history_settings", "pgworker_history_sizes")) {
-                execute("grant select on " + application.schema() + "." + table + " to dashboard_viewer");
-            }
+            execute("grant select (payload, result) on " + application.schema()
+                    + ".pgworker_history to dashboard_viewer");
 
             for (String path : List.of(
                     "overview",
@@ -153,6 +152,18 @@ class DatabaseAwayTest {
                 var answer = application.api().get("/default/" + path);
                 assertThat(answer.statusCode()).as(path + ": " + answer.body()).isEqualTo(200);
             }
+            execute("revoke select on all tables in schema " + application.schema() + " from dashboard_viewer");
+            String jobs =
+                    grantsOfTheGuide(application.schema()).replaceAll("(?s)grant [^;]*pgworker_history[^;]*;", "");
+            execute(jobs.replaceAll("create policy [^;]*;", ""));
+            for (String path : List.of("overview", "jobs/" + id)) {
+                var answer = application.api().get("/default/" + path);
+                assertThat(answer.statusCode()).as(path + ": " + answer.body()).isEqualTo(200);
+                assertThat(answer.body()).contains("The history is not shown. The database user lacks a right");
+            }
+            var history = application.api().get("/default/history");
+            assertThat(history.statusCode()).isEqualTo(503);
+            assertThat(Http.error(history)).contains("The role viewer in docs/schema.md");
             Http operator = application.api().withCsrf();
             assertThat(operator.json("/default/jobs/remove", "{\"ids\":[" + id + "]}")
                             .path("changed"))

@@ -150,6 +150,31 @@ class SecuredTest {
         }
     }
 
+    /** A proxy may ask under another name than the visitor's, which the application then takes from a header. */
+    @Test
+    void changesPassAProxyThatAsksUnderAnotherName() {
+        try (Application application = Application.secured(
+                List.of(Users.class, EverythingPermitted.class),
+                "worker.dashboard.allow-actions=true",
+                "server.forward-headers-strategy=framework")) {
+            Http operator = as(application.api(), "olga")
+                    .with("Host", "backend:8080")
+                    .with("X-Forwarded-Host", "admin.example")
+                    .with("X-Forwarded-Proto", "http")
+                    .with("Origin", "http://admin.example")
+                    .withCsrf();
+
+            assertThat(operator.post("/default/jobs", ADD).statusCode()).isEqualTo(200);
+            for (String other : List.of("http://evil.example", "http://admin.example:8080", "http://example")) {
+                assertThat(operator.with("Origin", other)
+                                .post("/default/jobs", ADD)
+                                .statusCode())
+                        .as(other)
+                        .isEqualTo(403);
+            }
+        }
+    }
+
     @Test
     void visitorsAreSentToTheLoginOfTheApplication() {
         try (Application application = Application.secured(List.of(Users.class, Login.class))) {
@@ -178,6 +203,18 @@ class SecuredTest {
             assertThat(visitor.json("/me").path("actions").toString()).isEqualTo("[\"add\"]");
             visitor.withCsrf();
             assertThat(visitor.post("/default/jobs", ADD).statusCode()).isEqualTo(200);
+            assertThat(visitor.post("/default/jobs", "{\"task\":\"t\",\"key\":\"k\"}")
+                            .statusCode())
+                    .isEqualTo(200);
+            HttpResponse<String> again = visitor.post("/default/jobs", "{\"task\":\"other\",\"key\":\"k\"}");
+            assertThat(again.statusCode()).isEqualTo(403);
+            assertThat(Http.error(again)).contains("would be replaced", "reschedule");
+            assertThat(application
+                            .api()
+                            .with("X-Word", "let me in")
+                            .get("/default/jobs?task=other")
+                            .body())
+                    .contains("\"jobs\":[]");
             assertThat(visitor.post("/default/cleanup", "{}").statusCode()).isEqualTo(403);
             assertThat(visitor.post("/default/sweep", "{}").statusCode()).isEqualTo(403);
         }

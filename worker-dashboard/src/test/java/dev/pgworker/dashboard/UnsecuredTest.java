@@ -5,14 +5,22 @@ import java.net.InetAddress;
 import java.net.Socket;
 import java.net.http.HttpResponse;
 import java.nio.charset.StandardCharsets;
+import java.util.List;
 
+import org.apache.catalina.valves.RemoteIpValve;
 import org.junit.jupiter.api.AfterAll;
 import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.ValueSource;
+import org.springframework.boot.tomcat.ConfigurableTomcatWebServerFactory;
+import org.springframework.boot.web.server.WebServerFactoryCustomizer;
+import org.springframework.boot.web.servlet.FilterRegistrationBean;
+import org.springframework.context.annotation.Bean;
+import org.springframework.context.annotation.Configuration;
 import org.springframework.mock.web.MockHttpServletRequest;
+import org.springframework.web.filter.ForwardedHeaderFilter;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
@@ -47,7 +55,19 @@ class UnsecuredTest {
         "Via, 1.1 proxy",
         "CF-Connecting-IP, 1.2.3.4",
         "True-Client-IP, 1.2.3.4",
-        "X-Envoy-External-Address, 1.2.3.4"
+        "X-Envoy-External-Address, 1.2.3.4",
+        "WL-Proxy-Client-IP, 1.2.3.4",
+        "Forwarded-For, 1.2.3.4",
+        "X-Forward-For, 1.2.3.4",
+        "X_Forwarded_For, 1.2.3.4",
+        "X-Originating-IP, 1.2.3.4",
+        "X-Remote-IP, 1.2.3.4",
+        "X-Remote-Addr, 1.2.3.4",
+        "X-Client-IP, 1.2.3.4",
+        "X-Cluster-Client-IP, 1.2.3.4",
+        "Fastly-Client-IP, 1.2.3.4",
+        "X-ProxyUser-Ip, 1.2.3.4",
+        "X-Arr-ClientIP, 1.2.3.4"
     })
     void whatAProxyHasPassedOnIsRefused(String header, String value) {
         HttpResponse<String> answer = application.http().with(header, value).get("/worker/api/me");
@@ -103,6 +123,75 @@ class UnsecuredTest {
         assertThat(new LoopbackAccess(false).mayRead(request)).isTrue();
         assertThat(new LoopbackAccess(true).mayRead(request)).isFalse();
         assertThat(new LoopbackAccess(true).whyNot(request)).contains("server.forward-headers-strategy");
+    }
+
+    /** Tomcat takes the sender from a header that it has been given the name of, whatever the strategy says. */
+    @Test
+    void aHeaderDoesNotMakeASenderLocal() {
+        try (Application behind = Application.unsecured(
+                "worker.enabled=false",
+                "server.forward-headers-strategy=none",
+                "server.tomcat.remoteip.remote-ip-header=x-sender")) {
+            assertThat(behind.api()
+                            .with("X-Sender", "127.0.0.1")
+                            .get("/default/jobs")
+                            .statusCode())
+                    .isEqualTo(403);
+        }
+    }
+
+    @Configuration(proxyBeanMethods = false)
+    static class OwnValve {
+
+        @Bean
+        WebServerFactoryCustomizer<ConfigurableTomcatWebServerFactory> valve() {
+            return factory -> {
+                RemoteIpValve valve = new RemoteIpValve();
+                valve.setRemoteIpHeader("x-sender");
+                factory.addEngineValves(valve);
+            };
+        }
+    }
+
+    @Configuration(proxyBeanMethods = false)
+    static class OwnFilter {
+
+        @Bean
+        FilterRegistrationBean<ForwardedHeaderFilter> filter() {
+            return new FilterRegistrationBean<>(new ForwardedHeaderFilter());
+        }
+    }
+
+    @ParameterizedTest
+    @ValueSource(classes = {OwnValve.class, OwnFilter.class})
+    void whatAnApplicationItselfTakesFromHeadersIsNotBelieved(Class<?> configuration) {
+        try (Application behind = Application.unsecured(List.of(configuration), "worker.enabled=false")) {
+            HttpResponse<String> answer =
+                    behind.api().with("X-Sender", "127.0.0.1").get("/default/jobs");
+
+            assertThat(answer.statusCode()).isEqualTo(403);
+            assertThat(Http.error(answer)).contains("filter or valve");
+        }
+    }
+
+    @ParameterizedTest
+    @CsvSource({
+        "/worker/api/me, cross-site, no-cors, 403",
+        "/worker/api/default/live, same-site, cors, 403",
+        "/worker/api/default/jobs, cross-site, navigate, 403",
+        "/worker/, cross-site, no-cors, 403",
+        "/worker/, cross-site, navigate, 200",
+        "/worker/api/me, same-origin, cors, 200",
+        "/worker/api/me, none, navigate, 200"
+    })
+    void pagesOfOtherSitesReadNothing(String path, String site, String mode, int status) {
+        assertThat(application
+                        .http()
+                        .with("Sec-Fetch-Site", site)
+                        .with("Sec-Fetch-Mode", mode)
+                        .get(path)
+                        .statusCode())
+                .isEqualTo(status);
     }
 
     @Test
