@@ -66,13 +66,13 @@ export function Shell() {
         <button type="button" class="button quiet icon-only" aria-label="Navigation" aria-expanded=${menuOpen ? "true" : "false"}
           aria-controls="sidebar" onClick=${() => setMenuOpen(!menuOpen)}><${Icon} name=${menuOpen ? "close" : "menu"} /></button>
         <${Brand} />
-        <${ConnectionMark} short=${true} />
+        ${known && html`<${ConnectionMark} short=${true} />`}
       </header>
       <section class="sidebar" id="sidebar" aria-label="Sidebar">
         <${Brand} />
         ${me && me.instances.length > 1 && known && html`<${InstanceSwitcher} me=${me} instance=${instance} />`}
         <${Navigation} section=${section} />
-        <${SidebarFoot} me=${me} />
+        <${SidebarFoot} me=${me} known=${known} />
       </section>
       <main id="main" tabindex="-1">
         ${known && html`<${ConnectionNotice} />`}
@@ -128,11 +128,11 @@ function InstanceSwitcher({ me, instance }) {
   </label>`;
 }
 
-function SidebarFoot({ me }) {
+function SidebarFoot({ me, known }) {
   const choice = useStore(themeChoice);
   const icons = { system: "system", light: "sun", dark: "moon" };
   return html`<div class="sidebar-foot">
-    <${ConnectionMark} />
+    ${known && html`<${ConnectionMark} />`}
     ${me && html`<p class="user">
       ${me.user && html`<${OneLine} text=${me.user} />`}
       ${me.readOnly && html`<span class="read-only" data-tip=${me.readOnlyReason} tabindex="0">
