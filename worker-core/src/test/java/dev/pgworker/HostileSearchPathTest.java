@@ -221,6 +221,9 @@ class HostileSearchPathTest {
     }
 
     private static final Map<String, String> VALUES = Map.ofEntries(
+            Map.entry("runs", "{\"(1,,,2020-01-01,2020-01-01,1,0,t,,,,,,,)\"}"),
+            Map.entry("outcomes", "{retried}"),
+            Map.entry("regclass", "jobs.pgworker_history_0"),
             Map.entry("actions", "{retry}"),
             Map.entry("condition", "is_available"),
             Map.entry("mode", "replace"),

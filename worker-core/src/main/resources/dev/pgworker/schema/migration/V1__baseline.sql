@@ -4157,9 +4157,9 @@ comment on function "${schema}".pgworker_sample(interval, interval) is
 
 -- Two triggers write the history, and exist only while one is kept, so that without it nothing is as much as asked. In them all ends of
 -- jobs meet, those that Node.js, Rust, people and their tools bring about included; they write in the statement that ends the job. What
--- only a worker of PgWorker knows of a run it tells them by settings of the transaction. They run with the rights of the owner, as whoever
--- ends jobs need not have a right on the history, and nothing that goes wrong in them, or is in their way, keeps a job from ending:
--- the entry is lost then, with a warning.
+-- only a worker of PgWorker knows of a run it tells them by settings of the transaction, and our functions what they are doing
+-- (pgworker.ending). They run with the rights of the owner, as whoever ends jobs need not have a right on the history, and nothing that
+-- goes wrong in them, or is in their way, keeps a job from ending: the entry is lost then, with a warning.
 
 create or replace function "${schema}".pgworker_note_runs(
   job_ids bigint[], micros bigint[], results text[], traces text[], worker_id text default null, begun timestamptz default null
@@ -4625,7 +4625,7 @@ $$;
 comment on function "${schema}".pgworker_history_trouble(text, text) is 'Warns that a partition of the history could not be made, read or emptied.';
 
 -- What is committed while the lock is awaited counts, so the entries are looked at with the lock.
-create or replace function "${schema}".pgworker_empty_history(partition oid, older_than timestamptz) returns boolean
+create or replace function "${schema}".pgworker_empty_history(partition regclass, older_than timestamptz) returns boolean
 language plpgsql volatile
 set lock_timeout = '50ms'
 set search_path = pg_catalog, pg_temp as $$
@@ -4635,27 +4635,27 @@ begin
   if not exists (select from "${schema}".pgworker_history_sizes z where z.relation = partition) then
     return false;
   end if;
-  execute format('lock table only %s in access exclusive mode', partition::regclass);
+  execute format('lock table only %s in access exclusive mode', partition);
   if older_than is not null then
-    execute format('select max(h.ended_at) from only %s h', partition::regclass) into newest;
+    execute format('select max(h.ended_at) from only %s h', partition) into newest;
     if newest >= older_than then
       return false;
     end if;
   end if;
-  execute format('truncate only %s', partition::regclass);
+  execute format('truncate only %s', partition);
   return true;
 exception
   when lock_not_available or deadlock_detected then
     return false;
   when others then
-    perform "${schema}".pgworker_history_trouble(partition::regclass::text, sqlerrm);
+    perform "${schema}".pgworker_history_trouble(partition::text, sqlerrm);
     return false;
 end
 $$;
-comment on function "${schema}".pgworker_empty_history(oid, timestamptz) is
+comment on function "${schema}".pgworker_empty_history(regclass, timestamptz) is
   'Empties a partition of the history if nothing in it ended after the time, if one is given; returns whether it did. Waits for nobody.';
 
-create or replace function "${schema}".pgworker_history_part(partition oid, out entries bigint, out newest timestamptz)
+create or replace function "${schema}".pgworker_history_part(partition regclass, out entries bigint, out newest timestamptz)
 language plpgsql volatile
 set lock_timeout = '50ms'
 set search_path = pg_catalog, pg_temp as $$
@@ -4664,15 +4664,15 @@ begin
   if not found then
     return;
   end if;
-  execute format('select max(h.ended_at) from only %s h', partition::regclass) into newest;
+  execute format('select max(h.ended_at) from only %s h', partition) into newest;
 exception
   when lock_not_available or deadlock_detected then
     null;
   when others then
-    perform "${schema}".pgworker_history_trouble(partition::regclass::text, sqlerrm);
+    perform "${schema}".pgworker_history_trouble(partition::text, sqlerrm);
 end
 $$;
-comment on function "${schema}".pgworker_history_part(oid) is
+comment on function "${schema}".pgworker_history_part(regclass) is
   'How many entries a partition of the history has, estimated, and when the newest ended; null if it is in use.';
 
 -- What is emptied is a partition at a time, which takes the same moment whatever it holds. Where one is in use, by a backup for instance, it
