@@ -379,7 +379,7 @@ class HistoryFaultsTest {
         assertThat(db.admin().history().list(HistoryQuery.ALL).entries())
                 .extracting(
                         entry -> entry.payload() == null ? 0 : entry.payload().length())
-                .containsExactlyInAnyOrder(0, 1_000_002);
+                .containsExactly(0, 0);
     }
 
     @Test
