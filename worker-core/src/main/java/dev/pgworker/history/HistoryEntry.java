@@ -28,7 +28,7 @@ import org.jspecify.annotations.Nullable;
  * @param error the error of the attempt, or null
  * @param result what the handler returned, as JSON text, or null
  * @param traceId the trace of the run, or null if none is known
- * @param payload the payload as JSON text; null if payloads are not kept, or if it takes more than 64 KB in the database
+ * @param payload the payload as JSON text; null if payloads are not kept, or if it has more than 64 KB
  * @since 0.1.0
  */
 public record HistoryEntry(

@@ -12,7 +12,9 @@ import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.stream.Collectors;
 import java.util.stream.IntStream;
+import java.util.stream.Stream;
 
+import com.fasterxml.jackson.annotation.JsonRawValue;
 import org.awaitility.Awaitility;
 import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.Tag;
@@ -41,6 +43,7 @@ import dev.pgworker.testing.TestSchema;
 
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
+import static org.assertj.core.api.Assertions.fail;
 import static org.assertj.core.api.Assertions.tuple;
 
 /** What becomes of jobs is kept, whoever ends them. */
@@ -447,6 +450,15 @@ class HistoryTest {
     }
 
     /** A handler whose work is done must not run again because of what it returns. */
+    record Raw(@JsonRawValue String value) {}
+
+    static final class Broken {
+
+        public String getText() {
+            return fail("broken");
+        }
+    }
+
     static final class Beans {
 
         private final Map<String, AtomicInteger> runs = new ConcurrentHashMap<>();
@@ -485,6 +497,36 @@ class HistoryTest {
             return "x".repeat(64 * 1024 - 2);
         }
 
+        @JobHandler("nul")
+        Raw nul(int number) {
+            ran("nul");
+            return new Raw("\"\u0000\"");
+        }
+
+        @JobHandler("two")
+        Raw two(int number) {
+            ran("two");
+            return new Raw("1 2");
+        }
+
+        @JobHandler("deep")
+        Raw deep(int number) {
+            ran("deep");
+            return new Raw("[".repeat(10_000) + "]".repeat(10_000));
+        }
+
+        @JobHandler("broken")
+        Broken broken(int number) {
+            ran("broken");
+            return new Broken();
+        }
+
+        @JobHandler("endless")
+        Iterable<String> endless(int number) {
+            ran("endless");
+            return () -> Stream.generate(() -> "more").iterator();
+        }
+
         @JobHandler("nothing")
         @Nullable String nothing(int number) {
             ran("nothing");
@@ -492,11 +534,14 @@ class HistoryTest {
         }
     }
 
+    private static final List<String> NOT_KEPT =
+            List.of("unwritable", "surrogate", "long", "nothing", "nul", "two", "deep", "broken", "endless");
+
     @Test
     void whatAHandlerReturnsIsTheResult() {
         Beans beans = new Beans();
         db.start(worker().tasks(JobHandlerMethods.find(beans)));
-        Map<String, Job> jobs = List.of("order", "unwritable", "surrogate", "long", "longest", "nothing").stream()
+        Map<String, Job> jobs = Stream.concat(Stream.of("order", "longest"), NOT_KEPT.stream())
                 .collect(Collectors.toMap(task -> task, task -> db.scheduler().addJob(task, 1)));
         jobs.values()
                 .forEach(job ->
@@ -504,7 +549,7 @@ class HistoryTest {
 
         assertThat(only(jobs.get("order")).result()).isEqualTo("{\"number\":1,\"text\":\"done\"}");
         assertThat(only(jobs.get("longest")).result()).hasSize(64 * 1024);
-        for (String task : List.of("unwritable", "surrogate", "long", "nothing")) {
+        for (String task : NOT_KEPT) {
             assertThat(only(jobs.get(task)).result()).as(task).isNull();
             assertThat(only(jobs.get(task)).outcome()).as(task).isEqualTo(HistoryOutcome.SUCCEEDED);
         }

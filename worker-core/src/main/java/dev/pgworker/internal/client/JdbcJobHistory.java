@@ -26,6 +26,9 @@ final class JdbcJobHistory implements JobHistory {
     /** How many entries one call reads that filters may leave out. */
     private static final int MOST_READ = 20_000;
 
+    /** Stands for a text that is not read, in every encoding of a database. */
+    private static final String UNREAD = "pg_catalog.chr(1)";
+
     private static final int MOST_OF_A_JOB = 1_000;
 
     /** How many characters of texts one call returns, and an entry's more. */
@@ -136,7 +139,7 @@ final class JdbcJobHistory implements JobHistory {
     /** The size in the table is known without reading the value. */
     private static String beginning(String column, int limit) {
         return "case when pg_catalog.pg_column_size(h." + column + ") operator(pg_catalog.>) " + HistoryFilters.LARGE
-                + " then '" + JobColumns.CUT + "' else pg_catalog.left(h." + column + "::text, " + (limit + 1)
+                + " then " + UNREAD + " else pg_catalog.left(h." + column + "::text, " + (limit + 1)
                 + ") end as " + column;
     }
 
@@ -150,7 +153,7 @@ final class JdbcJobHistory implements JobHistory {
     private static String bounded(String entries, String columns) {
         String texts = "";
         for (String text : List.of("error", "result", "payload")) {
-            texts += ", case when p.beyond and p." + text + " is not null then '" + JobColumns.CUT + "' else p." + text
+            texts += ", case when p.beyond and p." + text + " is not null then " + UNREAD + " else p." + text
                     + " end";
         }
         return "select p.job_id, p.task_identifier, p.queue_name, p.key, p.outcome, p.ended_at, p.started_at, p.took, p.attempt,"
@@ -191,7 +194,7 @@ final class JdbcJobHistory implements JobHistory {
     }
 
     private static @Nullable String cut(@Nullable String text, int limit) {
-        return text == null || text.equals(JobColumns.CUT) ? text : JobColumns.cut(text, limit);
+        return text == null ? null : JobColumns.cut(text.equals("\u0001") ? null : text, limit);
     }
 
     @Override

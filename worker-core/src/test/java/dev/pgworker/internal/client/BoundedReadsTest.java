@@ -336,6 +336,63 @@ class BoundedReadsTest {
         return filters;
     }
 
+    @Test
+    void runningJobsAreFoundHoweverOldTheyAre() {
+        List<Long> ids = new ArrayList<>();
+        for (int i = 0; i < 50; i++) {
+            ids.add(db.scheduler()
+                    .addJob("mail", i, JobSpec.builder().queueName("q" + i % 2).build())
+                    .id());
+        }
+        for (int i : List.of(0, 1, 3, 49)) {
+            db.sql("update {schema}._private_jobs set locked_at = now(), locked_by = 'w' where id = ?")
+                    .param(ids.get(i))
+                    .update();
+        }
+        JobQuery running =
+                JobQuery.builder().state(JobState.RUNNING).scanLimit(10).build();
+        JobQuery queued = running.toBuilder().queueName("q1").build();
+        assertThat(db.admin().count(queued.toBuilder().queueName("q0").build()).complete())
+                .as("the queue is not locked, but its job")
+                .isFalse();
+        db.sql(
+                        "insert into {schema}.pgworker_running (worker_id, job_id, locked_at, started_at)"
+                                + " select j.locked_by, j.id, j.locked_at, now() from {schema}._private_jobs j where j.id in (?, ?, ?)")
+                .params(ids.get(1), ids.get(3), ids.get(49))
+                .update();
+        db.sql("update {schema}.pgworker_running set locked_at = '-infinity' where job_id = ?")
+                .param(ids.get(3))
+                .update();
+
+        for (JobSort sort : JobSort.values()) {
+            for (JobQuery query : List.of(running, queued)) {
+                JobPage page = db.admin().list(query.toBuilder().sort(sort).build());
+                List<Long> expected = sort == JobSort.OLDEST
+                        ? (query.equals(queued) ? List.of(1, 3, 49) : List.of(0, 1, 3, 49))
+                                .stream().map(ids::get).toList()
+                        : List.of(ids.get(1), ids.get(49));
+                assertThat(page.jobs())
+                        .as("%s", sort)
+                        .extracting(Job::id)
+                        .containsExactlyInAnyOrderElementsOf(expected);
+                assertThat(page.limited()).isTrue();
+            }
+        }
+        JobCounts counts = db.admin().count(running);
+        assertThat(counts.running()).isEqualTo(2);
+        assertThat(counts.complete()).isFalse();
+        JobPage first = db.admin().list(running.toBuilder().pageSize(1).build());
+        assertThat(first.jobs()).extracting(Job::id).containsExactly(ids.get(49));
+        assertThat(db.admin()
+                        .list(running.toBuilder()
+                                .pageSize(1)
+                                .after(first.next())
+                                .build())
+                        .jobs())
+                .extracting(Job::id)
+                .containsExactly(ids.get(1));
+    }
+
     private static boolean matches(JobQuery filter, Job job, Instant now) {
         return (filter.state() == null || filter.state() == JobState.of(job, now))
                 && isOrAny(filter.queueName(), job.queueName())

@@ -45,6 +45,11 @@ class JobWaitsTest {
         assertThat(waitOf(id).reason()).isEqualTo(Reason.WORKER_DEAD);
         assertThat(waitOf(id).text()).contains("node, which is not registered, has held it for 5 h");
 
+        set(id, "locked_at = '-infinity'");
+        assertThat(waitOf(id).text()).contains("node, which is not registered, has held it for ever");
+        set(id, "locked_at = 'infinity', run_at = '-infinity'");
+        assertWaits(id, Reason.RUNS, null, "Worker node has been running it for 0 s.");
+
         set(id, "locked_at = null, locked_by = null, attempts = 25");
         assertThat(waitOf(id).reason()).isEqualTo(Reason.FAILED);
         assertThat(waitOf(id).text()).startsWith("Has failed permanently after 25 attempts.");
