@@ -20,5 +20,8 @@ public enum HistoryOutcome {
     REMOVED,
 
     /** The worker died; the job was given back. */
-    RECOVERED
+    RECOVERED,
+
+    /** Something else, which a later version of PgWorker has recorded. */
+    OTHER
 }

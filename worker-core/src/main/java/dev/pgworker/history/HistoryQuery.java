@@ -15,7 +15,11 @@ import dev.pgworker.internal.argument.Arguments;
  * @param key the key of the job
  * @param from the earliest time at which it ended
  * @param to the time before which it ended
- * @param search a text that the key, the error, the result or the payload contains; case-sensitive
+ * @param search a text that the key, the error, the result or the payload contains; case-sensitive. Values of more than 100 kB
+ *     in the table are not searched, and results and payloads are not if the payload limit is 0
+ * @param payloadLimit maximum number of characters to read of each payload, result and error, 0 to 1,000,000. A longer one is
+ *     cut, and ends with the character {@code …}; one that takes more than 100 kB in the table is nothing but that. With 0 payloads and
+ *     results are null, the privilege to read them is not needed, and errors are read to 10,000 characters
  * @param pageSize maximum number of entries on a page, 1 to 1000
  * @param after the {@link HistoryPage#next()} of the previous page; null for the first page
  * @since 0.1.0
@@ -28,11 +32,13 @@ public record HistoryQuery(
         @Nullable Instant from,
         @Nullable Instant to,
         @Nullable String search,
+        int payloadLimit,
         int pageSize,
         @Nullable String after) {
 
-    /** Selects all entries, 50 per page. */
-    public static final HistoryQuery ALL = new HistoryQuery(null, null, null, null, null, null, null, 50, null);
+    /** Selects all entries, 50 per page, with up to 100,000 characters of each payload, result and error. */
+    public static final HistoryQuery ALL =
+            new HistoryQuery(null, null, null, null, null, null, null, 100_000, 50, null);
 
     /**
      * Validates the values.
@@ -54,6 +60,7 @@ public record HistoryQuery(
         if (search != null) {
             Arguments.requireGivenText("search", search);
         }
+        Arguments.requireRange("payloadLimit", payloadLimit, 0, 1_000_000);
         Arguments.requireRange("pageSize", pageSize, 1, 1000);
     }
 
@@ -81,6 +88,7 @@ public record HistoryQuery(
         private @Nullable Instant from;
         private @Nullable Instant to;
         private @Nullable String search;
+        private int payloadLimit;
         private int pageSize;
         private @Nullable String after;
 
@@ -92,6 +100,7 @@ public record HistoryQuery(
             from = query.from;
             to = query.to;
             search = query.search;
+            payloadLimit = query.payloadLimit;
             pageSize = query.pageSize;
             after = query.after;
         }
@@ -138,6 +147,12 @@ public record HistoryQuery(
             return this;
         }
 
+        /** Sets the maximum number of characters to read of each payload, result and error, 0 to 1,000,000; 0 for no payloads and results. */
+        public Builder payloadLimit(int payloadLimit) {
+            this.payloadLimit = payloadLimit;
+            return this;
+        }
+
         /** Sets the maximum number of entries on a page, 1 to 1000. */
         public Builder pageSize(int pageSize) {
             this.pageSize = pageSize;
@@ -156,7 +171,8 @@ public record HistoryQuery(
          * @throws IllegalArgumentException if a value is out of range
          */
         public HistoryQuery build() {
-            return new HistoryQuery(outcome, taskIdentifier, queueName, key, from, to, search, pageSize, after);
+            return new HistoryQuery(
+                    outcome, taskIdentifier, queueName, key, from, to, search, payloadLimit, pageSize, after);
         }
     }
 }

@@ -15,6 +15,8 @@ import org.springframework.aop.support.AopUtils;
 import org.springframework.core.BridgeMethodResolver;
 import org.springframework.util.ReflectionUtils;
 
+import dev.pgworker.internal.failure.ErrorText;
+
 /**
  * Calls an annotated method on its bean, through the bean's proxy where it has one.
  *
@@ -82,14 +84,14 @@ final class MethodInvoker implements TaskRegistration.Invoker {
         HandlerResults.requireFinished(source, result);
         try {
             context.result(result);
-        } catch (PayloadException e) {
+        } catch (Throwable e) {
             if (!told) {
                 told = true;
                 log.warn(
                         "{} has succeeded, but its result is not kept: {}. Others of the task \"{}\" that cannot be kept are"
                                 + " dropped silently",
                         context.job(),
-                        e.getMessage(),
+                        e instanceof PayloadException ? e.getMessage() : ErrorText.headline(e),
                         context.job().taskIdentifier());
             }
         }

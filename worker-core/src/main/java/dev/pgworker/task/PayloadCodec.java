@@ -11,6 +11,8 @@ import java.util.concurrent.ConcurrentMap;
 import org.jspecify.annotations.Nullable;
 import tools.jackson.core.JsonParser;
 import tools.jackson.core.JsonToken;
+import tools.jackson.core.StreamReadConstraints;
+import tools.jackson.core.json.JsonFactory;
 import tools.jackson.databind.JsonNode;
 import tools.jackson.databind.ObjectWriter;
 import tools.jackson.databind.json.JsonMapper;
@@ -32,6 +34,15 @@ import dev.pgworker.job.Task;
 public final class PayloadCodec {
 
     private static final String EMPTY_OBJECT = "{}";
+
+    /** Reads what PostgreSQL takes for JSON, without limits but that of the depth. */
+    private static final JsonMapper STRICT = new JsonMapper(JsonFactory.builder()
+            .streamReadConstraints(StreamReadConstraints.builder()
+                    .maxNumberLength(Integer.MAX_VALUE)
+                    .maxStringLength(Integer.MAX_VALUE)
+                    .maxNameLength(Integer.MAX_VALUE)
+                    .build())
+            .build());
 
     private final JsonMapper mapper;
     // Both are bounded by the number of payload types in the application.
@@ -92,13 +103,70 @@ public final class PayloadCodec {
      * Returns the result of a run as JSON text, serialized as its run-time type.
      *
      * @param identifier the task, for the message of an exception
-     * @throws PayloadException if the result cannot be serialized, or contains a lone surrogate
+     * @throws PayloadException if the result cannot be serialized, or contains a lone surrogate, or if what the mapper writes is
+     *     not one JSON value
      */
     public String encodeResult(String identifier, Object result) {
+        String json = encodeResult(identifier, result, Integer.MAX_VALUE);
+        if (json == null) {
+            throw new PayloadException(
+                    "The result of task \"" + identifier + "\" has more than " + Integer.MAX_VALUE + " bytes", null);
+        }
+        return json;
+    }
+
+    /**
+     * As {@link #encodeResult(String, Object)}, but gives up as soon as the text is longer than it may be.
+     *
+     * @param mostBytes how long the text may be, as UTF-8
+     * @return the text; null if it is longer
+     */
+    public @Nullable String encodeResult(String identifier, Object result, int mostBytes) {
+        String name = "The result of task \"" + identifier + "\"";
+        BoundedText text = new BoundedText(mostBytes);
         try {
-            return encode("The result of task \"" + identifier + "\"", result);
+            mapper.writeValue(text, result);
+        } catch (RuntimeException e) {
+            if (text.isFull()) {
+                return null;
+            }
+            JsonFailure failure = JsonFailure.of(e);
+            throw new PayloadException(
+                    name + " of " + result.getClass().getName() + " cannot be written as JSON at " + failure.path()
+                            + ": " + failure.reason(),
+                    e);
+        }
+        if (text.isFull()) {
+            return null;
+        }
+        String json = text.toString();
+        requireOneValue(name, json);
+        try {
+            return Arguments.requireStorable(name, json);
         } catch (IllegalArgumentException e) {
             throw new PayloadException(String.valueOf(e.getMessage()), e);
+        }
+    }
+
+    /** A mapper writes raw text as it is, if it is told to. */
+    private static void requireOneValue(String name, String json) {
+        int values = 0;
+        int depth = 0;
+        try (JsonParser parser = STRICT.createParser(json)) {
+            for (JsonToken token = parser.nextToken(); token != null; token = parser.nextToken()) {
+                if (token.isStructEnd()) {
+                    depth--;
+                } else {
+                    values += depth == 0 && token != JsonToken.PROPERTY_NAME ? 1 : 0;
+                    depth += token.isStructStart() ? 1 : 0;
+                }
+            }
+        } catch (RuntimeException e) {
+            throw new PayloadException(
+                    name + " is not written as JSON: " + JsonFailure.of(e).reason(), e);
+        }
+        if (values != 1) {
+            throw new PayloadException(name + " must be written as one JSON value, but as " + values, null);
         }
     }
 

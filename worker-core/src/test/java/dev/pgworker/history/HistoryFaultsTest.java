@@ -269,6 +269,7 @@ class HistoryFaultsTest {
         }
         update("update {schema}.pgworker_history set ended_at = ended_at - interval '2 minutes'");
         tend();
+        tend();
         assertThat(kept()).isZero();
     }
 
@@ -339,6 +340,186 @@ class HistoryFaultsTest {
             update("drop role " + role);
         }
         assertThat(of(job)).hasSize(1);
+    }
+
+    /** Jobs that a worker of the name holds, as it is about to end them. */
+    private void held(int jobs) {
+        update("insert into {schema}._private_tasks (identifier) values ('work') on conflict do nothing");
+        update("insert into {schema}._private_jobs (task_id, payload, locked_at, locked_by, attempts)"
+                + " select t.id, '{}', now(), 'peer', 1 from {schema}._private_tasks t, generate_series(1, " + jobs
+                + ")"
+                + " where t.identifier = 'work'");
+    }
+
+    private static final String RELEASE = """
+            select count(*) from (select array_agg(j.id order by j.id) as ids, array_agg(j.locked_at) as ats, count(*)::int as n
+              from {schema}._private_jobs j where j.locked_by = 'peer') h,
+              lateral {schema}.pgworker_release_recorded('peer', h.ids, h.ats, array_fill('retry'::text, array[h.n]), null, null,
+                array_fill('no'::text, array[h.n]), null, null, null, null, null, null, null, null, null,
+                array_fill(5000::bigint, array[h.n]), %s, null)
+            """;
+
+    private static final String COMPLETE = """
+            select count(*) from (select array_agg(j.id order by j.id) as ids, array_agg(distinct j.locked_at) as ats, count(*)::int as n
+              from {schema}._private_jobs j where j.locked_by = 'peer') h,
+              lateral {schema}.pgworker_complete_recorded('peer', h.ids, h.ats, array_fill(1, array[h.n]), null, 0, null, null, null,
+                null, null, null, null, null, null, null, array_fill(5000::bigint, array[h.n]), %s, null)
+            """;
+
+    private Duration call(String sql, String results) {
+        long begun = System.nanoTime();
+        db.sql(sql.formatted(results)).query(Long.class).single();
+        return Duration.ofNanos(System.nanoTime() - begun);
+    }
+
+    @Test
+    void aLockedTableDelaysATransactionOnceHoweverManyJobsItEnds() throws Exception {
+        keep(null, null);
+        held(200);
+        List<Long> ids = db
+                .scheduler()
+                .addJobs(WORK, IntStream.range(0, 200).boxed().toList())
+                .stream()
+                .map(Job::id)
+                .toList();
+        try (Connection other = DriverManager.getConnection(TestPostgres.jdbcUrl());
+                Statement statement = other.createStatement()) {
+            other.setAutoCommit(false);
+            statement.execute(db.schema().in("lock table {schema}.pgworker_history in access exclusive mode"));
+            assertThat(call(RELEASE, "null::text[]")).isLessThan(Duration.ofSeconds(4));
+            long begun = System.nanoTime();
+            assertThat(db.admin().complete(ids)).hasSize(200);
+            assertThat(Duration.ofNanos(System.nanoTime() - begun)).isLessThan(Duration.ofSeconds(4));
+            other.rollback();
+        }
+        assertThat(kept()).isZero();
+        end(2);
+        assertThat(kept()).as("of the transactions that follow").isEqualTo(2);
+    }
+
+    @Test
+    void failuresWithResultsAreKeptOnceAndCostWhatTheyWeigh() {
+        keep(null, null);
+        String result = "array_fill(to_json(repeat('x', 60000))::text, array[h.n])";
+        held(20);
+        call(RELEASE, result);
+        assertThat(kept()).isEqualTo(20);
+        held(20);
+        Duration few = call(RELEASE, result);
+        held(200);
+        assertThat(call(RELEASE, result)).isLessThan(few.multipliedBy(40).plusSeconds(1));
+
+        assertThat(db.sql(
+                                "select count(distinct job_id) from {schema}.pgworker_history where outcome = 'retried' and error = 'no'"
+                                        + " and took = interval '5 milliseconds' and result is not null")
+                        .query(Long.class)
+                        .single())
+                .isEqualTo(kept())
+                .isEqualTo(240);
+    }
+
+    @Test
+    void aBadResultLosesOnlyItself() {
+        keep(null, null);
+        String bad = "array['{\"a\": 1}', 'no JSON', repeat('[', 30000) || repeat(']', 30000)]";
+        held(3);
+        call(RELEASE, bad);
+        held(3);
+        call(COMPLETE, bad);
+
+        assertThat(kept()).isEqualTo(6);
+        assertThat(db.sql("select count(result) from {schema}.pgworker_history")
+                        .query(Long.class)
+                        .single())
+                .isEqualTo(2);
+    }
+
+    @Test
+    void resultsThatNoSettingHoldsAreLeftOut() {
+        keep(null, null);
+        held(70);
+        call(COMPLETE, "array_fill(repeat('\"', 8000000), array[h.n])");
+
+        assertThat(db.jobs()).isZero();
+        assertThat(kept()).isEqualTo(70);
+    }
+
+    @Test
+    void whatIsWrittenToIsNeverEmptied() {
+        keep("1 minute", null);
+        end(3);
+        update("update {schema}.pgworker_history set ended_at = ended_at - interval '2 minutes'");
+        tend();
+        assertThat(slot()).isEqualTo(1);
+        assertThat(kept()).isEqualTo(3);
+        end(1);
+        tend();
+        assertThat(kept()).isEqualTo(1);
+    }
+
+    @Test
+    void whatEndsBeforeThePartitionIsLockedKeepsIt() {
+        keep(null, null);
+        end(1);
+        assertThat(db.sql(
+                                "select {schema}.pgworker_empty_history('{schema}.pgworker_history_0'::regclass, now() - interval '1 minute')")
+                        .query(Boolean.class)
+                        .single())
+                .isFalse();
+        assertThat(kept()).isEqualTo(1);
+    }
+
+    @Test
+    void aPartitionInAnotherSchemaIsTendedLikeOthers() {
+        keep("15 hours", null);
+        end(3);
+        String elsewhere = db.schema().name() + "_elsewhere";
+        update("create schema " + elsewhere);
+        try {
+            update("alter table {schema}.pgworker_history_0 set schema " + elsewhere);
+            update("update {schema}.pgworker_history set ended_at = ended_at - interval '16 hours'");
+            assertThat(tend()).isEmpty();
+            assertThat(tend()).isEmpty();
+            assertThat(kept()).isZero();
+        } finally {
+            update("drop schema " + elsewhere + " cascade");
+        }
+    }
+
+    @Test
+    void aLockedPartitionIsLeftToTheNextTime() throws Exception {
+        keep("1 minute", null);
+        end(3);
+        try (Connection other = DriverManager.getConnection(TestPostgres.jdbcUrl());
+                Statement statement = other.createStatement()) {
+            other.setAutoCommit(false);
+            statement.execute(db.schema().in("lock table {schema}.pgworker_history in access exclusive mode"));
+            assertThat(tend()).isIn("", "busy");
+            other.rollback();
+        }
+        assertThat(kept()).isEqualTo(3);
+    }
+
+    @Test
+    void aPartitionThatCannotBeEmptiedKeepsNoOther() {
+        keep("1 minute", null);
+        for (int slot = 0; slot < 2; slot++) {
+            update("update {schema}.pgworker_history_settings set slot = " + slot);
+            end(2);
+        }
+        update("update {schema}.pgworker_history_settings set slot = 2");
+        update("update {schema}.pgworker_history set ended_at = ended_at - interval '2 minutes'");
+        update("create function {schema}.full() returns trigger language plpgsql as"
+                + " $$ begin raise exception 'could not extend file' using errcode = '53100'; end $$");
+        update(
+                "create trigger t before truncate on {schema}.pgworker_history_0 for each statement execute function {schema}.full()");
+
+        assertThat(tend()).isEmpty();
+        assertThat(db.sql("select count(*) from {schema}.pgworker_history where slot = 0")
+                        .query(Long.class)
+                        .single())
+                .isEqualTo(2);
+        assertThat(kept()).isEqualTo(2);
     }
 
     @Test

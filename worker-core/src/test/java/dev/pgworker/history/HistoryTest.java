@@ -321,6 +321,56 @@ class HistoryTest {
     }
 
     @Test
+    void whatMakesAJobFailIsKeptWhateverItSaid() {
+        switchOn();
+        Job same = db.scheduler().addJob(WORK, 1);
+        Job limited = db.scheduler().addJob(WORK, 2);
+        db.sql("update {schema}._private_jobs set attempts = 2, last_error = 'timeout'")
+                .update();
+
+        db.admin().permanentlyFail(List.of(same.id()), "timeout");
+        db.sql("select count(*) from {schema}.reschedule_jobs(array[?], max_attempts => 1)")
+                .param(limited.id())
+                .query(Long.class)
+                .single();
+        db.sql("delete from {schema}._private_jobs").update();
+
+        assertThat(List.of(only(same), only(limited)))
+                .extracting(HistoryEntry::outcome, HistoryEntry::error)
+                .containsOnly(tuple(HistoryOutcome.FAILED, "timeout"));
+    }
+
+    @Test
+    void functionsOfOthersAreNotMistakenForOurs() {
+        switchOn();
+        db.sql("create function {schema}.incomplete_jobs(text) returns void language plpgsql as"
+                        + " $$ begin delete from {schema}._private_jobs; end $$")
+                .update();
+        db.sql("create function {schema}.remove_customer() returns void language plpgsql as $$ begin"
+                        + " update {schema}._private_jobs set locked_at = now(), locked_by = 'peer', attempts = 1;"
+                        + " delete from {schema}._private_jobs; end $$")
+                .update();
+        Job deleted = db.scheduler().addJob(WORK, 1);
+        db.sql("do $$ begin perform {schema}.incomplete_jobs('complete_jobs('); end $$")
+                .update();
+        Job run = db.scheduler().addJob(WORK, 2);
+        db.sql("do $$ begin perform {schema}.remove_customer(); end $$").update();
+        Job completed = db.scheduler().addJob(WORK, 3);
+        Job after = db.scheduler().addJob(WORK, 4);
+        db.sql("do $$ begin perform {schema}.complete_jobs(array[" + completed.id() + "]);"
+                        + " delete from {schema}._private_jobs; end $$")
+                .update();
+
+        assertThat(List.of(only(deleted), only(run), only(completed), only(after)))
+                .extracting(HistoryEntry::outcome)
+                .containsExactly(
+                        HistoryOutcome.REMOVED,
+                        HistoryOutcome.SUCCEEDED,
+                        HistoryOutcome.SUCCEEDED,
+                        HistoryOutcome.REMOVED);
+    }
+
+    @Test
     void whatNodeAndRustEndIsKept() {
         switchOn();
         Job done =

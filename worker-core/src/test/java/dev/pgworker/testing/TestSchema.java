@@ -8,6 +8,7 @@ import com.zaxxer.hikari.HikariDataSource;
 import org.junit.jupiter.api.extension.AfterEachCallback;
 import org.junit.jupiter.api.extension.BeforeEachCallback;
 import org.junit.jupiter.api.extension.ExtensionContext;
+import org.springframework.dao.PessimisticLockingFailureException;
 import org.springframework.jdbc.core.simple.JdbcClient;
 import tools.jackson.databind.json.JsonMapper;
 
@@ -51,8 +52,22 @@ public final class TestSchema implements BeforeEachCallback, AfterEachCallback {
                         .toArray(CompletableFuture[]::new))
                 .join();
         workers.clear();
-        sql("drop schema if exists \"" + schema.name() + "\" cascade").update();
+        drop();
         dataSource.close();
+    }
+
+    /** A statement that a stopped worker has left behind may be about to end. */
+    private void drop() {
+        for (int tries = 1; ; tries++) {
+            try {
+                sql("drop schema if exists \"" + schema.name() + "\" cascade").update();
+                return;
+            } catch (PessimisticLockingFailureException e) {
+                if (tries == 3) {
+                    throw e;
+                }
+            }
+        }
     }
 
     /** Returns a name that no other test uses. */

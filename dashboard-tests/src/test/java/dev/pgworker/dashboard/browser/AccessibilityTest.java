@@ -42,19 +42,17 @@ class AccessibilityTest extends DashboardTest {
         browser.await("main h1");
         browser.await(() -> browser.all("main .skeleton").isEmpty());
 
-        for (String scheme : new String[] {"light", "dark"}) {
-            browser.prefer(scheme);
-            for (int width : new int[] {1280, 375}) {
-                browser.resize(width, 900);
-                assertThat(browser.violations(scheme.equals("dark") ? "color-contrast" : null))
-                        .as("%s at %d, %s", page, width, scheme)
-                        .isEmpty();
-                assertThat(browser.run(
-                                "return document.documentElement.scrollWidth > document.documentElement.clientWidth"))
-                        .as("something hangs over at %d", width)
-                        .isEqualTo(false);
-            }
+        for (int width : new int[] {1280, 375}) {
+            browser.resize(width, 900);
+            assertThat(browser.violations(null)).as("%s at %d", page, width).isEmpty();
+            assertThat(browser.run(
+                            "return document.documentElement.scrollWidth > document.documentElement.clientWidth"))
+                    .as("something hangs over at %d", width)
+                    .isEqualTo(false);
         }
+        // Only colours differ, and they are the same at every width.
+        browser.prefer("dark");
+        assertThat(browser.violations("color-contrast")).as("%s, dark", page).isEmpty();
     }
 
     @ParameterizedTest
@@ -68,9 +66,8 @@ class AccessibilityTest extends DashboardTest {
             browser.press("main", button);
         }
         browser.await("dialog");
-        for (String scheme : new String[] {"light", "dark"}) {
-            browser.prefer(scheme);
-            assertThat(browser.violations(null)).as(scheme).isEmpty();
-        }
+        assertThat(browser.violations(null)).isEmpty();
+        browser.prefer("dark");
+        assertThat(browser.violations("color-contrast")).as("dark").isEmpty();
     }
 }

@@ -37,6 +37,14 @@ final class Browser implements AutoCloseable {
     private static final JsonMapper json = new JsonMapper();
     private static final String AXE = read("/axe.min.js");
 
+    /** What can be pressed; one question to the browser, because a list has hundreds of links. */
+    private static final String PRESSABLE = """
+            const [within, name] = arguments;
+            const nameOf = one => one.getAttribute("aria-label") ?? one.innerText.trim();
+            const all = [...document.querySelectorAll(["button", "a", "summary", "[role=menuitem]"].map(kind => within + " " + kind))]
+              .filter(one => one.checkVisibility({visibilityProperty: true}));
+            """;
+
     private final ChromeDriver driver;
     private final Path profile;
     private String base;
@@ -157,6 +165,12 @@ final class Browser implements AutoCloseable {
         return tab();
     }
 
+    /** Opens another window and goes to it. */
+    String newWindow() {
+        driver.switchTo().newWindow(org.openqa.selenium.WindowType.WINDOW);
+        return tab();
+    }
+
     void goTo(String tab) {
         driver.switchTo().window(tab);
     }
@@ -187,7 +201,7 @@ final class Browser implements AutoCloseable {
     /** Waits until the page, or a part of it, contains a text. */
     void awaitText(String css, String text) {
         try {
-            await(() -> all(css).stream().anyMatch(element -> element.getText().contains(text)));
+            await(() -> says(css, text));
         } catch (org.awaitility.core.ConditionTimeoutException e) {
             throw new AssertionError(
                     "Waited in vain for \"" + text + "\" in " + css + " of " + address() + ", which says:\n"
@@ -200,12 +214,28 @@ final class Browser implements AutoCloseable {
     }
 
     void awaitNoText(String css, String text) {
-        await(() -> all(css).stream().noneMatch(element -> element.getText().contains(text)));
+        await(() -> !says(css, text));
+    }
+
+    private boolean says(String css, String text) {
+        return all(css).stream().anyMatch(element -> element.getText().contains(text));
     }
 
     WebElement await(String css) {
-        await(() -> all(css).stream().anyMatch(WebElement::isDisplayed));
-        return all(css).stream().filter(WebElement::isDisplayed).findFirst().orElseThrow();
+        await(() -> shown(css) != null);
+        return Objects.requireNonNull(shown(css), css);
+    }
+
+    private @org.jspecify.annotations.Nullable WebElement shown(String css) {
+        return (WebElement) run("""
+                return [...document.querySelectorAll(arguments[0])].find(one => one.checkVisibility({visibilityProperty: true})) ?? null
+                """, css);
+    }
+
+    /** Returns the ids of the rows of the page's list. */
+    List<String> rows() {
+        Object ids = run("return [...document.querySelectorAll('main tr[data-id]')].map(row => row.dataset.id)");
+        return ((List<?>) ids).stream().map(String::valueOf).toList();
     }
 
     /** Waits for what holds sooner or later; elements may be replaced meanwhile. */
@@ -236,31 +266,23 @@ final class Browser implements AutoCloseable {
         } catch (org.awaitility.core.ConditionTimeoutException e) {
             throw new AssertionError(
                     "There is no \"" + name + "\" to press in " + within + " of " + address() + ", but "
-                            + pressable(within).stream().map(Browser::nameOf).toList(),
+                            + pressable(within),
                     e);
         }
     }
 
     private boolean tryToPress(String within, String name) {
-        for (WebElement element : pressable(within)) {
-            if (element.isEnabled() && name.equals(nameOf(element))) {
-                element.click();
-                return true;
-            }
+        WebElement found = (WebElement)
+                run(PRESSABLE + "return all.find(one => !one.disabled && nameOf(one) === name) ?? null", within, name);
+        if (found == null) {
+            return false;
         }
-        return false;
+        found.click();
+        return true;
     }
 
-    private List<WebElement> pressable(String within) {
-        return java.util.stream.Stream.of(" button", " a", " summary", " [role=menuitem]")
-                .flatMap(kind -> driver.findElements(By.cssSelector(within + kind)).stream())
-                .filter(WebElement::isDisplayed)
-                .toList();
-    }
-
-    private static String nameOf(WebElement element) {
-        String label = element.getDomAttribute("aria-label");
-        return label == null ? element.getText().strip() : label;
+    private Object pressable(String within) {
+        return run(PRESSABLE + "return all.map(nameOf)", within, "");
     }
 
     void type(String css, String text) {

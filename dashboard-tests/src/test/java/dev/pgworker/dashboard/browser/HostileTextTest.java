@@ -8,7 +8,6 @@ import java.util.Map;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.FieldSource;
-import org.openqa.selenium.WebElement;
 
 import dev.pgworker.job.Job;
 import dev.pgworker.job.JobSpec;
@@ -174,8 +173,6 @@ class HostileTextTest extends DashboardTest {
     }
 
     private List<String> rows() {
-        return browser.all("main tr[data-id]").stream()
-                .map((WebElement row) -> row.getDomAttribute("data-id"))
-                .toList();
+        return browser.rows();
     }
 }

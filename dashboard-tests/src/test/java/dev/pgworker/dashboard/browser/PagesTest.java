@@ -124,6 +124,97 @@ class PagesTest extends DashboardTest {
         assertThat(browser.text("main aside")).contains("25 of 25");
     }
 
+    /** The reason is what a list of failed jobs is read for. */
+    @Test
+    void theFailedListSaysWhy() {
+        Job job = stock.failed("charge_card");
+
+        browser.open("jobs?state=failed&sort=updated");
+
+        browser.await(() -> browser.rows().equals(List.of(String.valueOf(job.id()))));
+        assertThat(browser.text("main td.c-error"))
+                .isEqualTo("The payment gateway did not answer for order SO-10481 (IllegalStateException)");
+        assertThat(browser.find("main td.c-error").getSize().width).isGreaterThan(340);
+        browser.resize(375, 900);
+        browser.open("jobs/" + job.id());
+        browser.await("main .frame.text");
+        assertThat(browser.run("""
+                        const frames = document.querySelector("main .frames").getBoundingClientRect();
+                        return [...document.querySelectorAll("main .frame.text")].every(line => {
+                          const text = document.createRange();
+                          text.selectNodeContents(line);
+                          return text.getBoundingClientRect().right <= frames.right;
+                        })
+                        """)).as("causes are wrapped").isEqualTo(true);
+    }
+
+    @Test
+    void theErrorOfAJobThatGotAttemptsBackHasNoNumber() {
+        Job job = stock.failed("print_label");
+        browser.open("jobs/" + job.id());
+        browser.awaitText("main section[aria-labelledby=error]", "attempt 25 of 25");
+
+        browser.press("main", "Run again");
+
+        browser.awaitText("main h1", "ready");
+        browser.awaitNoText("main section[aria-labelledby=error]", "attempt");
+    }
+
+    @Test
+    void aTimeWithoutEndIsNever() {
+        Job job = stock.label(1);
+        stock.change("update graphile_worker._private_jobs set run_at = 'infinity' where id = ?", job.id());
+        browser.open("jobs?state=scheduled");
+        browser.awaitText("main td.c-due", "never");
+        stock.change("update graphile_worker._private_jobs set run_at = '12026-01-01 00:00Z' where id = ?", job.id());
+        browser.press("main", "Refresh");
+        browser.awaitText("main td.c-due", "year 12026");
+    }
+
+    @Test
+    void theChosenTabIsInSight() {
+        stock.failed("print_label", 3);
+        browser.resize(375, 900);
+        browser.load("jobs?state=failed");
+        browser.awaitText("main .tabs [aria-current]", "3");
+        browser.await(() -> Boolean.TRUE.equals(browser.run("""
+                const tab = document.querySelector("main .tabs [aria-current]").getBoundingClientRect();
+                const tabs = document.querySelector("main .tabs").getBoundingClientRect();
+                return tab.left >= tabs.left - 1 && tab.right <= tabs.right + 1;
+                """)));
+    }
+
+    @Test
+    void aWorkerThatDoesNotExistIsSaidOnce() {
+        browser.load("jobs?instance=nothing");
+        browser.awaitText("main", "There is no worker instance nothing");
+        assertThat(browser.all("main .notice")).isEmpty();
+        browser.press("main", "reports");
+        browser.await(() -> browser.address().equals("?instance=reports"));
+        browser.awaitText("main .tiles", "Ready");
+    }
+
+    /** A browser has six connections for all of its windows, unless the server speaks HTTP/2. */
+    @Test
+    void manyWindowsAreLiveAtOnce() {
+        String first = browser.tab();
+        List<String> others = new java.util.ArrayList<>();
+        try {
+            for (int i = 0; i < 8; i++) {
+                others.add(browser.newWindow());
+                browser.load("");
+                browser.awaitText("main .tiles", "Ready");
+                browser.awaitText(".connection", "Live");
+            }
+        } finally {
+            for (String other : others) {
+                browser.goTo(other);
+                browser.closeTab();
+            }
+            browser.goTo(first);
+        }
+    }
+
     @Test
     void aJobTellsWhatItWaitsFor() {
         List<Job> queued = stock.queued("invoices", 2);
@@ -196,8 +287,6 @@ class PagesTest extends DashboardTest {
     }
 
     private List<String> rows() {
-        return browser.all("main tr[data-id]").stream()
-                .map(row -> row.getDomAttribute("data-id"))
-                .toList();
+        return browser.rows();
     }
 }

@@ -12,7 +12,9 @@ import java.util.regex.Pattern;
 import org.jspecify.annotations.Nullable;
 
 import dev.pgworker.history.HistoryEntry;
+import dev.pgworker.history.HistoryOutcome;
 import dev.pgworker.history.HistoryQuery;
+import dev.pgworker.internal.argument.AsciiJson;
 import dev.pgworker.internal.jdbc.Timestamps;
 
 /** The conditions of a query of the history, which is row {@code h}: those that an index serves, and the others. */
@@ -20,6 +22,9 @@ final class HistoryFilters {
 
     /** Microseconds since 1970, and the id of the job. */
     private static final Pattern CURSOR = Pattern.compile("(-?\\d{1,19})\\.(-?\\d{1,19})");
+
+    /** No value is read that takes more bytes in the table. */
+    static final int LARGE = 100_000;
 
     private final List<String> range = new ArrayList<>();
     private final List<Object> rangeValues = new ArrayList<>();
@@ -37,7 +42,7 @@ final class HistoryFilters {
             goOnAfter(query.after());
         }
         if (query.outcome() != null) {
-            other("h.outcome operator(pg_catalog.=) ?", query.outcome().name().toLowerCase(Locale.ROOT));
+            addOutcome(query.outcome());
         }
         if (query.taskIdentifier() != null) {
             other("h.task_identifier operator(pg_catalog.=) ?", query.taskIdentifier());
@@ -49,14 +54,58 @@ final class HistoryFilters {
             other("h.key operator(pg_catalog.=) ?", query.key());
         }
         if (query.search() != null) {
-            others.add(
-                    "(pg_catalog.strpos(h.key, ?) operator(pg_catalog.>) 0 or pg_catalog.strpos(h.error, ?) operator(pg_catalog.>) 0"
-                            + " or pg_catalog.strpos(h.result::text, ?) operator(pg_catalog.>) 0"
-                            + " or pg_catalog.strpos(h.payload::text, ?) operator(pg_catalog.>) 0)");
-            for (int i = 0; i < 4; i++) {
-                otherValues.add(query.search());
+            addSearch(query.search(), readsPayloads(query));
+        }
+    }
+
+    /** Returns whether a search looks into payloads and results. */
+    static boolean readsPayloads(HistoryQuery query) {
+        return query.search() != null && query.payloadLimit() > 0;
+    }
+
+    /** Returns the outcome that a row tells of. */
+    static HistoryOutcome outcome(String text) {
+        for (HistoryOutcome outcome : HistoryOutcome.values()) {
+            if (text.equals(name(outcome))) {
+                return outcome;
             }
         }
+        return HistoryOutcome.OTHER;
+    }
+
+    private static String name(HistoryOutcome outcome) {
+        return outcome.name().toLowerCase(Locale.ROOT);
+    }
+
+    private void addOutcome(HistoryOutcome outcome) {
+        if (outcome == HistoryOutcome.OTHER) {
+            for (HistoryOutcome known : HistoryOutcome.values()) {
+                if (known != outcome) {
+                    other("h.outcome operator(pg_catalog.<>) ?", name(known));
+                }
+            }
+        } else {
+            other("h.outcome operator(pg_catalog.=) ?", name(outcome));
+        }
+    }
+
+    /** Results are stored without characters beyond ASCII. */
+    private void addSearch(String text, boolean payloads) {
+        otherValues.add(text);
+        List<String> places = new ArrayList<>(List.of("pg_catalog.strpos(h.key, ?) operator(pg_catalog.>) 0"));
+        addPlace(places, "h.error", text);
+        if (payloads) {
+            addPlace(places, "h.payload", text);
+            addPlace(places, "h.result", AsciiJson.escape(text));
+        }
+        others.add("(" + String.join(" or ", places) + ")");
+    }
+
+    /** What is too large is not read. */
+    private void addPlace(List<String> places, String column, String text) {
+        places.add("case when pg_catalog.pg_column_size(" + column + ") operator(pg_catalog.<=) " + LARGE
+                + " then pg_catalog.strpos(" + column + "::pg_catalog.text, ?) operator(pg_catalog.>) 0 end");
+        otherValues.add(text);
     }
 
     private void range(String condition, Instant value) {
@@ -112,13 +161,10 @@ final class HistoryFilters {
         return others.isEmpty() ? "true" : String.join(" and ", others);
     }
 
-    /** Returns the values for the conditions on the time, the others, and, where there are others, those on the time again. */
+    /** Returns the values for the conditions on the time, and for the others. */
     List<Object> values() {
         List<Object> values = new ArrayList<>(rangeValues);
         values.addAll(otherValues);
-        if (hasOthers()) {
-            values.addAll(rangeValues);
-        }
         return values;
     }
 }

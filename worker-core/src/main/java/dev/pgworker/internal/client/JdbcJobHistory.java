@@ -3,16 +3,18 @@ package dev.pgworker.internal.client;
 import java.sql.ResultSet;
 import java.sql.SQLException;
 import java.time.Duration;
+import java.util.ArrayList;
 import java.util.List;
-import java.util.Locale;
+
+import org.jspecify.annotations.Nullable;
 
 import dev.pgworker.history.HistoryEntry;
-import dev.pgworker.history.HistoryOutcome;
 import dev.pgworker.history.HistoryPage;
 import dev.pgworker.history.HistoryQuery;
 import dev.pgworker.history.HistoryStatus;
 import dev.pgworker.history.JobHistory;
 import dev.pgworker.internal.argument.Arguments;
+import dev.pgworker.internal.argument.AsciiJson;
 import dev.pgworker.internal.jdbc.ClientConnections;
 import dev.pgworker.internal.jdbc.Timestamps;
 import dev.pgworker.internal.store.JobRows;
@@ -26,6 +28,25 @@ final class JdbcJobHistory implements JobHistory {
 
     private static final int MOST_OF_A_JOB = 1_000;
 
+    /** How many characters of texts one call returns, and an entry's more. */
+    private static final int MOST_CHARACTERS = 8_000_000;
+
+    /** A search ends when it has read about so many bytes of texts. */
+    private static final int MOST_SEARCHED = 50_000_000;
+
+    /** So much is read of an error where its entry has no other texts. */
+    private static final int ERRORS = 10_000;
+
+    /** What a search reads, told without reading it. From 2 kB on it is stored compressed, to a tenth as a rule of thumb. */
+    private static final String SIZE =
+            size("error") + " operator(pg_catalog.+) " + size("result") + " operator(pg_catalog.+) " + size("payload");
+
+    private static String size(String column) {
+        String size = "pg_catalog.pg_column_size(h." + column + ")";
+        return "case when " + size + " operator(pg_catalog.>) 2000 then " + size
+                + "::bigint operator(pg_catalog.*) 10 else coalesce(" + size + ", 0) end";
+    }
+
     private final ClientConnections connections;
     private final WorkerSchema schema;
 
@@ -34,50 +55,125 @@ final class JdbcJobHistory implements JobHistory {
         this.schema = schema;
     }
 
-    private static final String STATUS = """
+    /** A change of the table keeps everybody else waiting, who would only like to know how large it is. */
+    private static final String LOCKED = """
+            select exists (
+              select from pg_catalog.pg_locks l
+              where l.locktype operator(pg_catalog.=) 'relation' and l.mode operator(pg_catalog.=) 'AccessExclusiveLock'
+                and l.database operator(pg_catalog.=) (
+                  select d.oid from pg_catalog.pg_database d where d.datname operator(pg_catalog.=) pg_catalog.current_database())
+                and l.pid operator(pg_catalog.<>) pg_catalog.pg_backend_pid()
+                and l.relation operator(pg_catalog.=) any (array(
+                  select h.oid union all select i.inhrelid from pg_catalog.pg_inherits i where i.inhparent operator(pg_catalog.=) h.oid)))
+            from (select '{schema}.pgworker_history'::pg_catalog.regclass::pg_catalog.oid) h(oid)
+            """;
+
+    private static final String SETTINGS = """
             select s.enabled and (
                 select pg_catalog.count(*) from pg_catalog.pg_trigger t
                 where t.tgrelid operator(pg_catalog.=) '{schema}._private_jobs'::pg_catalog.regclass
                   and t.tgname operator(pg_catalog.=) any (
                     array['pgworker_history_deleted', 'pgworker_history_updated']::pg_catalog.name[])) operator(pg_catalog.=) 2,
-              (extract(epoch from s.keep_for) operator(pg_catalog.*) 1000)::bigint, s.keep_most,
+              least(extract(epoch from s.keep_for) operator(pg_catalog.*) 1000, 9223372036854774000)::bigint, s.keep_most,
+            """;
+
+    private static final String STATUS = SETTINGS + """
               coalesce((select pg_catalog.sum(z.entries) from {schema}.pgworker_history_sizes z), 0)::bigint,
               coalesce((select pg_catalog.sum(z.bytes) from {schema}.pgworker_history_sizes z), 0)::bigint,
               (select h.ended_at from {schema}.pgworker_history h order by h.ended_at, h.job_id limit 1)
             from {schema}.pgworker_history_settings s
             """;
 
-    @Override
-    public HistoryStatus status() {
-        return connections.query(
-                "look at the history",
-                false,
-                client -> client.sql(schema.in(STATUS))
-                        .query((row, number) -> new HistoryStatus(
-                                row.getBoolean(1),
-                                Duration.ofMillis(row.getLong(2)),
-                                row.getLong(3),
-                                row.getLong(4),
-                                row.getLong(5),
-                                Timestamps.nullableInstant(row, 6)))
-                        .single());
-    }
-
-    private static final String COLUMNS = """
-            h.job_id, h.task_identifier, h.queue_name, h.key, h.outcome, h.ended_at, h.started_at,
-            (extract(epoch from h.took) operator(pg_catalog.*) 1000000)::bigint, h.attempt, h.max_attempts, h.priority, h.flags,
-            h.created_at, h.run_at, h.worker_id, h.error, h.result, h.trace_id, h.payload
+    private static final String STATUS_WHILE_LOCKED = SETTINGS + """
+              coalesce(z.entries, 0), coalesce(z.bytes, 0), null::timestamptz
+            from {schema}.pgworker_history_settings s
+            cross join (
+              select pg_catalog.sum(greatest(c.reltuples, 0))::bigint,
+                pg_catalog.sum(c.relpages)::bigint operator(pg_catalog.*) pg_catalog.current_setting('block_size')::bigint
+              from pg_catalog.pg_inherits i
+              join pg_catalog.pg_class c on c.oid operator(pg_catalog.=) i.inhrelid
+              where i.inhparent operator(pg_catalog.=) '{schema}.pgworker_history'::pg_catalog.regclass) z(entries, bytes)
             """;
 
-    private static HistoryEntry entry(ResultSet row, int number) throws SQLException {
+    @Override
+    public HistoryStatus status() {
+        return connections.query("look at the history", false, client -> {
+            boolean locked = client.sql(schema.in(LOCKED)).query(Boolean.class).single();
+            return client.sql(schema.in(locked ? STATUS_WHILE_LOCKED : STATUS))
+                    .query((row, number) -> new HistoryStatus(
+                            row.getBoolean(1),
+                            Duration.ofMillis(row.getLong(2)),
+                            row.getLong(3),
+                            row.getLong(4),
+                            row.getLong(5),
+                            Timestamps.nullableInstant(row, 6)))
+                    .single();
+        });
+    }
+
+    private static final String PLAIN =
+            "h.job_id, h.task_identifier, h.queue_name, h.key, h.outcome, h.ended_at, h.started_at,"
+                    + " h.took, h.attempt, h.max_attempts, h.priority, h.flags, h.created_at, h.run_at, h.worker_id, h.trace_id, h.error";
+
+    /** Returns what is read of the table. */
+    private static String stored(int payloadLimit) {
+        return payloadLimit == 0 ? PLAIN : PLAIN + ", h.result, h.payload";
+    }
+
+    /** No number of microseconds is beyond a bigint. */
+    private static final String TOOK = "case when h.took is not null then greatest(-9223372036854774000, least("
+            + "extract(epoch from h.took) operator(pg_catalog.*) 1000000, 9223372036854774000))::bigint end as took";
+
+    /** Returns what is told of it: texts that may be a character longer than the limit, so that it shows. */
+    private static String told(int payloadLimit) {
+        String columns = PLAIN.replace("h.took", TOOK).replace(", h.error", "");
+        return columns + ", " + beginning("error", payloadLimit == 0 ? ERRORS : payloadLimit) + ", "
+                + (payloadLimit == 0
+                        ? "null::text as result, null::text as payload"
+                        : beginning("result", payloadLimit) + ", " + beginning("payload", payloadLimit));
+    }
+
+    /** The size in the table is known without reading the value. */
+    private static String beginning(String column, int limit) {
+        return "case when pg_catalog.pg_column_size(h." + column + ") operator(pg_catalog.>) " + HistoryFilters.LARGE
+                + " then '" + JobColumns.CUT + "' else pg_catalog.left(h." + column + "::text, " + (limit + 1)
+                + ") end as " + column;
+    }
+
+    private static final String LENGTH =
+            "coalesce(pg_catalog.length(t.error), 0) operator(pg_catalog.+) coalesce(pg_catalog.length(t.result), 0)"
+                    + " operator(pg_catalog.+) coalesce(pg_catalog.length(t.payload), 0)";
+
+    /**
+     * Returns the entries of a query, whose columns are those that are {@link #told}; of those beyond the largest page there are no texts.
+     */
+    private static String bounded(String entries, String columns) {
+        String texts = "";
+        for (String text : List.of("error", "result", "payload")) {
+            texts += ", case when p.beyond and p." + text + " is not null then '" + JobColumns.CUT + "' else p." + text
+                    + " end";
+        }
+        return "select p.job_id, p.task_identifier, p.queue_name, p.key, p.outcome, p.ended_at, p.started_at, p.took, p.attempt,"
+                + " p.max_attempts, p.priority, p.flags, p.created_at, p.run_at, p.worker_id, p.trace_id" + texts
+                + ", p.beyond" + columns + " from (select t.*, (pg_catalog.sum(" + LENGTH
+                + ") over (order by t.ended_at desc, t.job_id desc rows unbounded preceding) operator(pg_catalog.-) ("
+                + LENGTH
+                + ")) operator(pg_catalog.>) " + MOST_CHARACTERS + " as beyond from (" + entries + " offset 0) t) p"
+                + " order by p.ended_at desc, p.job_id desc";
+    }
+
+    private static HistoryEntry entry(ResultSet row, int payloadLimit) throws SQLException {
         long micros = row.getLong(8);
-        Duration took = row.wasNull() ? null : Duration.ofSeconds(micros / 1_000_000, micros % 1_000_000 * 1_000);
+        Duration took = row.wasNull()
+                ? null
+                : Duration.ofSeconds(Math.floorDiv(micros, 1_000_000L), Math.floorMod(micros, 1_000_000L) * 1_000);
+        String result = cut(row.getString(18), payloadLimit);
         return new HistoryEntry(
                 row.getLong(1),
                 row.getString(2),
                 row.getString(3),
                 row.getString(4),
-                HistoryOutcome.valueOf(row.getString(5).toUpperCase(Locale.ROOT)),
+                HistoryFilters.outcome(row.getString(5)),
                 Timestamps.instant(row, 6),
                 Timestamps.nullableInstant(row, 7),
                 took,
@@ -88,27 +184,27 @@ final class JdbcJobHistory implements JobHistory {
                 Timestamps.instant(row, 13),
                 Timestamps.instant(row, 14),
                 row.getString(15),
+                cut(row.getString(17), payloadLimit == 0 ? ERRORS : payloadLimit),
+                result == null ? null : AsciiJson.unescape(result),
                 row.getString(16),
-                row.getString(17),
-                row.getString(18),
-                row.getString(19));
+                cut(row.getString(19), payloadLimit));
     }
 
-    private static final String OF = "select " + COLUMNS + """
-            from {schema}.pgworker_history h
-            where h.job_id operator(pg_catalog.=) ?::bigint
-            order by h.ended_at desc limit ?
-            """;
+    private static @Nullable String cut(@Nullable String text, int limit) {
+        return text == null || text.equals(JobColumns.CUT) ? text : JobColumns.cut(text, limit);
+    }
 
     @Override
-    public List<HistoryEntry> of(long jobId) {
+    public List<HistoryEntry> of(long jobId, int payloadLimit) {
+        Arguments.requireRange("payloadLimit", payloadLimit, 0, 1_000_000);
+        String entries = "select " + told(payloadLimit) + " from {schema}.pgworker_history h"
+                + " where h.job_id operator(pg_catalog.=) ?::bigint order by h.ended_at desc limit " + MOST_OF_A_JOB;
         return connections.query(
                 "look at the history of job " + jobId,
                 false,
-                client -> client.sql(schema.in(OF))
+                client -> client.sql(schema.in(bounded(entries, "")))
                         .param(jobId)
-                        .param(MOST_OF_A_JOB)
-                        .query(JdbcJobHistory::entry)
+                        .query((row, number) -> entry(row, payloadLimit))
                         .list());
     }
 
@@ -116,41 +212,61 @@ final class JdbcJobHistory implements JobHistory {
     public HistoryPage list(HistoryQuery query) {
         Arguments.requireNonNull("query", query);
         HistoryFilters filters = new HistoryFilters(query);
-        List<Line> lines = connections.query(
-                "list the history",
-                false,
-                client -> client.sql(schema.in(listing(query, filters)))
-                        .params(filters.values())
-                        .query((row, number) -> new Line(entry(row, number), row.getBoolean(20)))
-                        .list());
-        List<HistoryEntry> found =
-                lines.stream().filter(line -> !line.edge()).map(Line::entry).toList();
-        if (found.size() > query.pageSize()) {
-            List<HistoryEntry> page = found.subList(0, query.pageSize());
-            return new HistoryPage(page, HistoryFilters.cursor(page.get(page.size() - 1)), false);
-        }
+        return connections.query("list the history", false, client -> {
+            List<Line> lines = client.sql(schema.in(listing(query, filters)))
+                    .params(filters.values())
+                    .query((row, number) ->
+                            new Line(entry(row, query.payloadLimit()), row.getBoolean(20), row.getBoolean(21)))
+                    .list();
+            return page(query, lines);
+        });
+    }
+
+    private static HistoryPage page(HistoryQuery query, List<Line> lines) {
+        List<HistoryEntry> found = new ArrayList<>();
         for (Line line : lines) {
             if (line.edge()) {
                 return new HistoryPage(found, HistoryFilters.cursor(line.entry()), true);
             }
+            if (line.beyond() || found.size() == query.pageSize()) {
+                return new HistoryPage(found, HistoryFilters.cursor(found.get(found.size() - 1)), false);
+            }
+            found.add(line.entry());
         }
         return new HistoryPage(found, null, false);
     }
 
-    /** A row of the answer: an entry of the page, or the last one that was read. */
-    private record Line(HistoryEntry entry, boolean edge) {}
+    /**
+     * A row of the answer.
+     *
+     * @param beyond whether the page ends before it
+     * @param edge whether it is no entry of the page, but the last one that was read while there are more
+     */
+    private record Line(HistoryEntry entry, boolean beyond, boolean edge) {}
+
+    private static final String LATEST = " order by h.ended_at desc, h.job_id desc limit ";
 
     /** One statement, so that the page and its end are of the same moment. */
     private static String listing(HistoryQuery query, HistoryFilters filters) {
-        String read = "(select * from {schema}.pgworker_history h where " + filters.range()
-                + " order by h.ended_at desc, h.job_id desc ";
-        String page = "select " + COLUMNS + ", false as edge from " + read + " limit " + MOST_READ + ") h where "
-                + filters.others() + " limit " + (query.pageSize() + 1);
+        String told = "select " + told(query.payloadLimit()) + " from ";
+        String stored = "(select " + stored(query.payloadLimit()) + " from {schema}.pgworker_history h where "
+                + filters.range() + LATEST;
+        int most = query.pageSize() + 1;
         if (!filters.hasOthers()) {
-            return page;
+            return bounded(told + stored + most + ") h", ", false as edge");
         }
-        String edge = "select " + COLUMNS + ", true from " + read + " offset " + (MOST_READ - 1) + " limit 1) h";
-        return "select * from ((" + page + ") union all (" + edge
+        String near = "h.place operator(pg_catalog.<=) " + MOST_READ + " and h.bytes operator(pg_catalog.<=) "
+                + MOST_SEARCHED;
+        String read = "with r as materialized (select h.*, pg_catalog.row_number() over w as place, "
+                + (HistoryFilters.readsPayloads(query)
+                        ? "pg_catalog.sum(" + SIZE + ") over w operator(pg_catalog.-) (" + SIZE + ")"
+                        : "0")
+                + " as bytes from " + stored + (MOST_READ + 1)
+                + ") h window w as (order by h.ended_at desc, h.job_id desc rows unbounded preceding)) ";
+        String page = told + "r h where " + near + " and " + filters.others() + LATEST + most;
+        String edge = "select " + told(0) + ", false, true from r h where " + near
+                + " and exists (select from r h where not (" + near + ")) order by h.ended_at, h.job_id limit 1";
+        return read + "select * from ((" + bounded(page, ", false as edge") + ") union all (" + edge
                 + ")) l order by l.edge, l.ended_at desc, l.job_id desc";
     }
 }

@@ -17,7 +17,7 @@ final class JobColumns {
     private static final int LARGE = 100_000;
 
     /** The end of a payload that was cut, which is no JSON. */
-    private static final String CUT = "…";
+    static final String CUT = "…";
 
     private JobColumns() {}
 

@@ -4,7 +4,9 @@ import java.sql.Array;
 import java.sql.ResultSet;
 import java.sql.SQLException;
 import java.util.ArrayList;
+import java.util.LinkedHashSet;
 import java.util.List;
+import java.util.Set;
 
 import org.jspecify.annotations.Nullable;
 import org.springframework.jdbc.core.simple.JdbcClient;
@@ -118,17 +120,56 @@ final class JobScan {
         if (query.state() == JobState.FAILED) {
             page.add("j.locked_at is null and not j.is_available");
         }
-        return end(page);
+        return query.state() == JobState.RUNNING ? running(page) : end(page);
+    }
+
+    private static final String MAY_READ = """
+            select coalesce(pg_catalog.has_table_privilege(pg_catalog.to_regclass('{schema}.pgworker_running')::pg_catalog.oid, 'select'), false)
+            """;
+
+    private static final String LONG_RUNNING = """
+            select j.id from {schema}.pgworker_running r
+            join {schema}._private_jobs j on j.id = r.job_id and j.locked_by = r.worker_id and j.locked_at = r.locked_at
+            where {which} order by r.started_at, r.job_id limit {most}
+            """;
+
+    private static final String RUNNING = """
+            select j.id from {schema}._private_jobs j where {which} and j.locked_at is not null order by j.id desc limit {most}
+            """;
+
+    /**
+     * Reads the running ones among the newest or oldest, and all that workers have been running for some time, however old they are. Where
+     * some of these are outside, nothing is said of what is further away.
+     */
+    private Reach running(JobFilters page) {
+        Reach end = end(page);
+        if (end.complete
+                || !client.sql(schema.in(MAY_READ)).query(Boolean.class).single()) {
+            return end;
+        }
+        long last = end.last == null ? 0 : end.last;
+        Set<Long> ids = new LinkedHashSet<>(ids(LONG_RUNNING, page.toString(), page.values()));
+        if (ids.stream().allMatch(id -> query.sort() == JobSort.OLDEST ? id <= last : id >= last)) {
+            return end;
+        }
+        ids.addAll(ids(RUNNING, page + end.beyond(), page.values()));
+        page.addIds(ids);
+        return new Reach(page, query.sort(), JobFilters.readsPayloads(query) ? end(page).last : null, false);
+    }
+
+    private List<Long> ids(String sql, String which, List<Object> values) {
+        return client.sql(schema.in(sql.replace("{which}", which).replace("{most}", String.valueOf(most))))
+                .params(values)
+                .query(Long.class)
+                .list();
     }
 
     /** The ids of jobs, and whether there are no others of their kind. */
     private record Found(List<Long> ids, boolean complete) {}
 
     private static final String QUEUE = """
-            select q.id, q.locked_at is null from {schema}._private_job_queues q where q.queue_name = ?::pg_catalog.text
+            select q.id from {schema}._private_job_queues q where q.queue_name = ?::pg_catalog.text
             """;
-
-    private record QueueRow(int id, boolean idle) {}
 
     /** Returns the jobs that wait or, of a queue, all; null if there is no index for what is asked. */
     private @Nullable Found find() {
@@ -137,14 +178,14 @@ final class JobScan {
         if (query.queueName() == null) {
             return waiting ? waiting(List.of(ClaimOrder.UNQUEUED, ClaimOrder.QUEUED)) : null;
         }
-        List<QueueRow> queue = client.sql(schema.in(QUEUE))
+        List<Integer> queue = client.sql(schema.in(QUEUE))
                 .param(query.queueName())
-                .query((row, number) -> new QueueRow(row.getInt(1), row.getBoolean(2)))
+                .query(Integer.class)
                 .list();
-        if (queue.isEmpty() || (query.state() == JobState.RUNNING && queue.get(0).idle)) {
+        if (queue.isEmpty()) {
             return new Found(List.of(), true);
         }
-        int id = queue.get(0).id;
+        int id = queue.get(0);
         if (query.state() == null) {
             return ofQueue(id);
         }
@@ -168,7 +209,7 @@ final class JobScan {
 
     /** Failed and running jobs are in no index of queues. */
     private static final String OTHERS_OF_QUEUE = """
-            select pg_catalog.array_cat(f.ids, r.ids), f.jobs <= {most} and (q.locked_at is null or r.jobs <= {most})
+            select pg_catalog.array_cat(f.ids, r.ids), f.jobs <= {most} and r.jobs <= {most}
             from {schema}._private_job_queues q
             cross join (
               select pg_catalog.array_agg(x.id) filter (where x.job_queue_id = {queue}), pg_catalog.count(*) from (

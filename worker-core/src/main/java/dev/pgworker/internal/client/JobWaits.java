@@ -26,6 +26,9 @@ final class JobWaits {
     /** After that administration takes a lock for a forgotten one, unless its worker lives. */
     private static final Duration OLD_LOCK = Duration.ofHours(4);
 
+    /** For how long it has been what has been since -infinity. */
+    private static final Duration EVER = Duration.ofSeconds(100_000_000_000_000L);
+
     private final ClientConnections connections;
     private final WorkerSchema schema;
     private final Supplier<List<ActiveWorker>> workers;
@@ -64,10 +67,12 @@ final class JobWaits {
             select j.id, coalesce(t.identifier, pg_catalog.concat('task ', j.task_id)), j.attempts, j.max_attempts,
               case when pg_catalog.isfinite(j.run_at) then j.run_at end, j.run_at <= pg_catalog.now(), j.flags is not null,
               case when j.locked_at is not null then coalesce(j.locked_by, '') end,
-              extract(epoch from pg_catalog.now() - j.locked_at)::bigint,
+              case when j.locked_at = 'infinity' then 0 when j.locked_at = '-infinity' then {ever}
+                else extract(epoch from pg_catalog.now() - j.locked_at)::bigint end,
               q.id, q.queue_name,
               case when q.locked_at is not null then coalesce(q.locked_by, '') end,
-              extract(epoch from pg_catalog.now() - q.locked_at)::bigint
+              case when q.locked_at = 'infinity' then 0 when q.locked_at = '-infinity' then {ever}
+                else extract(epoch from pg_catalog.now() - q.locked_at)::bigint end
             from {schema}._private_jobs j
             left join {schema}._private_tasks t on t.id = j.task_id
             left join {schema}._private_job_queues q on q.id = j.job_queue_id
@@ -91,7 +96,7 @@ final class JobWaits {
         return connections.query(
                 "find out what job " + id + " waits for",
                 false,
-                client -> client.sql(schema.in(ROW))
+                client -> client.sql(schema.in(ROW.replace("{ever}", String.valueOf(EVER.toSeconds()))))
                         .param(id)
                         .query(JobWaits::row)
                         .optional()
@@ -239,6 +244,9 @@ final class JobWaits {
 
     /** Says how long something has lasted, such as "3 min". */
     private static String words(Duration time) {
+        if (time.equals(EVER)) {
+            return "ever";
+        }
         if (time.toSeconds() < 120) {
             return Math.max(0, time.toSeconds()) + " s";
         }

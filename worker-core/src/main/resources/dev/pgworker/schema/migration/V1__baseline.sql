@@ -1412,7 +1412,9 @@ begin
     perform "${schema}".pgworker_retire(job.id, true);
     return job;
   end if;
+  perform set_config('pgworker.ending', 'removed', true);
   delete from "${schema}"._private_jobs j where j.id = job.id;
+  perform set_config('pgworker.ending', '', true);
   if job.locked_at is not null then
     perform "${schema}".pgworker_wake("${schema}".pgworker_free_queues(array[job.job_queue_id], array[job.locked_by]), null, '');
   end if;
@@ -1440,6 +1442,7 @@ declare
   queues int[];
   owners text[];
 begin
+  perform set_config('pgworker.ending', 'succeeded', true);
   for job in
     select * from "${schema}"._private_jobs j
     where j.id = any(job_ids) and not "${schema}".pgworker_locked(j.locked_at, j.locked_by)
@@ -1452,6 +1455,7 @@ begin
     end if;
     return next job;
   end loop;
+  perform set_config('pgworker.ending', '', true);
   perform "${schema}".pgworker_wake("${schema}".pgworker_free_queues(queues, owners), null, '');
 end
 $$;
@@ -1465,6 +1469,7 @@ declare
   queues int[];
   owners text[];
 begin
+  perform set_config('pgworker.ending', 'removed', true);
   for job in
     select * from "${schema}"._private_jobs j
     where j.id = any(job_ids) and not "${schema}".pgworker_locked(j.locked_at, j.locked_by)
@@ -1477,6 +1482,7 @@ begin
     end if;
     return next job;
   end loop;
+  perform set_config('pgworker.ending', '', true);
   perform "${schema}".pgworker_wake("${schema}".pgworker_free_queues(queues, owners), null, '');
 end
 $$;
@@ -1535,6 +1541,7 @@ begin
   elsif not "${schema}".pgworker_fits('', null, reschedule_jobs.max_attempts, null, reschedule_jobs.priority) then
     perform "${schema}".pgworker_refuse('', null, reschedule_jobs.max_attempts, null, reschedule_jobs.priority);
   end if;
+  perform set_config('pgworker.ending', 'recovered', true);
   for job in
     select * from "${schema}"._private_jobs j
     where j.id = any(job_ids) and not "${schema}".pgworker_locked(j.locked_at, j.locked_by)
@@ -1565,6 +1572,7 @@ begin
     end if;
     return next job;
   end loop;
+  perform set_config('pgworker.ending', '', true);
   perform "${schema}".pgworker_wake(
     ready + "${schema}".pgworker_free_queues(queues, owners), earliest, (
       select case when count(distinct l.level) <= 16 then coalesce(string_agg(distinct l.level::text, ','), '') end
@@ -1652,6 +1660,7 @@ begin
   ready := 0;
   if coalesce(total, 0) = 0 then return; end if;
   begin
+    perform set_config('pgworker.ending', 'recovered', true);
     with unlocked as (
       update "${schema}"._private_jobs j set
           locked_at = null,
@@ -1671,6 +1680,7 @@ begin
     select array_agg(distinct u.job_queue_id), count(*), count(*) filter (where u.is_available)
       into queue_ids, released, ready
       from unlocked u;
+    perform set_config('pgworker.ending', '', true);
     if released < total then
       raise exception 'a trigger keeps the row' using errcode = '27000';
     end if;
@@ -1823,6 +1833,7 @@ declare
 begin
   if coalesce(total, 0) = 0 then return; end if;
   begin
+    perform set_config('pgworker.ending', 'recovered', true);
     with held as materialized (
       select j.tid, j.id, j.attempts, j.max_attempts, j.revision, g.action, g.at, g.new_attempts, before + g.place as place,
         least(coalesce((
@@ -1877,6 +1888,7 @@ begin
         array_agg(c.is_available) as available
       into done
       from changed c;
+    perform set_config('pgworker.ending', '', true);
     if coalesce(cardinality(done.ids), 0) < total then
       raise exception 'a trigger keeps the row' using errcode = '27000';
     end if;
@@ -3360,6 +3372,7 @@ begin
   if exists (select from unnest(actions) a where a is null or a not in ('retry', 'fail', 'back')) then
     raise exception 'Unknown action in %: expected retry, fail or back', actions using errcode = '22023';
   end if;
+  perform set_config('pgworker.ending', 'released', true) where current_setting('pgworker.ending', true) is distinct from 'told';
   with mine as materialized (
     select h.ctid as tid, g.action, g.delay, g.at, g.error, g.payload, coalesce(g.attempts, h.attempts) as attempts,
       case when h.key is null and h.attempts >= h.max_attempts then
@@ -3420,6 +3433,7 @@ begin
       end
     into written, outcomes, lanes, kept, ready, held_jobs, revived, earliest, levels
     from put p;
+  perform set_config('pgworker.ending', '', true);
   if coalesce(cardinality(written), 0) < held_jobs then
     raise exception 'A trigger keeps jobs from being changed' using errcode = '27000';
   end if;
@@ -3952,6 +3966,7 @@ declare
   deleted boolean := true;
   changed bigint;
 begin
+  perform set_config('pgworker.ending', 'direct', true);
   if exists (
     select from pg_trigger t
     where t.tgrelid = to_regclass('"${schema}"._private_jobs') and t.tgtype & 8 <> 0 and t.tgenabled <> 'D'
@@ -3976,6 +3991,7 @@ begin
       raise exception 'a job could not be deleted' using errcode = '27000';
     end if;
   end if;
+  perform set_config('pgworker.ending', '', true);
   if claimed <> '{}' then
     update "${schema}"._private_jobs j set attempts = j.attempts + 1, locked_at = claimed_at, locked_by = pgworker_end_batch.worker_id
       where j.ctid = any(claimed);
@@ -4157,142 +4173,164 @@ begin
     set_config('pgworker.run_traces', coalesce(traces::text, ''), true),
     set_config('pgworker.run_by', coalesce(worker_id, ''), true),
     set_config('pgworker.run_begun', coalesce(begun::text, ''), true);
+exception when others then
+  perform set_config('pgworker.run_ids', '', true);
+  raise warning 'The history of schema "${schema}" is not told of the results of some jobs: %', sqlerrm;
 end
 $$;
 comment on function "${schema}".pgworker_note_runs(bigint[], bigint[], text[], text[], text, timestamptz) is
   'Tells the history, for the statements that follow in the transaction, how long the runs of these jobs took in microseconds, their results as JSON and '
-  'their traces; a null array stands for nothing but nulls. For jobs that are not claimed also who runs them, since when.';
+  'their traces; a null array stands for nothing but nulls. For jobs that are not claimed also who runs them, since when. Tells nothing, '
+  'with a warning, if the results are too large for a setting.';
 
--- Once a minute in a session is enough to be seen.
-create or replace function "${schema}".pgworker_history_lost(reason text) returns void
+-- A warning a minute in a session is enough to be seen. Whatever could not be had in time is not waited for again in the transaction, as a
+-- job may be a statement. Call it where nothing takes its settings back: outside of the block that failed.
+create or replace function "${schema}".pgworker_history_lost(reason text, state text) returns void
 language plpgsql volatile
 set search_path = pg_catalog, pg_temp as $$
 declare
   minute constant text := floor(extract(epoch from clock_timestamp()) / 60)::bigint::text;
 begin
+  if state = '55P03' then
+    perform set_config('pgworker.history_skip', txid_current()::text, true);
+  end if;
   if current_setting('pgworker.history_lost', true) is distinct from minute then
     perform set_config('pgworker.history_lost', minute, false);
     raise warning 'Jobs have ended that the history of schema "${schema}" does not show: %', reason;
   end if;
 end
 $$;
-comment on function "${schema}".pgworker_history_lost(text) is 'Warns that an entry of the history could not be written.';
+comment on function "${schema}".pgworker_history_lost(text, text) is
+  'Warns that an entry of the history could not be written, or its result; after SQLSTATE 55P03 the transaction writes none any more.';
 
--- Maintenance locks a partition for moments; whoever else locks the table delays nobody for longer than the limit here.
--- Jobs that were claimed have run, unless somebody removes one whose lock is four hours old. Of the others the call stack tells what has
--- been done to them. Failed jobs that are deleted by hand have their entry.
+-- Only where a group could not be written as a whole, as a subtransaction for each result costs more than all else.
+create or replace function "${schema}".pgworker_result(result text) returns json
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp as $$
+begin
+  return result::json;
+exception when others then
+  return null;
+end
+$$;
+comment on function "${schema}".pgworker_result(text) is 'The result as JSON, or null if it is none.';
+
+-- Maintenance locks a partition for moments; whoever else locks the table delays a transaction once, for no longer than the limit here.
+-- Jobs that were claimed have run, unless somebody removes one whose lock is four hours old. Of the others the setting pgworker.ending tells
+-- what is being done to them. Failed jobs that are deleted by hand have their entry.
 -- Hash joins, because a group may have hundreds of jobs, and the plan may have been made for one. As most groups are of one task, it is
 -- looked up once.
 create or replace function "${schema}".pgworker_record_deleted() returns trigger
 language plpgsql volatile security definer
-set lock_timeout = '200ms' set plan_cache_mode = force_generic_plan set enable_hashjoin = on set enable_nestloop = off
+set lock_timeout = '30ms' set plan_cache_mode = force_generic_plan set enable_hashjoin = on set enable_nestloop = off
 set enable_mergejoin = off set enable_seqscan = off set enable_bitmapscan = off set jit = off
 set search_path = pg_catalog, pg_temp as $$
 declare
   ended constant timestamptz := clock_timestamp();
   noted constant text := nullif(current_setting('pgworker.run_ids', true), '');
+  ending constant text := current_setting('pgworker.ending', true);
+  direct constant boolean := coalesce(ending = 'direct', false);
+  outcome constant text := case when direct then 'succeeded' when ending in ('succeeded', 'removed') then ending end;
+  careful boolean := false;
   kept record;
   seen record;
   task text;
-  context text;
-  direct boolean;
-  outcome text;
   begun timestamptz;
   runner text;
 begin
+  if current_setting('pgworker.history_skip', true) = txid_current()::text then
+    return null;
+  end if;
   select count(*) as jobs, min(g.task_id) as first_task, max(g.task_id) as last_task into seen from gone g;
   if seen.jobs = 0 then
     return null;
   end if;
-  begin
-    select s.enabled, s.payloads, s.slot into kept from "${schema}".pgworker_history_settings s;
-    if not kept.enabled then
+  loop
+    begin
+      select s.enabled, s.payloads, s.slot into kept from "${schema}".pgworker_history_settings s;
+      if not kept.enabled then
+        return null;
+      end if;
+      if seen.first_task = seen.last_task then
+        select t.identifier into task from "${schema}"._private_tasks t where t.id = seen.first_task;
+      end if;
+      if noted is null then
+        insert into "${schema}".pgworker_history (job_id, ended_at, started_at, took, created_at, run_at, slot, attempt, max_attempts,
+            priority, outcome, task_identifier, queue_name, key, worker_id, flags, payload)
+          select g.id, ended, g.locked_at,
+            case when g.locked_at <= ended and isfinite(g.locked_at) then ended - g.locked_at end,
+            g.created_at, g.run_at, kept.slot,
+            case when g.locked_at is not null then g.attempts when direct then g.attempts + 1 else 0 end,
+            g.max_attempts, g.priority, coalesce(outcome, case when g.locked_at is null then 'removed' else 'succeeded' end),
+            coalesce(task, (select t.identifier from "${schema}"._private_tasks t where t.id = g.task_id), 'task ' || g.task_id),
+            case when g.job_queue_id is not null then (
+              select q.queue_name from "${schema}"._private_job_queues q where q.id = g.job_queue_id) end,
+            g.key, g.locked_by, g.flags, case when kept.payloads and pg_column_size(g.payload) <= 65536 and octet_length(g.payload::text) <= 65536 then g.payload end
+          from gone g
+          where outcome is not null or g.locked_at is not null or g.attempts < g.max_attempts;
+      else
+        begun := nullif(current_setting('pgworker.run_begun', true), '')::timestamptz;
+        runner := nullif(current_setting('pgworker.run_by', true), '');
+        insert into "${schema}".pgworker_history (job_id, ended_at, started_at, took, created_at, run_at, slot, attempt, max_attempts,
+            priority, outcome, task_identifier, queue_name, key, worker_id, trace_id, flags, result, payload)
+          select g.id, ended, least(g.locked_at, begun, ended - r.micros * interval '1 microsecond'),
+            r.micros * interval '1 microsecond', g.created_at, g.run_at, kept.slot,
+            case when g.locked_at is null then g.attempts + 1 else g.attempts end,
+            g.max_attempts, g.priority, 'succeeded',
+            coalesce(task, (select t.identifier from "${schema}"._private_tasks t where t.id = g.task_id), 'task ' || g.task_id),
+            case when g.job_queue_id is not null then (
+              select q.queue_name from "${schema}"._private_job_queues q where q.id = g.job_queue_id) end,
+            g.key, coalesce(g.locked_by, runner), r.trace, g.flags,
+            case when careful then "${schema}".pgworker_result(r.result) else r.result::json end,
+            case when kept.payloads and pg_column_size(g.payload) <= 65536 and octet_length(g.payload::text) <= 65536 then g.payload end
+          from gone g
+          left join unnest(noted::bigint[],
+            nullif(current_setting('pgworker.run_micros', true), '')::bigint[],
+            nullif(current_setting('pgworker.run_results', true), '')::text[],
+            nullif(current_setting('pgworker.run_traces', true), '')::text[]) r(id, micros, result, trace) on r.id = g.id;
+      end if;
       return null;
-    end if;
-    if seen.first_task = seen.last_task then
-      select t.identifier into task from "${schema}"._private_tasks t where t.id = seen.first_task;
-    end if;
-    if noted is null then
-      get diagnostics context = pg_context;
-      direct := context ~ 'pgworker_end_batch\(';
-      outcome := case
-        when direct or context ~ 'complete_jobs\(' then 'succeeded'
-        when context ~ 'remove[a-z_]*\(' then 'removed'
-      end;
-      insert into "${schema}".pgworker_history (job_id, ended_at, started_at, took, created_at, run_at, slot, attempt, max_attempts, priority,
-          outcome, task_identifier, queue_name, key, worker_id, flags, payload)
-        select g.id, ended, g.locked_at,
-          case when g.locked_at <= ended and isfinite(g.locked_at) then ended - g.locked_at end,
-          g.created_at, g.run_at, kept.slot,
-          case when g.locked_at is not null then g.attempts when direct then g.attempts + 1 else 0 end,
-          g.max_attempts, g.priority, coalesce(outcome, case when g.locked_at is null then 'removed' else 'succeeded' end),
-          coalesce(task, (select t.identifier from "${schema}"._private_tasks t where t.id = g.task_id), 'task ' || g.task_id),
-          case when g.job_queue_id is not null then (
-            select q.queue_name from "${schema}"._private_job_queues q where q.id = g.job_queue_id) end,
-          g.key, g.locked_by, g.flags, case when kept.payloads and pg_column_size(g.payload) <= 65536 then g.payload end
-        from gone g
-        where outcome is not null or g.locked_at is not null or g.attempts < g.max_attempts;
-    else
-      begun := nullif(current_setting('pgworker.run_begun', true), '')::timestamptz;
-      runner := nullif(current_setting('pgworker.run_by', true), '');
-      insert into "${schema}".pgworker_history (job_id, ended_at, started_at, took, created_at, run_at, slot, attempt, max_attempts, priority,
-          outcome, task_identifier, queue_name, key, worker_id, trace_id, flags, result, payload)
-        select g.id, ended, least(g.locked_at, begun, ended - r.micros * interval '1 microsecond'),
-          r.micros * interval '1 microsecond', g.created_at, g.run_at, kept.slot,
-          case when g.locked_at is null then g.attempts + 1 else g.attempts end,
-          g.max_attempts, g.priority, 'succeeded',
-          coalesce(task, (select t.identifier from "${schema}"._private_tasks t where t.id = g.task_id), 'task ' || g.task_id),
-          case when g.job_queue_id is not null then (
-            select q.queue_name from "${schema}"._private_job_queues q where q.id = g.job_queue_id) end,
-          g.key, coalesce(g.locked_by, runner), r.trace, g.flags, r.result::json,
-          case when kept.payloads and pg_column_size(g.payload) <= 65536 then g.payload end
-        from gone g
-        left join unnest(noted::bigint[],
-          nullif(current_setting('pgworker.run_micros', true), '')::bigint[],
-          nullif(current_setting('pgworker.run_results', true), '')::text[],
-          nullif(current_setting('pgworker.run_traces', true), '')::text[]) r(id, micros, result, trace) on r.id = g.id;
-    end if;
-  exception when others then
-    perform "${schema}".pgworker_history_lost(sqlerrm);
-  end;
-  return null;
+    exception when others then
+      perform "${schema}".pgworker_history_lost(sqlerrm, sqlstate);
+      if careful or noted is null or sqlstate !~ '^(22|54)' then
+        return null;
+      end if;
+      careful := true;
+    end;
+  end loop;
 end
 $$;
 comment on function "${schema}".pgworker_record_deleted() is 'Writes jobs that have been deleted to the history.';
 
--- A row that nobody holds any more is that of a run that has ended, unless the attempt is given back. Which it was, and why, the call stack
--- tells; other workers' statements are told apart by what they change.
+-- A row that nobody holds any more is that of a run that has ended, unless the attempt is given back. Which it was, and why, the setting
+-- pgworker.ending tells; other workers' statements are told apart by what they change.
 create or replace function "${schema}".pgworker_record_updated() returns trigger
 language plpgsql volatile security definer
-set lock_timeout = '200ms' set plan_cache_mode = force_generic_plan set jit = off
+set lock_timeout = '30ms' set plan_cache_mode = force_generic_plan set jit = off
 set search_path = pg_catalog, pg_temp as $$
 declare
   ended constant timestamptz := clock_timestamp();
-  place int;
+  ending constant text := coalesce(current_setting('pgworker.ending', true), '');
   final constant boolean := new.attempts >= new.max_attempts;
   lost constant text := 'Job recovered after worker interruption';
   kept record;
-  context text;
   outcome text;
   told text := new.last_error;
-  micros bigint;
 begin
+  if current_setting('pgworker.history_skip', true) = txid_current()::text then
+    return null;
+  end if;
   begin
-    select s.enabled, s.payloads, s.slot into kept from "${schema}".pgworker_history_settings s;
-    if not kept.enabled then
-      return null;
-    end if;
-    get diagnostics context = pg_context;
     if old.locked_at is null then
       outcome := 'failed';
-    elsif context ~ 'pgworker_release\(' then
+    elsif ending = 'released' then
       outcome := case
         when new.attempts < old.attempts then null
         when final and new.last_error ~ '^(Superseded|Removed|Superseded or removed) by' then 'removed'
         when final then 'failed'
         else 'retried'
       end;
-    elsif context ~ '(pgworker_take_back|pgworker_unlock|reschedule_jobs)\(' then
+    elsif ending = 'recovered' then
       outcome := case
         when final and new.last_error ~ '^(Superseded|Removed) .*; its worker died$' then 'removed'
         when final then 'failed'
@@ -4310,29 +4348,88 @@ begin
     if outcome is null then
       return null;
     end if;
-    place := array_position(nullif(current_setting('pgworker.run_ids', true), '')::bigint[], new.id);
-    micros := (nullif(current_setting('pgworker.run_micros', true), '')::bigint[])[place];
+    select s.enabled, s.payloads, s.slot into kept from "${schema}".pgworker_history_settings s;
+    if not kept.enabled then
+      return null;
+    end if;
     insert into "${schema}".pgworker_history (job_id, ended_at, started_at, took, created_at, run_at, slot, attempt, max_attempts, priority,
-        outcome, task_identifier, queue_name, key, worker_id, trace_id, flags, error, result, payload)
-      select old.id, ended, least(old.locked_at, ended - micros * interval '1 microsecond'),
-        case
-          when micros is not null then micros * interval '1 microsecond'
-          when old.locked_at <= ended and isfinite(old.locked_at) and outcome <> 'recovered' then ended - old.locked_at
-        end,
+        outcome, task_identifier, queue_name, key, worker_id, flags, error, payload)
+      select old.id, ended, old.locked_at,
+        case when old.locked_at <= ended and isfinite(old.locked_at) and outcome <> 'recovered' then ended - old.locked_at end,
         old.created_at, old.run_at, kept.slot, case when old.locked_at is null then 0 else old.attempts end,
         new.max_attempts, old.priority, outcome,
         coalesce((select t.identifier from "${schema}"._private_tasks t where t.id = old.task_id), 'task ' || old.task_id),
         (select q.queue_name from "${schema}"._private_job_queues q where q.id = old.job_queue_id),
-        old.key, old.locked_by, (nullif(current_setting('pgworker.run_traces', true), '')::text[])[place], old.flags, told,
-        (nullif(current_setting('pgworker.run_results', true), '')::text[])[place]::json,
-        case when kept.payloads and pg_column_size(old.payload) <= 65536 then old.payload end;
+        old.key, old.locked_by, old.flags, told, case when kept.payloads and pg_column_size(old.payload) <= 65536 and octet_length(old.payload::text) <= 65536 then old.payload end;
   exception when others then
-    perform "${schema}".pgworker_history_lost(sqlerrm);
+    perform "${schema}".pgworker_history_lost(sqlerrm, sqlstate);
   end;
   return null;
 end
 $$;
 comment on function "${schema}".pgworker_record_updated() is 'Writes a run that has ended without its job being deleted to the history.';
+
+-- Not the row type of the table, to look up which is to wait for whoever has locked the table.
+do $type$
+begin
+  if to_regtype('"${schema}".pgworker_run') is null then
+    create type "${schema}".pgworker_run as (
+      job_id bigint, started_at timestamptz, took interval, created_at timestamptz, run_at timestamptz, attempt smallint, priority smallint,
+      task_identifier text, queue_name text, key text, worker_id text, trace_id text, flags jsonb, result text, payload json);
+    comment on type "${schema}".pgworker_run is 'A run that pgworker_release is about to end, as the history shows it.';
+  end if;
+end
+$type$;
+
+-- A worker's own releases are written as a group, not by the trigger, which would have to search the group for each of its rows.
+create or replace function "${schema}".pgworker_record_released(
+  runs "${schema}".pgworker_run[], job_ids bigint[], outcomes text[]
+) returns void
+language plpgsql volatile security definer
+set lock_timeout = '30ms' set plan_cache_mode = force_generic_plan set enable_hashjoin = on set enable_nestloop = off
+set enable_mergejoin = off set enable_seqscan = off set enable_bitmapscan = off set jit = off
+set search_path = pg_catalog, pg_temp as $$
+declare
+  ended constant timestamptz := clock_timestamp();
+  careful boolean := false;
+  kept record;
+begin
+  if current_setting('pgworker.history_skip', true) = txid_current()::text then
+    return;
+  end if;
+  loop
+    begin
+      select s.enabled, s.payloads, s.slot into kept from "${schema}".pgworker_history_settings s;
+      if not kept.enabled then
+        return;
+      end if;
+      insert into "${schema}".pgworker_history (job_id, ended_at, started_at, took, created_at, run_at, slot, attempt, max_attempts,
+          priority, outcome, task_identifier, queue_name, key, worker_id, trace_id, flags, error, result, payload)
+        select e.job_id, ended, least(e.started_at, ended - e.took),
+          coalesce(e.took, case when e.started_at <= ended and isfinite(e.started_at) then ended - e.started_at end),
+          e.created_at, e.run_at, kept.slot, e.attempt, n.max_attempts, e.priority,
+          case when w.outcome = 'superseded' then 'removed' else w.outcome end,
+          e.task_identifier, e.queue_name, e.key, e.worker_id, e.trace_id, e.flags, n.last_error,
+          case when careful then "${schema}".pgworker_result(e.result) else e.result::json end,
+          case when kept.payloads then e.payload end
+        from unnest(job_ids, outcomes) w(id, outcome)
+        join unnest(runs) e on e.job_id = w.id
+        cross join lateral (
+          select j.max_attempts, j.last_error from "${schema}"._private_jobs j where j.id = w.id offset 0) n
+        where w.outcome in ('retried', 'failed', 'superseded');
+      return;
+    exception when others then
+      perform "${schema}".pgworker_history_lost(sqlerrm, sqlstate);
+      if careful or sqlstate !~ '^(22|54)' then
+        return;
+      end if;
+      careful := true;
+    end;
+  end loop;
+end
+$$;
+comment on function "${schema}".pgworker_record_released("${schema}".pgworker_run[], bigint[], text[]) is
+  'Writes runs that pgworker_release has ended to the history: as the jobs were before, and what it has returned.';
 
 create or replace function "${schema}".pgworker_complete_recorded(
   worker_id text, job_ids bigint[], claims timestamptz[], claim_numbers int[], task_ids int[], wanted int, forbidden text[],
@@ -4366,13 +4463,37 @@ create or replace function "${schema}".pgworker_release_recorded(
   micros bigint[], results text[], traces text[]
 ) returns table (id bigint, outcome text)
 language plpgsql volatile rows 10
+set plan_cache_mode = force_generic_plan set enable_seqscan = off set enable_bitmapscan = off set jit = off
 set search_path = pg_catalog, pg_temp as $$
+#variable_conflict use_column
+declare
+  runs "${schema}".pgworker_run[];
+  written record;
 begin
-  perform "${schema}".pgworker_note_runs(job_ids, micros, results, traces);
-  return query
-    select * from "${schema}".pgworker_release(worker_id, job_ids, claims, actions, delays, run_ats, errors, keys, attempts, payloads, going_on,
-      renewals, lane_queues, lane_levels, lane_run_ats, lane_ids);
-  perform set_config('pgworker.run_ids', '', true);
+  begin
+    select array_agg(row(h.id, h.locked_at, g.micros * interval '1 microsecond', h.created_at, h.run_at, coalesce(g.attempts, h.attempts),
+          h.priority,
+          coalesce((select t.identifier from "${schema}"._private_tasks t where t.id = h.task_id), 'task ' || h.task_id),
+          (select q.queue_name from "${schema}"._private_job_queues q where q.id = h.job_queue_id),
+          coalesce(h.key, g.key), h.locked_by, g.trace, h.flags, g.result,
+          case when pg_column_size(h.payload) <= 65536 and octet_length(h.payload::text) <= 65536 then h.payload end)::"${schema}".pgworker_run)
+      into runs
+      from unnest(job_ids, claims, renewals, keys, attempts, micros, results, traces)
+        g(id, claim, renewal, key, attempts, micros, result, trace)
+      cross join lateral (select j.* from "${schema}"._private_jobs j where j.id = g.id offset 0) h
+      where h.locked_by = worker_id and (h.locked_at = g.claim or h.locked_at = g.renewal);
+    perform set_config('pgworker.ending', 'told', true);
+  exception when others then
+    perform "${schema}".pgworker_history_lost(sqlerrm, sqlstate);
+    runs := null;
+  end;
+  select array_agg(r.id) as ids, array_agg(r.outcome) as outcomes into written
+    from "${schema}".pgworker_release(worker_id, job_ids, claims, actions, delays, run_ats, errors, keys, attempts, payloads, going_on,
+      renewals, lane_queues, lane_levels, lane_run_ats, lane_ids) r;
+  if runs is not null then
+    perform "${schema}".pgworker_record_released(runs, written.ids, written.outcomes);
+  end if;
+  return query select * from unnest(written.ids, written.outcomes);
 end
 $$;
 comment on function "${schema}".pgworker_release_recorded(
@@ -4386,9 +4507,13 @@ create or replace function "${schema}".pgworker_end_batch_recorded(
 ) returns boolean
 language plpgsql volatile
 set search_path = pg_catalog, pg_temp as $$
+declare
+  ended boolean;
 begin
   perform "${schema}".pgworker_note_runs(run_ids, micros, results, traces, worker_id, claimed_at);
-  return "${schema}".pgworker_end_batch(worker_id, chain, done, claimed, claimed_at);
+  ended := "${schema}".pgworker_end_batch(worker_id, chain, done, claimed, claimed_at);
+  perform set_config('pgworker.run_ids', '', true);
+  return ended;
 end
 $$;
 comment on function "${schema}".pgworker_end_batch_recorded(
@@ -4452,8 +4577,8 @@ begin
         new.locked_at is null and (
           old.locked_at is not null and (new.attempts >= old.attempts or new.last_error is distinct from old.last_error
             or new.last_error = 'Job recovered after worker interruption')
-          or old.locked_at is null and old.attempts < old.max_attempts and new.attempts >= new.max_attempts
-            and new.last_error is distinct from old.last_error))
+          or old.locked_at is null and old.attempts < old.max_attempts and new.attempts >= new.max_attempts)
+        and current_setting('pgworker.ending', true) is distinct from 'told')
       execute function "${schema}".pgworker_record_updated();
   end if;
 end
@@ -4466,13 +4591,18 @@ language plpgsql volatile
 set lock_timeout = '50ms' set client_min_messages = warning
 set search_path = pg_catalog, pg_temp as $$
 begin
-  for slot in 0..31 loop
-    if to_regclass(format('"${schema}".pgworker_history_%s', slot)) is null then
+  for number in 0..31 loop
+    if not exists (select from "${schema}".pgworker_history_sizes z where z.slot = number) then
       begin
         execute format(
-          'create table "${schema}".pgworker_history_%s partition of "${schema}".pgworker_history for values in (%s)', slot, slot);
-      exception when check_violation then
-        null;
+          'create table "${schema}".pgworker_history_%s partition of "${schema}".pgworker_history for values in (%s)', number, number);
+      exception
+        when check_violation then
+          null;
+        when lock_not_available or deadlock_detected then
+          raise;
+        when others then
+          perform "${schema}".pgworker_history_trouble('pgworker_history_' || number, sqlerrm);
       end;
     end if;
   end loop;
@@ -4480,24 +4610,74 @@ end
 $$;
 comment on function "${schema}".pgworker_part_history() is 'Makes the partitions of the history that are missing.';
 
-create or replace function "${schema}".pgworker_empty_history(partition text) returns boolean
+create or replace function "${schema}".pgworker_history_trouble(partition text, reason text) returns void
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp as $$
+declare
+  hour constant text := floor(extract(epoch from clock_timestamp()) / 3600)::bigint::text;
+begin
+  if current_setting('pgworker.history_trouble', true) is distinct from hour then
+    perform set_config('pgworker.history_trouble', hour, false);
+    raise warning 'Partition % of the history of schema "${schema}" cannot be tended: %', partition, reason;
+  end if;
+end
+$$;
+comment on function "${schema}".pgworker_history_trouble(text, text) is 'Warns that a partition of the history could not be made, read or emptied.';
+
+-- What is committed while the lock is awaited counts, so the entries are looked at with the lock.
+create or replace function "${schema}".pgworker_empty_history(partition oid, older_than timestamptz) returns boolean
+language plpgsql volatile
+set lock_timeout = '50ms'
+set search_path = pg_catalog, pg_temp as $$
+declare
+  newest timestamptz;
+begin
+  if not exists (select from "${schema}".pgworker_history_sizes z where z.relation = partition) then
+    return false;
+  end if;
+  execute format('lock table only %s in access exclusive mode', partition::regclass);
+  if older_than is not null then
+    execute format('select max(h.ended_at) from only %s h', partition::regclass) into newest;
+    if newest >= older_than then
+      return false;
+    end if;
+  end if;
+  execute format('truncate only %s', partition::regclass);
+  return true;
+exception
+  when lock_not_available or deadlock_detected then
+    return false;
+  when others then
+    perform "${schema}".pgworker_history_trouble(partition::regclass::text, sqlerrm);
+    return false;
+end
+$$;
+comment on function "${schema}".pgworker_empty_history(oid, timestamptz) is
+  'Empties a partition of the history if nothing in it ended after the time, if one is given; returns whether it did. Waits for nobody.';
+
+create or replace function "${schema}".pgworker_history_part(partition oid, out entries bigint, out newest timestamptz)
 language plpgsql volatile
 set lock_timeout = '50ms'
 set search_path = pg_catalog, pg_temp as $$
 begin
-  if not exists (select from "${schema}".pgworker_history_sizes z where z.name = partition) then
-    return false;
+  select z.entries into entries from "${schema}".pgworker_history_sizes z where z.relation = partition;
+  if not found then
+    return;
   end if;
-  execute format('truncate "${schema}".%I', partition);
-  return true;
-exception when lock_not_available or deadlock_detected then
-  return false;
+  execute format('select max(h.ended_at) from only %s h', partition::regclass) into newest;
+exception
+  when lock_not_available or deadlock_detected then
+    null;
+  when others then
+    perform "${schema}".pgworker_history_trouble(partition::regclass::text, sqlerrm);
 end
 $$;
-comment on function "${schema}".pgworker_empty_history(text) is 'Empties a partition of the history; returns false if it is in use, or there is none.';
+comment on function "${schema}".pgworker_history_part(oid) is
+  'How many entries a partition of the history has, estimated, and when the newest ended; null if it is in use.';
 
 -- What is emptied is a partition at a time, which takes the same moment whatever it holds. Where one is in use, by a backup for instance, it
--- is left to the next time: entries stay longer then, and never fewer. Few at a time, as readers wait for the transaction to end.
+-- is left to the next time: entries stay longer then, and never fewer. Few at a time, as readers wait for the transaction to end. That
+-- which is written to is never emptied: the next one takes its place first. Trouble with one partition leaves the others alone.
 -- Half of the ring suffices for the time, a fifteenth of it each, and half for the number, so none is emptied early whatever the rate.
 create or replace function "${schema}".pgworker_tend_history() returns text
 language plpgsql volatile security definer
@@ -4507,11 +4687,16 @@ declare
   kept "${schema}".pgworker_history_settings;
   triggers int;
   part record;
-  newest timestamptz;
+  seen record;
+  oldest timestamptz;
   total bigint := 0;
-  here bigint := 0;
-  emptied int := 0;
+  here bigint;
+  in_use int := 0;
+  emptied oid[] := '{}';
+  filled oid[] := '{}';
+  amounts bigint[] := '{}';
   following smallint;
+  due boolean := false;
 begin
   select * into kept from "${schema}".pgworker_history_settings s for update skip locked;
   if not found then
@@ -4533,47 +4718,58 @@ begin
       return 'busy';
     end;
   end if;
+  oldest := clock_timestamp() - kept.keep_for;
+  for part in
+    select z.relation, z.slot from "${schema}".pgworker_history_sizes z
+    order by z.slot is not null, (z.slot + 31 - kept.slot) % 32
+  loop
+    select * into seen from "${schema}".pgworker_history_part(part.relation);
+    if part.slot = kept.slot then
+      here := seen.entries;
+    end if;
+    in_use := in_use + (seen.entries is null)::int;
+    exit when in_use >= 4;
+    continue when coalesce(seen.entries, 0) = 0;
+    if part.slot = kept.slot then
+      total := total + seen.entries;
+      due := seen.entries >= kept.keep_most / 15 or kept.slot_since < clock_timestamp() - kept.keep_for / 15 or seen.newest < oldest;
+    elsif seen.newest < oldest and cardinality(emptied) < 4 and "${schema}".pgworker_empty_history(part.relation, oldest) then
+      emptied := emptied || part.relation;
+    else
+      total := total + seen.entries;
+      filled := filled || part.relation;
+      amounts := amounts || seen.entries;
+    end if;
+  end loop;
   -- oldest first
-  for part in
-    select z.* from "${schema}".pgworker_history_sizes z
-    where z.entries > 0
-    order by z.slot is not null, (z.slot + 31 - kept.slot) % 32
-  loop
-    execute format('select max(h.ended_at) from "${schema}".%I h', part.name) into newest;
-    total := total + part.entries;
-    if newest < clock_timestamp() - kept.keep_for and emptied < 4 and "${schema}".pgworker_empty_history(part.name) then
-      total := total - part.entries;
-      emptied := emptied + 1;
-    elsif part.slot = kept.slot then
-      here := part.entries;
+  for i in 1..cardinality(filled) loop
+    exit when total <= kept.keep_most or cardinality(emptied) >= 4;
+    if "${schema}".pgworker_empty_history(filled[i], null) then
+      total := total - amounts[i];
+      emptied := emptied || filled[i];
     end if;
   end loop;
-  for part in
-    select z.* from "${schema}".pgworker_history_sizes z
-    where z.entries > 0 and z.slot is distinct from kept.slot
-    order by z.slot is not null, (z.slot + 31 - kept.slot) % 32
-  loop
-    exit when total <= kept.keep_most or emptied >= 4;
-    if "${schema}".pgworker_empty_history(part.name) then
-      total := total - part.entries;
-      emptied := emptied + 1;
-    end if;
-  end loop;
-  if here >= kept.keep_most / 15 or here > 0 and kept.slot_since < clock_timestamp() - kept.keep_for / 15 then
-    select z.slot into following from "${schema}".pgworker_history_sizes z
-      where z.slot = (kept.slot + 1) % 32 and pg_relation_size(z.relation) = 0;
-    if found then
+  if due then
+    begin
+      select z.slot into following from "${schema}".pgworker_history_sizes z
+        where z.slot = (kept.slot + 1) % 32 and pg_relation_size(z.relation) = 0;
+    exception when lock_not_available or deadlock_detected then
+      following := null;
+    end;
+    if following is not null then
       update "${schema}".pgworker_history_settings s set slot = following, slot_since = clock_timestamp();
     end if;
   elsif here = 0 then
     update "${schema}".pgworker_history_settings s set slot_since = clock_timestamp();
   end if;
   return null;
+exception when lock_not_available or deadlock_detected then
+  return 'busy';
 end
 $$;
 comment on function "${schema}".pgworker_tend_history() is
   'Puts the settings of the history into effect: its triggers, the partition to write to, and which partitions to empty. Call it about '
-  'once a minute. Returns "busy" if the triggers could not be made or dropped because of locks on the jobs.';
+  'once a minute. Returns "busy" if the triggers or partitions could not be made because of locks.';
 
 
 -- 11 Rights --------------------------------------------------------------------------------------------------------------------

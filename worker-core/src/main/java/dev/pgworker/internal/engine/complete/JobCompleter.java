@@ -327,7 +327,7 @@ public final class JobCompleter extends BackgroundService implements WorkSignal.
                 : ending.failed() >= mostTries(e) && (others || !mayConcernAll(e));
         if (!blamed && !proven) {
             return false;
-        } else if (!lacking && (writeInAscii(ending, e) || putAway(ending, e))) {
+        } else if (!lacking && wroteOtherwise(ending, e, writer)) {
             return true;
         } else if (!others && !proven) {
             return false;
@@ -409,6 +409,30 @@ public final class JobCompleter extends BackgroundService implements WorkSignal.
         return e instanceof SQLException sql ? sql : new SQLException(e);
     }
 
+    /** Writes less and less: what the history is told never keeps a job from ending. */
+    private boolean wroteOtherwise(Ending ending, Throwable refusal, Writer writer) throws SQLException {
+        if (writeInAscii(ending, refusal)) {
+            return true;
+        }
+        EncodedOutcome whole = ending.ended;
+        RunRecord run = whole.run();
+        if (run == null) {
+            return putAway(ending, refusal);
+        }
+        if (run.result() != null && wrote(ending, whole.withRun(run.withoutResult()), writer)) {
+            return true;
+        }
+        if (wrote(ending, whole.withoutRun(), writer) || putAway(ending, refusal)) {
+            return true;
+        }
+        ending.ended = whole.withoutRun();
+        if (writeInAscii(ending, refusal) || putAway(ending, refusal)) {
+            return true;
+        }
+        ending.ended = whole;
+        return false;
+    }
+
     /** The encoding of the database may lack characters of an error's text. */
     private boolean writeInAscii(Ending ending, Throwable refusal) throws SQLException {
         Release release = ending.ended.release();
@@ -417,17 +441,16 @@ public final class JobCompleter extends BackgroundService implements WorkSignal.
         }
         EncodedOutcome ended = ending.ended;
         Release ascii = release.withError(ErrorText.ascii(release.error()));
-        ending.ended = ended.withRelease(ascii);
-        return wrote(ending, ended);
+        return wrote(ending, ended.withRelease(ascii), this::release);
     }
 
     private boolean putAway(Ending ending, Throwable refusal) throws SQLException {
         EncodedOutcome ended = ending.ended;
-        ending.ended = OutcomeEncoder.inexpressible(
+        EncodedOutcome failed = OutcomeEncoder.inexpressible(
                         ended.job(), "the outcome of this attempt could not be written: " + ErrorText.headline(refusal))
                 .withTrace(ended.trace())
                 .withRun(ended.run());
-        boolean wrote = wrote(ending, ended);
+        boolean wrote = wrote(ending, failed, this::release);
         if (wrote) {
             reporter.named(
                     ending.ended,
@@ -439,15 +462,17 @@ public final class JobCompleter extends BackgroundService implements WorkSignal.
         return wrote;
     }
 
-    /** Tries another text of the outcome; returns false, and restores the one before, if that is refused as well. */
-    private boolean wrote(Ending ending, EncodedOutcome before) throws SQLException {
+    /** Writes something else of the outcome; returns false, and restores what it was, if that is refused as well. */
+    private boolean wrote(Ending ending, EncodedOutcome instead, Writer writer) throws SQLException {
+        EncodedOutcome before = ending.ended;
+        ending.ended = instead;
         try {
-            release(List.of(ending));
+            writer.write(List.of(ending));
             return true;
         } catch (SQLException | RuntimeException | Error e) {
             ending.ended = before;
             requireAnswer(e);
-            log.debug("The outcome of {} is refused in plain text, too", ending.job(), e);
+            log.debug("The outcome of {} is refused in other words, too", ending.job(), e);
             return false;
         }
     }
@@ -519,13 +544,12 @@ public final class JobCompleter extends BackgroundService implements WorkSignal.
         }
     }
 
-    /** What is written by itself has been refused before: the encoding of the database may lack characters of a result. */
     private static Map<Long, RunRecord> runs(List<Ending> endings) {
         Map<Long, RunRecord> runs = new HashMap<>();
         for (Ending ending : endings) {
             RunRecord run = ending.ended.run();
             if (run != null) {
-                runs.put(ending.job().id(), ending.alone ? run.inAscii() : run);
+                runs.put(ending.job().id(), run);
             }
         }
         return runs;

@@ -39,6 +39,11 @@ public record EncodedOutcome(
         return run == null ? this : new EncodedOutcome(job, outcome, release, error, trace, run);
     }
 
+    /** Returns this without anything that the history is told. */
+    public EncodedOutcome withoutRun() {
+        return new EncodedOutcome(job, outcome, release, error, trace, null);
+    }
+
     public Claim claim() {
         return Claim.of(job);
     }

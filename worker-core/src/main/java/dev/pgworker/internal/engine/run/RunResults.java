@@ -1,6 +1,5 @@
 package dev.pgworker.internal.engine.run;
 
-import java.nio.charset.StandardCharsets;
 import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
 
@@ -8,6 +7,7 @@ import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
+import dev.pgworker.internal.argument.AsciiJson;
 import dev.pgworker.internal.store.KeptHistory;
 import dev.pgworker.task.PayloadCodec;
 
@@ -40,7 +40,7 @@ public final class RunResults {
     }
 
     /**
-     * Returns a result as JSON text; null if it is null or too long, or if none is kept.
+     * Returns a result as JSON text of ASCII characters; null if it is null or too long, or if none is kept.
      *
      * @throws dev.pgworker.task.PayloadException if it cannot be encoded
      */
@@ -48,17 +48,15 @@ public final class RunResults {
         if (result == null || mostBytes == 0 || !areKept()) {
             return null;
         }
-        String json = codec.encodeResult(task, result);
-        long bytes = json.length() > mostBytes ? json.length() : json.getBytes(StandardCharsets.UTF_8).length;
-        if (bytes <= mostBytes) {
-            return json;
+        String json = codec.encodeResult(task, result, mostBytes);
+        if (json != null) {
+            return AsciiJson.escape(json);
         }
         if (told.add(task)) {
             log.warn(
-                    "A result of task \"{}\" has {} bytes and is not kept, nor are others of more than {} bytes"
+                    "A result of task \"{}\" has more than {} bytes and is not kept, nor are others that do"
                             + " (worker.history.max-result-size)",
                     task,
-                    bytes,
                     mostBytes);
         }
         return null;

@@ -1,6 +1,10 @@
 /*
  * Server-sent events: one stream for the page, closed while the tab is hidden. It names the jobs on the page, so that
  * the server tells when they change.
+ *
+ * A browser has six connections to a server without HTTP/2, for all of its windows together, and streams that stay open
+ * would leave none for requests. So only the window that is worked with keeps its stream; the other visible ones
+ * connect for a moment every few seconds, and show what is new with the first events, which tell the whole state.
  */
 
 import { getMe } from "./api.js";
@@ -11,6 +15,8 @@ import { setClock, useApi } from "./session.js";
 const MOST_IDS = 200;
 const WAIT_FOR_IDS_MS = 250;
 const RETRY_MS = 10_000;
+const UNFOCUSED_MS = 5000;
+const GLANCE_MS = 500;
 /* The server ends each stream after a while, to check again who reads; that is no outage. */
 const SHORT_GAP_MS = 4000;
 
@@ -26,6 +32,8 @@ let source = null;
 let opened = "";
 let timer = 0;
 let gap = 0;
+let glance = 0;
+let focusedAt = Date.now();
 
 function ids() {
   return [...new Set([...wanted.values()].flat())].slice(0, MOST_IDS).join(",");
@@ -33,6 +41,8 @@ function ids() {
 
 function close() {
   clearTimeout(timer);
+  clearTimeout(glance);
+  glance = 0;
   endGap();
   source?.close();
   source = null;
@@ -59,14 +69,37 @@ function open() {
     endGap();
     connection.set({ state: "live", error: null });
     overview.set(data);
+    restWithoutFocus();
   });
   on("down", (data) => {
     endGap();
     connection.set({ state: "down", error: data.error });
+    restWithoutFocus();
   });
   on("jobs", (data) => tell("jobs", data));
   on("bulk", (data) => tell("bulk", data));
   source.onerror = lost;
+}
+
+/* Gives the connection back for a while; what the server sends besides the overview follows it at once. */
+function restWithoutFocus() {
+  if (document.hasFocus()) {
+    focusedAt = Date.now();
+  } else if (glance === 0 && Date.now() - focusedAt >= UNFOCUSED_MS) {
+    glance = setTimeout(() => {
+      close();
+      timer = setTimeout(open, UNFOCUSED_MS);
+    }, GLANCE_MS);
+  }
+}
+
+function focused() {
+  focusedAt = Date.now();
+  clearTimeout(glance);
+  glance = 0;
+  if (source === null) {
+    open();
+  }
 }
 
 /* EventSource reconnects by itself after a broken stream, but gives up after an answer that is none. */
@@ -121,6 +154,7 @@ function idsChanged() {
 }
 
 document.addEventListener("visibilitychange", open);
+addEventListener("focus", focused);
 
 /** Connects to the worker instance of the page. */
 export function useConnection() {
@@ -130,6 +164,10 @@ export function useConnection() {
     base = api.base;
     connection.set({ state: "connecting", error: null });
     open();
+    return () => {
+      base = null;
+      close();
+    };
   }, [api]);
 }
 

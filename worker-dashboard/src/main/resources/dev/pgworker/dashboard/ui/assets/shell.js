@@ -12,7 +12,7 @@ import { compact, plain, plural } from "./text.js";
 import { Icon } from "./components/icons.js";
 import { DialogHost, showDialog } from "./components/dialog.js";
 import { Toasts } from "./components/toast.js";
-import { Notice, Skeleton } from "./components/page.js";
+import { Empty, Notice, Page, Skeleton } from "./components/page.js";
 import { Foreign, OneLine } from "./components/words.js";
 import { Button } from "./components/button.js";
 import { BulkActivity } from "./components/bulk.js";
@@ -55,6 +55,7 @@ export function Shell() {
   const { page, section, props } = pageFor(route.path);
   const [menuOpen, setMenuOpen] = useState(false);
   const instance = useInstance();
+  const known = !me || me.instances.includes(instance);
   useShortcuts();
   usePageFocus(route.path, () => setMenuOpen(false));
 
@@ -65,17 +66,17 @@ export function Shell() {
         <button type="button" class="button quiet icon-only" aria-label="Navigation" aria-expanded=${menuOpen ? "true" : "false"}
           aria-controls="sidebar" onClick=${() => setMenuOpen(!menuOpen)}><${Icon} name=${menuOpen ? "close" : "menu"} /></button>
         <${Brand} />
-        <${ConnectionMark} short=${true} />
+        ${known && html`<${ConnectionMark} short=${true} />`}
       </header>
       <section class="sidebar" id="sidebar" aria-label="Sidebar">
         <${Brand} />
-        ${me && me.instances.length > 1 && html`<${InstanceSwitcher} me=${me} instance=${instance} />`}
+        ${me && me.instances.length > 1 && known && html`<${InstanceSwitcher} me=${me} instance=${instance} />`}
         <${Navigation} section=${section} />
-        <${SidebarFoot} me=${me} />
+        <${SidebarFoot} me=${me} known=${known} />
       </section>
       <main id="main" tabindex="-1">
-        <${ConnectionNotice} />
-        ${me ? html`<${Live} /><${page} key=${instance} ...${props} />` : error
+        ${known && html`<${ConnectionNotice} />`}
+        ${!known ? html`<${NoInstance} me=${me} instance=${instance} />` : me ? html`<${Live} /><${page} key=${instance} ...${props} />` : error
           ? html`<${NoSession} error=${error} />` : html`<div class="page"><${Skeleton} lines=${8} /></div>`}
       </main>
     </div>
@@ -127,11 +128,11 @@ function InstanceSwitcher({ me, instance }) {
   </label>`;
 }
 
-function SidebarFoot({ me }) {
+function SidebarFoot({ me, known }) {
   const choice = useStore(themeChoice);
   const icons = { system: "system", light: "sun", dark: "moon" };
   return html`<div class="sidebar-foot">
-    <${ConnectionMark} />
+    ${known && html`<${ConnectionMark} />`}
     ${me && html`<p class="user">
       ${me.user && html`<${OneLine} text=${me.user} />`}
       ${me.readOnly && html`<span class="read-only" data-tip=${me.readOnlyReason} tabindex="0">
@@ -185,6 +186,15 @@ function NoSession({ error }) {
     <${Notice} level="error" actions=${html`<${Button} onClick=${loadSession}>Try again</${Button}>`}>
       <p><${Foreign} text=${error.message} most=${1000} /></p></${Notice}>
   </div>`;
+}
+
+function NoInstance({ me, instance }) {
+  return html`<${Page} title="No such worker">
+    <${Empty} icon="search" title=${html`There is no worker instance <${Foreign} text=${instance} most=${100} />`}>
+      <p>This application has: ${me.instances.map((name, at) => html`${at > 0 && ", "}<${Link} key=${name}
+        to=${href([], {}, name)}><${Foreign} text=${name} /></${Link}>`)}.</p>
+    </${Empty}>
+  </${Page}>`;
 }
 
 /* The address of the link would be resolved against the base of the page, so it only moves the focus. */

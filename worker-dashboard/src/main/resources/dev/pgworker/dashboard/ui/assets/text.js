@@ -102,8 +102,22 @@ export function splitError(error) {
   };
 }
 
-/** The beginning of an error on one line, without the package of its class. */
+/* "com.example.NoStock: none left", also inside "dev.example.Wrapper: com.example.NoStock: none left". */
+const THROWN = /^(?:[a-z_][\w$]*\.)+([A-Z][\w$]*)(?::\s+|$)/;
+
+/**
+ * The beginning of an error on one line: what it says, then which class says it. The class is what is cut first where
+ * room is short; that of decisions about the job tells nothing.
+ */
 export function headline(error) {
-  const line = error.slice(0, 1000).trimStart().split(/[\r\n]/, 1)[0];
-  return line.replace(/^(?:[a-z_][\w$]*\.)+(?=[A-Z])/, "");
+  let message = error.slice(0, 1000).trimStart().split(/[\r\n]/, 1)[0];
+  let type = null;
+  for (let match = THROWN.exec(message); match !== null; match = THROWN.exec(message)) {
+    type = match[1];
+    message = message.slice(match[0].length);
+  }
+  if (message === "") {
+    return type ?? "";
+  }
+  return type === null || type === "JobControlException" ? message : `${message} (${type})`;
 }

@@ -85,6 +85,21 @@ export function parse(iso) {
   return Number.isNaN(time) || time < EARLIEST || time > LATEST ? null : time;
 }
 
+/* The last year of PostgreSQL's calendar. */
+const LAST_YEAR = 294276;
+
+/** Words for a time that parse does not take: "never" for infinity, the year of what is far away. */
+export function distant(iso) {
+  const year = /^([+-]?)(\d{4,10})-\d\d-/.exec(iso);
+  if (iso === "infinity" || (year && year[1] !== "-" && Number(year[2]) > LAST_YEAR)) {
+    return "never";
+  }
+  if (iso === "-infinity" || (year && year[1] === "-" && Number(year[2]) > LAST_YEAR)) {
+    return "always";
+  }
+  return year ? `year ${year[1] === "-" ? "−" : ""}${Number(year[2])}` : iso.slice(0, 24);
+}
+
 const CLOCK = { hour: "2-digit", minute: "2-digit", second: "2-digit", hourCycle: "h23" };
 const DATE = { year: "numeric", month: "short", day: "numeric" };
 

@@ -29,8 +29,8 @@ export function ErrorView({ error }) {
   return html`<div class="error-view">
     <div class="error-head">
       <div>
-        ${type && html`<p class="error-type mono"><${Foreign} text=${type} /></p>`}
         <p class="error-message"><${Foreign} text=${message} most=${LONGEST_LINE} expandable=${true} /></p>
+        ${type && message !== type && html`<p class="error-type mono"><${Foreign} text=${type} /></p>`}
       </div>
       <${CopyButton} text=${error} label="Copy error" />
     </div>

@@ -18,7 +18,7 @@ export function RunningTable({ running, showWorker = true }) {
     ${running.map(
       ({ job, startedAt, workerId, progress }) => html`<${Row} key=${job.id}>
         <${Cell} id="task"><${Link} to=${["jobs", job.id]} class="row-link"><${OneLine} text=${job.task} />
-        </${Link}> <span class="muted num">#${job.id}</span></${Cell}>
+        </${Link}><span class="sub muted num">#${job.id}</span></${Cell}>
         <${Cell} id="progress">${progress
           ? html`<${Progress} progress=${progress} label=${`Progress of job ${job.id}`} />`
             : html`<span class="muted">–</span>`}</${Cell}>

@@ -14,11 +14,12 @@ import { Icon } from "./icons.js";
 export function StateTabs({ label, path, query, name, values, counts = {} }) {
   const chosen = query[name] ?? null;
   const tabs = useRef(null);
-  // On narrow screens the chosen tab may be out of sight.
+  const counted = Object.keys(counts).length > 0;
+  // On narrow screens the chosen tab may be out of sight; numbers that arrive make the tabs wider.
   useEffect(() => {
     const tab = tabs.current.querySelector("[aria-current]");
     tabs.current.scrollLeft = tab.offsetLeft - (tabs.current.clientWidth - tab.offsetWidth) / 2;
-  }, [chosen]);
+  }, [chosen, counted]);
   return html`<nav class="tabs" aria-label=${label} ref=${tabs}>
     ${[null, ...values].map((value) => html`<${Link} key=${value} to=${path} query=${{ ...query, [name]: value }}
       class=${value ? "is-" + value : ""}

@@ -15,7 +15,8 @@ function textOf(element) {
   if (element.dataset.tip) {
     return element.dataset.tip;
   }
-  return element.scrollWidth > element.clientWidth ? element.dataset.tipCut : null;
+  const cut = element.scrollWidth > element.clientWidth || element.scrollHeight > element.clientHeight + 4;
+  return cut ? element.dataset.tipCut : null;
 }
 
 function show(element) {

@@ -2,7 +2,7 @@
 
 import { html, classes, useState } from "../lib.js";
 import { cutAt, number, plain, visible } from "../text.js";
-import { absolute, coarse, local, parse, relative, short, utc, zone } from "../time.js";
+import { absolute, coarse, distant, local, parse, relative, short, utc, zone } from "../time.js";
 import { absoluteTimes, useNow } from "../clock.js";
 import { useStore } from "../store.js";
 import { Icon } from "./icons.js";
@@ -32,10 +32,15 @@ export function OneLine({ text, class: name }) {
 }
 
 /** State or outcome: icon, colour and word. */
-export function State({ state, compact = false }) {
+export function State({ state, word = state, compact = false }) {
   return html`<span class=${classes("state", "is-" + state, compact && "compact")}>
-    <${Icon} name=${state} /><span class="word">${state}</span>
+    <${Icon} name=${state} /><span class="word">${word}</span>
   </span>`;
+}
+
+/* A time that no calendar has; what was sent is in the tooltip. */
+function Distant({ iso }) {
+  return html`<span class="distant" data-tip=${plain(iso, 100)}><${Foreign} text=${distant(iso)} /></span>`;
 }
 
 /** A time as distance from now, or by the clock where that was chosen; the tooltip has local time and UTC. */
@@ -47,7 +52,7 @@ export function Time({ iso, focusable = false }) {
   }
   const time = parse(iso);
   if (time === null) {
-    return html`<${Foreign} text=${iso} />`;
+    return html`<${Distant} iso=${iso} />`;
   }
   return html`<time datetime=${iso} data-tip=${absolute(time)} tabindex=${focusable ? 0 : undefined}>
     ${byClock ? short(time, now) : relative(time, now)}</time>`;
@@ -61,7 +66,7 @@ export function FullTime({ iso }) {
   }
   const time = parse(iso);
   if (time === null) {
-    return html`<${Foreign} text=${iso} />`;
+    return html`<${Distant} iso=${iso} />`;
   }
   return html`<time datetime=${iso} class="full-time" data-tip=${`${zone()}\n${utc(time)}`} tabindex="0">
     <span>${local(time)}</span> <span class="muted">${relative(time, now)}</span>

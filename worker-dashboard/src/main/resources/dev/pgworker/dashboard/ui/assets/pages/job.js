@@ -101,13 +101,23 @@ function Body({ data }) {
       </${Notice}>`}
       ${job && html`<${Situation} data=${data} />`}
       ${job?.error && html`<${Panel} title="Last error" id="error"
-        note=${job.attempts > 0 && `attempt ${number(job.attempts)} of ${number(job.maxAttempts)}`}><${ErrorView} error=${job.error} /></${Panel}>`}
+        note=${attemptOf(job, history)}><${ErrorView} error=${job.error} /></${Panel}>`}
       <${PayloadPanel} of=${job ?? history[0]} cut=${(job ?? history[0]).payloadCut} />
       <${HistoryPanel} history=${history} />
     </div>
     <aside aria-label="Facts"><${Panel} title="Details" id="details">
       <${JobFacts} job=${job} last=${history[0]} running=${data.running} /></${Panel}></aside>
   </div>`;
+}
+
+/* Which attempt left the error; null if nobody knows, because the job was given attempts back or runs again. */
+function attemptOf(job, history) {
+  const entry = history.find((one) => one.error !== null && one.attempt > 0);
+  if (entry) {
+    return `attempt ${number(entry.attempt)} of ${number(entry.maxAttempts)}`;
+  }
+  const last = job.state === "failed" || job.state === "retrying";
+  return last && job.attempts > 0 ? `attempt ${number(job.attempts)} of ${number(job.maxAttempts)}` : null;
 }
 
 /* What the job does or waits for, in a sentence. */

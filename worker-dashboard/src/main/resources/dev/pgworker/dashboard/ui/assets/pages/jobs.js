@@ -55,7 +55,8 @@ export function JobsPage() {
         <${ListLine} list=${list} data=${data} filters=${filters} newest=${!after && sort === "newest"} />
         ${data.jobs.length === 0
           ? html`<${NoJobs} filters=${filters} data=${data} />`
-          : html`<${JobsTable} jobs=${data.jobs} sort=${sort} selection=${selection} act=${act} />`}
+          : html`<${JobsTable} jobs=${data.jobs} sort=${sort} failedOnly=${filters.state === "failed"} selection=${selection}
+            act=${act} />`}
         <${Pager} after=${after} next=${data.next}>${data.limited && html`<${Limited} next=${data.next} />`}</${Pager}>
         <${SelectionBar} jobs=${data.jobs} more=${data.next !== null} filters=${filters} selection=${selection}
           act=${act} api=${api} />
@@ -164,17 +165,18 @@ const SORTABLE = {
   updated: [{ by: "updated", direction: "descending" }],
 };
 
-function JobsTable({ jobs, sort, selection, act }) {
+function JobsTable({ jobs, sort, failedOnly, selection, act }) {
   const { selected, setSelected } = selection;
   const ids = jobs.filter((job) => !job.gone).map((job) => job.id);
   const all = ids.length > 0 && ids.every((id) => selected.has(id));
   const some = selected.size > 0 && !all;
   const box = html`<input type="checkbox" aria-label="Select all jobs of this page" checked=${all} indeterminate=${some}
     onChange=${() => setSelected(new Set(all ? [] : ids))} />`;
-  const shown = columnsFor(jobs, sort);
+  const errorsFirst = failedOnly || sort === "updated";
+  const shown = columnsFor(jobs, sort, errorsFirst);
   const columns = [
     { id: "select", label: "Select", content: box },
-    { id: "state", label: "State" },
+    { id: "state", label: "State", hidden: failedOnly },
     { id: "id", label: "Id", class: "num", sort: SORTABLE.id },
     { id: "task", label: "Task" },
     { id: "queue", label: "Queue" },
@@ -188,20 +190,26 @@ function JobsTable({ jobs, sort, selection, act }) {
   ].filter((column) => shown[column.id] ?? true);
   return html`<${Table} label="Jobs" columns=${columns} sorted=${sort}
     onSort=${(by) => setFilters({ sort: by === "newest" ? null : by })}
-      class=${classes("jobs-table", !shown.error && "no-error")}>
+      class=${classes("jobs-table", !shown.error && "no-error", shown.error && errorsFirst && "errors-first",
+        failedOnly && "failed-only")}>
     ${jobs.map((job) => html`<${JobRow} key=${job.id} job=${job} shown=${shown} selected=${selected.has(job.id)}
       toggle=${selection.toggle} act=${act} />`)}
   </${Table}>`;
 }
 
-/* Columns that would be empty, and those of values that seldom matter, are left out, so that the others have room. */
-function columnsFor(jobs, sort) {
+/*
+ * Columns that would be empty, and those of values that seldom matter, are left out, so that the others have room. Who
+ * looks for what failed wants to read why.
+ */
+function columnsFor(jobs, sort, errorsFirst) {
+  const error = jobs.some((job) => job.error !== null);
   return {
+    due: !(error && errorsFirst) || sort === "run_at",
     queue: jobs.some((job) => job.queue !== null),
     key: jobs.some((job) => job.key !== null),
     priority: sort === "priority",
     updated: sort === "updated",
-    error: jobs.some((job) => job.error !== null),
+    error,
   };
 }
 
@@ -218,7 +226,7 @@ function JobRow({ job, shown, selected, toggle, act }) {
     ${shown.key && html`<${Cell} id="key" label="Key">${job.key && html`<${OneLine} text=${job.key} class="mono" />`}</${Cell}>`}
     ${shown.error && html`<${Cell} id="error">
       ${job.error && html`<${OneLine} text=${headline(job.error)} class="muted" />`}</${Cell}>`}
-    <${Cell} id="due" label="Due" class="num"><${Time} iso=${job.runAt} /></${Cell}>
+    ${shown.due && html`<${Cell} id="due" label="Due" class="num"><${Time} iso=${job.runAt} /></${Cell}>`}
     <${Cell} id="attempts" label="Attempts" class="num">${job.attempts} <span class="muted">/ ${job.maxAttempts}</span></${Cell}>
     ${shown.priority && html`<${Cell} id="priority" label="Priority" class="num">${job.priority}</${Cell}>`}
     ${shown.updated && html`<${Cell} id="updated" label="Changed" class="num"><${Time} iso=${job.updatedAt} /></${Cell}>`}

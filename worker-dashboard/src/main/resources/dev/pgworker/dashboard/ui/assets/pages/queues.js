@@ -16,8 +16,8 @@ const COLUMNS = [
   { id: "queue", label: "Queue" },
   { id: "state", label: "State" },
   { id: "waiting", label: "Waiting", class: "num" },
-  { id: "since", label: "Running for", class: "num" },
-  { id: "worker", label: "Worker" },
+  { id: "since", label: "Locked for", class: "num" },
+  { id: "worker", label: "Locked by" },
 ];
 
 export function QueuesPage() {
@@ -46,10 +46,10 @@ function QueueRow({ queue }) {
   return html`<${Row} data-id=${queue.name}>
     <${Cell} id="queue"><${Link} to=${["jobs"]} query=${{ queue: queue.name }} class="row-link">
       <${OneLine} text=${queue.name} class="strong" /></${Link}></${Cell}>
-    <${Cell} id="state">${queue.lockedAt ? html`<${State} state="running" />` : queue.waiting > 0
+    <${Cell} id="state">${queue.lockedAt ? html`<${State} state="running" word="busy" />` : queue.waiting > 0
       ? html`<${State} state="ready" />` : html`<span class="muted">idle</span>`}</${Cell}>
     <${Cell} id="waiting" label="Waiting" class="num">${number(queue.waiting)}${queue.waitingMore && "+"}</${Cell}>
-    <${Cell} id="since" label="Running for" class="num">${queue.lockedAt && html`<${Since} iso=${queue.lockedAt} />`}</${Cell}>
-    <${Cell} id="worker" label="Worker">${queue.lockedBy && html`<${OneLine} text=${queue.lockedBy} class="mono" />`}</${Cell}>
+    <${Cell} id="since" label="Locked for" class="num">${queue.lockedAt && html`<${Since} iso=${queue.lockedAt} />`}</${Cell}>
+    <${Cell} id="worker" label="Locked by">${queue.lockedBy && html`<${OneLine} text=${queue.lockedBy} class="mono" />`}</${Cell}>
   </${Row}>`;
 }
