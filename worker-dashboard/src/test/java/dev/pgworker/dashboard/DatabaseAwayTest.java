@@ -149,8 +149,6 @@ class DatabaseAwayTest {
             for (MatchResult grant : ofHistory.matcher(grants).results().toList()) {
                 execute(grant.group());
             }
-            execute("grant select (payload, result) on " + application.schema()
-                    + ".pgworker_history to dashboard_viewer");
 
             for (String path : List.of(
                     "overview",
