@@ -82,7 +82,7 @@ final class Api {
                 .put("readOnly", actions.isEmpty())
                 .put("readOnlyReason", guard.readOnlyReason(actions))
                 .put("payloads", payloads.extent())
-                .put("version", version == null ? "development" : version)
+                .put("version", version)
                 .put("path", path)
                 .put("time", clock.instant());
     }

@@ -97,7 +97,7 @@ final class Attention {
         if (recent > 0) {
             add(
                     Level.ERROR,
-                    count(recent, "job has", "jobs have") + " failed permanently within the last hour.",
+                    count(recent, "run", "runs") + " failed for good within the last hour.",
                     failed > 0 ? "jobs?state=failed&sort=updated" : null);
         } else if (failed > 0) {
             add(

@@ -46,9 +46,9 @@ final class CronViews {
         }
     }
 
-    View view(Source source, JobViews views) {
+    View view(Source source, JobViews views, int payloadLimit) {
         List<Known> items = source.readPrimary(() -> items(source));
-        Map<String, Runs> runs = source.read(() -> runs(source, items));
+        Map<String, Runs> runs = source.read(() -> runs(source, items, payloadLimit));
         return new View()
                 .put(
                         "items",
@@ -83,7 +83,7 @@ final class CronViews {
     }
 
     /** A run knows its task and its key, but not the item; where several items have both in common, none is shown. */
-    private static Map<String, Runs> runs(Source source, List<Known> items) {
+    private static Map<String, Runs> runs(Source source, List<Known> items, int payloadLimit) {
         Map<String, Runs> runs = new LinkedHashMap<>();
         String lacksRight = null;
         int read = 0;
@@ -105,7 +105,7 @@ final class CronViews {
                         Runs.none("Only the first " + MOST_ITEMS_WITH_RUNS + " recurring jobs have their runs here."));
             } else {
                 Source.Part<List<HistoryEntry>> part =
-                        source.part("The history is not shown", () -> runs(source, item));
+                        source.part("The history is not shown", () -> runs(source, item, payloadLimit));
                 lacksRight = part.error();
                 List<HistoryEntry> entries = part.value();
                 runs.put(item.identifier(), entries == null ? Runs.none(lacksRight) : new Runs(entries, null));
@@ -125,10 +125,11 @@ final class CronViews {
                 == 1;
     }
 
-    private static List<HistoryEntry> runs(Source source, CronItem item) {
+    private static List<HistoryEntry> runs(Source source, CronItem item, int payloadLimit) {
         HistoryQuery query = HistoryQuery.builder()
                 .taskIdentifier(item.task())
                 .key(item.spec().jobKey())
+                .payloadLimit(payloadLimit)
                 .pageSize(RUNS)
                 .build();
         return source.admin().history().list(query).entries();

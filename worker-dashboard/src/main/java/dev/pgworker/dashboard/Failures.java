@@ -1,6 +1,7 @@
 package dev.pgworker.dashboard;
 
 import java.sql.SQLException;
+import java.util.function.UnaryOperator;
 
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
@@ -24,7 +25,7 @@ final class Failures {
             return refusal;
         }
         if (failure instanceof IllegalArgumentException) {
-            return new Refusal(400, sentence(failure.getMessage()));
+            return new Refusal(400, sentence(failure.getMessage(), Failures::named));
         }
         String state = state(failure);
         if (failure instanceof QueryTimeoutException
@@ -78,7 +79,20 @@ final class Failures {
     }
 
     private static String sentence(@Nullable String message) {
-        String text = message == null ? "no reason is known" : message.strip();
+        return sentence(message, text -> text);
+    }
+
+    /** Arguments have other names in Java than parameters have here. */
+    private static String named(String message) {
+        return message.replaceFirst("^taskIdentifier\\b", "task")
+                .replaceFirst("^jobKey\\b", "key")
+                .replaceFirst("^jobKeyMode\\b", "keyMode")
+                .replaceFirst("^queueName\\b", "queue")
+                .replaceFirst("^pageSize\\b", "limit");
+    }
+
+    private static String sentence(@Nullable String message, UnaryOperator<String> naming) {
+        String text = message == null ? "no reason is known" : naming.apply(message.strip());
         String cut = text.length() <= LONGEST ? text : text.substring(0, LONGEST) + "…";
         return cut.endsWith(".") ? cut : cut + ".";
     }

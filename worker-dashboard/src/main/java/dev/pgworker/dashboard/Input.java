@@ -33,7 +33,16 @@ final class Input {
     }
 
     static Input query(HttpServletRequest request) {
-        return new Input(name -> null, request::getParameter);
+        return new Input(name -> null, name -> parameter(request, name));
+    }
+
+    private static @Nullable String parameter(HttpServletRequest request, String name) {
+        try {
+            return request.getParameter(name);
+        } catch (IllegalStateException e) {
+            // In this way Tomcat says so.
+            throw new IllegalArgumentException("The query of the address must be UTF-8, percent-encoded", e);
+        }
     }
 
     static Input body(JsonNode body) {

@@ -127,8 +127,9 @@ final class JobViews {
                 .put("workerId", entry.workerId())
                 .put("error", whole ? cut(entry.error(), LONG_ERROR) : firstLine(entry.error()))
                 .put("traceId", entry.traceId());
-        putJson(view, "result", entry.taskIdentifier(), entry.result(), longest);
-        putJson(view, "payload", entry.taskIdentifier(), entry.payload(), longest);
+        boolean hidden = payloads.readOfEach() == 0;
+        putJson(view, "result", entry.taskIdentifier(), hidden ? "" : entry.result(), longest);
+        putJson(view, "payload", entry.taskIdentifier(), hidden ? "" : entry.payload(), longest);
         return view.map();
     }
 

@@ -47,6 +47,8 @@ final class Json {
                 throw new IllegalArgumentException(name + " must be JSON, but is empty");
             }
             return value;
+        } catch (NumberFormatException e) {
+            throw new IllegalArgumentException(name + " has a number whose exponent is out of range", e);
         } catch (JacksonException e) {
             throw new IllegalArgumentException(name + " is not JSON: " + e.getOriginalMessage() + place(e), e);
         }

@@ -27,6 +27,7 @@ final class LiveClient implements WriteListener, AsyncListener {
     private static final int MOST_PENDING = 4 * 1024 * 1024;
 
     private final String instance;
+    private final @Nullable String user;
     private final Set<Long> ids;
     private final long openedAt;
     private final AsyncContext context;
@@ -51,18 +52,21 @@ final class LiveClient implements WriteListener, AsyncListener {
     /**
      * Creates a client.
      *
+     * @param user who has opened it; null if nobody has signed in
      * @param ids the jobs that it shows
      * @param openedAt when it was opened, in nanoseconds
      * @param onEnd called once, when nothing more can be sent
      */
     LiveClient(
             String instance,
+            @Nullable String user,
             Set<Long> ids,
             long openedAt,
             AsyncContext context,
             ServletOutputStream out,
             Consumer<LiveClient> onEnd) {
         this.instance = instance;
+        this.user = user;
         this.ids = new LinkedHashSet<>(ids);
         this.openedAt = openedAt;
         this.context = context;
@@ -72,6 +76,10 @@ final class LiveClient implements WriteListener, AsyncListener {
 
     String instance() {
         return instance;
+    }
+
+    @Nullable String user() {
+        return user;
     }
 
     Set<Long> ids() {

@@ -37,6 +37,9 @@ final class LiveHub {
 
     static final int MOST_CLIENTS = 100;
 
+    /** As many as one user may open. */
+    static final int MOST_OF_ONE = 20;
+
     /** As many jobs as all tabs together may show. */
     private static final int MOST_IDS = 2_000;
 
@@ -83,12 +86,23 @@ final class LiveHub {
         if (clients.size() >= MOST_CLIENTS) {
             throw new Refusal(503, "More than " + MOST_CLIENTS + " tabs are open. Reload this one later.");
         }
+        String user = Visitor.of(request).name();
+        if (user != null
+                && clients.stream().filter(client -> user.equals(client.user())).count() >= MOST_OF_ONE) {
+            throw new Refusal(503, "You have opened more than " + MOST_OF_ONE + " tabs. Close some of them.");
+        }
         response.setContentType("text/event-stream;charset=UTF-8");
         response.setHeader("X-Accel-Buffering", "no");
         AsyncContext context = request.startAsync();
         context.setTimeout(LONGEST_STREAM.multipliedBy(2).toMillis());
         LiveClient client = new LiveClient(
-                source.instance().name(), ids, nanos.getAsLong(), context, response.getOutputStream(), clients::remove);
+                source.instance().name(),
+                user,
+                ids,
+                nanos.getAsLong(),
+                context,
+                response.getOutputStream(),
+                clients::remove);
         context.addListener(client);
         client.send(BEGIN);
         if (!add(client)) {

@@ -157,7 +157,7 @@ final class ReadApi {
                                     .findFirst())
                             .orElse(null),
                     source.part(
-                            "The history is not shown", () -> admin.history().of(id)));
+                            "The history is not shown", () -> admin.history().of(id, payloads.readOfOne())));
         });
         List<HistoryEntry> history = story.history().value();
         if (story.job() == null && (history == null || history.isEmpty())) {
@@ -191,6 +191,7 @@ final class ReadApi {
                 .search(input.text("search"))
                 .from(input.instant("from"))
                 .to(input.instant("to"))
+                .payloadLimit(payloads.readOfEach())
                 .pageSize(input.integer("limit", 50, 1, 200))
                 .after(input.text("after"))
                 .build();
@@ -276,7 +277,7 @@ final class ReadApi {
     }
 
     View crontab(Source source, Visitor visitor) {
-        return crontabs.view(source, views(visitor));
+        return crontabs.view(source, views(visitor), payloads.readOfEach());
     }
 
     View workers(Source source, Visitor visitor) {

@@ -128,12 +128,25 @@ class ApiTest {
                 "/default/history?outcome=x|outcome must be one of",
                 "/default/queues?limit=1001|limit must be between",
                 "/default/live?ids=1,x|ids must be ids of jobs",
+                "/default/live?ids=%ff|The query of the address must be UTF-8",
             })
     void wrongParametersAreNamed(String path, String message) {
         var answer = http.get(path);
 
         assertThat(answer.statusCode()).isEqualTo(400);
         assertThat(Http.error(answer)).contains(message);
+    }
+
+    /** As only a client of its own would send it. */
+    @ParameterizedTest
+    @ValueSource(strings = {"%ff", "%zz", "%ED%A0%80", "%"})
+    void textThatCannotBeDecodedIsRefused(String text) {
+        String answer = UnsecuredTest.raw(
+                application.port(),
+                "GET /worker/api/default/jobs?search=" + text
+                        + " HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n");
+
+        assertThat(answer).startsWith("HTTP/1.1 400");
     }
 
     @ParameterizedTest

@@ -39,6 +39,44 @@ class InstancesTest {
         }
     }
 
+    /** A run knows its task and its key, but not which recurring job has added it. */
+    @Test
+    void workersOnOneSchemaKnowEachOthersRecurringJobs() {
+        try (Application application = Application.unsecured(
+                List.of(Handlers.class),
+                "worker.dashboard.allow-actions=true",
+                "worker.history.enabled=true",
+                "worker.crontab=0 4 1 1 * quick ?id=one\n0 5 1 1 * quick ?id=other\n0 6 1 1 * quick ?id=keyed&jobKey=own\n",
+                "worker.instances.reports.concurrency=1",
+                "worker.instances.reports.crontab=0 5 1 1 * report ?id=of-reports\n")) {
+            Http http = application.api().withCsrf();
+
+            var items = http.json("/default/crontab").path("items");
+            for (var item : items) {
+                boolean shared =
+                        List.of("one", "other").contains(item.path("identifier").asString());
+                assertThat(item.path("own").asBoolean()).isTrue();
+                assertThat(item.path("lastRunsReason").asString(""))
+                        .as(item.path("identifier").asString())
+                        .isEqualTo(
+                                shared
+                                        ? "Several recurring jobs run the task quick, and its runs do not say which. A job"
+                                                + " key of its own tells them apart."
+                                        : "");
+                assertThat(item.path("worker").asString())
+                        .isEqualTo(item.path("identifier").asString().equals("of-reports") ? "reports" : "default");
+            }
+            assertThat(items).hasSize(5);
+            assertThat(http.json("/default/crontab/trigger", "{\"identifier\":\"of-reports\"}")
+                            .path("jobId")
+                            .asLong())
+                    .isPositive();
+            assertThat(http.json("/default/workers").path("workers"))
+                    .hasSize(2)
+                    .allMatch(worker -> worker.path("thisApplication").asBoolean());
+        }
+    }
+
     @Test
     void recurringJobsAreSaidInWordsAndControlled() throws InterruptedException {
         try (Application application =

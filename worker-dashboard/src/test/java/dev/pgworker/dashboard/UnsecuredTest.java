@@ -1,6 +1,7 @@
 package dev.pgworker.dashboard;
 
 import java.io.IOException;
+import java.io.UncheckedIOException;
 import java.net.InetAddress;
 import java.net.Socket;
 import java.net.http.HttpResponse;
@@ -249,8 +250,9 @@ class UnsecuredTest {
                 "/worker/assets/%00.js",
                 "/worker/..;/application.properties"
             })
-    void nothingElseIsServed(String path) throws IOException {
-        String answer = raw("GET " + path + " HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n");
+    void nothingElseIsServed(String path) {
+        String answer =
+                raw(application.port(), "GET " + path + " HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n");
 
         assertThat(answer).containsPattern("^HTTP/1.1 (404|400|200)");
         // What is left of such a path may lead to the page itself, and to nothing else.
@@ -259,11 +261,13 @@ class UnsecuredTest {
     }
 
     /** Sends what an HTTP client would not. */
-    private static String raw(String request) throws IOException {
-        try (Socket socket = new Socket(InetAddress.getLoopbackAddress(), application.port())) {
+    static String raw(int port, String request) {
+        try (Socket socket = new Socket(InetAddress.getLoopbackAddress(), port)) {
             socket.setSoTimeout(10_000);
             socket.getOutputStream().write(request.getBytes(StandardCharsets.ISO_8859_1));
             return new String(socket.getInputStream().readAllBytes(), StandardCharsets.ISO_8859_1);
+        } catch (IOException e) {
+            throw new UncheckedIOException(e);
         }
     }
 
@@ -369,6 +373,7 @@ class UnsecuredTest {
                 "{\"task\":{}}|task must be a text, a number or a boolean",
                 "{\"task\":\"t\",\"payload\":\"{\"}|payload is not JSON",
                 "{\"task\":\"t\",\"payload\":\"\\u0000\"}|payload is not JSON",
+                "{\"task\":\"t\",\"payload\":\"1e9999999999999\"}|payload has a number whose exponent is out of range",
                 "{\"task\":\"t\",\"priority\":99999}|priority must be between",
                 "{\"task\":\"t\",\"priority\":\"x\"}|priority must be an integer",
                 "{\"task\":\"t\",\"runAt\":\"tomorrow\"}|runAt must be an instant",
