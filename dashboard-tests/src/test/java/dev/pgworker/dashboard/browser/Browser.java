@@ -243,9 +243,10 @@ final class Browser implements AutoCloseable {
         Awaitility.await()
                 .atMost(PATIENCE)
                 .pollInterval(Duration.ofMillis(50))
-                .ignoreExceptionsInstanceOf(StaleElementReferenceException.class)
-                .ignoreExceptionsInstanceOf(org.openqa.selenium.ElementClickInterceptedException.class)
-                .ignoreExceptionsInstanceOf(org.openqa.selenium.NoSuchElementException.class)
+                // Each call would replace the one before.
+                .ignoreExceptionsMatching(failure -> failure instanceof StaleElementReferenceException
+                        || failure instanceof org.openqa.selenium.ElementClickInterceptedException
+                        || failure instanceof org.openqa.selenium.NoSuchElementException)
                 .until(condition);
     }
 
