@@ -238,20 +238,29 @@ final class Browser implements AutoCloseable {
         return ((List<?>) ids).stream().map(String::valueOf).toList();
     }
 
-    /** Waits for what holds sooner or later; elements may be replaced meanwhile. */
+    /** Waits for what holds sooner or later; elements may be replaced meanwhile, or lie under a message that goes away. */
     void await(java.util.concurrent.Callable<Boolean> condition) {
         Awaitility.await()
                 .atMost(PATIENCE)
                 .pollInterval(Duration.ofMillis(50))
-                .ignoreExceptionsInstanceOf(StaleElementReferenceException.class)
-                .ignoreExceptionsInstanceOf(org.openqa.selenium.NoSuchElementException.class)
+                // Each call would replace the one before.
+                .ignoreExceptionsMatching(failure -> failure instanceof StaleElementReferenceException
+                        || failure instanceof org.openqa.selenium.ElementClickInterceptedException
+                        || failure instanceof org.openqa.selenium.NoSuchElementException)
                 .until(condition);
     }
 
     // What the user does
 
     void click(String css) {
-        await(css).click();
+        await(() -> {
+            WebElement element = shown(css);
+            if (element == null) {
+                return false;
+            }
+            element.click();
+            return true;
+        });
     }
 
     /** Presses the button, link, tab or menu item that is called so. */
