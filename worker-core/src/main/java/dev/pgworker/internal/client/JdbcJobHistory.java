@@ -153,8 +153,7 @@ final class JdbcJobHistory implements JobHistory {
     private static String bounded(String entries, String columns) {
         String texts = "";
         for (String text : List.of("error", "result", "payload")) {
-            texts += ", case when p.beyond and p." + text + " is not null then " + UNREAD + " else p." + text
-                    + " end";
+            texts += ", case when p.beyond and p." + text + " is not null then " + UNREAD + " else p." + text + " end";
         }
         return "select p.job_id, p.task_identifier, p.queue_name, p.key, p.outcome, p.ended_at, p.started_at, p.took, p.attempt,"
                 + " p.max_attempts, p.priority, p.flags, p.created_at, p.run_at, p.worker_id, p.trace_id" + texts
