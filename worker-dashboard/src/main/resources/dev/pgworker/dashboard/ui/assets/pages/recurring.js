@@ -120,7 +120,7 @@ function Details({ item }) {
     </div>
     <div>
       <h2>Last runs</h2>
-      ${item.lastRuns.length === 0 ? html`<p class="muted">None is in the history.</p>`
+      ${item.lastRuns.length === 0 ? html`<p class="muted">${item.lastRunsReason ?? "None is in the history."}</p>`
         : html`<ul class="lines">${item.lastRuns.map((run) =>
           html`<li key=${run.jobId + run.endedAt}>
             <${State} state=${run.outcome} /> <${Link} to=${["jobs", run.jobId]}>#${run.jobId}
