@@ -103,7 +103,7 @@ function Body({ data }) {
       ${job?.error && html`<${Panel} title="Last error" id="error"
         note=${attemptOf(job, history)}><${ErrorView} error=${job.error} /></${Panel}>`}
       <${PayloadPanel} of=${job ?? history[0]} cut=${(job ?? history[0]).payloadCut} />
-      <${HistoryPanel} history=${history} />
+      <${HistoryPanel} history=${history} error=${data.historyError} />
     </div>
     <aside aria-label="Facts"><${Panel} title="Details" id="details">
       <${JobFacts} job=${job} last=${history[0]} running=${data.running} /></${Panel}></aside>
@@ -155,15 +155,17 @@ function PayloadPanel({ of, cut }) {
   return html`<${Panel} title="Payload" id="payload"><${JsonView} text=${of.payload} cut=${cut} /></${Panel}>`;
 }
 
-function HistoryPanel({ history }) {
+function HistoryPanel({ history, error }) {
   const on = useOverview()?.history.enabled ?? true;
   return html`<${Panel} title="Attempts" id="attempts"
     note=${history.length > 0 ? plural(history.length, "entry", "entries") : null}>
     ${history.length > 0
       ? html`<${Timeline} entries=${history} />`
-      : on
-        ? html`<p class="muted">No attempt has ended yet.</p>`
-        : html`<p class="muted">Attempts are not kept. Set <code>worker.history.enabled=true</code> to see what happened to each.</p>`}
+      : error
+        ? html`<p class="muted">${error}</p>`
+        : on
+          ? html`<p class="muted">No attempt has ended yet.</p>`
+          : html`<p class="muted">Attempts are not kept. Set <code>worker.history.enabled=true</code> to see what happened to each.</p>`}
   </${Panel}>`;
 }
 
