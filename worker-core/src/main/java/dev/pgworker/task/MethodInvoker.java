@@ -15,8 +15,6 @@ import org.springframework.aop.support.AopUtils;
 import org.springframework.core.BridgeMethodResolver;
 import org.springframework.util.ReflectionUtils;
 
-import dev.pgworker.internal.failure.ErrorText;
-
 /**
  * Calls an annotated method on its bean, through the bean's proxy where it has one.
  *
@@ -91,7 +89,9 @@ final class MethodInvoker implements TaskRegistration.Invoker {
                         "{} has succeeded, but its result is not kept: {}. Others of the task \"{}\" that cannot be kept are"
                                 + " dropped silently",
                         context.job(),
-                        e instanceof PayloadException ? e.getMessage() : ErrorText.headline(e),
+                        e instanceof PayloadException
+                                ? e.getMessage()
+                                : e.getClass().getName(),
                         context.job().taskIdentifier());
             }
         }

@@ -20,6 +20,8 @@ import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.extension.RegisterExtension;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
 import org.springframework.jdbc.support.JdbcTransactionManager;
 
 import dev.pgworker.Worker;
@@ -615,17 +617,12 @@ class HistoryFaultsTest {
                 .containsExactly(7_777L, 17_777L);
     }
 
-    @Test
-    void resultsAreKeptInDatabasesThatLackTheirCharacters() {
-        for (TaskOptions options : List.of(
-                TaskOptions.DEFAULT,
-                TaskOptions.DEFAULT.withTransactional(true),
-                TaskOptions.DEFAULT.withDirect(true))) {
-            resultsAreKept(options);
-        }
-    }
-
-    private void resultsAreKept(TaskOptions options) {
+    @ParameterizedTest
+    @ValueSource(strings = {"usual", "transactional", "direct"})
+    void resultsAreKeptInDatabasesThatLackTheirCharacters(String way) {
+        TaskOptions options = TaskOptions.DEFAULT
+                .withTransactional(way.equals("transactional"))
+                .withDirect(way.equals("direct"));
         OwnDatabase latin = new OwnDatabase("encoding 'LATIN1' lc_collate 'C' lc_ctype 'C' template template0");
         latin.create();
         try (HikariDataSource pool = new HikariDataSource(TestSchema.poolConfig(latin.url(), 10))) {
