@@ -7,7 +7,6 @@ import java.util.concurrent.CopyOnWriteArrayList;
 import org.jspecify.annotations.Nullable;
 import tools.jackson.databind.json.JsonMapper;
 
-import dev.pgworker.internal.argument.Arguments;
 import dev.pgworker.job.Job;
 import dev.pgworker.job.JobProgress;
 import dev.pgworker.job.JobRequest;
@@ -118,9 +117,15 @@ public final class TestJobContext implements JobContext {
 
     @Override
     public void progress(long done, long total, @Nullable String text) {
-        Arguments.requireNotNegative("done", done);
-        Arguments.requireNotNegative("total", total);
-        progress.add(new JobProgress(done, total, Arguments.storable(text, JobProgress.LONGEST_TEXT), Instant.now()));
+        requireNotNegative("done", done);
+        requireNotNegative("total", total);
+        progress.add(new JobProgress(done, total, text, Instant.now()));
+    }
+
+    private static void requireNotNegative(String name, long value) {
+        if (value < 0) {
+            throw new IllegalArgumentException(name + " must not be negative, but is " + value);
+        }
     }
 
     /** Returns the result of the run as JSON text; null if the handler has not returned or set any. */
