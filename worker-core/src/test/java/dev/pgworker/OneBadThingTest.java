@@ -57,6 +57,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 /** One job, one answer, one lock or one queue that is bad does not stop a worker, and nothing of it runs twice at once. */
 @Tag("slow")
+@Tag("any-postgres")
 class OneBadThingTest {
 
     private static final Task<Integer> WORK = Task.of("work", Integer.class);
@@ -575,7 +576,6 @@ class OneBadThingTest {
     /** More than fit into one claim, of queues and without, and all of them due before the others. */
     @ParameterizedTest
     @ValueSource(ints = {1_000, 10_000})
-    @Tag("any-postgres")
     void manyJobsThatCannotBeClaimedKeepNoOtherFromRunning(int refused) {
         db.sql("select {schema}.add_job('work', '0')").query().listOfRows();
         db.sql("delete from {schema}._private_jobs").update();
@@ -603,7 +603,6 @@ class OneBadThingTest {
     /** More than the worker remembers, and all of them due before the others; those behind them in their queues keep waiting. */
     @ParameterizedTest
     @ValueSource(booleans = {false, true})
-    @Tag("any-postgres")
     void moreJobsOfATaskThanAreRememberedKeepNoOtherTaskFromRunning(boolean inQueuesOfTheirOwn) {
         db.sql("select {schema}.add_job('work', '0'), {schema}.add_job('other', '0')")
                 .query()
@@ -786,7 +785,6 @@ class OneBadThingTest {
 
     /** A table that is locked for a while refuses the outcome again and again; that says nothing about the job. */
     @Test
-    @Tag("any-postgres")
     void aSuccessIsNotForgottenWhileALockKeepsItFromBeingWritten() throws Exception {
         CountDownLatch started = new CountDownLatch(1);
         CountDownLatch mayEnd = new CountDownLatch(1);
