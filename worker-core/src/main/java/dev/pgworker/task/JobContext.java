@@ -1,6 +1,7 @@
 package dev.pgworker.task;
 
 import java.time.Instant;
+import java.util.Optional;
 
 import org.jspecify.annotations.Nullable;
 
@@ -66,6 +67,14 @@ public interface JobContext {
     /** Returns true if the job will fail permanently if this attempt fails. */
     default boolean isLastAttempt() {
         return job().attempts() >= job().maxAttempts();
+    }
+
+    /**
+     * Returns the execution of the recurring job that this job was added for, whichever of the Graphile Workers added it.
+     * Empty for a job that belongs to none.
+     */
+    default Optional<ScheduledRun> scheduledRun() {
+        return Optional.empty();
     }
 
     /** Same as {@link JobScheduler#addJob(String, Object)}. */

@@ -305,6 +305,52 @@ create table if not exists "${schema}".pgworker_samples (
 comment on table "${schema}".pgworker_samples is
   'The backlog as pgworker_backlog told it at a time, about every ten seconds while a worker records statistics.';
 
+-- Recurring jobs that applications and people make at run time. Whoever executes one locks its row, adds the job and sets the next time in one
+-- transaction, so that each time is executed once. next_at is -infinity where a worker has to find out when it is due, as only Java knows
+-- all grammars, and null where nothing will be due: it has ended, or waits for the end of its last job (awaits_end), or has a problem.
+create table if not exists "${schema}".pgworker_schedules (
+  name text constraint pgworker_schedules_pkey primary key
+    constraint pgworker_schedules_name_check check (length(name) between 1 and 128),
+  kind text not null constraint pgworker_schedules_kind_check check (kind in ('crontab', 'cron', 'rate', 'delay')),
+  expression text,
+  zone text,
+  every interval constraint pgworker_schedules_every_check check (every >= interval '1 second'),
+  origin timestamptz constraint pgworker_schedules_origin_check check (isfinite(origin)),
+  starts_at timestamptz,
+  ends_at timestamptz,
+  jitter interval not null default '0' constraint pgworker_schedules_jitter_check check (jitter >= interval '0'),
+  task_identifier text not null constraint pgworker_schedules_task_check check (length(task_identifier) between 1 and 128),
+  payload json not null default '{}' constraint pgworker_schedules_payload_check check (json_typeof(payload) = 'object'),
+  queue_name text constraint pgworker_schedules_queue_check check (length(queue_name) between 1 and 128),
+  priority smallint not null default 0,
+  max_attempts smallint not null default 25 constraint pgworker_schedules_attempts_check check (max_attempts > 0),
+  job_key text constraint pgworker_schedules_job_key_check check (length(job_key) between 1 and 512),
+  job_key_mode text not null default 'replace'
+    constraint pgworker_schedules_mode_check check (job_key_mode in ('replace', 'preserve_run_at', 'unsafe_dedupe')),
+  flags text[],
+  overlap text not null default 'allow' constraint pgworker_schedules_overlap_check check (overlap in ('allow', 'queue', 'skip')),
+  misfire text not null default 'skip' constraint pgworker_schedules_misfire_check check (misfire in ('skip', 'run_once', 'run_all')),
+  backfill interval constraint pgworker_schedules_backfill_check check (backfill > interval '0'),
+  declared boolean not null default false,
+  paused_at timestamptz,
+  paused_by text,
+  next_at timestamptz default '-infinity',
+  last_at timestamptz,
+  last_job_id bigint,
+  awaits_end boolean not null default false,
+  problem text,
+  created_at timestamptz not null default now(),
+  updated_at timestamptz not null default now(),
+  constraint pgworker_schedules_recurrence_check check (
+    case when kind in ('crontab', 'cron') then expression is not null and every is null else expression is null and every is not null end
+    and (kind <> 'rate' or origin is not null))
+) with (fillfactor = 70, autovacuum_vacuum_scale_factor = 0.05);
+create index if not exists pgworker_schedules_due on "${schema}".pgworker_schedules (next_at)
+  where next_at is not null and paused_at is null;
+create index if not exists pgworker_schedules_awaiting on "${schema}".pgworker_schedules (name) where awaits_end and paused_at is null;
+comment on table "${schema}".pgworker_schedules is
+  'Recurring jobs made at run time; those of crontabs are in known_crontabs. Rows that declared marks are executed by applications that declare them.';
+
 -- What became of jobs, where a schema keeps that. Nothing is written here, and no trigger stands on the jobs, until somebody switches it
 -- on, see chapter 10. The partitions are a ring: each takes what ends in a stretch of time, the one after the last is emptied before it is
 -- its turn, and is then the newest. So old entries go at no cost, and none is ever deleted by itself. No key, because nothing that stands

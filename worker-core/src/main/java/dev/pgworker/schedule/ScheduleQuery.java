@@ -1,0 +1,24 @@
+package dev.pgworker.schedule;
+
+import org.jspecify.annotations.Nullable;
+
+/**
+ * Which schedules to list, in the order of their names.
+ *
+ * @param prefix with which the names begin; null for any
+ * @param task whose schedules to list; null for all
+ * @param paused whether to list paused ones or others; null for both
+ * @param after the name after which the list begins; null for the first
+ * @param limit how many to return at most, 1 to 1000
+ * @since 0.1.0
+ */
+public record ScheduleQuery(
+        @Nullable String prefix,
+        @Nullable String task,
+        @Nullable Boolean paused,
+        @Nullable String after,
+        int limit) {
+
+    /** The first hundred of all. */
+    public static final ScheduleQuery ALL = new ScheduleQuery(null, null, null, null, 100);
+}
