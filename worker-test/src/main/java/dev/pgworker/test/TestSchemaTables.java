@@ -51,6 +51,9 @@ final class TestSchemaTables {
             """, """
             update {schema}.pgworker_paused_crontabs set paused_at = paused_at - make_interval(secs => :seconds)
             """, """
+            update {schema}.pgworker_schedules set paused_at = paused_at - make_interval(secs => :seconds),
+              next_at = next_at - make_interval(secs => :seconds), last_at = last_at - make_interval(secs => :seconds)
+            """, """
             update {schema}._private_workers set last_heartbeat_at = last_heartbeat_at - make_interval(secs => :seconds),
               started_at = started_at - make_interval(secs => :seconds)
             """, """
@@ -83,6 +86,7 @@ final class TestSchemaTables {
             "delete from {schema}._private_job_queues",
             "delete from {schema}._private_known_crontabs",
             "delete from {schema}.pgworker_paused_crontabs",
+            "delete from {schema}.pgworker_schedules",
             "delete from {schema}._private_workers",
             "delete from {schema}.pgworker_recoveries",
             "delete from {schema}.pgworker_retirements",
