@@ -13,6 +13,8 @@ import java.util.function.Consumer;
 import org.jspecify.annotations.Nullable;
 
 import dev.pgworker.internal.argument.Arguments;
+import dev.pgworker.internal.pattern.CronPattern;
+import dev.pgworker.internal.pattern.CronSchedule;
 import dev.pgworker.job.JobKeyMode;
 import dev.pgworker.job.JobRequest;
 import dev.pgworker.job.JobSpec;

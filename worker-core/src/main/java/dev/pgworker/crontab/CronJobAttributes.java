@@ -8,6 +8,7 @@ import tools.jackson.databind.JsonNode;
 import tools.jackson.databind.node.ObjectNode;
 
 import dev.pgworker.internal.argument.Arguments;
+import dev.pgworker.internal.pattern.CronPattern;
 import dev.pgworker.job.JobKeyMode;
 
 /** The attributes of one {@link CronJob}. Reading goes on after a mistake, so that all can be told at once. */

@@ -1,4 +1,4 @@
-package dev.pgworker.crontab;
+package dev.pgworker.internal.pattern;
 
 import java.time.LocalDate;
 import java.time.LocalDateTime;
@@ -13,7 +13,7 @@ import java.util.regex.Pattern;
  *
  * @param text the fields as they were written
  */
-record CronPattern(String text, long minutes, long hours, long days, long months, long weekdays) {
+public record CronPattern(String text, long minutes, long hours, long days, long months, long weekdays) {
 
     private static final List<Field> FIELDS = List.of(
             new Field("minute", 0, 59),
@@ -25,7 +25,7 @@ record CronPattern(String text, long minutes, long hours, long days, long months
     private static final Pattern WORD = Pattern.compile("\\S+");
 
     /** Reads a pattern: five fields with space between; what is wrong goes to the sink. */
-    static CronPattern parse(String text, ProblemSink problems) {
+    public static CronPattern parse(String text, ProblemSink problems) {
         List<MatchResult> fields = WORD.matcher(text).results().toList();
         if (fields.size() != FIELDS.size()) {
             problems.add(0, text, "must be minute, hour, day of month, month, day of week");
@@ -38,7 +38,7 @@ record CronPattern(String text, long minutes, long hours, long days, long months
     }
 
     /** Reads five fields, of which each starts at the given column; what is wrong goes to the sink. */
-    static CronPattern parse(List<String> fields, int[] columns, ProblemSink problems) {
+    public static CronPattern parse(List<String> fields, int[] columns, ProblemSink problems) {
         long[] sets = new long[FIELDS.size()];
         for (int i = 0; i < sets.length; i++) {
             sets[i] = FIELDS.get(i).parse(fields.get(i), columns[i], problems);
@@ -47,7 +47,7 @@ record CronPattern(String text, long minutes, long hours, long days, long months
     }
 
     /** Tells whether an item is due in the minute of the given local time. */
-    boolean matches(LocalDateTime time) {
+    public boolean matches(LocalDateTime time) {
         return has(minutes, time.getMinute()) && has(hours, time.getHour()) && matchesDate(time.toLocalDate());
     }
 
