@@ -280,6 +280,7 @@ public final class Worker implements AutoCloseable {
         private final List<JobInterceptor> jobInterceptors = new ArrayList<>();
         private final List<ScheduleInterceptor> scheduleInterceptors = new ArrayList<>();
         private final List<CronItem> cronItems = new ArrayList<>();
+        private final List<Crontab> crontabs = new ArrayList<>();
         private final List<Schedule> schedules = new ArrayList<>();
         private ZoneId crontabZone = ZoneOffset.UTC;
         private final List<JobRecoveryHandler> recoveryHandlers = new ArrayList<>();
@@ -450,9 +451,10 @@ public final class Worker implements AutoCloseable {
             return this;
         }
 
-        /** Adds recurring jobs. Their tasks may be served by other workers. */
+        /** Adds recurring jobs: items, and schedules as {@link #schedules} does. Their tasks may be served by other workers. */
         public Builder crontab(Crontab crontab) {
             cronItems.addAll(crontab.items());
+            crontabs.add(crontab);
             return this;
         }
 
