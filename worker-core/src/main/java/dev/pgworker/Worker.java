@@ -27,6 +27,7 @@ import dev.pgworker.internal.crontab.CronPlan;
 import dev.pgworker.internal.crontab.PlannedCronAdmin;
 import dev.pgworker.internal.failure.Backoff;
 import dev.pgworker.internal.jdbc.PrivateConnections;
+import dev.pgworker.internal.schedule.SchedulePlan;
 import dev.pgworker.internal.watch.MessageArrival;
 import dev.pgworker.job.JobScheduler;
 import dev.pgworker.job.ScheduleInterceptor;
@@ -515,6 +516,7 @@ public final class Worker implements AutoCloseable {
                     List.copyOf(directListeners),
                     List.copyOf(jobInterceptors),
                     CronPlan.of(Crontab.of(cronItems), crontabZone, usedCodec).with(List.copyOf(scheduleInterceptors)),
+                    new SchedulePlan(schedules, usedCodec, scheduleInterceptors),
                     List.copyOf(recoveryHandlers),
                     reconcileInterval,
                     stallAfter,

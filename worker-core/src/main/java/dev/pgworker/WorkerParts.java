@@ -13,6 +13,7 @@ import tools.jackson.databind.json.JsonMapper;
 
 import dev.pgworker.event.WorkerEventListener;
 import dev.pgworker.internal.crontab.CronPlan;
+import dev.pgworker.internal.schedule.SchedulePlan;
 import dev.pgworker.internal.store.JobStore;
 import dev.pgworker.internal.store.WorkerStore;
 import dev.pgworker.job.JobScheduler;
@@ -41,6 +42,7 @@ record WorkerParts(
         List<WorkerEventListener> directListeners,
         List<JobInterceptor> jobInterceptors,
         CronPlan cron,
+        SchedulePlan schedules,
         List<JobRecoveryHandler> recoveryHandlers,
         Duration reconcileInterval,
         Duration stallAfter,

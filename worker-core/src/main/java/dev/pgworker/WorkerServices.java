@@ -53,6 +53,7 @@ import dev.pgworker.internal.recovery.Heartbeat;
 import dev.pgworker.internal.recovery.LeaseWatchdog;
 import dev.pgworker.internal.recovery.OldLocks;
 import dev.pgworker.internal.recovery.Sweep;
+import dev.pgworker.internal.schedule.ScheduleService;
 import dev.pgworker.internal.store.CrontabStore;
 import dev.pgworker.internal.store.HistoryStore;
 import dev.pgworker.internal.store.JobStore;
@@ -60,6 +61,7 @@ import dev.pgworker.internal.store.JobTableStore;
 import dev.pgworker.internal.store.KeptHistory;
 import dev.pgworker.internal.store.MigrationStore;
 import dev.pgworker.internal.store.RunningStore;
+import dev.pgworker.internal.store.ScheduleStore;
 import dev.pgworker.internal.store.StatisticsStore;
 import dev.pgworker.internal.store.SweepStore;
 import dev.pgworker.internal.store.UnservedStore;
@@ -71,6 +73,7 @@ import dev.pgworker.internal.watch.SnapshotWatch;
 import dev.pgworker.internal.watch.UnservedTasks;
 import dev.pgworker.internal.watch.Vacuum;
 import dev.pgworker.recovery.RecoverySettings;
+import dev.pgworker.schedule.Schedule;
 
 /** The parts of one run of a worker, not started. Who knows whom is decided here and nowhere else. */
 final class WorkerServices {
@@ -110,6 +113,7 @@ final class WorkerServices {
     final UnservedTasks unservedTasks;
     final @Nullable Vacuum vacuum;
     final @Nullable CronScheduler cron;
+    final ScheduleService schedules;
     final WorkRecord record;
 
     /**
@@ -199,6 +203,7 @@ final class WorkerServices {
                 onBreakingMigration,
                 context.events(),
                 context.outage());
+        schedules = schedules();
         listener = parts.settings().listen() ? listener(announcements) : null;
         JobTableStore table = new JobTableStore(parts.dataSource(), parts.schema());
         snapshots = new SnapshotWatch(
@@ -281,9 +286,9 @@ final class WorkerServices {
         return new NotificationListener(
                 context.workerId(),
                 parts.listenDataSource(),
-                context.signal()::jobsMayBeDue,
                 announcements,
-                migrations::migrationAnnounced,
+                new NotificationListener.Told(
+                        context.signal()::jobsMayBeDue, migrations::migrationAnnounced, schedules::announced),
                 context.events(),
                 context.outage());
     }
@@ -317,12 +322,24 @@ final class WorkerServices {
                         context.outage());
     }
 
+    private ScheduleService schedules() {
+        List<String> declared =
+                parts.schedules().declared().stream().map(Schedule::name).toList();
+        return new ScheduleService(
+                context.workerId(),
+                parts.schedules(),
+                new ScheduleStore(parts.dataSource(), parts.schema(), declared),
+                parts.settings().listen(),
+                context.events(),
+                context.outage());
+    }
+
     /** Returns all services with a thread of their own, in the order in which they start. */
     Stream<BackgroundService> all() {
         Stream<@Nullable BackgroundService> first =
                 Stream.of(history, heartbeat, watchdog, completer, migrations, listener, fetchLoop, secondFetchLoop);
         Stream<@Nullable BackgroundService> last =
-                Stream.of(floorScanner, reconciler, sweep, snapshots, unservedTasks, vacuum, cron, record);
+                Stream.of(floorScanner, reconciler, sweep, snapshots, unservedTasks, vacuum, cron, schedules, record);
         return Stream.concat(Stream.concat(first, direct.services()), last).filter(Objects::nonNull);
     }
 }

@@ -104,6 +104,7 @@ final class WorkerStop {
         stopAll(
                 CLAIMING_LIMIT,
                 services.cron,
+                services.schedules,
                 services.sweep,
                 services.history,
                 services.snapshots,

@@ -308,6 +308,7 @@ comment on table "${schema}".pgworker_samples is
 -- Recurring jobs that applications and people make at run time. Whoever executes one locks its row, adds the job and sets the next time in one
 -- transaction, so that each time is executed once. next_at is -infinity where a worker has to find out when it is due, as only Java knows
 -- all grammars, and null where nothing will be due: it has ended, or waits for the end of its last job (awaits_end), or has a problem.
+-- Until retry_at nobody looks at one that has failed, and one that makes up for much has its turn then: others are not to wait behind them.
 create table if not exists "${schema}".pgworker_schedules (
   name text constraint pgworker_schedules_pkey primary key
     constraint pgworker_schedules_name_check check (length(name) between 1 and 128),
@@ -338,6 +339,7 @@ create table if not exists "${schema}".pgworker_schedules (
   last_at timestamptz,
   last_job_id bigint,
   awaits_end boolean not null default false,
+  retry_at timestamptz,
   problem text,
   created_at timestamptz not null default now(),
   updated_at timestamptz not null default now(),
@@ -346,8 +348,11 @@ create table if not exists "${schema}".pgworker_schedules (
     and (kind <> 'rate' or origin is not null))
 ) with (fillfactor = 70, autovacuum_vacuum_scale_factor = 0.05);
 create index if not exists pgworker_schedules_due on "${schema}".pgworker_schedules (next_at)
-  where next_at is not null and paused_at is null;
+  where next_at is not null and paused_at is null and retry_at is null and not declared;
+create index if not exists pgworker_schedules_later on "${schema}".pgworker_schedules (retry_at)
+  where retry_at is not null and paused_at is null and not declared;
 create index if not exists pgworker_schedules_awaiting on "${schema}".pgworker_schedules (name) where awaits_end and paused_at is null;
+create index if not exists pgworker_schedules_jobs on "${schema}".pgworker_schedules (last_job_id) where awaits_end and paused_at is null;
 comment on table "${schema}".pgworker_schedules is
   'Recurring jobs made at run time; those of crontabs are in known_crontabs. Rows that declared marks are executed by applications that declare them.';
 
