@@ -8,6 +8,7 @@ import java.util.Collection;
 import java.util.List;
 import java.util.Set;
 import java.util.concurrent.Executor;
+import java.util.stream.Stream;
 import javax.sql.DataSource;
 
 import com.google.errorprone.annotations.concurrent.GuardedBy;
@@ -196,6 +197,11 @@ public final class Worker implements AutoCloseable {
     /** Returns the worker's recurring jobs, each with the time zone that applies to it, as an unmodifiable list. */
     public List<CronItem> cronItems() {
         return parts.cron().items();
+    }
+
+    /** Returns the schedules that the worker declares, as an unmodifiable list. */
+    public List<Schedule> declaredSchedules() {
+        return parts.schedules().declared();
     }
 
     /**
@@ -516,11 +522,19 @@ public final class Worker implements AutoCloseable {
                     List.copyOf(directListeners),
                     List.copyOf(jobInterceptors),
                     CronPlan.of(Crontab.of(cronItems), crontabZone, usedCodec).with(List.copyOf(scheduleInterceptors)),
-                    new SchedulePlan(schedules, usedCodec, scheduleInterceptors),
+                    new SchedulePlan(declaredSchedules(), usedCodec, scheduleInterceptors),
                     List.copyOf(recoveryHandlers),
                     reconcileInterval,
                     stallAfter,
                     stuckAfter));
+        }
+
+        private List<Schedule> declaredSchedules() {
+            return Stream.concat(
+                            crontabs.stream()
+                                    .flatMap(crontab -> crontab.withDefaultZone(crontabZone).schedules().stream()),
+                            schedules.stream())
+                    .toList();
         }
 
         private DataSource usedListenDataSource() {
@@ -539,6 +553,14 @@ public final class Worker implements AutoCloseable {
                             "Cron item {} is for task {}, which this worker does not serve: its jobs wait for another worker",
                             item.identifier(),
                             item.task());
+                }
+            }
+            for (Schedule schedule : declaredSchedules()) {
+                if (!registry.identifiers().contains(schedule.job().identifier())) {
+                    log.warn(
+                            "Schedule {} is for task {}, which this worker does not serve: its jobs wait for another worker",
+                            schedule.name(),
+                            schedule.job().identifier());
                 }
             }
         }

@@ -50,7 +50,8 @@ final class CronJobAttributes {
      *
      * @param pattern the five fields of {@code value}; null if they are wrong or if there are none
      */
-    private record When(String attribute, String text, @Nullable CronPattern pattern) {
+    private record When(
+            String attribute, String text, @Nullable CronPattern pattern) {
 
         boolean isOff() {
             return text.equals(Scheduled.CRON_DISABLED);
@@ -77,7 +78,9 @@ final class CronJobAttributes {
         }
         String attribute = all.keySet().iterator().next();
         return reader.read(
-                attribute, all.getOrDefault(attribute, ""), text -> new When(attribute, text, pattern(attribute, text)));
+                attribute,
+                all.getOrDefault(attribute, ""),
+                text -> new When(attribute, text, pattern(attribute, text)));
     }
 
     private @Nullable CronPattern pattern(String attribute, String text) {

@@ -23,18 +23,17 @@ record CronJobOptions(
         @Nullable String id,
         @Nullable ZoneId zone,
         @Nullable Duration fill,
-        @Nullable ObjectNode payload,
-        JobSpec spec) {
+        JobSpec spec,
+        @Nullable ObjectNode payload) {
 
     static CronJobOptions read(String task, CronJob given, AttributeReader reader) {
         String unused = reader.read("task", task, Arguments::requireIdentifier);
-        return new CronJobOptions(
-                task,
-                reader.read("id", given.id(), Arguments::requireIdentifier),
-                reader.read("zone", given.zone(), zone -> CrontabOptions.zone("zone", zone)),
-                reader.read("fill", given.fill(), CrontabOptions::fill),
-                reader.read("payload", given.payload(), CronJobOptions::object),
-                new SpecReader(reader).read(given));
+        String id = reader.read("id", given.id(), Arguments::requireIdentifier);
+        ZoneId zone = reader.read("zone", given.zone(), text -> CrontabOptions.zone("zone", text));
+        Duration fill = reader.read("fill", given.fill(), CrontabOptions::fill);
+        JobSpec spec = new SpecReader(reader).read(given);
+        ObjectNode payload = reader.read("payload", given.payload(), CronJobOptions::object);
+        return new CronJobOptions(task, id, zone, fill, spec, payload);
     }
 
     /** Returns the name of the item or schedule. */

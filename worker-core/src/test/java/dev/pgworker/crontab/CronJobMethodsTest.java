@@ -178,8 +178,8 @@ class CronJobMethodsTest {
                         wrong + ".many(String, int), priority: \"40000\": priority must be between -32768 and 32767,"
                                 + " but is 40000",
                         wrong + ".many(String, int), jobKeyMode: \"UNSAFE_DEDUPE\": jobKeyMode requires a jobKey",
-                        wrong + ".many(String, int), payload: \"[1]\": payload must be a JSON5 object { }",
                         wrong + ".many(String, int), flags: \"[]\": flags[0] must not be empty",
+                        wrong + ".many(String, int), payload: \"[1]\": payload must be a JSON5 object { }",
                         wrong + ".pattern(), value: \"* * * *\": must be minute, hour, day of month, month, day of"
                                 + " week",
                         wrong + ".pattern(), payload: \"{a: 01}\": payload must not follow a number, at \"1}\"",

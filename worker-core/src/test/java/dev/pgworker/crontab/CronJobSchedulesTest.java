@@ -171,7 +171,8 @@ class CronJobSchedulesTest {
 
         assertThat(crontab.withDefaultZone(ZoneId.of("Asia/Tokyo")).schedules())
                 .filteredOn(schedule -> schedule.recurrence().zone() != null)
-                .extracting(Schedule::name, schedule -> schedule.recurrence().zone().getId())
+                .extracting(
+                        Schedule::name, schedule -> schedule.recurrence().zone().getId())
                 .containsExactly(
                         row("d_macro", "Asia/Tokyo"),
                         row("e_fields", "Asia/Tokyo"),
@@ -217,7 +218,8 @@ class CronJobSchedulesTest {
     @Test
     void aPlaceholderWithoutAValueIsAMistakeOfItsAttribute() {
         CrontabException e = catchThrowableOfType(
-                CrontabException.class, () -> placeholders(Map.of("cron", "@daily", "zone", "Z", "id", "x", "off", "-")));
+                CrontabException.class,
+                () -> placeholders(Map.of("cron", "@daily", "zone", "Z", "id", "x", "off", "-")));
 
         assertThat(e.problems())
                 .extracting(CrontabProblem::toString)
