@@ -64,14 +64,10 @@ final class SchedulesCommand {
             String next = found.size() < limit ? null : found.get(limit - 1).name();
             if (session.isJson()) {
                 session.writeJson(Json.object(
-                        "schedules",
-                        found.stream().map(SchedulesCommand::json).toList(),
-                        "next",
-                        next));
+                        "schedules", found.stream().map(SchedulesCommand::json).toList(), "next", next));
                 return ExitStatus.OK;
             }
-            Table table =
-                    new Table("SCHEDULE", "TASK", "WHEN", "=NEXT RUN", "=LAST RUN", "=PAUSED SINCE", "PROBLEM");
+            Table table = new Table("SCHEDULE", "TASK", "WHEN", "=NEXT RUN", "=LAST RUN", "=PAUSED SINCE", "PROBLEM");
             found.forEach(status -> {
                 Schedule schedule = status.schedule();
                 Table unused = table.row(
@@ -144,8 +140,7 @@ final class SchedulesCommand {
                     next.add(known);
                 }
                 if (next.size() < runs) {
-                    next.addAll(schedule.next(
-                            known == null ? session.jobs().now() : known, runs - next.size()));
+                    next.addAll(schedule.next(known == null ? session.jobs().now() : known, runs - next.size()));
                 }
             }
             return next;
@@ -153,7 +148,9 @@ final class SchedulesCommand {
     }
 
     /** Pauses schedules. */
-    @Command(name = "pause", description = "Pause schedules until they are resumed. What is due meanwhile is passed over.")
+    @Command(
+            name = "pause",
+            description = "Pause schedules until they are resumed. What is due meanwhile is passed over.")
     static final class Pause extends SessionCommand {
 
         @Parameters(paramLabel = "SCHEDULE", arity = "1..*", description = "Names, as schedules list shows them.")
@@ -216,13 +213,18 @@ final class SchedulesCommand {
     }
 
     /** Runs a schedule's job at once. */
-    @Command(name = "trigger", description = "Add a job of a schedule that runs at once, even if the schedule is paused.")
+    @Command(
+            name = "trigger",
+            description = "Add a job of a schedule that runs at once, even if the schedule is paused.")
     static final class Trigger extends SessionCommand {
 
         @Parameters(paramLabel = "SCHEDULE", description = "The name, as schedules list shows it.")
         private String name = "";
 
-        @Option(names = "--payload", paramLabel = "JSON", description = "A JSON object instead of the schedule's payload.")
+        @Option(
+                names = "--payload",
+                paramLabel = "JSON",
+                description = "A JSON object instead of the schedule's payload.")
         private @Nullable String payload;
 
         Trigger(Session session) {

@@ -163,8 +163,7 @@ final class Session {
 
     /** In the name of the user of the operating system, if it is known. */
     JobSchedules schedules() {
-        JobSchedules schedules =
-                WorkerClient.jobSchedules(dataSource(), schema(), new PayloadCodec(new JsonMapper()));
+        JobSchedules schedules = WorkerClient.jobSchedules(dataSource(), schema(), new PayloadCodec(new JsonMapper()));
         String name = System.getProperty("user.name", "");
         return name.isEmpty() || name.length() > LONGEST_NAME ? schedules : schedules.actingAs(name);
     }

@@ -73,7 +73,10 @@ class InvoicesTest {
                     context.getBean(MovedSchedules.Tenants.class).remindDaily("acme");
                     JobSchedules schedules = context.getBean(JobSchedules.class);
 
-                    Awaitility.await().until(() -> context.getBean(MovedSchedules.Partner.class).polls() > 0);
+                    Awaitility.await()
+                            .until(() -> context.getBean(MovedSchedules.Partner.class)
+                                            .polls()
+                                    > 0);
 
                     assertThat(schedules.list(ScheduleQuery.ALL))
                             .extracting(ScheduleStatus::name)
