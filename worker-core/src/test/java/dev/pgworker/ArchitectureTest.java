@@ -94,8 +94,8 @@ class ArchitectureTest {
         layers.put("schedule", Set.of("job", "internal.argument", "internal.pattern"));
         layers.put("crontab", Set.of("job", "task", "schedule", "internal.argument", "internal.pattern"));
         layers.put("internal.event", Set.of("event", "job", "internal.lifecycle"));
-        Set<String> model =
-                Set.of("job", "history", "statistics", "schema", "task", "event", "recovery", "internal.argument");
+        Set<String> model = Set.of(
+                "job", "history", "statistics", "schema", "task", "event", "recovery", "schedule", "internal.argument");
         layers.put("internal.store", and(model, "internal.event", "internal.failure", "internal.jdbc"));
         Set<String> below = and(
                 model, "internal.event", "internal.failure", "internal.lifecycle", "internal.jdbc", "internal.store");
