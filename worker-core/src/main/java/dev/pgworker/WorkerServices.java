@@ -12,6 +12,7 @@ import org.jspecify.annotations.Nullable;
 import org.springframework.transaction.PlatformTransactionManager;
 
 import dev.pgworker.event.WorkerEventListener;
+import dev.pgworker.internal.client.JdbcJobSchedules;
 import dev.pgworker.internal.crontab.CronScheduler;
 import dev.pgworker.internal.engine.WorkerContext;
 import dev.pgworker.internal.engine.claim.ClaimPermission;
@@ -53,6 +54,7 @@ import dev.pgworker.internal.recovery.Heartbeat;
 import dev.pgworker.internal.recovery.LeaseWatchdog;
 import dev.pgworker.internal.recovery.OldLocks;
 import dev.pgworker.internal.recovery.Sweep;
+import dev.pgworker.internal.schedule.DeclaredSchedules;
 import dev.pgworker.internal.schedule.ScheduleService;
 import dev.pgworker.internal.store.CrontabStore;
 import dev.pgworker.internal.store.HistoryStore;
@@ -323,12 +325,15 @@ final class WorkerServices {
     }
 
     private ScheduleService schedules() {
-        List<String> declared =
-                parts.schedules().declared().stream().map(Schedule::name).toList();
+        List<Schedule> declared = parts.schedules().declared();
+        List<String> names = declared.stream().map(Schedule::name).toList();
         return new ScheduleService(
                 context.workerId(),
                 parts.schedules(),
-                new ScheduleStore(parts.dataSource(), parts.schema(), declared),
+                new ScheduleStore(parts.dataSource(), parts.schema(), names),
+                new DeclaredSchedules(
+                        new JdbcJobSchedules(parts.dataSource(), parts.schema(), parts.codec(), parts.jobScheduler()),
+                        declared),
                 parts.settings().listen(),
                 context.events(),
                 context.outage());

@@ -113,7 +113,7 @@ class ArchitectureTest {
         layers.put("internal.watch", jobs);
         layers.put("internal.record", and(jobs, "internal.engine.run"));
         layers.put("internal.recovery", below);
-        layers.put("internal.schedule", and(below, "schedule", "internal.client"));
+        layers.put("internal.schedule", and(below, "internal.client"));
         layers.put("internal.crontab", and(below, "crontab", "internal.client"));
         return layers;
     }

@@ -9,6 +9,8 @@ import java.util.List;
 
 import org.jspecify.annotations.Nullable;
 
+import dev.pgworker.schedule.Misfire;
+
 /**
  * Which executions take place of those that are due. All but the last are missed, and the last, too, if it is late: something
  * was in the way, an outage, or a clock that was set forward.
@@ -51,12 +53,11 @@ enum MisfireRule {
     /** So many executions that do not take place are counted. */
     static final int MOST_COUNTED = 100;
 
-    static MisfireRule of(String column) {
-        return switch (column) {
-            case "skip" -> SKIP;
-            case "run_once" -> RUN_ONCE;
-            case "run_all" -> RUN_ALL;
-            default -> throw new IllegalArgumentException("misfire " + column + " is not known to this version");
+    static MisfireRule of(Misfire misfire) {
+        return switch (misfire) {
+            case SKIP -> SKIP;
+            case RUN_ONCE -> RUN_ONCE;
+            case RUN_ALL -> RUN_ALL;
         };
     }
 
@@ -88,7 +89,7 @@ enum MisfireRule {
      * @param backfill how far back to make up for what was missed; null for without limit
      * @param most how many executions to return at most
      */
-    Due choose(DueTimes times, Instant first, Instant now, @Nullable Duration backfill, int most) {
+    Due choose(Timeline times, Instant first, Instant now, @Nullable Duration backfill, int most) {
         return choose(new Pending(times, first, now, backfill), most);
     }
 
@@ -97,13 +98,13 @@ enum MisfireRule {
     /** The executions from the first that is due until now. */
     private static final class Pending {
 
-        final DueTimes times;
+        final Timeline times;
         final Instant first;
         final Instant now;
         final Instant last;
         final Instant oldest;
 
-        Pending(DueTimes times, Instant first, Instant now, @Nullable Duration backfill) {
+        Pending(Timeline times, Instant first, Instant now, @Nullable Duration backfill) {
             this.times = times;
             this.first = first;
             this.now = now;

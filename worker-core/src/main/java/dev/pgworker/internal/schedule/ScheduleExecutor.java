@@ -10,7 +10,7 @@ import org.jspecify.annotations.Nullable;
 
 import dev.pgworker.internal.failure.DatabaseFailure;
 import dev.pgworker.internal.schedule.ScheduleRules.Decision;
-import dev.pgworker.internal.store.ScheduleRow;
+import dev.pgworker.internal.store.DueSchedule;
 import dev.pgworker.internal.store.ScheduleStep;
 import dev.pgworker.internal.store.ScheduleStore;
 
@@ -55,7 +55,7 @@ final class ScheduleExecutor {
         List<Decision> decisions = new ArrayList<>();
         try {
             List<ScheduleStore.Done> done =
-                    store.executeDue(now, MOST_TOGETHER, LOCK_LIMIT, row -> decide(row, now, decisions));
+                    store.executeDue(now, MOST_TOGETHER, LOCK_LIMIT, due -> decide(due, now, decisions));
             for (int i = 0; i < done.size(); i++) {
                 reporter.report(decisions.get(i), done.get(i).jobIds());
             }
@@ -65,7 +65,7 @@ final class ScheduleExecutor {
                 throw e;
             }
             for (Decision decision : decisions) {
-                executeOne(decision.step().row().name(), now);
+                executeOne(decision.step().due().name(), now);
             }
             return decisions.size();
         }
@@ -80,8 +80,8 @@ final class ScheduleExecutor {
         return names.size();
     }
 
-    private ScheduleStep decide(ScheduleRow row, Instant now, List<Decision> into) {
-        Decision decision = rules.decide(row, now);
+    private ScheduleStep decide(DueSchedule due, Instant now, List<Decision> into) {
+        Decision decision = rules.decide(due, now);
         into.add(decision);
         return decision.step();
     }
@@ -90,7 +90,7 @@ final class ScheduleExecutor {
         for (int attempt = 1; ; attempt++) {
             List<Decision> decisions = new ArrayList<>();
             try {
-                store.executeOne(name, now, LOCK_LIMIT_ALONE, row -> decide(row, now, decisions))
+                store.executeOne(name, now, LOCK_LIMIT_ALONE, due -> decide(due, now, decisions))
                         .ifPresent(done -> reporter.report(decisions.get(0), done.jobIds()));
                 return;
             } catch (SQLException e) {

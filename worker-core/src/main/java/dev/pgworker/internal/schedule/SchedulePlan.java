@@ -4,10 +4,9 @@ import java.time.Instant;
 import java.time.ZoneOffset;
 import java.time.format.DateTimeFormatter;
 import java.util.List;
+import java.util.Objects;
 
 import org.jspecify.annotations.Nullable;
-import tools.jackson.core.StreamReadConstraints;
-import tools.jackson.core.json.JsonFactory;
 import tools.jackson.databind.DeserializationFeature;
 import tools.jackson.databind.json.JsonMapper;
 import tools.jackson.databind.node.ObjectNode;
@@ -27,13 +26,7 @@ public final class SchedulePlan {
             DateTimeFormatter.ofPattern("uuuu-MM-dd'T'HH:mm:ss.SSS'Z'").withZone(ZoneOffset.UTC);
 
     /** Keeps every digit of a number. */
-    private static final JsonMapper exact = JsonMapper.builder(JsonFactory.builder()
-                    .streamReadConstraints(StreamReadConstraints.builder()
-                            .maxNumberLength(Integer.MAX_VALUE)
-                            .maxStringLength(Integer.MAX_VALUE)
-                            .maxNameLength(Integer.MAX_VALUE)
-                            .build())
-                    .build())
+    private static final JsonMapper exact = JsonMapper.builder()
             .enable(DeserializationFeature.USE_BIG_DECIMAL_FOR_FLOATS)
             .build();
 
@@ -57,16 +50,16 @@ public final class SchedulePlan {
     /**
      * Returns the job of an execution, as the interceptors want it; null for none.
      *
-     * @param payload JSON, an object
+     * @param schedule as it was read from the database, so that its payload is a tree
      * @throws RuntimeException as an interceptor throws it, or if what they return cannot be written
      */
-    @Nullable NewJob job(String schedule, MisfireRule.Execution execution, String task, String payload, JobSpec spec) {
-        ObjectNode tree = (ObjectNode) exact.readTree(payload);
+    @Nullable NewJob job(Schedule schedule, MisfireRule.Execution execution, JobSpec spec) {
+        ObjectNode tree = ((ObjectNode) Objects.requireNonNull(schedule.job().payload())).deepCopy();
         tree.putObject("_cron")
                 .put("ts", TIMESTAMP.format(execution.dueAt()))
                 .put("backfilled", execution.missed())
-                .put("schedule", schedule);
-        JobRequest job = interceptors.apply(JobRequest.of(task, tree, spec));
+                .put("schedule", schedule.name());
+        JobRequest job = interceptors.apply(JobRequest.of(schedule.job().identifier(), tree, spec));
         if (job == null) {
             return null;
         }

@@ -43,7 +43,7 @@ final class ScheduleReporter {
     /** Tells what has been committed. */
     void report(Decision decision, List<Long> jobIds) {
         ScheduleStep step = decision.step();
-        String name = step.row().name();
+        String name = step.due().name();
         if (step.problem() != null) {
             reportBroken(name, step.problem(), decision.failed());
             return;
@@ -98,11 +98,11 @@ final class ScheduleReporter {
      * @return what the row says about it
      */
     String reportPutOff(String name, @Nullable Decision decision, boolean held, SQLException error) {
-        Instant dueAt = decision == null ? null : decision.step().row().nextAt();
+        Instant dueAt = decision == null ? null : decision.step().due().nextAt();
         String problem = held
                 ? "An open transaction holds the job of its job key; retried every few seconds"
                 : "The database refuses its job, which is retried every minute: " + ErrorText.headline(error);
-        if (decision == null || decision.step().row().problem() == null) {
+        if (decision == null || decision.step().due().row().status().problem() == null) {
             if (held) {
                 log.warn(
                         "Schedule {} waits for {}: an open transaction holds the job of its job key; retrying every few seconds",

@@ -11,11 +11,14 @@ import org.jspecify.annotations.Nullable;
 import dev.pgworker.event.ScheduleSkipReason;
 import dev.pgworker.internal.failure.ErrorText;
 import dev.pgworker.internal.schedule.MisfireRule.Execution;
+import dev.pgworker.internal.store.DueSchedule;
 import dev.pgworker.internal.store.ScheduleRow;
 import dev.pgworker.internal.store.ScheduleStep;
 import dev.pgworker.internal.store.ScheduleStep.NewJob;
-import dev.pgworker.job.JobKeyMode;
 import dev.pgworker.job.JobSpec;
+import dev.pgworker.schedule.Overlap;
+import dev.pgworker.schedule.Recurrence;
+import dev.pgworker.schedule.Schedule;
 
 /** Decides what becomes of a schedule that is due. Asks nobody but the interceptors. */
 final class ScheduleRules {
@@ -46,23 +49,28 @@ final class ScheduleRules {
     record Failed(@Nullable Instant dueAt, Exception error) {}
 
     /** Decides about a schedule that is due. Never throws: whatever is wrong with one is its own problem. */
-    Decision decide(ScheduleRow row, Instant now) {
+    Decision decide(DueSchedule due, Instant now) {
+        Schedule schedule = due.row().schedule();
+        if (schedule == null) {
+            return broken(due, new IllegalArgumentException(due.row().unreadable()));
+        }
         try {
-            DueTimes times = DueTimes.of(row.due());
-            if (row.nextAt().equals(ScheduleRow.UNKNOWN)) {
-                return begin(row, times, now);
+            if (due.nextAt().equals(ScheduleRow.COMPUTE)) {
+                return begin(due, schedule, now);
             }
-            return times.isDelay() ? delay(row, times, now) : execute(row, times, now);
+            return schedule.recurrence().kind() == Recurrence.Kind.FIXED_DELAY
+                    ? delay(due, schedule, now)
+                    : execute(due, schedule, now);
         } catch (RuntimeException | StackOverflowError e) {
-            return broken(row, e);
+            return broken(due, e);
         }
     }
 
-    private static Decision broken(ScheduleRow row, Throwable e) {
+    private static Decision broken(DueSchedule due, Throwable e) {
         String message = e instanceof IllegalArgumentException ? e.getMessage() : ErrorText.headline(e);
         String problem = String.valueOf(message);
         ScheduleStep step = new ScheduleStep(
-                row,
+                due,
                 List.of(),
                 null,
                 false,
@@ -72,66 +80,74 @@ final class ScheduleRules {
         return new Decision(step, List.of(), List.of(new Failed(null, error)));
     }
 
+    private static Decision nothing(DueSchedule due, @Nullable Instant next, boolean awaitsEnd) {
+        return new Decision(new ScheduleStep(due, List.of(), next, awaitsEnd, null, null), List.of(), List.of());
+    }
+
     /** Finds out when a schedule is due that is new, or has been changed or resumed. */
-    private static Decision begin(ScheduleRow row, DueTimes times, Instant now) {
-        boolean awaits = times.isDelay() && row.lastJobLives();
-        Instant next = times.isDelay() && row.lastAt() == null ? times.first(now) : times.after(now);
-        return new Decision(
-                new ScheduleStep(row, List.of(), awaits ? null : next, awaits, null, null), List.of(), List.of());
+    private static Decision begin(DueSchedule due, Schedule schedule, Instant now) {
+        if (schedule.recurrence().kind() == Recurrence.Kind.FIXED_DELAY) {
+            if (due.lastJobLives()) {
+                return nothing(due, null, true);
+            }
+            if (due.row().status().lastRun() != null) {
+                return nothing(due, schedule.nextDue(now), false);
+            }
+        }
+        return nothing(due, schedule.firstDue(now), false);
     }
 
     /** A delay has no times of its own that it could miss: late is late. */
-    private Decision delay(ScheduleRow row, DueTimes times, Instant now) {
-        if (row.lastJobLives()) {
-            return new Decision(new ScheduleStep(row, List.of(), null, true, null, null), List.of(), List.of());
+    private Decision delay(DueSchedule due, Schedule schedule, Instant now) {
+        if (due.lastJobLives()) {
+            return nothing(due, null, true);
         }
         List<Skipped> skipped = new ArrayList<>();
         List<Failed> failed = new ArrayList<>();
-        List<NewJob> jobs = jobs(row, List.of(new Execution(row.nextAt(), false)), skipped, failed);
+        List<NewJob> jobs = jobs(due, schedule, List.of(new Execution(due.nextAt(), false)), skipped, failed);
         boolean awaits = !jobs.isEmpty();
-        return new Decision(
-                new ScheduleStep(row, jobs, awaits ? null : times.after(now), awaits, null, null), skipped, failed);
+        Instant next = awaits ? null : schedule.nextDue(now);
+        return new Decision(new ScheduleStep(due, jobs, next, awaits, null, null), skipped, failed);
     }
 
-    private Decision execute(ScheduleRow row, DueTimes times, Instant now) {
+    private Decision execute(DueSchedule due, Schedule schedule, Instant now) {
         List<Skipped> skipped = new ArrayList<>();
         List<Failed> failed = new ArrayList<>();
-        MisfireRule.Due due =
-                MisfireRule.of(row.misfire()).choose(times, row.nextAt(), now, row.backfill(), MOST_AT_ONCE);
-        if (due.skipped() > 0) {
-            skipped.add(new Skipped(due.skippedFrom(), due.skipped(), ScheduleSkipReason.MISFIRE));
+        Timeline times = new Timeline(schedule);
+        MisfireRule.Due chosen =
+                MisfireRule.of(schedule.misfire()).choose(times, due.nextAt(), now, schedule.backfill(), MOST_AT_ONCE);
+        if (chosen.skipped() > 0) {
+            skipped.add(new Skipped(chosen.skippedFrom(), chosen.skipped(), ScheduleSkipReason.MISFIRE));
         }
-        List<Execution> executions = due.executions();
-        Instant next = due.next();
-        if (isOverlapSkipped(row)) {
-            // Whatever is made up for runs beside the first of it.
-            int most = row.lastJobLives() ? 0 : 1;
-            if (executions.size() > most) {
-                Instant from = executions.get(most).dueAt();
-                skipped.add(new Skipped(
-                        from,
-                        times.count(from, now.plusNanos(1), MisfireRule.MOST_COUNTED),
-                        ScheduleSkipReason.OVERLAP));
-                executions = executions.subList(0, most);
-                next = times.after(now);
-            }
+        List<Execution> executions = chosen.executions();
+        Instant next = chosen.next();
+        // Of several that are made up for, those after the first would run beside it.
+        int most = schedule.overlap() != Overlap.SKIP ? MOST_AT_ONCE : due.lastJobLives() ? 0 : 1;
+        if (executions.size() > most) {
+            Instant from = executions.get(most).dueAt();
+            int count = times.count(from, now.plusNanos(1), MisfireRule.MOST_COUNTED);
+            skipped.add(new Skipped(from, count, ScheduleSkipReason.OVERLAP));
+            executions = executions.subList(0, most);
+            next = times.after(now);
         }
-        List<NewJob> jobs = jobs(row, executions, skipped, failed);
-        Instant later = DueTimes.isUpTo(next, now) ? now : null;
-        return new Decision(new ScheduleStep(row, jobs, next, false, later, null), skipped, failed);
+        List<NewJob> jobs = jobs(due, schedule, executions, skipped, failed);
+        Instant later = Timeline.isUpTo(next, now) ? now : null;
+        return new Decision(new ScheduleStep(due, jobs, next, false, later, null), skipped, failed);
     }
 
-    private static boolean isOverlapSkipped(ScheduleRow row) {
-        return row.overlap().equals("skip");
-    }
-
-    private List<NewJob> jobs(ScheduleRow row, List<Execution> executions, List<Skipped> skipped, List<Failed> failed) {
+    private List<NewJob> jobs(
+            DueSchedule due,
+            Schedule schedule,
+            List<Execution> executions,
+            List<Skipped> skipped,
+            List<Failed> failed) {
         List<NewJob> jobs = new ArrayList<>();
+        JobSpec common = due.row().specOfJobs(schedule.job().spec());
         for (Execution execution : executions) {
-            JobSpec spec = spec(row, execution.dueAt());
+            Instant runAt = execution.dueAt().plus(jitter(schedule.jitter()));
             try {
                 NewJob job = plan.job(
-                        row.name(), execution, row.job().task(), row.job().payload(), spec);
+                        schedule, execution, common.toBuilder().runAt(runAt).build());
                 if (job == null) {
                     skipped.add(new Skipped(execution.dueAt(), 1, ScheduleSkipReason.REJECTED));
                 } else {
@@ -146,29 +162,6 @@ final class ScheduleRules {
             }
         }
         return jobs;
-    }
-
-    private static JobSpec spec(ScheduleRow row, Instant dueAt) {
-        ScheduleRow.Template job = row.job();
-        String queue = row.overlap().equals("queue") && job.queueName() == null ? row.name() : job.queueName();
-        return JobSpec.builder()
-                .queueName(queue)
-                .runAt(dueAt.plus(jitter(job.jitter())))
-                .maxAttempts(job.maxAttempts())
-                .jobKey(job.jobKey())
-                .jobKeyMode(job.jobKey() == null ? null : keyMode(job.jobKeyMode()))
-                .priority(job.priority())
-                .flags(job.flags())
-                .build();
-    }
-
-    private static JobKeyMode keyMode(String column) {
-        for (JobKeyMode mode : JobKeyMode.values()) {
-            if (mode.sqlName().equals(column)) {
-                return mode;
-            }
-        }
-        throw new IllegalArgumentException("job_key_mode " + column + " is not known to this version");
     }
 
     private static Duration jitter(Duration most) {

@@ -62,7 +62,7 @@ public final class ScheduleService extends BackgroundService {
     }
 
     private final ScheduleStore store;
-    private final @Nullable DeclaredSchedules declared;
+    private final DeclaredSchedules declared;
     private final ScheduleExecutor executor;
     private final WorkerEvents events;
     private final Clock clock;
@@ -82,33 +82,42 @@ public final class ScheduleService extends BackgroundService {
     /**
      * Creates the service of one worker.
      *
+     * @param declared put into the database before anything is executed
      * @param listening whether somebody calls {@link #announced} when schedules have changed
      */
     public ScheduleService(
             String workerId,
             SchedulePlan plan,
             ScheduleStore store,
+            DeclaredSchedules declared,
             boolean listening,
             WorkerEvents events,
             Outage outage) {
-        this(workerId, plan, store, listening ? INTERVAL : DEAF_INTERVAL, Look::now, events, outage);
+        this(
+                new ScheduleExecutor(store, new ScheduleRules(plan), new ScheduleReporter(workerId, events)),
+                store,
+                declared,
+                listening ? INTERVAL : DEAF_INTERVAL,
+                Look::now,
+                events,
+                outage);
     }
 
     ScheduleService(
-            String workerId,
-            SchedulePlan plan,
+            ScheduleExecutor executor,
             ScheduleStore store,
+            DeclaredSchedules declared,
             Duration interval,
             Clock clock,
             WorkerEvents events,
             Outage outage) {
         super("worker-schedules", true, outage);
+        this.executor = executor;
         this.store = store;
-        this.declared = plan.declared().isEmpty() ? null : new DeclaredSchedules(store, plan);
-        this.events = events;
+        this.declared = declared;
         this.interval = interval;
         this.clock = clock;
-        this.executor = new ScheduleExecutor(store, new ScheduleRules(plan), new ScheduleReporter(workerId, events));
+        this.events = events;
     }
 
     /** Says that schedules may have changed. Never waits; may be called from any thread, by anybody and as often as they like. */
@@ -148,7 +157,7 @@ public final class ScheduleService extends BackgroundService {
             toldUnusable = false;
             return wait;
         } catch (SQLException e) {
-            if (!isAboutTheSchema(e)) {
+            if (!DeclaredSchedules.isAboutTheSchema(e)) {
                 throw e;
             }
             tellUnusable(e);
@@ -157,9 +166,7 @@ public final class ScheduleService extends BackgroundService {
     }
 
     private Duration workWithTable() throws SQLException {
-        if (declared != null) {
-            declared.put();
-        }
+        declared.put();
         Look look = store.look();
         Instant now = clock.now(look);
         watch(now);
@@ -167,10 +174,10 @@ public final class ScheduleService extends BackgroundService {
             return Duration.ZERO;
         }
         int done = 0;
-        if (DueTimes.isUpTo(look.due(), now)) {
+        if (Timeline.isUpTo(look.due(), now)) {
             done += executor.executeDue(now);
         }
-        if (done < ScheduleExecutor.MOST_TOGETHER && DueTimes.isUpTo(look.later(), now)) {
+        if (done < ScheduleExecutor.MOST_TOGETHER && Timeline.isUpTo(look.later(), now)) {
             done += executor.executeLater(now);
         }
         if (done > 0) {
@@ -235,7 +242,7 @@ public final class ScheduleService extends BackgroundService {
         if (clockWatch.isSetBack(now)) {
             log.warn(
                     "The clock of the database was set back from {} to {}: schedules are executed when it has reached the times for"
-                            + " which they were due next. To have one begin anew, pause and resume it",
+                            + " which they were due next. To have one begin anew, delete it and create it again",
                     clockWatch.latest(),
                     now);
         }
@@ -249,15 +256,10 @@ public final class ScheduleService extends BackgroundService {
         toldUnusable = true;
         String message =
                 "Schedules are not executed: {}. Migrate the schema, and grant the worker's role the rights of docs/schema.md";
-        if (declared != null) {
+        if (declared.exist()) {
             log.error(message, e.getMessage());
         } else {
             log.info(message, e.getMessage());
         }
-    }
-
-    private static boolean isAboutTheSchema(SQLException e) {
-        String state = e.getSQLState();
-        return state != null && (state.startsWith("42") || state.startsWith("3F"));
     }
 }

@@ -10,7 +10,7 @@ import dev.pgworker.job.JobSpec;
 /**
  * What becomes of a schedule that is due: the jobs to add, and what its row says afterwards.
  *
- * @param row as it was locked
+ * @param due as it was locked
  * @param jobs in the order in which to add them
  * @param nextAt when it is due next; null if that is not known, or never
  * @param awaitsEnd whether it is due again some time after the end of the job added last
@@ -18,7 +18,7 @@ import dev.pgworker.job.JobSpec;
  * @param problem why it is not executed any more; null if it is
  */
 public record ScheduleStep(
-        ScheduleRow row,
+        DueSchedule due,
         List<NewJob> jobs,
         @Nullable Instant nextAt,
         boolean awaitsEnd,

@@ -102,7 +102,7 @@ public final class ScheduleStore {
     /** Decides, in the transaction that has locked the rows, what becomes of each. */
     @FunctionalInterface
     public interface Plan {
-        ScheduleStep of(ScheduleRow row);
+        ScheduleStep of(DueSchedule due);
     }
 
     /**
@@ -112,24 +112,23 @@ public final class ScheduleStore {
      */
     public record Done(ScheduleStep step, List<Long> jobIds) {}
 
-    private static final String COLUMNS = """
-            select s.name, s.kind, s.expression, s.zone, extract(epoch from s.every), s.origin, s.starts_at, s.ends_at,
-              extract(epoch from s.jitter), s.task_identifier, s.payload::pg_catalog.text, s.queue_name, s.priority, s.max_attempts,
-              s.job_key, s.job_key_mode,
-              case when s.flags is not null then array(select f from pg_catalog.unnest(s.flags) f where f is not null) end, s.overlap, s.misfire, extract(epoch from s.backfill), s.next_at, s.last_at,
-              case when s.overlap = 'skip' or s.kind = 'delay' then exists (
+    private static final String SELECT = "select " + ScheduleRow.COLUMNS + """
+            , case when s.overlap = 'skip' or s.kind = 'delay' then exists (
                 select from {schema}._private_jobs j
                 where j.id = s.last_job_id and (j.attempts < j.max_attempts or {schema}.pgworker_locked(j.locked_at, j.locked_by)))
-              end, s.problem
+              end
             from {schema}.pgworker_schedules s
             """;
 
-    private static final String LOCK_DUE = COLUMNS + """
+    private static final int NEXT_AT = 24;
+    private static final int LAST_JOB_LIVES = 32;
+
+    private static final String LOCK_DUE = SELECT + """
             where s.next_at <= ? and s.next_at is not null and s.paused_at is null and s.retry_at is null and not s.declared
             order by s.next_at limit ? for update of s skip locked
             """;
 
-    private static final String LOCK_DECLARED = COLUMNS + """
+    private static final String LOCK_DECLARED = SELECT + """
             where s.name = any(?) and s.declared and s.next_at <= ? and s.paused_at is null and s.retry_at is null
             order by s.next_at limit ? for update of s skip locked
             """;
@@ -142,7 +141,7 @@ public final class ScheduleStore {
      */
     public List<Done> executeDue(Instant now, int most, Duration lockLimit, Plan plan) throws SQLException {
         return limitingLocks(lockLimit, connection -> {
-            List<ScheduleRow> rows = new ArrayList<>();
+            List<DueSchedule> rows = new ArrayList<>();
             try (PreparedStatement lock = connection.prepareStatement(schema.in(LOCK_DUE))) {
                 lock.setObject(1, Timestamps.offset(now), Types.TIMESTAMP_WITH_TIMEZONE);
                 lock.setInt(2, most);
@@ -160,7 +159,7 @@ public final class ScheduleStore {
         });
     }
 
-    private static final String LOCK_ONE = COLUMNS + """
+    private static final String LOCK_ONE = SELECT + """
             where s.name = ? and s.next_at <= ? and s.paused_at is null and (s.retry_at is null or s.retry_at <= ?)
             for update of s skip locked
             """;
@@ -168,7 +167,7 @@ public final class ScheduleStore {
     /** As {@link #executeDue}, but for one schedule, even if it has failed before. Returns nothing if there is nothing to do. */
     public Optional<Done> executeOne(String name, Instant now, Duration lockLimit, Plan plan) throws SQLException {
         return limitingLocks(lockLimit, connection -> {
-            List<ScheduleRow> rows = new ArrayList<>();
+            List<DueSchedule> rows = new ArrayList<>();
             try (PreparedStatement lock = connection.prepareStatement(schema.in(LOCK_ONE))) {
                 lock.setString(1, name);
                 lock.setObject(2, Timestamps.offset(now), Types.TIMESTAMP_WITH_TIMEZONE);
@@ -241,15 +240,16 @@ public final class ScheduleStore {
                         })));
     }
 
-    private static void read(PreparedStatement statement, List<ScheduleRow> into) throws SQLException {
+    private static void read(PreparedStatement statement, List<DueSchedule> into) throws SQLException {
         try (ResultSet rows = statement.executeQuery()) {
             while (rows.next()) {
-                into.add(ScheduleRow.read(rows));
+                into.add(new DueSchedule(
+                        ScheduleRow.read(rows), Timestamps.instant(rows, NEXT_AT), rows.getBoolean(LAST_JOB_LIVES)));
             }
         }
     }
 
-    private List<Done> execute(Connection connection, List<ScheduleRow> rows, Plan plan) throws SQLException {
+    private List<Done> execute(Connection connection, List<DueSchedule> rows, Plan plan) throws SQLException {
         if (rows.isEmpty()) {
             return List.of();
         }
@@ -386,7 +386,7 @@ public final class ScheduleStore {
             statement.setArray(
                     1,
                     SqlArrays.array(
-                            connection, "text", done, one -> one.step().row().name()));
+                            connection, "text", done, one -> one.step().due().name()));
             statement.setArray(
                     2, SqlArrays.times(connection, done, one -> one.step().nextAt()));
             statement.setArray(3, SqlArrays.times(connection, done, ScheduleStore::lastAt));

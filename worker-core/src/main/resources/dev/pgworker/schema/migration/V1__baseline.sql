@@ -308,6 +308,7 @@ comment on table "${schema}".pgworker_samples is
 -- Recurring jobs that applications and people make at run time. Whoever executes one locks its row, adds the job and sets the next time in one
 -- transaction, so that each time is executed once. next_at is -infinity where a worker has to find out when it is due, as only Java knows
 -- all grammars, and null where nothing will be due: it has ended, or waits for the end of its last job (awaits_end), or has a problem.
+-- Until retry_at nobody looks at one that has failed, and one that makes up for much has its turn then: others are not to wait behind them.
 -- Workers read hundreds at a time, hence the limit of the payload. The names are in the order of their characters, which prefixes and pages need.
 create table if not exists "${schema}".pgworker_schedules (
   name text collate "C" constraint pgworker_schedules_pkey primary key
@@ -342,6 +343,7 @@ create table if not exists "${schema}".pgworker_schedules (
   last_at timestamptz,
   last_job_id bigint,
   awaits_end boolean not null default false,
+  retry_at timestamptz,
   problem text,
   created_at timestamptz not null default now(),
   updated_at timestamptz not null default now(),
@@ -353,8 +355,11 @@ create table if not exists "${schema}".pgworker_schedules (
     and (kind = 'rate') = (origin is not null))
 ) with (fillfactor = 70, autovacuum_vacuum_scale_factor = 0.05);
 create index if not exists pgworker_schedules_due on "${schema}".pgworker_schedules (next_at)
-  where next_at is not null and paused_at is null;
+  where next_at is not null and paused_at is null and retry_at is null and not declared;
+create index if not exists pgworker_schedules_later on "${schema}".pgworker_schedules (retry_at)
+  where retry_at is not null and paused_at is null and not declared;
 create index if not exists pgworker_schedules_awaiting on "${schema}".pgworker_schedules (name) where awaits_end and paused_at is null;
+create index if not exists pgworker_schedules_jobs on "${schema}".pgworker_schedules (last_job_id) where awaits_end and paused_at is null;
 create index if not exists pgworker_schedules_task on "${schema}".pgworker_schedules (task_identifier, name);
 create index if not exists pgworker_schedules_paused on "${schema}".pgworker_schedules (name) where paused_at is not null;
 comment on table "${schema}".pgworker_schedules is
@@ -1940,7 +1945,7 @@ begin
   if old.kind = 'delay' and changed.kind = 'delay' and old.awaits_end then
     next_at := null;
     awaits_end := true;
-  elsif old.problem is not null or not same_limits then
+  elsif old.next_at is null and old.problem is not null or not same_limits then
     return;
   elsif row(old.kind, old.expression, old.zone, old.every, old.origin)
       is not distinct from row(changed.kind, changed.expression, changed.zone, changed.every, changed.origin) then
@@ -2008,7 +2013,7 @@ begin
           payload = given.payload, queue_name = given.queue_name, priority = given.priority, max_attempts = given.max_attempts,
           job_key = given.job_key, job_key_mode = given.job_key_mode, flags = given.flags, overlap = given.overlap, misfire = given.misfire,
           backfill = given.backfill, declared = coalesce(pgworker_put_schedule.declared, s.declared),
-          next_at = due.next_at, awaits_end = due.awaits_end, problem = null, updated_at = clock_timestamp()
+          next_at = due.next_at, awaits_end = due.awaits_end, retry_at = null, problem = null, updated_at = clock_timestamp()
         where s.name = given.name
         returning * into put;
       exit when not found;
@@ -2055,7 +2060,7 @@ language plpgsql volatile
 set search_path = pg_catalog, pg_temp as $$
 begin
   update "${schema}".pgworker_schedules s set
-      paused_at = null, paused_by = null, updated_at = clock_timestamp(),
+      paused_at = null, paused_by = null, retry_at = null, updated_at = clock_timestamp(),
       next_at = case
         when s.next_at > clock_timestamp() or not isfinite(s.next_at) then s.next_at
         when s.kind = 'delay' then clock_timestamp() + s.every
