@@ -8,6 +8,7 @@ import java.util.Collection;
 import java.util.List;
 import java.util.Set;
 import java.util.concurrent.Executor;
+import java.util.stream.Stream;
 import javax.sql.DataSource;
 
 import com.google.errorprone.annotations.concurrent.GuardedBy;
@@ -202,6 +203,11 @@ public final class Worker implements AutoCloseable {
         return parts.cron().items();
     }
 
+    /** Returns the schedules that the worker declares, as an unmodifiable list. */
+    public List<Schedule> declaredSchedules() {
+        return parts.schedules().declared();
+    }
+
     /**
      * Returns the administration of recurring jobs, those of this worker and those of others. The worker does not have
      * to be running.
@@ -305,6 +311,7 @@ public final class Worker implements AutoCloseable {
         private final List<JobInterceptor> jobInterceptors = new ArrayList<>();
         private final List<ScheduleInterceptor> scheduleInterceptors = new ArrayList<>();
         private final List<CronItem> cronItems = new ArrayList<>();
+        private final List<Crontab> crontabs = new ArrayList<>();
         private final List<Schedule> schedules = new ArrayList<>();
         private ZoneId crontabZone = ZoneOffset.UTC;
         private final List<JobRecoveryHandler> recoveryHandlers = new ArrayList<>();
@@ -477,9 +484,10 @@ public final class Worker implements AutoCloseable {
             return this;
         }
 
-        /** Adds recurring jobs. Their tasks may be served by other workers. */
+        /** Adds recurring jobs: items, and schedules as {@link #schedules} does. Their tasks may be served by other workers. */
         public Builder crontab(Crontab crontab) {
             cronItems.addAll(crontab.items());
+            crontabs.add(crontab);
             return this;
         }
 
@@ -562,12 +570,20 @@ public final class Worker implements AutoCloseable {
                     List.copyOf(directListeners),
                     List.copyOf(jobInterceptors),
                     CronPlan.of(Crontab.of(cronItems), crontabZone, usedCodec).with(List.copyOf(scheduleInterceptors)),
-                    new SchedulePlan(schedules, usedCodec, scheduleInterceptors),
+                    new SchedulePlan(declaredSchedules(), usedCodec, scheduleInterceptors),
                     List.copyOf(recoveryHandlers),
                     new WorkerParts.PeriodicNaming(name, observationRegistry),
                     reconcileInterval,
                     stallAfter,
                     stuckAfter));
+        }
+
+        private List<Schedule> declaredSchedules() {
+            return Stream.concat(
+                            crontabs.stream()
+                                    .flatMap(crontab -> crontab.withDefaultZone(crontabZone).schedules().stream()),
+                            schedules.stream())
+                    .toList();
         }
 
         private DataSource usedListenDataSource() {
@@ -586,6 +602,14 @@ public final class Worker implements AutoCloseable {
                             "Cron item {} is for task {}, which this worker does not serve: its jobs wait for another worker",
                             item.identifier(),
                             item.task());
+                }
+            }
+            for (Schedule schedule : declaredSchedules()) {
+                if (!registry.identifiers().contains(schedule.job().identifier())) {
+                    log.warn(
+                            "Schedule {} is for task {}, which this worker does not serve: its jobs wait for another worker",
+                            schedule.name(),
+                            schedule.job().identifier());
                 }
             }
         }

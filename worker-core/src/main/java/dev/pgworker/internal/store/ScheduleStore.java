@@ -268,7 +268,7 @@ public final class ScheduleStore {
 
     /** Jobs with keys come last, in the order in which everybody locks keys. */
     private Map<ScheduleStep.NewJob, Long> add(Connection connection, List<ScheduleStep> steps) throws SQLException {
-        Map<ScheduleStep.NewJob, Long> ids = new IdentityHashMap<>();
+        IdentityHashMap<ScheduleStep.NewJob, Long> ids = new IdentityHashMap<>();
         List<ScheduleStep.NewJob> jobs =
                 steps.stream().flatMap(step -> step.jobs().stream()).toList();
         List<ScheduleStep.NewJob> plain =
