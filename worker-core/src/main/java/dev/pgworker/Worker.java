@@ -23,6 +23,7 @@ import dev.pgworker.crontab.Crontab;
 import dev.pgworker.event.WorkerEvent;
 import dev.pgworker.event.WorkerEventListener;
 import dev.pgworker.internal.client.CrontabControl;
+import dev.pgworker.internal.client.JdbcJobSchedules;
 import dev.pgworker.internal.crontab.CronPlan;
 import dev.pgworker.internal.crontab.PlannedCronAdmin;
 import dev.pgworker.internal.failure.Backoff;
@@ -31,6 +32,7 @@ import dev.pgworker.internal.watch.MessageArrival;
 import dev.pgworker.job.JobScheduler;
 import dev.pgworker.job.ScheduleInterceptor;
 import dev.pgworker.job.Task;
+import dev.pgworker.schedule.JobSchedules;
 import dev.pgworker.schema.WorkerSchema;
 import dev.pgworker.task.BatchTaskHandler;
 import dev.pgworker.task.DeclaredTask;
@@ -203,6 +205,14 @@ public final class Worker implements AutoCloseable {
     public CronAdmin cronAdmin() {
         return new PlannedCronAdmin(
                 parts.cron(), new CrontabControl(parts.dataSource(), parts.schema()), parts.jobScheduler());
+    }
+
+    /**
+     * Returns the recurring jobs that are kept in the database, those that any application has made. The worker does not
+     * have to be running.
+     */
+    public JobSchedules jobSchedules() {
+        return new JdbcJobSchedules(parts.dataSource(), parts.schema(), parts.codec(), parts.jobScheduler());
     }
 
     /**

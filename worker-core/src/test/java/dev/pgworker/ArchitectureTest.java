@@ -91,9 +91,10 @@ class ArchitectureTest {
         layers.put("event", Set.of("job"));
         layers.put("recovery", Set.of("internal.argument"));
         layers.put("crontab", Set.of("job", "task", "internal.argument"));
+        layers.put("schedule", Set.of("job", "crontab", "internal.argument"));
         layers.put("internal.event", Set.of("event", "job", "internal.lifecycle"));
-        Set<String> model =
-                Set.of("job", "history", "statistics", "schema", "task", "event", "recovery", "internal.argument");
+        Set<String> model = Set.of(
+                "job", "history", "statistics", "schema", "task", "event", "recovery", "schedule", "internal.argument");
         layers.put("internal.store", and(model, "internal.event", "internal.failure", "internal.jdbc"));
         Set<String> below = and(
                 model, "internal.event", "internal.failure", "internal.lifecycle", "internal.jdbc", "internal.store");

@@ -2,6 +2,8 @@ package dev.pgworker.schedule;
 
 import org.jspecify.annotations.Nullable;
 
+import dev.pgworker.internal.argument.Arguments;
+
 /**
  * Which schedules to list, in the order of their names.
  *
@@ -18,6 +20,18 @@ public record ScheduleQuery(
         @Nullable Boolean paused,
         @Nullable String after,
         int limit) {
+
+    /**
+     * Validates the arguments.
+     *
+     * @throws IllegalArgumentException if one is invalid; the message names it and says what is allowed
+     */
+    public ScheduleQuery {
+        Arguments.requireOptionalText("prefix", prefix, Integer.MAX_VALUE);
+        Arguments.requireOptionalText("task", task, Integer.MAX_VALUE);
+        Arguments.requireOptionalText("after", after, Integer.MAX_VALUE);
+        Arguments.requireRange("limit", limit, 1, 1000);
+    }
 
     /** The first hundred of all. */
     public static final ScheduleQuery ALL = new ScheduleQuery(null, null, null, null, 100);
