@@ -145,6 +145,11 @@ final class Input {
         return true;
     }
 
+    /** Returns true or false; null if it is not given. */
+    @Nullable Boolean optionalFlag(String name) {
+        return text(name) == null ? null : flag(name);
+    }
+
     <E extends Enum<E>> @Nullable E constant(String name, Class<E> type) {
         String text = text(name);
         if (text == null) {

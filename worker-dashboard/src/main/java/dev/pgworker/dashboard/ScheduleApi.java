@@ -46,7 +46,8 @@ final class ScheduleApi {
         ScheduleQuery query = new ScheduleQuery(
                 input.text("prefix"),
                 input.text("task"),
-                input.text("paused") == null ? null : input.flag("paused"),
+                input.optionalFlag("paused"),
+                input.optionalFlag("problem"),
                 input.text("after"),
                 limit + 1);
         List<ScheduleStatus> found =
@@ -103,7 +104,7 @@ final class ScheduleApi {
         Schedule schedule = form.preview(input);
         View view = new View();
         ScheduleViews.putRecurrence(view, schedule.recurrence());
-        return view.put("next", ScheduleViews.texts(ScheduleViews.due(schedule, clock.instant(), PREVIEW)));
+        return view.put("next", ScheduleViews.texts(schedule.next(clock.instant(), PREVIEW)));
     }
 
     private static JobSchedules acting(Source source, Visitor visitor) {

@@ -1,6 +1,7 @@
 package dev.pgworker.dashboard;
 
 import java.nio.charset.StandardCharsets;
+import java.time.Duration;
 import java.time.Instant;
 import java.time.ZoneId;
 import java.util.ArrayList;
@@ -88,6 +89,7 @@ final class ScheduleViews {
             return view.put("upcoming", List.of());
         }
         JobSpec spec = schedule.job().spec();
+        Duration jitter = schedule.jitter().isZero() ? null : schedule.jitter();
         view.put("queue", spec.queueName())
                 .put("key", spec.jobKey())
                 .put("keyMode", spec.jobKeyMode())
@@ -97,7 +99,9 @@ final class ScheduleViews {
                 .put("overlap", schedule.overlap())
                 .put("misfire", schedule.misfire())
                 .put("backfillMs", schedule.backfill())
-                .put("jitterMs", schedule.jitter().isZero() ? null : schedule.jitter())
+                .put("backfill", span(schedule.backfill()))
+                .put("jitterMs", jitter)
+                .put("jitter", span(jitter))
                 .put("startsAt", schedule.startsAt())
                 .put("endsAt", schedule.endsAt())
                 .put("upcoming", texts(upcoming(schedule, status.nextRun())));
@@ -105,6 +109,10 @@ final class ScheduleViews {
         jobs.putJson(view, "payload", schedule.job().identifier(), json, PayloadRule.LONG);
         // A rule may show another text, or a part, which nobody must take for the payload.
         return view.put("payloadWhole", json.equals(view.map().get("payload")));
+    }
+
+    private static @Nullable String span(@Nullable Duration duration) {
+        return duration == null ? null : RecurrenceWords.span(duration);
     }
 
     /** Returns the payload as JSON. */
@@ -122,19 +130,8 @@ final class ScheduleViews {
             return List.of(next);
         }
         List<Instant> times = new ArrayList<>(List.of(next));
-        times.addAll(due(schedule, next, NEXT - 1));
+        times.addAll(schedule.next(next, NEXT - 1));
         return times;
-    }
-
-    /** Returns the first due times after an instant, between the schedule's start and end. */
-    static List<Instant> due(Schedule schedule, Instant after, int count) {
-        Instant start = schedule.startsAt();
-        // What is due at the start itself takes place.
-        Instant from = start != null && start.isAfter(after) ? start.minusNanos(1) : after;
-        Instant end = schedule.endsAt();
-        return schedule.next(from, count).stream()
-                .filter(time -> end == null || time.isBefore(end))
-                .toList();
     }
 
     static List<String> texts(List<Instant> times) {

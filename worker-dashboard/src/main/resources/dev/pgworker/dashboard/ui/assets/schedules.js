@@ -24,18 +24,30 @@ export const MISFIRES = {
 
 export const UNITS = { seconds: 1, minutes: 60, hours: 3600, days: 86_400 };
 
-const FILTERS = ["prefix", "task", "paused"];
+/** Which schedules can be listed apart. */
+export const SHOWN = {
+  paused: { label: "Paused", query: { paused: true } },
+  active: { label: "Not paused", query: { paused: false } },
+  problem: { label: "With a problem", query: { problem: true } },
+};
+
+const FILTERS = ["prefix", "task", "show"];
 
 /** The filters of the list, as they stand in the URL; what it says wrongly is left out. */
 export function scheduleFilters(query) {
   const filters = {};
   for (const name of FILTERS) {
     const value = query.get(name);
-    if (value && (name !== "paused" || ["true", "false"].includes(value))) {
+    if (value && (name !== "show" || Object.hasOwn(SHOWN, value))) {
       filters[name] = value;
     }
   }
   return filters;
+}
+
+/** The same as the API takes them. */
+export function scheduleQuery({ show, ...filters }) {
+  return show ? { ...filters, ...SHOWN[show].query } : filters;
 }
 
 export function usesPattern(kind) {

@@ -5,7 +5,7 @@ import { Link, useRoute } from "../router.js";
 import { serverNow, useApi } from "../session.js";
 import { useResource } from "../resource.js";
 import { useKeys } from "../keys.js";
-import { scheduleFilters } from "../schedules.js";
+import { scheduleFilters, scheduleQuery, SHOWN } from "../schedules.js";
 import { parse } from "../time.js";
 import { ActionButton, Button } from "../components/button.js";
 import { CrontabTable } from "../components/crontab-items.js";
@@ -38,7 +38,7 @@ export function RecurringPage() {
   const after = query.get("after");
   const crontab = useResource(api.base + "crontab", (signal) => api.get("crontab", {}, signal));
   const list = useResource(JSON.stringify([api.base, "schedules", filters, after]),
-    (signal) => api.get("schedules", { ...filters, after, limit: PAGE_SIZE }, signal));
+    (signal) => api.get("schedules", { ...scheduleQuery(filters), after, limit: PAGE_SIZE }, signal));
   const reload = () => {
     crontab.reload();
     list.reload();
@@ -75,19 +75,18 @@ function NoneAtAll() {
 }
 
 function Filters({ filters }) {
-  const paused = (event) => setFilters({ paused: event.target.value || null });
+  const show = (event) => setFilters({ show: event.target.value || null });
   return html`<div class="filter-bar" role="search">
     <${SearchField} name="prefix" value=${filters.prefix ?? ""} label="Name begins with" />
     <${TextFilter} name="task" value=${filters.task ?? ""} />
-    <label class="select-box"><span class="reader">Paused or not</span>
-      <select value=${filters.paused ?? ""} onChange=${paused}>
-        <option value="">Paused or not</option>
-        <option value="true">Paused</option>
-        <option value="false">Not paused</option>
+    <label class="select-box"><span class="reader">Which ones</span>
+      <select value=${filters.show ?? ""} onChange=${show}>
+        <option value="">All</option>
+        ${Object.entries(SHOWN).map(([value, { label }]) => html`<option value=${value} key=${value}>${label}</option>`)}
       </select><${Icon} name="down" size=${12} />
     </label>
     ${Object.keys(filters).length > 0 && html`<${Button} kind="quiet"
-      onClick=${() => setFilters({ prefix: null, task: null, paused: null })}>Clear</${Button}>`}
+      onClick=${() => setFilters({ prefix: null, task: null, show: null })}>Clear</${Button}>`}
   </div>`;
 }
 
@@ -128,7 +127,7 @@ function ScheduleRow({ schedule, act }) {
       ${schedule.task && schedule.task !== schedule.name &&
         html`<span class="sub"><${OneLine} text=${schedule.task} class="muted" /></span>`}
     </${Cell}>
-    <${Cell} id="schedule" label="Due">
+    <${Cell} id="schedule">
       ${schedule.words && html`<${OneLine} text=${schedule.words} />`}
       ${schedule.problem ? html`<span class="sub is-failed"><${OneLine} text=${schedule.problem} /></span>`
         : schedule.expression && html`<span class="sub"><code><${Foreign} text=${schedule.expression} /></code></span>`}
@@ -151,7 +150,7 @@ function Next({ schedule }) {
   return schedule.state === "active" ? html`<${Time} iso=${schedule.next} />` : html`<${ScheduleState} state=${schedule.state} />`;
 }
 
-const STATES = { problem: "failed", waiting: "running", ended: "other", active: "scheduled" };
+const STATES = { problem: "failed", waiting: "running", ended: "removed", active: "scheduled" };
 
 /** What a schedule does, as a symbol and a word. */
 export function ScheduleState({ state }) {

@@ -7,7 +7,6 @@ import { useResource } from "../resource.js";
 import { useKeys } from "../keys.js";
 import { MISFIRES, OVERLAPS } from "../schedules.js";
 import { number, plain } from "../text.js";
-import { coarse } from "../time.js";
 import { ActionButton, CopyButton, Menu } from "../components/button.js";
 import { CrontabActions, CrontabDetails, Upcoming } from "../components/crontab-items.js";
 import { Facts } from "../components/facts.js";
@@ -81,7 +80,7 @@ function Body({ schedule, act, reload }) {
       ${schedule.state === "waiting" && html`<${Notice}><p>The previous job has not ended. The next one follows its end.</p></${Notice}>`}
       ${schedule.state === "ended" && html`<${Notice}><p>It is not due any more: its end has passed, or its times lie in the past.</p></${Notice}>`}
       ${schedule.task !== null && html`
-        <${Panel} title="Next runs" id="next" note=${schedule.jitterMs && `each up to ${coarse(schedule.jitterMs)} later`}>
+        <${Panel} title="Next runs" id="next" note=${schedule.jitter && `each up to ${schedule.jitter} later`}>
           <${Upcoming} times=${schedule.upcoming} /></${Panel}>
         <${Panel} title="Last run" id="last"><${LastRun} schedule=${schedule} /></${Panel}>
         <${PayloadPanel} schedule=${schedule} />`}
@@ -92,7 +91,7 @@ function Body({ schedule, act, reload }) {
 
 function Problem({ schedule, act, reload }) {
   const changeable = whyNoForm(schedule) === null;
-  const remedy = changeable ? "Change what it says; the schedule goes on by itself."
+  const remedy = changeable ? "Change it accordingly, and it goes on by itself."
     : schedule.declared ? "Change it where it is declared, and start that application again."
     : "Write it again by SQL or JobSchedules, or delete it.";
   return html`<${Notice} level="error" actions=${changeable
@@ -121,8 +120,8 @@ function LastRun({ schedule }) {
   return html`<ul class="lines">
     <li>${lastJob && html`${lastJob.state ? html`<${State} state=${lastJob.state} />` : html`<span class="muted">ended</span>`}
       <${Link} to=${["jobs", lastJob.id]}>#${lastJob.id}</${Link}>`} <${FullTime} iso=${lastRun} /></li>
-    <li class="muted">All runs of the task: <${Link} to=${["jobs"]} query=${{ task }}>jobs</${Link}>, <${Link}
-      to=${["history"]} query=${{ task }}>history</${Link}></li>
+    <li class="muted"><span>All of the task: <${Link} to=${["jobs"]} query=${{ task }}>jobs</${Link}>, <${Link}
+      to=${["history"]} query=${{ task }}>history</${Link}></span></li>
   </ul>`;
 }
 
@@ -143,8 +142,8 @@ function ScheduleFacts({ schedule }) {
     ["Starts", schedule.startsAt && html`<${FullTime} iso=${schedule.startsAt} />`],
     ["Ends", schedule.endsAt && html`<${FullTime} iso=${schedule.endsAt} />`],
     ["Overlap", OVERLAPS[schedule.overlap]],
-    ["Missed runs", schedule.misfire && MISFIRES[schedule.misfire] + (schedule.backfillMs ? `, of the last ${coarse(schedule.backfillMs)}` : "")],
-    ["Jitter", schedule.jitterMs && `up to ${coarse(schedule.jitterMs)}`],
+    ["Missed runs", schedule.misfire && MISFIRES[schedule.misfire] + (schedule.backfill ? `, of the last ${schedule.backfill}` : "")],
+    ["Jitter", schedule.jitter && `up to ${schedule.jitter}`],
     ["Task", named(schedule.task, { task: schedule.task })],
     ["Queue", named(schedule.queue, { queue: schedule.queue })],
     ["Key", schedule.key && html`<${OneLine} text=${schedule.key} class="mono" />`],
