@@ -33,6 +33,7 @@ import dev.pgworker.job.JobScheduler;
 import dev.pgworker.job.ScheduleInterceptor;
 import dev.pgworker.job.Task;
 import dev.pgworker.schedule.JobSchedules;
+import dev.pgworker.schedule.Schedule;
 import dev.pgworker.schema.WorkerSchema;
 import dev.pgworker.task.BatchTaskHandler;
 import dev.pgworker.task.DeclaredTask;
@@ -289,6 +290,7 @@ public final class Worker implements AutoCloseable {
         private final List<JobInterceptor> jobInterceptors = new ArrayList<>();
         private final List<ScheduleInterceptor> scheduleInterceptors = new ArrayList<>();
         private final List<CronItem> cronItems = new ArrayList<>();
+        private final List<Schedule> schedules = new ArrayList<>();
         private ZoneId crontabZone = ZoneOffset.UTC;
         private final List<JobRecoveryHandler> recoveryHandlers = new ArrayList<>();
         private Duration reconcileInterval = Duration.ofMinutes(1);
@@ -467,6 +469,16 @@ public final class Worker implements AutoCloseable {
         /** Adds a recurring job. */
         public Builder cronItem(CronItem item) {
             cronItems.add(item);
+            return this;
+        }
+
+        /**
+         * Adds schedules that the application declares. Each start of the worker puts them into the database, as {@link
+         * dev.pgworker.schedule.JobSchedules#put} would, and only workers that declare a name execute the schedule that it
+         * declares. One that nobody declares any more stays in the database and is not executed.
+         */
+        public Builder schedules(Collection<Schedule> schedules) {
+            this.schedules.addAll(schedules);
             return this;
         }
 
