@@ -88,7 +88,9 @@ final class Failures {
                 .replaceFirst("^jobKey\\b", "key")
                 .replaceFirst("^jobKeyMode\\b", "keyMode")
                 .replaceFirst("^queueName\\b", "queue")
-                .replaceFirst("^pageSize\\b", "limit");
+                .replaceFirst("^pageSize\\b", "limit")
+                .replaceFirst("^pattern\\b", "expression")
+                .replaceFirst("^delay\\b", "every");
     }
 
     private static String sentence(@Nullable String message, UnaryOperator<String> naming) {

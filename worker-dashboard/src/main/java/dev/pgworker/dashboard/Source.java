@@ -5,15 +5,23 @@ import java.util.function.Supplier;
 import javax.sql.DataSource;
 
 import org.jspecify.annotations.Nullable;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+import org.springframework.dao.DataAccessException;
 import org.springframework.jdbc.support.JdbcTransactionManager;
 import org.springframework.transaction.TransactionDefinition;
+import org.springframework.transaction.TransactionException;
 import org.springframework.transaction.support.TransactionTemplate;
 
 import dev.pgworker.autoconfigure.WorkerInstance;
 import dev.pgworker.job.JobAdmin;
+import dev.pgworker.schedule.ScheduleQuery;
+import dev.pgworker.schedule.ScheduleStatus;
 
 /** What the dashboard reads of one worker: each time in a transaction that changes nothing and takes a bounded time. */
 final class Source {
+
+    private static final Logger log = LoggerFactory.getLogger(Source.class);
 
     private static final int SECONDS = 5;
 
@@ -22,6 +30,7 @@ final class Source {
     private final TransactionTemplate reading;
     private final TransactionTemplate readingPrimary;
     private final TransactionTemplate apart;
+    private final TransactionTemplate apartPrimary;
     private final TransactionTemplate changing;
     private final List<WorkerInstance> siblings;
 
@@ -44,6 +53,7 @@ final class Source {
         this.readingPrimary = dataSource == primary ? reading : transactions(primary);
         this.apart = transactions(dataSource);
         apart.setPropagationBehavior(TransactionDefinition.PROPAGATION_NESTED);
+        this.apartPrimary = dataSource == primary ? apart : readingPrimary;
         this.changing = new TransactionTemplate(new JdbcTransactionManager(primary));
         this.siblings = List.copyOf(siblings);
     }
@@ -105,6 +115,21 @@ final class Source {
                 throw e;
             }
             return new Part<>(null, what + ". " + Failures.explain(e).sentence());
+        }
+    }
+
+    /**
+     * Returns schedules that are not executed because something is wrong with them, inside {@link #read}; none if they cannot
+     * be read, which the page of recurring jobs says. They are read where the worker itself reads, which may be away while a
+     * replica answers.
+     */
+    List<ScheduleStatus> schedulesWithProblem(int limit) {
+        ScheduleQuery query = new ScheduleQuery(null, null, null, true, null, limit);
+        try {
+            return execute(apartPrimary, () -> instance.jobSchedules().list(query));
+        } catch (DataAccessException | TransactionException e) {
+            log.debug("Schedules cannot be read", e);
+            return List.of();
         }
     }
 

@@ -362,6 +362,7 @@ create index if not exists pgworker_schedules_awaiting on "${schema}".pgworker_s
 create index if not exists pgworker_schedules_jobs on "${schema}".pgworker_schedules (last_job_id) where awaits_end and paused_at is null;
 create index if not exists pgworker_schedules_task on "${schema}".pgworker_schedules (task_identifier, name);
 create index if not exists pgworker_schedules_paused on "${schema}".pgworker_schedules (name) where paused_at is not null;
+create index if not exists pgworker_schedules_problem on "${schema}".pgworker_schedules (name) where problem is not null;
 comment on table "${schema}".pgworker_schedules is
   'Recurring jobs made at run time; those of crontabs are in known_crontabs. Rows that declared marks are executed by applications that declare them.';
 
