@@ -48,7 +48,7 @@ final class CronViews {
 
     View view(Source source, JobViews views, int payloadLimit) {
         List<Known> items = source.readPrimary(() -> items(source));
-        Map<String, Runs> runs = source.read(() -> runs(source, items, payloadLimit));
+        Map<String, Runs> runs = runs(source, items, payloadLimit);
         return new View()
                 .put(
                         "items",
@@ -85,7 +85,7 @@ final class CronViews {
     /** A run knows its task and its key, but not the item; where several items have both in common, none is shown. */
     private static Map<String, Runs> runs(Source source, List<Known> items, int payloadLimit) {
         Map<String, Runs> runs = new LinkedHashMap<>();
-        String lacksRight = null;
+        String unread = null;
         int read = 0;
         for (Known known : items) {
             CronItem item = known.item();
@@ -97,18 +97,18 @@ final class CronViews {
                         item.identifier(),
                         Runs.none("Several recurring jobs run the task " + item.task()
                                 + ", and its runs do not say which. A job key of its own tells them apart."));
-            } else if (lacksRight != null) {
-                runs.put(item.identifier(), Runs.none(lacksRight));
+            } else if (unread != null) {
+                runs.put(item.identifier(), Runs.none(unread));
             } else if (read++ >= MOST_ITEMS_WITH_RUNS) {
                 runs.put(
                         item.identifier(),
                         Runs.none("Only the first " + MOST_ITEMS_WITH_RUNS + " recurring jobs have their runs here."));
             } else {
                 Source.Part<List<HistoryEntry>> part =
-                        source.part("The history is not shown", () -> runs(source, item, payloadLimit));
-                lacksRight = part.error();
+                        source.partBeside("The history is not shown", () -> runs(source, item, payloadLimit));
+                unread = part.error();
                 List<HistoryEntry> entries = part.value();
-                runs.put(item.identifier(), entries == null ? Runs.none(lacksRight) : new Runs(entries, null));
+                runs.put(item.identifier(), entries == null ? Runs.none(unread) : new Runs(entries, null));
             }
         }
         return runs;
