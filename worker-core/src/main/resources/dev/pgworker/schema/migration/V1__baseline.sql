@@ -4595,7 +4595,8 @@ comment on function "${schema}".pgworker_result(text) is 'The result as JSON, or
 -- Jobs that were claimed have run, unless somebody removes one whose lock is four hours old. Of the others the setting pgworker.ending tells
 -- what is being done to them. Failed jobs that are deleted by hand have their entry.
 -- Hash joins, because a group may have hundreds of jobs, and the plan may have been made for one. As most groups are of one task, it is
--- looked up once.
+-- looked up once. Before anything is read from the rows it is made sure whose they are: in a trigger on a table of somebody else, who was
+-- granted all functions, a cast of theirs would run with the rights of the owner.
 create or replace function "${schema}".pgworker_record_deleted() returns trigger
 language plpgsql volatile security definer
 set lock_timeout = '30ms' set plan_cache_mode = force_generic_plan set enable_hashjoin = on set enable_nestloop = off
@@ -4614,7 +4615,9 @@ declare
   begun timestamptz;
   runner text;
 begin
-  if current_setting('pgworker.history_skip', true) = txid_current()::text then
+  if tg_relid <> '"${schema}"._private_jobs'::regclass then
+    raise exception 'The history of schema "${schema}" is written by triggers on its jobs alone' using errcode = '42501';
+  elsif current_setting('pgworker.history_skip', true) = txid_current()::text then
     return null;
   end if;
   select count(*) as jobs, min(g.task_id) as first_task, max(g.task_id) as last_task into seen from gone g;
@@ -4679,7 +4682,7 @@ $$;
 comment on function "${schema}".pgworker_record_deleted() is 'Writes jobs that have been deleted to the history.';
 
 -- A row that nobody holds any more is that of a run that has ended, unless the attempt is given back. Which it was, and why, the setting
--- pgworker.ending tells; other workers' statements are told apart by what they change.
+-- pgworker.ending tells; other workers' statements are told apart by what they change. Nothing reads the row before it is known to be a job.
 create or replace function "${schema}".pgworker_record_updated() returns trigger
 language plpgsql volatile security definer
 set lock_timeout = '30ms' set plan_cache_mode = force_generic_plan set jit = off
@@ -4687,16 +4690,20 @@ set search_path = pg_catalog, pg_temp as $$
 declare
   ended constant timestamptz := clock_timestamp();
   ending constant text := coalesce(current_setting('pgworker.ending', true), '');
-  final constant boolean := new.attempts >= new.max_attempts;
   lost constant text := 'Job recovered after worker interruption';
   kept record;
+  final boolean;
   outcome text;
-  told text := new.last_error;
+  told text;
 begin
-  if current_setting('pgworker.history_skip', true) = txid_current()::text then
+  if tg_relid <> '"${schema}"._private_jobs'::regclass then
+    raise exception 'The history of schema "${schema}" is written by triggers on its jobs alone' using errcode = '42501';
+  elsif current_setting('pgworker.history_skip', true) = txid_current()::text then
     return null;
   end if;
   begin
+    final := new.attempts >= new.max_attempts;
+    told := new.last_error;
     if old.locked_at is null then
       outcome := 'failed';
     elsif ending = 'released' then
