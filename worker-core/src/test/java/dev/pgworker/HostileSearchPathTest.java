@@ -230,7 +230,7 @@ class HostileSearchPathTest {
             Map.entry("actions", "{retry}"),
             Map.entry(
                     "jobs.pgworker_schedules",
-                    "(w,cron,@daily,UTC,,,,,00:00:00,w,{},,0,25,,replace,,allow,skip,,f,,,,,,f,,now,now)"),
+                    "(w,cron,@daily,UTC,,,,,00:00:00,w,{},,0,25,,replace,,allow,skip,,f,,,,,,f,,,now,now)"),
             Map.entry("identifier", "w"),
             Map.entry("cron", "@daily"),
             Map.entry("crontab", "* * * * *"),

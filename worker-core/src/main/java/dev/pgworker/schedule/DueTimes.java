@@ -3,14 +3,15 @@ package dev.pgworker.schedule;
 import java.time.Duration;
 import java.time.Instant;
 import java.time.ZoneId;
-import java.util.stream.Collectors;
+import java.util.ArrayList;
+import java.util.List;
 
 import org.jspecify.annotations.Nullable;
 import org.springframework.scheduling.support.CronExpression;
 import org.springframework.util.ConcurrentLruCache;
 
-import dev.pgworker.crontab.CronItem;
-import dev.pgworker.crontab.CrontabException;
+import dev.pgworker.internal.pattern.CronPattern;
+import dev.pgworker.internal.pattern.CronSchedule;
 
 /** The times at which a recurrence is due. */
 @FunctionalInterface
@@ -40,18 +41,14 @@ interface DueTimes {
     }
 
     private static DueTimes readCrontab(String pattern, ZoneId zone) {
-        CronItem item;
-        try {
-            item = CronItem.of("any").pattern(pattern).zone(zone).build();
-        } catch (CrontabException e) {
+        List<String> problems = new ArrayList<>();
+        CronPattern fields =
+                CronPattern.parse(pattern, (column, text, message) -> problems.add("\"" + text + "\": " + message));
+        if (!problems.isEmpty()) {
             throw new IllegalArgumentException(
-                    "pattern \"" + pattern + "\" is invalid: "
-                            + e.problems().stream()
-                                    .map(problem -> "\"" + problem.text() + "\": " + problem.message())
-                                    .collect(Collectors.joining("; ")),
-                    e);
+                    "pattern \"" + pattern + "\" is invalid: " + String.join("; ", problems));
         }
-        return due("pattern", pattern, item::nextDue);
+        return due("pattern", pattern, new CronSchedule(fields, zone)::nextDue);
     }
 
     private static DueTimes readCron(String text, ZoneId zone) {

@@ -51,8 +51,9 @@ final class TestSchemaTables {
             """, """
             update {schema}.pgworker_paused_crontabs set paused_at = paused_at - make_interval(secs => :seconds)
             """, """
-            update {schema}.pgworker_schedules set paused_at = paused_at - make_interval(secs => :seconds),
-              next_at = next_at - make_interval(secs => :seconds), last_at = last_at - make_interval(secs => :seconds)
+            update {schema}.pgworker_schedules set next_at = next_at - make_interval(secs => :seconds),
+              last_at = last_at - make_interval(secs => :seconds), paused_at = paused_at - make_interval(secs => :seconds),
+              created_at = created_at - make_interval(secs => :seconds), updated_at = updated_at - make_interval(secs => :seconds)
             """, """
             update {schema}._private_workers set last_heartbeat_at = last_heartbeat_at - make_interval(secs => :seconds),
               started_at = started_at - make_interval(secs => :seconds)

@@ -266,6 +266,9 @@ public final class JdbcJobSchedules implements JobSchedules {
         if (query.paused() != null) {
             conditions.add(query.paused() ? "s.paused_at is not null" : "s.paused_at is null");
         }
+        if (query.problem() != null) {
+            conditions.add(query.problem() ? "s.problem is not null" : "s.problem is null");
+        }
         String sql = "select " + ScheduleRow.COLUMNS + " from {schema}.pgworker_schedules s"
                 + (conditions.isEmpty() ? "" : " where " + String.join(" and ", conditions))
                 + " order by s.name limit " + query.limit();

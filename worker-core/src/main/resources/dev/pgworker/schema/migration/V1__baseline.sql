@@ -308,6 +308,7 @@ comment on table "${schema}".pgworker_samples is
 -- Recurring jobs that applications and people make at run time. Whoever executes one locks its row, adds the job and sets the next time in one
 -- transaction, so that each time is executed once. next_at is -infinity where a worker has to find out when it is due, as only Java knows
 -- all grammars, and null where nothing will be due: it has ended, or waits for the end of its last job (awaits_end), or has a problem.
+-- Until retry_at nobody looks at one that has failed, and one that makes up for much has its turn then: others are not to wait behind them.
 -- Workers read hundreds at a time, hence the limit of the payload. The names are in the order of their characters, which prefixes and pages need.
 create table if not exists "${schema}".pgworker_schedules (
   name text collate "C" constraint pgworker_schedules_pkey primary key
@@ -342,6 +343,7 @@ create table if not exists "${schema}".pgworker_schedules (
   last_at timestamptz,
   last_job_id bigint,
   awaits_end boolean not null default false,
+  retry_at timestamptz,
   problem text,
   created_at timestamptz not null default now(),
   updated_at timestamptz not null default now(),
@@ -353,10 +355,14 @@ create table if not exists "${schema}".pgworker_schedules (
     and (kind = 'rate') = (origin is not null))
 ) with (fillfactor = 70, autovacuum_vacuum_scale_factor = 0.05);
 create index if not exists pgworker_schedules_due on "${schema}".pgworker_schedules (next_at)
-  where next_at is not null and paused_at is null;
+  where next_at is not null and paused_at is null and retry_at is null and not declared;
+create index if not exists pgworker_schedules_later on "${schema}".pgworker_schedules (retry_at)
+  where retry_at is not null and paused_at is null and not declared;
 create index if not exists pgworker_schedules_awaiting on "${schema}".pgworker_schedules (name) where awaits_end and paused_at is null;
+create index if not exists pgworker_schedules_jobs on "${schema}".pgworker_schedules (last_job_id) where awaits_end and paused_at is null;
 create index if not exists pgworker_schedules_task on "${schema}".pgworker_schedules (task_identifier, name);
 create index if not exists pgworker_schedules_paused on "${schema}".pgworker_schedules (name) where paused_at is not null;
+create index if not exists pgworker_schedules_problem on "${schema}".pgworker_schedules (name) where problem is not null;
 comment on table "${schema}".pgworker_schedules is
   'Recurring jobs made at run time; those of crontabs are in known_crontabs. Rows that declared marks are executed by applications that declare them.';
 
@@ -1943,10 +1949,12 @@ begin
   given.last_job_id := old.last_job_id;
   given.created_at := old.created_at;
   given.updated_at := old.updated_at;
+  given.retry_at := null;
   given.awaits_end := both_delays and old.awaits_end;
   given.next_at := case
     when given.awaits_end then null
-    when old.problem is not null or row(old.starts_at, old.ends_at) is distinct from row(given.starts_at, given.ends_at) then '-infinity'
+    when old.next_at is null and old.problem is not null then '-infinity'
+    when row(old.starts_at, old.ends_at) is distinct from row(given.starts_at, given.ends_at) then '-infinity'
     when row(old.kind, old.expression, old.zone, old.every, old.origin)
       is not distinct from row(given.kind, given.expression, given.zone, given.every, given.origin) then old.next_at
     when both_delays and old.last_at is not null then old.next_at - old.every + given.every
@@ -2016,7 +2024,7 @@ begin
           payload = given.payload, queue_name = given.queue_name, priority = given.priority, max_attempts = given.max_attempts,
           job_key = given.job_key, job_key_mode = given.job_key_mode, flags = given.flags, overlap = given.overlap, misfire = given.misfire,
           backfill = given.backfill, declared = given.declared, next_at = given.next_at, awaits_end = given.awaits_end,
-          problem = given.problem, updated_at = clock_timestamp()
+          retry_at = null, problem = null, updated_at = clock_timestamp()
         where s.name = given.name
         returning * into put;
       exit when not found;
@@ -2063,7 +2071,7 @@ language plpgsql volatile
 set search_path = pg_catalog, pg_temp as $$
 begin
   update "${schema}".pgworker_schedules s set
-      paused_at = null, paused_by = null, updated_at = clock_timestamp(),
+      paused_at = null, paused_by = null, retry_at = null, updated_at = clock_timestamp(),
       next_at = case
         when s.next_at is null or s.next_at = '-infinity' or s.next_at > clock_timestamp() then s.next_at
         when s.kind = 'delay' then clock_timestamp() + s.every
@@ -4597,7 +4605,8 @@ comment on function "${schema}".pgworker_result(text) is 'The result as JSON, or
 -- Jobs that were claimed have run, unless somebody removes one whose lock is four hours old. Of the others the setting pgworker.ending tells
 -- what is being done to them. Failed jobs that are deleted by hand have their entry.
 -- Hash joins, because a group may have hundreds of jobs, and the plan may have been made for one. As most groups are of one task, it is
--- looked up once.
+-- looked up once. Before anything is read from the rows it is made sure whose they are: in a trigger on a table of somebody else, who was
+-- granted all functions, a cast of theirs would run with the rights of the owner.
 create or replace function "${schema}".pgworker_record_deleted() returns trigger
 language plpgsql volatile security definer
 set lock_timeout = '30ms' set plan_cache_mode = force_generic_plan set enable_hashjoin = on set enable_nestloop = off
@@ -4616,7 +4625,9 @@ declare
   begun timestamptz;
   runner text;
 begin
-  if current_setting('pgworker.history_skip', true) = txid_current()::text then
+  if tg_relid <> '"${schema}"._private_jobs'::regclass then
+    raise exception 'The history of schema "${schema}" is written by triggers on its jobs alone' using errcode = '42501';
+  elsif current_setting('pgworker.history_skip', true) = txid_current()::text then
     return null;
   end if;
   select count(*) as jobs, min(g.task_id) as first_task, max(g.task_id) as last_task into seen from gone g;
@@ -4681,7 +4692,7 @@ $$;
 comment on function "${schema}".pgworker_record_deleted() is 'Writes jobs that have been deleted to the history.';
 
 -- A row that nobody holds any more is that of a run that has ended, unless the attempt is given back. Which it was, and why, the setting
--- pgworker.ending tells; other workers' statements are told apart by what they change.
+-- pgworker.ending tells; other workers' statements are told apart by what they change. Nothing reads the row before it is known to be a job.
 create or replace function "${schema}".pgworker_record_updated() returns trigger
 language plpgsql volatile security definer
 set lock_timeout = '30ms' set plan_cache_mode = force_generic_plan set jit = off
@@ -4689,16 +4700,20 @@ set search_path = pg_catalog, pg_temp as $$
 declare
   ended constant timestamptz := clock_timestamp();
   ending constant text := coalesce(current_setting('pgworker.ending', true), '');
-  final constant boolean := new.attempts >= new.max_attempts;
   lost constant text := 'Job recovered after worker interruption';
   kept record;
+  final boolean;
   outcome text;
-  told text := new.last_error;
+  told text;
 begin
-  if current_setting('pgworker.history_skip', true) = txid_current()::text then
+  if tg_relid <> '"${schema}"._private_jobs'::regclass then
+    raise exception 'The history of schema "${schema}" is written by triggers on its jobs alone' using errcode = '42501';
+  elsif current_setting('pgworker.history_skip', true) = txid_current()::text then
     return null;
   end if;
   begin
+    final := new.attempts >= new.max_attempts;
+    told := new.last_error;
     if old.locked_at is null then
       outcome := 'failed';
     elsif ending = 'released' then
