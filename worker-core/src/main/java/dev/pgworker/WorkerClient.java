@@ -13,6 +13,7 @@ import dev.pgworker.event.WorkerEventListener;
 import dev.pgworker.internal.client.CrontabControl;
 import dev.pgworker.internal.client.JdbcJobAdmin;
 import dev.pgworker.internal.client.JdbcJobScheduler;
+import dev.pgworker.internal.client.JdbcJobSchedules;
 import dev.pgworker.internal.crontab.CronPlan;
 import dev.pgworker.internal.crontab.PlannedCronAdmin;
 import dev.pgworker.internal.event.WorkerEvents;
@@ -22,6 +23,7 @@ import dev.pgworker.job.JobAdmin;
 import dev.pgworker.job.JobScheduler;
 import dev.pgworker.job.ScheduleInterceptor;
 import dev.pgworker.recovery.RecoverySettings;
+import dev.pgworker.schedule.JobSchedules;
 import dev.pgworker.schema.WorkerSchema;
 import dev.pgworker.task.JobRecoveryHandler;
 import dev.pgworker.task.PayloadCodec;
@@ -121,6 +123,30 @@ public final class WorkerClient {
                 new SweepStore(dataSource, schema, recoveryHandlers),
                 SweepStore.Request.of(recovery),
                 new WorkerEvents(DeadWorker.BY_HAND, listeners, List.of()));
+    }
+
+    /**
+     * Returns the recurring jobs that are kept in a schema's database.
+     *
+     * @param dataSource the data source whose Spring transactions are joined
+     */
+    public static JobSchedules jobSchedules(DataSource dataSource, WorkerSchema schema, PayloadCodec codec) {
+        return jobSchedules(dataSource, schema, codec, List::of);
+    }
+
+    /**
+     * Returns the recurring jobs that are kept in a schema's database.
+     *
+     * @param dataSource the data source whose Spring transactions are joined
+     * @param interceptors called in order for every job that is triggered, before it is scheduled; obtained when the first
+     *     job is. Those of the workers see the jobs that are due
+     */
+    public static JobSchedules jobSchedules(
+            DataSource dataSource,
+            WorkerSchema schema,
+            PayloadCodec codec,
+            Supplier<List<ScheduleInterceptor>> interceptors) {
+        return new JdbcJobSchedules(dataSource, schema, codec, jobScheduler(dataSource, schema, codec, interceptors));
     }
 
     /**

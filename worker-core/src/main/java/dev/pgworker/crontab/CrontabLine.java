@@ -4,6 +4,8 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.regex.Pattern;
 
+import dev.pgworker.internal.pattern.CronField;
+
 /**
  * The words with which a line of a crontab begins, as far as they tell what belongs to the pattern and what follows it.
  *

@@ -15,6 +15,7 @@ import java.util.stream.Stream;
 import org.jspecify.annotations.Nullable;
 
 import dev.pgworker.internal.argument.Arguments;
+import dev.pgworker.internal.pattern.ProblemSink;
 import dev.pgworker.job.JobKeyMode;
 import dev.pgworker.job.JobSpec;
 

@@ -9,6 +9,9 @@ import tools.jackson.databind.node.ObjectNode;
 
 import dev.pgworker.crontab.CrontabLine.Word;
 import dev.pgworker.internal.argument.Arguments;
+import dev.pgworker.internal.pattern.CronPattern;
+import dev.pgworker.internal.pattern.CronSchedule;
+import dev.pgworker.internal.pattern.ProblemSink;
 import dev.pgworker.job.JobRequest;
 
 /** Reads the text of a crontab. It goes on after a mistake, so that all can be told at once. */

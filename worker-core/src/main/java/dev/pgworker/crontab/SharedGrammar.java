@@ -5,6 +5,9 @@ import java.util.List;
 import java.util.regex.Pattern;
 
 import dev.pgworker.crontab.CrontabLine.Word;
+import dev.pgworker.internal.pattern.CronField;
+import dev.pgworker.internal.pattern.CronPattern;
+import dev.pgworker.internal.pattern.ProblemSink;
 
 /**
  * What the Graphile Workers on Node.js and in Rust refuse, ignore or read differently from each other, so that a crontab

@@ -4,19 +4,25 @@ import java.time.Duration;
 import java.time.Instant;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Objects;
 
 import org.jspecify.annotations.Nullable;
 
+import dev.pgworker.internal.argument.Arguments;
 import dev.pgworker.job.JobRequest;
 import dev.pgworker.job.JobSpec;
 import dev.pgworker.job.Task;
 
 /**
- * A recurring job. Immutable.
+ * A recurring job. Immutable. Instants and durations are kept to the microsecond.
  *
  * @since 0.1.0
  */
 public final class Schedule {
+
+    private static final Duration SHORTEST_BACKFILL = Duration.ofSeconds(1);
+    private static final Duration LONGEST_BACKFILL = Duration.ofDays(3_650);
+    private static final Duration LONGEST_JITTER = Duration.ofDays(7);
 
     private final String name;
     private final Recurrence recurrence;
@@ -29,15 +35,34 @@ public final class Schedule {
     private final @Nullable Instant endsAt;
 
     private Schedule(Builder builder) {
-        this.name = builder.name;
-        this.recurrence = builder.recurrence;
+        this.name = Arguments.requireGivenText("name", builder.name, 128);
+        this.recurrence = Arguments.requireNonNull("recurrence", builder.recurrence);
         this.job = builder.job;
-        this.overlap = builder.overlap;
-        this.misfire = builder.misfire;
-        this.backfill = builder.backfill;
-        this.jitter = builder.jitter;
-        this.startsAt = builder.startsAt;
-        this.endsAt = builder.endsAt;
+        this.overlap = Arguments.requireNonNull("overlap", builder.overlap);
+        this.misfire = Arguments.requireNonNull("misfire", builder.misfire);
+        this.backfill = builder.backfill == null
+                ? null
+                : Arguments.requireSpan("backfill", builder.backfill, SHORTEST_BACKFILL, LONGEST_BACKFILL);
+        this.jitter = Arguments.requireSpan("jitter", builder.jitter, Duration.ZERO, LONGEST_JITTER);
+        this.startsAt = Arguments.requireStored("startsAt", builder.startsAt);
+        this.endsAt = Arguments.requireStored("endsAt", builder.endsAt);
+        requireFit();
+    }
+
+    private void requireFit() {
+        if (job.spec().runAt() != null) {
+            throw new IllegalArgumentException(
+                    "spec.runAt must be null, because the recurrence says when jobs run, but is "
+                            + job.spec().runAt());
+        }
+        if (startsAt != null && endsAt != null && !endsAt.isAfter(startsAt)) {
+            throw new IllegalArgumentException("endsAt must be after startsAt, " + startsAt + ", but is " + endsAt);
+        }
+        Duration every = recurrence.every();
+        if (recurrence.kind() == Recurrence.Kind.FIXED_RATE && every != null && jitter.compareTo(every) >= 0) {
+            throw new IllegalArgumentException(
+                    "jitter must be less than the period of the fixed rate, " + every + ", but is " + jitter);
+        }
     }
 
     /**
@@ -45,7 +70,8 @@ public final class Schedule {
      *
      * @param name 1 to 128 characters, unique in the schema
      * @param task the task's name, 1 to 128 characters
-     * @param payload what Jackson writes as a JSON object, to which {@code _cron} is added; null for the empty object
+     * @param payload what Jackson writes as a JSON object of at most 100,000 characters, to which {@code _cron} is added; null
+     *     for the empty object
      */
     public static Builder builder(String name, Recurrence recurrence, String task, @Nullable Object payload) {
         return new Builder(name, recurrence, JobRequest.of(task, payload));
@@ -77,7 +103,10 @@ public final class Schedule {
         return recurrence;
     }
 
-    /** Returns the job that each execution adds, without {@code _cron}; the {@code runAt} of its spec is null. */
+    /**
+     * Returns the job that each execution adds, without {@code _cron}; the {@code runAt} of its spec is null. The payload of a
+     * schedule that was read from the database is a Jackson {@code ObjectNode}.
+     */
     public JobRequest job() {
         return job;
     }
@@ -113,19 +142,70 @@ public final class Schedule {
     }
 
     /**
-     * Returns the next due times, by the recurrence alone.
+     * Returns when this is due first if it is created, changed or resumed at the given time; null if never. A fixed delay is
+     * due at once, as soon as it has started.
+     */
+    public @Nullable Instant firstDue(Instant from) {
+        Instant begin = startsAt != null && startsAt.isAfter(from) ? startsAt : from;
+        return recurrence.kind() == Recurrence.Kind.FIXED_DELAY ? beforeEnd(begin) : nextDue(from);
+    }
+
+    /**
+     * Returns the first due time after the given instant, from the start on and before the end, or null if there is none for
+     * years. For a fixed delay, that is the delay after the given instant, at which the previous job has ended.
+     */
+    public @Nullable Instant nextDue(Instant after) {
+        Instant begin = startsAt != null && startsAt.isAfter(after) ? startsAt.minusNanos(1_000) : after;
+        Instant next = recurrence.nextDue(begin);
+        return next == null ? null : beforeEnd(next);
+    }
+
+    private @Nullable Instant beforeEnd(Instant due) {
+        return endsAt == null || due.isBefore(endsAt) ? due : null;
+    }
+
+    /**
+     * Returns the next due times, from the start on and before the end. Those of a fixed delay are what they are if jobs
+     * take no time.
      *
      * @param after the first one is later than that
      * @param count how many, 1 to 1000; there may be fewer
+     * @throws IllegalArgumentException if an argument is out of range
      */
     public List<Instant> next(Instant after, int count) {
+        Arguments.requireRange("count", count, 1, 1000);
         List<Instant> due = new ArrayList<>();
-        Instant next = recurrence.nextDue(after);
+        Instant next = nextDue(Arguments.requireNonNull("after", after));
         while (next != null && due.size() < count) {
             due.add(next);
-            next = recurrence.nextDue(next);
+            next = nextDue(next);
         }
         return due;
+    }
+
+    @Override
+    public boolean equals(@Nullable Object other) {
+        return other instanceof Schedule that
+                && name.equals(that.name)
+                && recurrence.equals(that.recurrence)
+                && job.equals(that.job)
+                && overlap == that.overlap
+                && misfire == that.misfire
+                && Objects.equals(backfill, that.backfill)
+                && jitter.equals(that.jitter)
+                && Objects.equals(startsAt, that.startsAt)
+                && Objects.equals(endsAt, that.endsAt);
+    }
+
+    @Override
+    public int hashCode() {
+        return Objects.hash(name, recurrence, job, overlap, misfire, backfill, jitter, startsAt, endsAt);
+    }
+
+    /** Returns the name, the task and when it is due, but not the payload. */
+    @Override
+    public String toString() {
+        return "Schedule[" + name + ", task " + job.identifier() + ", " + recurrence + "]";
     }
 
     /**
@@ -181,13 +261,16 @@ public final class Schedule {
             return this;
         }
 
-        /** Sets how far back missed executions are considered; null, the default, for without limit. */
+        /** Sets how far back missed executions are considered, 1 second to 3650 days; null, the default, for without limit. */
         public Builder backfill(@Nullable Duration backfill) {
             this.backfill = backfill;
             return this;
         }
 
-        /** Sets by how much each job runs later than it is due at most; zero by default. */
+        /**
+         * Sets by how much each job runs later than it is due at most, up to 7 days and less than the period of a fixed
+         * rate; zero by default.
+         */
         public Builder jitter(Duration jitter) {
             this.jitter = jitter;
             return this;

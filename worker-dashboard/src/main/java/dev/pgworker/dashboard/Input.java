@@ -3,10 +3,12 @@ package dev.pgworker.dashboard;
 import java.time.DateTimeException;
 import java.time.Duration;
 import java.time.Instant;
+import java.time.ZoneId;
 import java.util.ArrayList;
 import java.util.LinkedHashSet;
 import java.util.List;
 import java.util.Locale;
+import java.util.Objects;
 import java.util.Set;
 import java.util.function.Function;
 import java.util.regex.Matcher;
@@ -101,6 +103,20 @@ final class Input {
         return parse(name, "an instant such as 2026-01-01T00:00:00Z", Instant::parse);
     }
 
+    @Nullable Duration duration(String name) {
+        return parse(name, "a duration such as PT90M", Duration::parse);
+    }
+
+    Duration requiredDuration(String name) {
+        required(name);
+        return Objects.requireNonNull(duration(name));
+    }
+
+    ZoneId requiredZone(String name) {
+        required(name);
+        return Objects.requireNonNull(parse(name, "a time zone such as Europe/Berlin", ZoneId::of));
+    }
+
     /** Reads a span of time such as 15m or 24h, of a minute to a day. */
     Duration window(String name, Duration standard) {
         String text = text(name);
@@ -127,6 +143,11 @@ final class Input {
             throw new IllegalArgumentException(name + " must be true or false, but is \"" + text + "\"");
         }
         return true;
+    }
+
+    /** Returns true or false; null if it is not given. */
+    @Nullable Boolean optionalFlag(String name) {
+        return text(name) == null ? null : flag(name);
     }
 
     <E extends Enum<E>> @Nullable E constant(String name, Class<E> type) {

@@ -2,6 +2,7 @@ package dev.pgworker.internal.argument;
 
 import java.time.Duration;
 import java.time.Instant;
+import java.time.temporal.ChronoUnit;
 import java.util.Collection;
 import java.util.HashSet;
 import java.util.LinkedHashSet;
@@ -87,10 +88,15 @@ public final class Arguments {
 
     /** Refuses an instant that PostgreSQL cannot store; null is allowed. */
     public static void requireInstant(String name, @Nullable Instant value) {
-        if (value != null && (value.isBefore(EARLIEST) || value.isAfter(LATEST))) {
+        if (value != null && !isStorable(value)) {
             throw new IllegalArgumentException(name + " must lie between " + EARLIEST + " and " + LATEST
                     + ", the range of timestamps in PostgreSQL, but is " + value);
         }
+    }
+
+    /** Returns whether PostgreSQL can store the instant. */
+    public static boolean isStorable(Instant value) {
+        return !value.isBefore(EARLIEST) && !value.isAfter(LATEST);
     }
 
     /** Refuses a duration below zero or beyond what PostgreSQL can add to its clock. */
@@ -100,6 +106,38 @@ public final class Arguments {
             throw new IllegalArgumentException(
                     name + " must be between 0 and " + LONGEST_DELAY.toDays() + " days, but is " + value);
         }
+    }
+
+    /** Returns the duration to the microsecond, as PostgreSQL keeps it, if it is within these limits. */
+    public static Duration requireSpan(String name, @Nullable Duration value, Duration least, Duration most) {
+        Duration given = requireNonNull(name, value);
+        if (given.compareTo(least) < 0 || given.compareTo(most) > 0) {
+            throw new IllegalArgumentException(
+                    name + " must be between " + words(least) + " and " + words(most) + ", but is " + given);
+        }
+        return given.truncatedTo(ChronoUnit.MICROS);
+    }
+
+    private static String words(Duration limit) {
+        return limit.toDays() > 0 ? limit.toDays() + " days" : limit.toSeconds() + " s";
+    }
+
+    /** Returns the instant to the microsecond, as PostgreSQL keeps it; null for null. Refuses one that it cannot store. */
+    public static @Nullable Instant requireStored(String name, @Nullable Instant value) {
+        requireInstant(name, value);
+        return value == null ? null : value.truncatedTo(ChronoUnit.MICROS);
+    }
+
+    /** Refuses a text that is longer or that PostgreSQL cannot store; null and the empty text are allowed. */
+    public static void requireOptionalText(String name, @Nullable String value, int max) {
+        if (value != null && !value.isEmpty()) {
+            String unused = requireText(name, value, max);
+        }
+    }
+
+    /** Returns the text if it has so many characters at most, at least one, and PostgreSQL can store it. */
+    public static String requireGivenText(String name, @Nullable String value, int max) {
+        return requireText(name, requireNonNull(name, value), max);
     }
 
     /** Refuses a number below zero. */

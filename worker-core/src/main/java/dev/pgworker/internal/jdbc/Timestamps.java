@@ -18,6 +18,9 @@ import org.jspecify.annotations.Nullable;
 /** Instants as text that PostgreSQL reads as a timestamp with time zone, for arrays, which the driver does not convert, and as rows have them. */
 public final class Timestamps {
 
+    /** What is read for {@code -infinity}. */
+    public static final Instant BEGINNING = OffsetDateTime.MIN.toInstant();
+
     private static final Instant EARLIEST =
             LocalDate.of(-4712, 1, 1).atStartOfDay().toInstant(ZoneOffset.UTC);
 

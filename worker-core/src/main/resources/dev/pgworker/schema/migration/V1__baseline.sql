@@ -308,19 +308,23 @@ comment on table "${schema}".pgworker_samples is
 -- Recurring jobs that applications and people make at run time. Whoever executes one locks its row, adds the job and sets the next time in one
 -- transaction, so that each time is executed once. next_at is -infinity where a worker has to find out when it is due, as only Java knows
 -- all grammars, and null where nothing will be due: it has ended, or waits for the end of its last job (awaits_end), or has a problem.
+-- Until retry_at nobody looks at one that has failed, and one that makes up for much has its turn then: others are not to wait behind them.
+-- Workers read hundreds at a time, hence the limit of the payload. The names are in the order of their characters, which prefixes and pages need.
 create table if not exists "${schema}".pgworker_schedules (
-  name text constraint pgworker_schedules_pkey primary key
+  name text collate "C" constraint pgworker_schedules_pkey primary key
     constraint pgworker_schedules_name_check check (length(name) between 1 and 128),
   kind text not null constraint pgworker_schedules_kind_check check (kind in ('crontab', 'cron', 'rate', 'delay')),
-  expression text,
-  zone text,
-  every interval constraint pgworker_schedules_every_check check (every >= interval '1 second'),
+  expression text constraint pgworker_schedules_expression_check check (length(expression) between 1 and 1000),
+  zone text constraint pgworker_schedules_zone_check check (length(zone) between 1 and 128),
+  every interval constraint pgworker_schedules_every_check check (every between interval '1 second' and interval '3650 days'),
   origin timestamptz constraint pgworker_schedules_origin_check check (isfinite(origin)),
-  starts_at timestamptz,
-  ends_at timestamptz,
-  jitter interval not null default '0' constraint pgworker_schedules_jitter_check check (jitter >= interval '0'),
+  starts_at timestamptz constraint pgworker_schedules_starts_check check (isfinite(starts_at)),
+  ends_at timestamptz constraint pgworker_schedules_ends_check check (isfinite(ends_at) and (starts_at is null or ends_at > starts_at)),
+  jitter interval not null default '0'
+    constraint pgworker_schedules_jitter_check check (jitter between interval '0' and interval '7 days'),
   task_identifier text not null constraint pgworker_schedules_task_check check (length(task_identifier) between 1 and 128),
-  payload json not null default '{}' constraint pgworker_schedules_payload_check check (json_typeof(payload) = 'object'),
+  payload json not null default '{}'
+    constraint pgworker_schedules_payload_check check (json_typeof(payload) = 'object' and length(payload::text) <= 100000),
   queue_name text constraint pgworker_schedules_queue_check check (length(queue_name) between 1 and 128),
   priority smallint not null default 0,
   max_attempts smallint not null default 25 constraint pgworker_schedules_attempts_check check (max_attempts > 0),
@@ -330,7 +334,8 @@ create table if not exists "${schema}".pgworker_schedules (
   flags text[],
   overlap text not null default 'allow' constraint pgworker_schedules_overlap_check check (overlap in ('allow', 'queue', 'skip')),
   misfire text not null default 'skip' constraint pgworker_schedules_misfire_check check (misfire in ('skip', 'run_once', 'run_all')),
-  backfill interval constraint pgworker_schedules_backfill_check check (backfill > interval '0'),
+  backfill interval
+    constraint pgworker_schedules_backfill_check check (backfill between interval '1 second' and interval '3650 days'),
   declared boolean not null default false,
   paused_at timestamptz,
   paused_by text,
@@ -338,16 +343,26 @@ create table if not exists "${schema}".pgworker_schedules (
   last_at timestamptz,
   last_job_id bigint,
   awaits_end boolean not null default false,
+  retry_at timestamptz,
   problem text,
   created_at timestamptz not null default now(),
   updated_at timestamptz not null default now(),
   constraint pgworker_schedules_recurrence_check check (
-    case when kind in ('crontab', 'cron') then expression is not null and every is null else expression is null and every is not null end
-    and (kind <> 'rate' or origin is not null))
+    case when kind in ('crontab', 'cron')
+      then expression is not null and zone is not null and every is null
+      else expression is null and zone is null and every is not null
+    end
+    and (kind = 'rate') = (origin is not null))
 ) with (fillfactor = 70, autovacuum_vacuum_scale_factor = 0.05);
 create index if not exists pgworker_schedules_due on "${schema}".pgworker_schedules (next_at)
-  where next_at is not null and paused_at is null;
+  where next_at is not null and paused_at is null and retry_at is null and not declared;
+create index if not exists pgworker_schedules_later on "${schema}".pgworker_schedules (retry_at)
+  where retry_at is not null and paused_at is null and not declared;
 create index if not exists pgworker_schedules_awaiting on "${schema}".pgworker_schedules (name) where awaits_end and paused_at is null;
+create index if not exists pgworker_schedules_jobs on "${schema}".pgworker_schedules (last_job_id) where awaits_end and paused_at is null;
+create index if not exists pgworker_schedules_task on "${schema}".pgworker_schedules (task_identifier, name);
+create index if not exists pgworker_schedules_paused on "${schema}".pgworker_schedules (name) where paused_at is not null;
+create index if not exists pgworker_schedules_problem on "${schema}".pgworker_schedules (name) where problem is not null;
 comment on table "${schema}".pgworker_schedules is
   'Recurring jobs made at run time; those of crontabs are in known_crontabs. Rows that declared marks are executed by applications that declare them.';
 
@@ -425,9 +440,7 @@ begin
     where c.oid = '"${schema}"._private_jobs'::regclass and a.privilege_type = 'UPDATE' and a.grantee <> c.relowner
   loop
     execute format('grant select, insert, update, delete on "${schema}".pgworker_recoveries, "${schema}".pgworker_retirements, "${schema}".pgworker_batches, '
-      '"${schema}".pgworker_running, "${schema}".pgworker_task_minutes, "${schema}".pgworker_samples to %s', grantee);
-
-    execute format('grant select, insert, update, delete on "${schema}".pgworker_recoveries, "${schema}".pgworker_retirements, "${schema}".pgworker_batches to %s', grantee);
+      '"${schema}".pgworker_running, "${schema}".pgworker_task_minutes, "${schema}".pgworker_samples, "${schema}".pgworker_schedules to %s', grantee);
     execute format('grant select on "${schema}".pgworker_history, "${schema}".pgworker_history_settings, "${schema}".pgworker_history_sizes to %s', grantee);
   end loop;
 end
@@ -1774,6 +1787,323 @@ end
 $$;
 comment on function "${schema}".force_unlock_workers(text[]) is
   'Releases all jobs and queues of the given workers; only for workers that are known to be dead.';
+
+-- Schedules. Applications call these as well, so whatever is refused is refused to all in the same words. Only Java knows the grammars of the
+-- expressions in full: what is wrong with one given here a worker says in the column problem, within a second. Each call locks one row, so
+-- what it has changed holds from its return on, and an edit that may change when something is due wakes the workers, once a transaction.
+
+create or replace function "${schema}".pgworker_wrong(argument text, allowed text, given text) returns void
+language plpgsql stable
+set search_path = pg_catalog, pg_temp as $$
+begin
+  raise exception '%', concat(argument, ' ', allowed, ', but is ', coalesce(quote_literal(left(given, 200)), 'null')) using errcode = '22023';
+end
+$$;
+comment on function "${schema}".pgworker_wrong(text, text, text) is
+  'Raises an exception that names an argument, what it must be and what it is.';
+
+create or replace function "${schema}".pgworker_check_length(argument text, given text, most int) returns void
+language plpgsql stable
+set search_path = pg_catalog, pg_temp as $$
+begin
+  if length(given) not between 1 and most then
+    raise exception '%', format('%s must have 1 to %s characters, but has %s', argument, most, length(given)) using errcode = '22023';
+  end if;
+end
+$$;
+comment on function "${schema}".pgworker_check_length(text, text, int) is
+  'Raises an exception that names the argument unless the text is null or has 1 to so many characters.';
+
+create or replace function "${schema}".pgworker_span(argument text, given interval, lowest interval) returns interval
+language plpgsql stable
+set search_path = pg_catalog, pg_temp as $$
+begin
+  if given < lowest or given > interval '3650 days' then
+    perform "${schema}".pgworker_wrong(argument, format('must be between %s and 3650 days', lowest), given::text);
+  elsif date_part('month', given) <> 0 or date_part('year', given) <> 0 then
+    perform "${schema}".pgworker_wrong(argument, 'must be given in days, hours, minutes and seconds, as months differ in length', given::text);
+  end if;
+  return make_interval(secs => date_part('epoch', given));
+end
+$$;
+comment on function "${schema}".pgworker_span(text, interval, interval) is
+  'Returns the interval in hours, a day of 24, or raises an exception that names the argument, unless it is at least as given and at most ten years.';
+
+create or replace function "${schema}".pgworker_check_schedule(given "${schema}".pgworker_schedules) returns void
+language plpgsql stable
+set search_path = pg_catalog, pg_temp as $$
+begin
+  if given.kind = 'crontab' and given.expression !~ '^[-0-9*/,]+( [-0-9*/,]+){4}$' then
+    perform "${schema}".pgworker_wrong('crontab',
+      'must be minute, hour, day of month, month and day of week, each a number, a range a-b, * or */n, or several joined by commas', given.expression);
+  elsif given.kind = 'cron' and given.expression !~ '^(@[A-Za-z]+|[-A-Za-z0-9*/,?#]+( [-A-Za-z0-9*/,?#]+){5})$' then
+    perform "${schema}".pgworker_wrong('cron',
+      'must be second, minute, hour, day of month, month and day of week, or a macro such as @daily', given.expression);
+  elsif given.zone !~ '^([A-Za-z][A-Za-z0-9~/._+:-]+|Z|[+-][0-9:]+)$' then
+    perform "${schema}".pgworker_wrong('zone', 'must be the name of a time zone, such as Europe/Berlin', given.zone);
+  elsif not isfinite(given.origin) then
+    perform "${schema}".pgworker_wrong('origin', 'must be finite', given.origin::text);
+  elsif not isfinite(given.starts_at) then
+    perform "${schema}".pgworker_wrong('starts_at', 'must be finite, or null for no limit', given.starts_at::text);
+  elsif not isfinite(given.ends_at) then
+    perform "${schema}".pgworker_wrong('ends_at', 'must be finite, or null for no limit', given.ends_at::text);
+  elsif given.ends_at <= given.starts_at then
+    perform "${schema}".pgworker_wrong('ends_at', format('must be after starts_at, %s', given.starts_at), given.ends_at::text);
+  elsif given.jitter > interval '7 days' then
+    perform "${schema}".pgworker_wrong('jitter', 'must be between 0 and 7 days', given.jitter::text);
+  elsif given.kind = 'rate' and given.jitter >= given.every then
+    perform "${schema}".pgworker_wrong('jitter', format('must be less than fixed_rate, %s', given.every), given.jitter::text);
+  elsif json_typeof(given.payload) <> 'object' then
+    perform "${schema}".pgworker_wrong('payload', 'must be a JSON object, to which _cron is added', json_typeof(given.payload));
+  elsif length(given.payload::text) > 100000 then
+    raise exception 'payload must have at most 100000 characters, but has %', length(given.payload::text) using errcode = '22023';
+  elsif given.job_key_mode not in ('replace', 'preserve_run_at', 'unsafe_dedupe') then
+    perform "${schema}".pgworker_wrong('job_key_mode', 'must be replace, preserve_run_at or unsafe_dedupe', given.job_key_mode);
+  elsif given.overlap not in ('allow', 'queue', 'skip') then
+    perform "${schema}".pgworker_wrong('overlap', 'must be allow, queue or skip', given.overlap);
+  elsif given.misfire not in ('skip', 'run_once', 'run_all') then
+    perform "${schema}".pgworker_wrong('misfire', 'must be skip, run_once or run_all', given.misfire);
+  elsif array_position(given.flags, null) is not null or array_position(given.flags, '') is not null
+      or cardinality(given.flags) > (select count(distinct f.name) from unnest(given.flags) f(name)) then
+    perform "${schema}".pgworker_wrong('flags', 'must be different texts, none null and none empty', given.flags::text);
+  end if;
+end
+$$;
+comment on function "${schema}".pgworker_check_schedule("${schema}".pgworker_schedules) is
+  'Raises an exception that names an argument of pgworker_put_schedule and what is allowed, if there is something wrong with it.';
+
+-- Made of the arguments, most of which have the names that they have in add_job.
+create or replace function "${schema}".pgworker_schedule_row(
+  name text, identifier text, payload json, crontab text, cron text, fixed_rate interval, fixed_delay interval, zone text, origin timestamptz,
+  starts_at timestamptz, ends_at timestamptz, jitter interval, queue_name text, max_attempts int, job_key text, priority int, flags text[],
+  job_key_mode text, overlap text, misfire text, backfill interval
+) returns "${schema}".pgworker_schedules
+language plpgsql stable
+set search_path = pg_catalog, pg_temp as $$
+declare
+  given "${schema}".pgworker_schedules;
+begin
+  if name is null then
+    perform "${schema}".pgworker_wrong('name', 'must have 1 to 128 characters', null);
+  elsif identifier is null then
+    perform "${schema}".pgworker_wrong('identifier', 'must have 1 to 128 characters', null);
+  elsif num_nonnulls(crontab, cron, fixed_rate, fixed_delay) <> 1 then
+    raise exception 'exactly one of crontab, cron, fixed_rate and fixed_delay must be given, but % are',
+      num_nonnulls(crontab, cron, fixed_rate, fixed_delay) using errcode = '22023';
+  elsif zone is not null and coalesce(crontab, cron) is null then
+    perform "${schema}".pgworker_wrong('zone', 'must be null without crontab or cron', zone);
+  elsif (origin is null) = (fixed_rate is not null) then
+    perform "${schema}".pgworker_wrong('origin', 'must be given with fixed_rate, a time at which it is due, and else be null', origin::text);
+  elsif max_attempts not between 1 and 32767 then
+    perform "${schema}".pgworker_wrong('max_attempts', 'must be between 1 and 32767', max_attempts::text);
+  elsif priority not between -32768 and 32767 then
+    perform "${schema}".pgworker_wrong('priority', 'must be between -32768 and 32767', priority::text);
+  end if;
+  perform "${schema}".pgworker_check_length('name', name, 128), "${schema}".pgworker_check_length('identifier', identifier, 128),
+    "${schema}".pgworker_check_length('crontab', crontab, 1000), "${schema}".pgworker_check_length('cron', cron, 1000),
+    "${schema}".pgworker_check_length('zone', zone, 128), "${schema}".pgworker_check_length('queue_name', queue_name, 128),
+    "${schema}".pgworker_check_length('job_key', job_key, 512);
+  given.name := name;
+  given.kind := case
+    when crontab is not null then 'crontab' when cron is not null then 'cron' when fixed_rate is not null then 'rate' else 'delay' end;
+  given.expression := regexp_replace(btrim(coalesce(crontab, cron), E' \t'), E'[ \t]+', ' ', 'g');
+  given.zone := case when given.expression is not null then coalesce(zone, 'UTC') end;
+  given.every := coalesce("${schema}".pgworker_span('fixed_rate', fixed_rate, interval '1 second'),
+    "${schema}".pgworker_span('fixed_delay', fixed_delay, interval '1 second'));
+  given.origin := origin;
+  given.starts_at := starts_at;
+  given.ends_at := ends_at;
+  given.jitter := coalesce("${schema}".pgworker_span('jitter', jitter, interval '0'), interval '0');
+  given.task_identifier := identifier;
+  given.payload := coalesce(payload, '{}');
+  given.queue_name := queue_name;
+  given.priority := coalesce(priority, 0);
+  given.max_attempts := coalesce(max_attempts, 25);
+  given.job_key := job_key;
+  given.job_key_mode := coalesce(job_key_mode, 'replace');
+  given.flags := case when cardinality(flags) > 0 then array(select unnest(flags)) end;
+  given.overlap := coalesce(overlap, 'allow');
+  given.misfire := coalesce(misfire, 'skip');
+  given.backfill := "${schema}".pgworker_span('backfill', backfill, interval '1 second');
+  perform "${schema}".pgworker_check_schedule(given);
+  return given;
+end
+$$;
+comment on function "${schema}".pgworker_schedule_row(text, text, json, text, text, interval, interval, text, timestamptz, timestamptz, timestamptz,
+  interval, text, int, text, int, text[], text, text, text, interval) is
+  'The row of a schedule that is described by the arguments of pgworker_put_schedule; raises an exception that names one that is invalid.';
+
+-- When a schedule is due after a change. A delay whose job runs still waits for its end; one that has ended counts from then.
+create or replace function "${schema}".pgworker_changed_due(
+  old "${schema}".pgworker_schedules, changed "${schema}".pgworker_schedules, out next_at timestamptz, out awaits_end boolean
+) language plpgsql stable
+set search_path = pg_catalog, pg_temp as $$
+declare
+  same_limits constant boolean := row(old.starts_at, old.ends_at) is not distinct from row(changed.starts_at, changed.ends_at);
+begin
+  next_at := '-infinity';
+  awaits_end := false;
+  if old.kind = 'delay' and changed.kind = 'delay' and old.awaits_end then
+    next_at := null;
+    awaits_end := true;
+  elsif old.next_at is null and old.problem is not null or not same_limits then
+    return;
+  elsif row(old.kind, old.expression, old.zone, old.every, old.origin)
+      is not distinct from row(changed.kind, changed.expression, changed.zone, changed.every, changed.origin) then
+    next_at := old.next_at;
+  elsif old.kind = 'delay' and changed.kind = 'delay' and old.last_at is not null then
+    next_at := old.next_at - old.every + changed.every;
+  end if;
+end
+$$;
+comment on function "${schema}".pgworker_changed_due("${schema}".pgworker_schedules, "${schema}".pgworker_schedules) is
+  'When a schedule is due next after it has been changed, and whether that depends on the end of its job.';
+
+create or replace function "${schema}".pgworker_put_schedule(
+  name text,
+  identifier text,
+  payload json default null,
+  crontab text default null,
+  cron text default null,
+  fixed_rate interval default null,
+  fixed_delay interval default null,
+  zone text default null,
+  origin timestamptz default null,
+  starts_at timestamptz default null,
+  ends_at timestamptz default null,
+  jitter interval default null,
+  queue_name text default null,
+  max_attempts int default null,
+  job_key text default null,
+  priority int default null,
+  flags text[] default null,
+  job_key_mode text default null,
+  overlap text default null,
+  misfire text default null,
+  backfill interval default null,
+  only_new boolean default false,
+  declared boolean default null
+) returns "${schema}".pgworker_schedules
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp as $$
+declare
+  given constant "${schema}".pgworker_schedules := "${schema}".pgworker_schedule_row(name, identifier, payload, crontab, cron, fixed_rate, fixed_delay,
+    zone, origin, starts_at, ends_at, jitter, queue_name, max_attempts, job_key, priority, flags, job_key_mode, overlap, misfire, backfill);
+  old "${schema}".pgworker_schedules;
+  put "${schema}".pgworker_schedules;
+  due record;
+begin
+  for attempt in 1..1000 loop
+    select * into old from "${schema}".pgworker_schedules s where s.name = given.name for update;
+    if not found then
+      insert into "${schema}".pgworker_schedules as s (name, kind, expression, zone, every, origin, starts_at, ends_at, jitter, task_identifier,
+          payload, queue_name, priority, max_attempts, job_key, job_key_mode, flags, overlap, misfire, backfill, declared)
+        values (given.name, given.kind, given.expression, given.zone, given.every, given.origin, given.starts_at, given.ends_at, given.jitter,
+          given.task_identifier, given.payload, given.queue_name, given.priority, given.max_attempts, given.job_key, given.job_key_mode,
+          given.flags, given.overlap, given.misfire, given.backfill, coalesce(pgworker_put_schedule.declared, false))
+        on conflict on constraint pgworker_schedules_pkey do nothing
+        returning * into put;
+      continue when not found;
+    elsif only_new then
+      raise exception 'There is a schedule % already.', quote_literal(given.name) using errcode = '23505';
+    else
+      due := "${schema}".pgworker_changed_due(old, given);
+      update "${schema}".pgworker_schedules s set
+          kind = given.kind, expression = given.expression, zone = given.zone, every = given.every, origin = given.origin,
+          starts_at = given.starts_at, ends_at = given.ends_at, jitter = given.jitter, task_identifier = given.task_identifier,
+          payload = given.payload, queue_name = given.queue_name, priority = given.priority, max_attempts = given.max_attempts,
+          job_key = given.job_key, job_key_mode = given.job_key_mode, flags = given.flags, overlap = given.overlap, misfire = given.misfire,
+          backfill = given.backfill, declared = coalesce(pgworker_put_schedule.declared, s.declared),
+          next_at = due.next_at, awaits_end = due.awaits_end, retry_at = null, problem = null, updated_at = clock_timestamp()
+        where s.name = given.name
+        returning * into put;
+      exit when not found;
+    end if;
+    perform pg_notify('pgworker:schedules', '');
+    return put;
+  end loop;
+  raise exception 'A trigger on the table "${schema}".pgworker_schedules keeps the schedule % out.', quote_literal(given.name)
+    using errcode = '27000';
+end
+$$;
+comment on function "${schema}".pgworker_put_schedule(text, text, json, text, text, interval, interval, text, timestamptz, timestamptz, timestamptz,
+  interval, text, int, text, int, text[], text, text, text, interval, boolean, boolean) is
+  'Creates a recurring job or changes the one of that name, which stays paused if it is, and due when it is if the recurrence is the same. Exactly one '
+  'of crontab (five fields), cron (six, as Spring reads them), fixed_rate and fixed_delay says when. only_new refuses to change one with SQLSTATE 23505.';
+
+create or replace function "${schema}".pgworker_delete_schedule(name text) returns boolean
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp as $$
+begin
+  delete from "${schema}".pgworker_schedules s where s.name = pgworker_delete_schedule.name;
+  return found;
+end
+$$;
+comment on function "${schema}".pgworker_delete_schedule(text) is
+  'Deletes a recurring job; the jobs that it has added remain. Returns whether there was one.';
+
+create or replace function "${schema}".pgworker_pause_schedule(name text, by text default null) returns boolean
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp as $$
+begin
+  perform "${schema}".pgworker_check_length('by', by, 255);
+  update "${schema}".pgworker_schedules s set paused_at = clock_timestamp(), paused_by = by, updated_at = clock_timestamp()
+    where s.name = pgworker_pause_schedule.name and s.paused_at is null;
+  return found;
+end
+$$;
+comment on function "${schema}".pgworker_pause_schedule(text, text) is
+  'Keeps a recurring job from being executed until it is resumed, and records who paused it. Returns whether it was not paused before.';
+
+-- Only a time that has passed is passed over, a delay counts from now.
+create or replace function "${schema}".pgworker_resume_schedule(name text) returns boolean
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp as $$
+begin
+  update "${schema}".pgworker_schedules s set
+      paused_at = null, paused_by = null, retry_at = null, updated_at = clock_timestamp(),
+      next_at = case
+        when s.next_at > clock_timestamp() or not isfinite(s.next_at) then s.next_at
+        when s.kind = 'delay' then clock_timestamp() + s.every
+        when s.next_at is not null then '-infinity'
+      end
+    where s.name = pgworker_resume_schedule.name and s.paused_at is not null;
+  if found then
+    perform pg_notify('pgworker:schedules', '');
+    return true;
+  end if;
+  return false;
+end
+$$;
+comment on function "${schema}".pgworker_resume_schedule(text) is
+  'Has a paused recurring job executed again; what was due meanwhile is not made up for. Returns whether it was paused.';
+
+create or replace function "${schema}".pgworker_trigger_schedule(name text, payload json default null)
+returns "${schema}"._private_jobs
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp as $$
+declare
+  given "${schema}".pgworker_schedules;
+  cron text;
+begin
+  select * into given from "${schema}".pgworker_schedules s where s.name = pgworker_trigger_schedule.name;
+  if not found then
+    raise exception 'There is no schedule %.', coalesce(quote_literal(left(name, 200)), 'null') using errcode = '22023';
+  elsif json_typeof(payload) <> 'object' then
+    perform "${schema}".pgworker_wrong('payload', 'must be a JSON object, to which _cron is added', json_typeof(payload));
+  end if;
+  given.payload := coalesce(payload, given.payload);
+  cron := format('"_cron":{"ts":"%s","backfilled":false,"schedule":%s}}',
+    to_char(clock_timestamp() at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"'), to_json(given.name));
+  return "${schema}".add_job(given.task_identifier,
+    (case when exists (select from json_object_keys(given.payload))
+      then left(rtrim(given.payload::text, E' \t\n\r'), -1) || ',' || cron else '{' || cron end)::json,
+    coalesce(given.queue_name, case given.overlap when 'queue' then given.name end), null, given.max_attempts, given.job_key, given.priority,
+    given.flags, given.job_key_mode);
+end
+$$;
+comment on function "${schema}".pgworker_trigger_schedule(text, json) is
+  'Adds a job of a recurring job that runs at once, with its payload or another one, even if it is paused; when it is due does not change.';
 
 
 -- 8 Recovery ------------------------------------------------------------------------------------------------------------------
@@ -4265,7 +4595,8 @@ comment on function "${schema}".pgworker_result(text) is 'The result as JSON, or
 -- Jobs that were claimed have run, unless somebody removes one whose lock is four hours old. Of the others the setting pgworker.ending tells
 -- what is being done to them. Failed jobs that are deleted by hand have their entry.
 -- Hash joins, because a group may have hundreds of jobs, and the plan may have been made for one. As most groups are of one task, it is
--- looked up once.
+-- looked up once. Before anything is read from the rows it is made sure whose they are: in a trigger on a table of somebody else, who was
+-- granted all functions, a cast of theirs would run with the rights of the owner.
 create or replace function "${schema}".pgworker_record_deleted() returns trigger
 language plpgsql volatile security definer
 set lock_timeout = '30ms' set plan_cache_mode = force_generic_plan set enable_hashjoin = on set enable_nestloop = off
@@ -4284,7 +4615,9 @@ declare
   begun timestamptz;
   runner text;
 begin
-  if current_setting('pgworker.history_skip', true) = txid_current()::text then
+  if tg_relid <> '"${schema}"._private_jobs'::regclass then
+    raise exception 'The history of schema "${schema}" is written by triggers on its jobs alone' using errcode = '42501';
+  elsif current_setting('pgworker.history_skip', true) = txid_current()::text then
     return null;
   end if;
   select count(*) as jobs, min(g.task_id) as first_task, max(g.task_id) as last_task into seen from gone g;
@@ -4349,7 +4682,7 @@ $$;
 comment on function "${schema}".pgworker_record_deleted() is 'Writes jobs that have been deleted to the history.';
 
 -- A row that nobody holds any more is that of a run that has ended, unless the attempt is given back. Which it was, and why, the setting
--- pgworker.ending tells; other workers' statements are told apart by what they change.
+-- pgworker.ending tells; other workers' statements are told apart by what they change. Nothing reads the row before it is known to be a job.
 create or replace function "${schema}".pgworker_record_updated() returns trigger
 language plpgsql volatile security definer
 set lock_timeout = '30ms' set plan_cache_mode = force_generic_plan set jit = off
@@ -4357,16 +4690,20 @@ set search_path = pg_catalog, pg_temp as $$
 declare
   ended constant timestamptz := clock_timestamp();
   ending constant text := coalesce(current_setting('pgworker.ending', true), '');
-  final constant boolean := new.attempts >= new.max_attempts;
   lost constant text := 'Job recovered after worker interruption';
   kept record;
+  final boolean;
   outcome text;
-  told text := new.last_error;
+  told text;
 begin
-  if current_setting('pgworker.history_skip', true) = txid_current()::text then
+  if tg_relid <> '"${schema}"._private_jobs'::regclass then
+    raise exception 'The history of schema "${schema}" is written by triggers on its jobs alone' using errcode = '42501';
+  elsif current_setting('pgworker.history_skip', true) = txid_current()::text then
     return null;
   end if;
   begin
+    final := new.attempts >= new.max_attempts;
+    told := new.last_error;
     if old.locked_at is null then
       outcome := 'failed';
     elsif ending = 'released' then

@@ -25,6 +25,7 @@ import { HistoryPage } from "./pages/history.js";
 import { QueuesPage } from "./pages/queues.js";
 import { TasksPage } from "./pages/tasks.js";
 import { RecurringPage } from "./pages/recurring.js";
+import { SchedulePage } from "./pages/schedule.js";
 import { WorkersPage } from "./pages/workers.js";
 import { MaintenancePage } from "./pages/maintenance.js";
 import { NotFoundPage } from "./pages/not-found.js";
@@ -44,6 +45,9 @@ function pageFor(path) {
   const job = /^jobs\/(\d{1,16})$/.exec(path);
   if (job) {
     return { page: JobPage, section: "jobs", props: { id: job[1] } };
+  }
+  if (path === "recurring/schedule") {
+    return { page: SchedulePage, section: "recurring", props: {} };
   }
   const found = PAGES.find((one) => one.path === path);
   return found ? { page: found.page, section: path, props: {} } : { page: NotFoundPage, section: null, props: {} };

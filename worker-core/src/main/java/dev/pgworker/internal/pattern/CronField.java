@@ -1,4 +1,4 @@
-package dev.pgworker.crontab;
+package dev.pgworker.internal.pattern;
 
 import java.time.DayOfWeek;
 import java.time.Month;
@@ -10,19 +10,19 @@ import java.util.regex.Pattern;
 import java.util.stream.Stream;
 
 /** One of the five fields of a pattern. */
-record CronField(String name, int min, int max) {
+public record CronField(String name, int min, int max) {
 
-    static final CronField MINUTE = new CronField("minute", 0, 59);
-    static final CronField HOUR = new CronField("hour", 0, 23);
-    static final CronField DAY_OF_MONTH = new CronField("day of month", 1, 31);
-    static final CronField MONTH = new CronField("month", 1, 12);
-    static final CronField DAY_OF_WEEK = new CronField("day of week", 0, 6);
+    public static final CronField MINUTE = new CronField("minute", 0, 59);
+    public static final CronField HOUR = new CronField("hour", 0, 23);
+    public static final CronField DAY_OF_MONTH = new CronField("day of month", 1, 31);
+    public static final CronField MONTH = new CronField("month", 1, 12);
+    public static final CronField DAY_OF_WEEK = new CronField("day of week", 0, 6);
 
     /** In the order of a pattern. */
-    static final List<CronField> ALL = List.of(MINUTE, HOUR, DAY_OF_MONTH, MONTH, DAY_OF_WEEK);
+    public static final List<CronField> ALL = List.of(MINUTE, HOUR, DAY_OF_MONTH, MONTH, DAY_OF_WEEK);
 
     /** Ends the message of whoever has written another cron's grammar. */
-    static final String OTHER_GRAMMAR =
+    public static final String OTHER_GRAMMAR =
             "seconds, names, ? L W # and macros such as @daily are for schedules with Spring's grammar,"
                     + " @CronJob(cron = ...)";
 
@@ -31,7 +31,7 @@ record CronField(String name, int min, int max) {
     private static final Pattern WORD = Pattern.compile("[a-zA-Z]+");
 
     /** Returns the values that the field allows, as bits; what is wrong goes to the sink. */
-    long parse(String text, int column, ProblemSink problems) {
+    public long parse(String text, int column, ProblemSink problems) {
         long set = 0;
         int at = column;
         for (String part : text.split(",", -1)) {
@@ -131,7 +131,7 @@ record CronField(String name, int min, int max) {
     }
 
     /** Reads digits of any number; one out of every field's range stays so. */
-    static int value(String digits) {
+    public static int value(String digits) {
         String significant = digits.replaceFirst("^0+(?=.)", "");
         return significant.length() > 9 ? Integer.MAX_VALUE : Integer.parseInt(significant);
     }

@@ -1,4 +1,4 @@
-package dev.pgworker.crontab;
+package dev.pgworker.internal.pattern;
 
 import java.time.LocalDate;
 import java.time.LocalDateTime;
@@ -15,12 +15,12 @@ import java.util.stream.Stream;
  *
  * @param text the fields as they were written
  */
-record CronPattern(String text, long minutes, long hours, long days, long months, long weekdays) {
+public record CronPattern(String text, long minutes, long hours, long days, long months, long weekdays) {
 
     private static final Pattern WORD = Pattern.compile("\\S+");
 
     /** Reads a pattern: five fields with space between; what is wrong goes to the sink. */
-    static CronPattern parse(String text, ProblemSink problems) {
+    public static CronPattern parse(String text, ProblemSink problems) {
         List<MatchResult> fields = WORD.matcher(text).results().toList();
         if (fields.size() != CronField.ALL.size()) {
             problems.add(0, text, wrongCount(fields.size(), text.stripLeading().startsWith("@")));
@@ -37,7 +37,7 @@ record CronPattern(String text, long minutes, long hours, long days, long months
      *
      * @param macro whether it begins with {@code @}
      */
-    static String wrongCount(int fields, boolean macro) {
+    public static String wrongCount(int fields, boolean macro) {
         String required = "must be minute, hour, day of month, month, day of week";
         if (macro) {
             return required + ", not a macro; " + CronField.OTHER_GRAMMAR;
@@ -48,7 +48,7 @@ record CronPattern(String text, long minutes, long hours, long days, long months
     }
 
     /** Reads five fields, of which each starts at the given column; what is wrong goes to the sink. */
-    static CronPattern parse(List<String> fields, int[] columns, ProblemSink problems) {
+    public static CronPattern parse(List<String> fields, int[] columns, ProblemSink problems) {
         long[] sets = new long[fields.size()];
         for (int i = 0; i < sets.length; i++) {
             sets[i] = CronField.ALL.get(i).parse(fields.get(i), columns[i], problems);
@@ -72,12 +72,12 @@ record CronPattern(String text, long minutes, long hours, long days, long months
     }
 
     /** Tells whether days of the month and days of the week are both restricted, so that either of them suffices. */
-    boolean hasBothDays() {
+    public boolean hasBothDays() {
         return Long.bitCount(days) < 31 && Long.bitCount(weekdays) < 7;
     }
 
     /** Tells whether an item is due in the minute of the given local time. */
-    boolean matches(LocalDateTime time) {
+    public boolean matches(LocalDateTime time) {
         return has(minutes, time.getMinute()) && has(hours, time.getHour()) && matchesDate(time.toLocalDate());
     }
 

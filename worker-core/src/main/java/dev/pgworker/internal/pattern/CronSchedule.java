@@ -1,4 +1,4 @@
-package dev.pgworker.crontab;
+package dev.pgworker.internal.pattern;
 
 import java.time.Duration;
 import java.time.Instant;
@@ -18,17 +18,17 @@ import org.jspecify.annotations.Nullable;
  *
  * @param zone whose local time the pattern means; null for the crontab's own, which is UTC as long as there is none
  */
-record CronSchedule(CronPattern pattern, @Nullable ZoneId zone) {
+public record CronSchedule(CronPattern pattern, @Nullable ZoneId zone) {
 
     private static final Duration YEARS_TO_LOOK_AHEAD = Duration.ofDays(9 * 366);
 
     /** Returns this schedule in the given zone, unless it has one of its own. */
-    CronSchedule withDefaultZone(ZoneId other) {
+    public CronSchedule withDefaultZone(ZoneId other) {
         return zone == null ? new CronSchedule(pattern, other) : this;
     }
 
     /** Tells whether the minute is due that begins at the given instant. */
-    boolean isDueAt(Instant tick) {
+    public boolean isDueAt(Instant tick) {
         ZoneRules rules = local().getRules();
         ZoneOffset offset = rules.getOffset(tick);
         LocalDateTime local = LocalDateTime.ofInstant(tick, offset);
@@ -55,7 +55,7 @@ record CronSchedule(CronPattern pattern, @Nullable ZoneId zone) {
     }
 
     /** Returns the first minute after the given instant that is due, or null if there is none for years. */
-    @Nullable Instant nextDue(Instant after) {
+    public @Nullable Instant nextDue(Instant after) {
         ZoneId local = local();
         Instant hour = after.truncatedTo(ChronoUnit.HOURS);
         Instant end = hour.plus(YEARS_TO_LOOK_AHEAD);
