@@ -14,6 +14,7 @@ import dev.pgworker.WorkerStatus;
 import dev.pgworker.history.HistoryStatus;
 import dev.pgworker.job.ActiveWorker;
 import dev.pgworker.job.JobBacklog;
+import dev.pgworker.schedule.ScheduleStatus;
 
 import static java.nio.charset.StandardCharsets.UTF_8;
 
@@ -52,6 +53,7 @@ final class Attention {
     List<Map<String, @Nullable Object>> list() {
         backlog();
         failures();
+        schedules();
         workers();
         thisWorker();
         HistoryStatus history = snapshot.history().value();
@@ -110,6 +112,27 @@ final class Attention {
         }
     }
 
+    private void schedules() {
+        List<ScheduleStatus> problems = snapshot.problems();
+        if (problems.isEmpty()) {
+            return;
+        }
+        ScheduleStatus first = problems.get(0);
+        if (problems.size() == 1) {
+            add(
+                    Level.ERROR,
+                    "The schedule " + first.name() + " is not executed: " + first.problem(),
+                    "recurring/schedule?name=" + UriUtils.encode(first.name(), UTF_8));
+            return;
+        }
+        boolean more = problems.size() == Overviews.MOST_PROBLEMS;
+        add(
+                Level.ERROR,
+                problems.size() + (more ? " or more" : "") + " schedules are not executed, such as " + first.name()
+                        + ": " + first.problem(),
+                "recurring?show=problem");
+    }
+
     private void workers() {
         List<String> stale = snapshot.workers().stream()
                 .filter(ActiveWorker::stale)
@@ -125,9 +148,15 @@ final class Attention {
         }
     }
 
+    private static boolean hasNoWork(Worker worker) {
+        return worker.tasks().isEmpty()
+                && worker.cronItems().isEmpty()
+                && worker.declaredSchedules().isEmpty();
+    }
+
     private void thisWorker() {
         Worker worker = source.instance().worker();
-        if (worker == null || (worker.tasks().isEmpty() && worker.cronItems().isEmpty())) {
+        if (worker == null || hasNoWork(worker)) {
             return;
         }
         WorkerStatus status = worker.status();
