@@ -73,7 +73,6 @@ final class Api {
     private View me(HttpServletRequest request, HttpServletResponse response) {
         String path = request.getContextPath() + request.getServletPath();
         List<String> actions = guard.actions(request);
-        String version = Api.class.getPackage().getImplementationVersion();
         return new View()
                 .put("user", Visitor.of(request).name())
                 .put("csrf", csrf.view(request, response, path))
@@ -82,7 +81,7 @@ final class Api {
                 .put("readOnly", actions.isEmpty())
                 .put("readOnlyReason", guard.readOnlyReason(actions))
                 .put("payloads", payloads.extent())
-                .put("version", version)
+                .put("version", StaticFiles.version())
                 .put("path", path)
                 .put("time", clock.instant());
     }
@@ -152,15 +151,11 @@ final class Api {
         DashboardAction action = action(what);
         guard.requireActor(action, request);
         List<String> actions = guard.actions(request);
-        boolean mayReplace = actions.contains(DashboardAction.RESCHEDULE.id());
-        boolean mayAdd = actions.contains(DashboardAction.ADD.id());
         Input input = Input.body(body.get());
         return parts.work()
-                .change(() -> action == DashboardAction.ADD
-                        ? parts.writes().add(source, input, visitor, mayReplace)
-                        : what.startsWith("schedules")
-                                ? changeSchedule(source, what, input, visitor, mayAdd)
-                                : change(source, what, action, input, visitor))
+                .change(() -> what.startsWith("schedules")
+                        ? changeSchedule(source, what, input, visitor, actions)
+                        : change(source, what, action, input, visitor, actions))
                 .map();
     }
 
@@ -182,9 +177,21 @@ final class Api {
         };
     }
 
-    private View change(Source source, String what, DashboardAction action, Input input, Visitor visitor) {
+    /**
+     * Changes something.
+     *
+     * @param actions what the visitor may do besides
+     */
+    private View change(
+            Source source,
+            String what,
+            DashboardAction action,
+            Input input,
+            Visitor visitor,
+            List<String> actions) {
         WriteApi writes = parts.writes();
         return switch (action) {
+            case ADD -> writes.add(source, input, visitor, actions.contains(DashboardAction.RESCHEDULE.id()));
             case CLEANUP -> writes.cleanup(source, input, visitor);
             case FORCE_UNLOCK -> writes.forceUnlock(source, input, visitor);
             case SWEEP -> writes.sweep(source, input, visitor);
@@ -193,7 +200,8 @@ final class Api {
         };
     }
 
-    private View changeSchedule(Source source, String what, Input input, Visitor visitor, boolean mayAdd) {
+    private View changeSchedule(Source source, String what, Input input, Visitor visitor, List<String> actions) {
+        boolean mayAdd = actions.contains(DashboardAction.ADD.id());
         ScheduleApi schedules = parts.schedules();
         return switch (what) {
             case "schedules" -> schedules.create(source, input, visitor);

@@ -30,7 +30,7 @@ final class ScheduleForm {
      */
     Schedule schedule(Input input, Object payload) {
         return times(
-                        Schedule.builder(input.required("name"), recurrence(input), input.required("task"), payload),
+                        Schedule.builder(input.given("name"), recurrence(input), input.required("task"), payload),
                         input)
                 .spec(spec(input))
                 .overlap(constant(input, "overlap", Overlap.class, Overlap.ALLOW))
