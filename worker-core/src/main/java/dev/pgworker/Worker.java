@@ -12,9 +12,11 @@ import java.util.stream.Stream;
 import javax.sql.DataSource;
 
 import com.google.errorprone.annotations.concurrent.GuardedBy;
+import io.micrometer.observation.ObservationRegistry;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
+import org.springframework.scheduling.config.ScheduledTask;
 import org.springframework.transaction.PlatformTransactionManager;
 import tools.jackson.databind.json.JsonMapper;
 
@@ -253,6 +255,18 @@ public final class Worker implements AutoCloseable {
     }
 
     /**
+     * Returns what the running worker does from time to time: tasks of a scheduler of Spring's that is the worker's own.
+     * Each says by {@link ScheduledTask#toString} what it does, such as {@code worker: sweep for dead workers}, and when
+     * it has been executed and will be. Cancelling one impairs the worker.
+     *
+     * @return an unmodifiable set, empty if the worker is not running
+     */
+    public Set<ScheduledTask> scheduledTasks() {
+        RunningWorker current = running;
+        return current == null ? Set.of() : current.scheduledTasks();
+    }
+
+    /**
      * Runs every job that is due, including those that become due in the meantime, and returns when none is left.
      * Handlers run on the handler executor, as many at a time as the concurrency allows. Intended for tests and
      * scripts. The worker does not have to be started, but may be.
@@ -301,6 +315,8 @@ public final class Worker implements AutoCloseable {
         private final List<Schedule> schedules = new ArrayList<>();
         private ZoneId crontabZone = ZoneOffset.UTC;
         private final List<JobRecoveryHandler> recoveryHandlers = new ArrayList<>();
+        private String name = "worker";
+        private ObservationRegistry observationRegistry = ObservationRegistry.NOOP;
         private Duration reconcileInterval = Duration.ofMinutes(1);
         private Duration stallAfter = Duration.ofSeconds(30);
         private Duration stuckAfter = Duration.ofMinutes(2);
@@ -498,6 +514,28 @@ public final class Worker implements AutoCloseable {
         }
 
         /**
+         * Sets what the names of the worker's periodic tasks begin with. The default is {@code "worker"}.
+         *
+         * @see Worker#scheduledTasks
+         */
+        public Builder name(String name) {
+            this.name = name;
+            return this;
+        }
+
+        /**
+         * Sets the registry that observes each execution of a periodic task of the worker, as {@code
+         * tasks.scheduled.execution}. By default, they are not observed. What handlers of the registry throw does not
+         * affect the worker.
+         *
+         * @see Worker#scheduledTasks
+         */
+        public Builder observationRegistry(ObservationRegistry observationRegistry) {
+            this.observationRegistry = observationRegistry;
+            return this;
+        }
+
+        /**
          * Builds the worker, without starting it.
          *
          * @throws dev.pgworker.task.HandlerDefinitionException if two tasks have the same identifier, if the payload
@@ -534,6 +572,7 @@ public final class Worker implements AutoCloseable {
                     CronPlan.of(Crontab.of(cronItems), crontabZone, usedCodec).with(List.copyOf(scheduleInterceptors)),
                     new SchedulePlan(declaredSchedules(), usedCodec, scheduleInterceptors),
                     List.copyOf(recoveryHandlers),
+                    new WorkerParts.PeriodicNaming(name, observationRegistry),
                     reconcileInterval,
                     stallAfter,
                     stuckAfter));

@@ -47,6 +47,8 @@ import dev.pgworker.internal.failure.Outage;
 import dev.pgworker.internal.jdbc.StaleConnections;
 import dev.pgworker.internal.lifecycle.BackgroundService;
 import dev.pgworker.internal.lifecycle.Lease;
+import dev.pgworker.internal.lifecycle.PeriodicTasks;
+import dev.pgworker.internal.lifecycle.Service;
 import dev.pgworker.internal.lifecycle.WorkSignal;
 import dev.pgworker.internal.record.TaskCounts;
 import dev.pgworker.internal.record.WorkRecord;
@@ -92,6 +94,7 @@ final class WorkerServices {
     private final KeptHistory kept = new KeptHistory();
 
     final WorkerContext context;
+    final PeriodicTasks periodic;
     final Lease lease;
     final RunningAttempts attempts = new RunningAttempts();
     final LocalQueue localQueue;
@@ -135,6 +138,7 @@ final class WorkerServices {
         WorkSignal signal = new WorkSignal();
         TaskCounts counts = parts.settings().statistics() ? new TaskCounts() : null;
         context = context(workerId, signal, counts);
+        periodic = new PeriodicTasks(parts.periodic().name(), parts.periodic().observations());
         store = new JobStore(parts.dataSource(), parts.privateDataSource(), parts.schema(), workerId);
         tracker = new ClaimTracker(signal);
         flags = new CurrentFlags(parts.forbiddenFlags());
@@ -339,12 +343,26 @@ final class WorkerServices {
                 context.outage());
     }
 
-    /** Returns all services with a thread of their own, in the order in which they start. */
-    Stream<BackgroundService> all() {
+    /** Starts all services. */
+    void start() {
+        // Jobs wait until it is known whether a history is kept.
+        periodic.start(history);
+        ofOwnThread().forEach(BackgroundService::start);
+        Stream.of(migrations, reconciler, sweep, snapshots, unservedTasks, vacuum, cron)
+                .filter(Objects::nonNull)
+                .forEach(periodic::start);
+    }
+
+    /** Returns the services with a thread of their own, in the order in which they start. */
+    private Stream<BackgroundService> ofOwnThread() {
         Stream<@Nullable BackgroundService> first =
-                Stream.of(history, heartbeat, watchdog, completer, migrations, listener, fetchLoop, secondFetchLoop);
-        Stream<@Nullable BackgroundService> last =
-                Stream.of(floorScanner, reconciler, sweep, snapshots, unservedTasks, vacuum, cron, schedules, record);
+                Stream.of(heartbeat, watchdog, completer, listener, fetchLoop, secondFetchLoop);
+        Stream<@Nullable BackgroundService> last = Stream.of(floorScanner, schedules, record);
         return Stream.concat(Stream.concat(first, direct.services()), last).filter(Objects::nonNull);
+    }
+
+    /** Returns all services. */
+    Stream<Service> all() {
+        return Stream.concat(ofOwnThread(), periodic.services().stream());
     }
 }

@@ -10,6 +10,7 @@ import dev.pgworker.internal.argument.Arguments;
  * @param prefix with which the names begin; null for any
  * @param task whose schedules to list; null for all
  * @param paused whether to list paused ones or others; null for both
+ * @param problem whether to list those that are not executed because of a problem, or others; null for both
  * @param after the name after which the list begins; null for the first
  * @param limit how many to return at most, 1 to 1000
  * @since 0.1.0
@@ -18,6 +19,7 @@ public record ScheduleQuery(
         @Nullable String prefix,
         @Nullable String task,
         @Nullable Boolean paused,
+        @Nullable Boolean problem,
         @Nullable String after,
         int limit) {
 
@@ -34,5 +36,15 @@ public record ScheduleQuery(
     }
 
     /** The first hundred of all. */
-    public static final ScheduleQuery ALL = new ScheduleQuery(null, null, null, null, 100);
+    public static final ScheduleQuery ALL = new ScheduleQuery(null, null, null, null, null, 100);
+
+    /** Lists schedules whether or not they have a problem. */
+    public ScheduleQuery(
+            @Nullable String prefix,
+            @Nullable String task,
+            @Nullable Boolean paused,
+            @Nullable String after,
+            int limit) {
+        this(prefix, task, paused, null, after, limit);
+    }
 }

@@ -22,7 +22,7 @@ final class Api {
     private static final Pattern JOB = Pattern.compile("jobs/([0-9]{1,19})");
     private static final Pattern CHANGE = Pattern.compile("jobs/(run-now|complete|fail|remove|reschedule)");
     private static final Pattern BULK = Pattern.compile("bulk/([A-Za-z0-9_-]{24})(/stop)?");
-    private static final Pattern CRON = Pattern.compile("crontab/(trigger|pause|resume)");
+    private static final Pattern CRON = Pattern.compile("(?:crontab|schedules)/(trigger|pause|resume)");
     private static final int MOST_LIVE_IDS = 200;
 
     private final Sources sources;
@@ -37,7 +37,7 @@ final class Api {
      *
      * @param work runs what needs the database
      */
-    record Parts(DatabaseWork work, ReadApi reads, WriteApi writes, Bulks bulks, LiveHub hub) {}
+    record Parts(DatabaseWork work, ReadApi reads, WriteApi writes, ScheduleApi schedules, Bulks bulks, LiveHub hub) {}
 
     Api(Sources sources, Guard guard, Csrf csrf, PayloadRule payloads, Clock clock, Parts parts) {
         this.sources = sources;
@@ -73,7 +73,6 @@ final class Api {
     private View me(HttpServletRequest request, HttpServletResponse response) {
         String path = request.getContextPath() + request.getServletPath();
         List<String> actions = guard.actions(request);
-        String version = Api.class.getPackage().getImplementationVersion();
         return new View()
                 .put("user", Visitor.of(request).name())
                 .put("csrf", csrf.view(request, response, path))
@@ -82,7 +81,7 @@ final class Api {
                 .put("readOnly", actions.isEmpty())
                 .put("readOnlyReason", guard.readOnlyReason(actions))
                 .put("payloads", payloads.extent())
-                .put("version", version)
+                .put("version", StaticFiles.version())
                 .put("path", path)
                 .put("time", clock.instant());
     }
@@ -115,6 +114,9 @@ final class Api {
                     case "queues" -> () -> reads.queues(source, input);
                     case "tasks" -> () -> reads.tasks(source, input);
                     case "crontab" -> () -> reads.crontab(source, visitor);
+                    case "schedules" -> () -> parts.schedules().list(source, input, visitor);
+                    case "schedules/one" -> () -> parts.schedules().one(source, input, visitor);
+                    case "schedules/preview" -> () -> parts.schedules().preview(input);
                     case "workers" -> () -> reads.workers(source, visitor);
                     case "maintenance" -> () -> reads.maintenance(source);
                     default -> throw noSuchAddress();
@@ -148,12 +150,12 @@ final class Api {
         }
         DashboardAction action = action(what);
         guard.requireActor(action, request);
-        boolean mayReplace = guard.actions(request).contains(DashboardAction.RESCHEDULE.id());
+        List<String> actions = guard.actions(request);
         Input input = Input.body(body.get());
         return parts.work()
-                .change(() -> action == DashboardAction.ADD
-                        ? parts.writes().add(source, input, visitor, mayReplace)
-                        : change(source, what, action, input, visitor))
+                .change(() -> what.startsWith("schedules")
+                        ? changeSchedule(source, what, input, visitor, actions)
+                        : change(source, what, action, input, visitor, actions))
                 .map();
     }
 
@@ -167,6 +169,7 @@ final class Api {
         }
         return switch (what) {
             case "jobs" -> DashboardAction.ADD;
+            case "schedules", "schedules/change", "schedules/delete", "crontab/forget" -> DashboardAction.SCHEDULE;
             case "cleanup" -> DashboardAction.CLEANUP;
             case "force-unlock" -> DashboardAction.FORCE_UNLOCK;
             case "sweep" -> DashboardAction.SWEEP;
@@ -174,14 +177,39 @@ final class Api {
         };
     }
 
-    private View change(Source source, String what, DashboardAction action, Input input, Visitor visitor) {
+    /**
+     * Changes something.
+     *
+     * @param actions what the visitor may do besides
+     */
+    private View change(
+            Source source,
+            String what,
+            DashboardAction action,
+            Input input,
+            Visitor visitor,
+            List<String> actions) {
         WriteApi writes = parts.writes();
         return switch (action) {
+            case ADD -> writes.add(source, input, visitor, actions.contains(DashboardAction.RESCHEDULE.id()));
             case CLEANUP -> writes.cleanup(source, input, visitor);
             case FORCE_UNLOCK -> writes.forceUnlock(source, input, visitor);
             case SWEEP -> writes.sweep(source, input, visitor);
-            case CRON -> writes.cron(source, what.substring("crontab/".length()), input, visitor);
+            case CRON, SCHEDULE -> writes.cron(source, what.substring("crontab/".length()), input, visitor);
             default -> writes.change(source, action, input, visitor);
+        };
+    }
+
+    private View changeSchedule(Source source, String what, Input input, Visitor visitor, List<String> actions) {
+        boolean mayAdd = actions.contains(DashboardAction.ADD.id());
+        ScheduleApi schedules = parts.schedules();
+        return switch (what) {
+            case "schedules" -> schedules.create(source, input, visitor);
+            case "schedules/change" -> schedules.change(source, input, visitor);
+            case "schedules/delete" -> schedules.delete(source, input, visitor);
+            case "schedules/trigger" -> schedules.trigger(source, input, visitor, mayAdd);
+            case "schedules/pause" -> schedules.pause(source, input, visitor);
+            default -> schedules.resume(source, input, visitor);
         };
     }
 

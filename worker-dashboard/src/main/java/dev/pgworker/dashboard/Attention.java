@@ -14,6 +14,7 @@ import dev.pgworker.WorkerStatus;
 import dev.pgworker.history.HistoryStatus;
 import dev.pgworker.job.ActiveWorker;
 import dev.pgworker.job.JobBacklog;
+import dev.pgworker.schedule.ScheduleStatus;
 
 import static java.nio.charset.StandardCharsets.UTF_8;
 
@@ -52,6 +53,7 @@ final class Attention {
     List<Map<String, @Nullable Object>> list() {
         backlog();
         failures();
+        schedules();
         workers();
         thisWorker();
         HistoryStatus history = snapshot.history().value();
@@ -108,6 +110,27 @@ final class Attention {
                                     .replace("waits", failed == 1 ? "waits" : "wait"),
                     "jobs?state=failed&sort=updated");
         }
+    }
+
+    private void schedules() {
+        List<ScheduleStatus> problems = snapshot.problems();
+        if (problems.isEmpty()) {
+            return;
+        }
+        ScheduleStatus first = problems.get(0);
+        if (problems.size() == 1) {
+            add(
+                    Level.ERROR,
+                    "The schedule " + first.name() + " is not executed: " + first.problem(),
+                    "recurring/schedule?name=" + UriUtils.encode(first.name(), UTF_8));
+            return;
+        }
+        boolean more = problems.size() == Overviews.MOST_PROBLEMS;
+        add(
+                Level.ERROR,
+                problems.size() + (more ? " or more" : "") + " schedules are not executed, such as " + first.name()
+                        + ": " + first.problem(),
+                "recurring?show=problem");
     }
 
     private void workers() {

@@ -48,7 +48,7 @@ final class CronViews {
 
     View view(Source source, JobViews views, int payloadLimit) {
         List<Known> items = source.readPrimary(() -> items(source));
-        Map<String, Runs> runs = source.read(() -> runs(source, items, payloadLimit));
+        Map<String, Runs> runs = runs(source, items, items, payloadLimit);
         return new View()
                 .put(
                         "items",
@@ -56,6 +56,18 @@ final class CronViews {
                                 .map(item -> view(
                                         item, runs.getOrDefault(item.status().identifier(), Runs.none(null)), views))
                                 .toList());
+    }
+
+    /** Returns one item; null if none has the identifier. */
+    @Nullable Map<String, @Nullable Object> one(Source source, String identifier, JobViews views, int payloadLimit) {
+        List<Known> items = source.readPrimary(() -> items(source));
+        for (Known item : items) {
+            if (item.status().identifier().equals(identifier)) {
+                Map<String, Runs> runs = runs(source, List.of(item), items, payloadLimit);
+                return view(item, runs.getOrDefault(identifier, Runs.none(null)), views);
+            }
+        }
+        return null;
     }
 
     private static List<Known> items(Source source) {
@@ -82,12 +94,15 @@ final class CronViews {
         return known;
     }
 
-    /** A run knows its task and its key, but not the item; where several items have both in common, none is shown. */
-    private static Map<String, Runs> runs(Source source, List<Known> items, int payloadLimit) {
+    /**
+     * Returns the runs of some items. A run knows its task and its key, but not the item; where several of all items have both
+     * in common, none is shown.
+     */
+    private static Map<String, Runs> runs(Source source, List<Known> some, List<Known> items, int payloadLimit) {
         Map<String, Runs> runs = new LinkedHashMap<>();
-        String lacksRight = null;
+        String unread = null;
         int read = 0;
-        for (Known known : items) {
+        for (Known known : some) {
             CronItem item = known.item();
             if (item == null) {
                 continue;
@@ -97,18 +112,18 @@ final class CronViews {
                         item.identifier(),
                         Runs.none("Several recurring jobs run the task " + item.task()
                                 + ", and its runs do not say which. A job key of its own tells them apart."));
-            } else if (lacksRight != null) {
-                runs.put(item.identifier(), Runs.none(lacksRight));
+            } else if (unread != null) {
+                runs.put(item.identifier(), Runs.none(unread));
             } else if (read++ >= MOST_ITEMS_WITH_RUNS) {
                 runs.put(
                         item.identifier(),
                         Runs.none("Only the first " + MOST_ITEMS_WITH_RUNS + " recurring jobs have their runs here."));
             } else {
                 Source.Part<List<HistoryEntry>> part =
-                        source.part("The history is not shown", () -> runs(source, item, payloadLimit));
-                lacksRight = part.error();
+                        source.partBeside("The history is not shown", () -> runs(source, item, payloadLimit));
+                unread = part.error();
                 List<HistoryEntry> entries = part.value();
-                runs.put(item.identifier(), entries == null ? Runs.none(lacksRight) : new Runs(entries, null));
+                runs.put(item.identifier(), entries == null ? Runs.none(unread) : new Runs(entries, null));
             }
         }
         return runs;

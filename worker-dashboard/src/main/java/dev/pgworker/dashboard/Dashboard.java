@@ -54,7 +54,13 @@ final class Dashboard implements SmartLifecycle, DisposableBean {
                 csrf,
                 payloads,
                 clock,
-                new Api.Parts(work, new ReadApi(clock, payloads, overviews), new WriteApi(), bulks, hub));
+                new Api.Parts(
+                        work,
+                        new ReadApi(clock, payloads, overviews),
+                        new WriteApi(),
+                        new ScheduleApi(clock, payloads),
+                        bulks,
+                        hub));
         return new Dashboard(new DashboardServlet(guard, new StaticFiles(), api), work, hub, bulks);
     }
 

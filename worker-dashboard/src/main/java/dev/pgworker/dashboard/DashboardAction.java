@@ -37,7 +37,10 @@ public enum DashboardAction {
     SWEEP,
 
     /** Trigger, pause and resume recurring jobs. */
-    CRON;
+    CRON,
+
+    /** Create, change and delete schedules, and forget recurring jobs that have left every crontab. */
+    SCHEDULE;
 
     /** Returns the name of the action in the dashboard's addresses, such as {@code run-now}. */
     String id() {

@@ -28,9 +28,7 @@ final class Failures {
             return new Refusal(400, sentence(failure.getMessage(), Failures::named));
         }
         String state = state(failure);
-        if (failure instanceof QueryTimeoutException
-                || failure instanceof TransactionTimedOutException
-                || "57014".equals(state)) {
+        if (isLackOfTime(failure)) {
             return new Refusal(503, "The database took longer than a few seconds. Narrow the filters, or try again.");
         }
         if (state != null && (state.equals("42P01") || state.equals("3F000") || state.equals("42883"))) {
@@ -61,6 +59,12 @@ final class Failures {
         return "42501".equals(state(failure));
     }
 
+    static boolean isLackOfTime(RuntimeException failure) {
+        return failure instanceof QueryTimeoutException
+                || failure instanceof TransactionTimedOutException
+                || "57014".equals(state(failure));
+    }
+
     private static @Nullable String state(Throwable failure) {
         for (Throwable cause = failure; cause != null; cause = cause.getCause()) {
             if (cause instanceof SQLException sql && sql.getSQLState() != null) {
@@ -88,7 +92,9 @@ final class Failures {
                 .replaceFirst("^jobKey\\b", "key")
                 .replaceFirst("^jobKeyMode\\b", "keyMode")
                 .replaceFirst("^queueName\\b", "queue")
-                .replaceFirst("^pageSize\\b", "limit");
+                .replaceFirst("^pageSize\\b", "limit")
+                .replaceFirst("^pattern\\b", "expression")
+                .replaceFirst("^delay\\b", "every");
     }
 
     private static String sentence(@Nullable String message, UnaryOperator<String> naming) {

@@ -3,10 +3,12 @@ package dev.pgworker.dashboard;
 import java.time.DateTimeException;
 import java.time.Duration;
 import java.time.Instant;
+import java.time.ZoneId;
 import java.util.ArrayList;
 import java.util.LinkedHashSet;
 import java.util.List;
 import java.util.Locale;
+import java.util.Objects;
 import java.util.Set;
 import java.util.function.Function;
 import java.util.regex.Matcher;
@@ -74,8 +76,17 @@ final class Input {
     }
 
     String required(String name) {
+        String text = given(name);
+        if (text.isBlank()) {
+            throw new IllegalArgumentException(name + " is required");
+        }
+        return text;
+    }
+
+    /** Returns a text that may consist of spaces. */
+    String given(String name) {
         String text = text(name);
-        if (text == null || text.isBlank()) {
+        if (text == null) {
             throw new IllegalArgumentException(name + " is required");
         }
         return text;
@@ -99,6 +110,20 @@ final class Input {
 
     @Nullable Instant instant(String name) {
         return parse(name, "an instant such as 2026-01-01T00:00:00Z", Instant::parse);
+    }
+
+    @Nullable Duration duration(String name) {
+        return parse(name, "a duration such as PT90M", Duration::parse);
+    }
+
+    Duration requiredDuration(String name) {
+        required(name);
+        return Objects.requireNonNull(duration(name));
+    }
+
+    ZoneId requiredZone(String name) {
+        required(name);
+        return Objects.requireNonNull(parse(name, "a time zone such as Europe/Berlin", ZoneId::of));
     }
 
     /** Reads a span of time such as 15m or 24h, of a minute to a day. */
@@ -127,6 +152,11 @@ final class Input {
             throw new IllegalArgumentException(name + " must be true or false, but is \"" + text + "\"");
         }
         return true;
+    }
+
+    /** Returns true or false; null if it is not given. */
+    @Nullable Boolean optionalFlag(String name) {
+        return text(name) == null ? null : flag(name);
     }
 
     <E extends Enum<E>> @Nullable E constant(String name, Class<E> type) {

@@ -16,6 +16,7 @@ import dev.pgworker.job.JobBacklog;
 import dev.pgworker.job.JobPage;
 import dev.pgworker.job.JobQuery;
 import dev.pgworker.job.RunningJob;
+import dev.pgworker.schedule.ScheduleStatus;
 import dev.pgworker.statistics.StatisticsPoint;
 
 /**
@@ -26,6 +27,10 @@ final class Overviews {
 
     private static final int MOST_RUNNING = 200;
     private static final int MOST_SHOWN = 20;
+
+    /** More of them are as bad as these. */
+    static final int MOST_PROBLEMS = 10;
+
     private static final Duration FRESH = Duration.ofMillis(1_500);
     private static final Duration SLOW = Duration.ofSeconds(10);
 
@@ -41,6 +46,7 @@ final class Overviews {
     /**
      * What is known of a worker's schema.
      *
+     * @param problems the first schedules that are not executed, because something is wrong with them
      * @param newestId the id of the newest job; null if there is none
      * @param lastHour what happened in the last hour
      * @param point what happened in the current minute
@@ -51,6 +57,7 @@ final class Overviews {
             List<RunningJob> running,
             List<ActiveWorker> workers,
             Source.Part<HistoryStatus> history,
+            List<ScheduleStatus> problems,
             @Nullable Long newestId,
             @Nullable StatisticsPoint point,
             @Nullable StatisticsPoint lastHour,
@@ -95,6 +102,7 @@ final class Overviews {
                 admin.running(MOST_RUNNING),
                 last == null || slow ? admin.registeredWorkers() : last.workers(),
                 last == null || slow ? history(source) : last.history(),
+                last == null || slow ? source.schedulesWithProblem(MOST_PROBLEMS) : last.problems(),
                 newest.jobs().isEmpty() ? null : newest.jobs().get(0).id(),
                 minute.isEmpty() ? null : minute.get(minute.size() - 1),
                 last == null || slow ? (hour.isEmpty() ? null : hour.get(0)) : last.lastHour(),

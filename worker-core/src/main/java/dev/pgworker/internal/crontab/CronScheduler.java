@@ -18,7 +18,7 @@ import dev.pgworker.crontab.CronItem;
 import dev.pgworker.event.WorkerEvent;
 import dev.pgworker.internal.event.WorkerEvents;
 import dev.pgworker.internal.failure.Outage;
-import dev.pgworker.internal.lifecycle.BackgroundService;
+import dev.pgworker.internal.lifecycle.PeriodicService;
 import dev.pgworker.internal.store.CrontabStore;
 import dev.pgworker.internal.store.CrontabStore.Known;
 
@@ -33,7 +33,7 @@ import dev.pgworker.internal.store.CrontabStore.Known;
  *
  * <p>An item is in step with the others or in the {@link Backfill}, never in both.
  */
-public final class CronScheduler extends BackgroundService {
+public final class CronScheduler extends PeriodicService {
 
     private static final Logger log = LoggerFactory.getLogger(CronScheduler.class);
 
@@ -82,7 +82,7 @@ public final class CronScheduler extends BackgroundService {
             DatabaseClock clock,
             WorkerEvents events,
             Outage outage) {
-        super("worker-cron", true, outage);
+        super("worker-cron", "add recurring jobs", outage);
         this.workerId = workerId;
         this.items = plan.items();
         this.store = store;
@@ -91,18 +91,12 @@ public final class CronScheduler extends BackgroundService {
         this.events = events;
     }
 
+    /** Does one piece of work. */
     @Override
-    protected void step() throws SQLException, InterruptedException {
-        Duration wait = work();
-        if (wait.compareTo(Duration.ZERO) > 0) {
-            pause((wait.compareTo(LONGEST_WAIT) > 0 ? LONGEST_WAIT : wait).toNanos());
-        }
-    }
-
-    /** Does one piece of work and returns how long there is none. */
-    Duration work() throws SQLException {
+    protected Duration work() throws SQLException {
         try {
-            return workInTime();
+            Duration wait = workInTime();
+            return wait.compareTo(LONGEST_WAIT) > 0 ? LONGEST_WAIT : wait;
         } catch (SQLException | RuntimeException e) {
             late = true;
             throw e;

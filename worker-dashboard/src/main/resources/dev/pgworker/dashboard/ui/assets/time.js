@@ -145,6 +145,12 @@ export function toInput(time) {
   return new Date(time - date.getTimezoneOffset() * MINUTE).toISOString().slice(0, 16);
 }
 
+/** The same to the second, for an input with step=1. */
+export function toInputSeconds(time) {
+  const date = new Date(time);
+  return new Date(time - date.getTimezoneOffset() * MINUTE).toISOString().slice(0, 19);
+}
+
 /** The ISO-8601 text of a datetime-local input; null if it is empty or no time. */
 export function fromInput(value) {
   const time = Date.parse(value);

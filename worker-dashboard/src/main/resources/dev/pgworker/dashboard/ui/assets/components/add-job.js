@@ -2,12 +2,12 @@
 
 import { html, useId, useState } from "../lib.js";
 import { useApi } from "../session.js";
-import { format, parse } from "../json.js";
 import { fromInput } from "../time.js";
 import { ActionButton, Button } from "./button.js";
 import { Dialog, FormError, showDialog } from "./dialog.js";
 import { Icon } from "./icons.js";
 import { useSuggestions } from "./filter-bar.js";
+import { payloadError, PayloadField } from "./payload-field.js";
 import { toast } from "./toast.js";
 import { whyNot } from "../session.js";
 
@@ -55,18 +55,6 @@ function requestOf(values) {
   return wanted;
 }
 
-function payloadError(text) {
-  if (text.trim() === "") {
-    return null;
-  }
-  try {
-    parse(text);
-    return null;
-  } catch (error) {
-    return error.message;
-  }
-}
-
 const EMPTY = { payload: "{}", queue: "", key: "", keyMode: "replace", runAt: "", priority: "", maxAttempts: "", flags: "" };
 
 function AddJobDialog({ task, close }) {
@@ -108,16 +96,7 @@ function AddJobDialog({ task, close }) {
     <form id=${id + "form"} onSubmit=${submit}>
       ${field("task", "Task", { required: true, list: id + "tasks" })}
       <datalist id=${id + "tasks"}>${tasks.map((one) => html`<option value=${one} key=${one}></option>`)}</datalist>
-      <div class="field">
-        <div class="label-line">
-          <label for=${id + "payload"}>Payload, JSON</label>
-          <button type="button" class="link" disabled=${wrong !== null || values.payload.trim() === ""}
-            onClick=${() => setValues({ ...values, payload: format(values.payload) })}>Format</button>
-        </div>
-        <textarea id=${id + "payload"} class="mono" rows="6" spellcheck=${false} value=${values.payload} onInput=${set("payload")}
-          aria-invalid=${wrong ? "true" : undefined} aria-describedby=${id + "wrong"}></textarea>
-        <p id=${id + "wrong"} class="field-error" aria-live="polite">${wrong}</p>
-      </div>
+      <${PayloadField} value=${values.payload} onChange=${(payload) => setValues({ ...values, payload })} />
       <div class="fields">
         ${field("runAt", "Run at (local time), empty for now", { type: "datetime-local", step: 1 })}
         ${field("queue", "Queue, jobs of which run one at a time")}

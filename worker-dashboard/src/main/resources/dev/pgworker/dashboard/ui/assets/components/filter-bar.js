@@ -34,18 +34,19 @@ export function FilterBar({ filters, fields, timeWord, searchLabel, children }) 
   </div>`;
 }
 
-function SearchField({ value, label }) {
+/** @param name the filter that the text is */
+export function SearchField({ value, label, name = "search" }) {
   const [text, setText] = useState(value);
   useEffect(() => setText(value), [value]);
   const submit = (event) => {
     event.preventDefault();
-    setFilters({ search: text });
+    setFilters({ [name]: text });
   };
   return html`<form class="search" onSubmit=${submit}>
     <${Icon} name="search" />
     <input type="search" aria-label=${label} placeholder=${label} value=${text} maxlength="1000" spellcheck=${false}
       onInput=${(event) => setText(event.target.value)}
-      onChange=${(event) => event.target.value === "" && value !== "" && setFilters({ search: null })} />
+      onChange=${(event) => event.target.value === "" && value !== "" && setFilters({ [name]: null })} />
     <kbd aria-hidden="true">/</kbd>
   </form>`;
 }
@@ -90,7 +91,7 @@ function Pill({ label, value, clear, children }) {
   </div>`;
 }
 
-function TextFilter({ name, value }) {
+export function TextFilter({ name, value }) {
   const label = WORDS[name];
   return html`<${Pill} label=${label} value=${value && plain(cutAt(value, 40))} clear=${() => setFilters({ [name]: null })}>
     ${(close) => html`<${TextForm} name=${name} label=${label} value=${value} close=${close} />`}

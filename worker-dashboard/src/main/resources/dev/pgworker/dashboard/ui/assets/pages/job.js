@@ -6,6 +6,7 @@ import { useApi, whyNot } from "../session.js";
 import { useLiveJobs, useOverview } from "../live.js";
 import { useResource } from "../resource.js";
 import { useKeys } from "../keys.js";
+import { scheduleOf } from "../schedules.js";
 import { number, plain, plural } from "../text.js";
 import { Icon } from "../components/icons.js";
 import { ACTIONS, useJobActions } from "../components/job-actions.js";
@@ -171,11 +172,14 @@ function HistoryPanel({ history, error }) {
 
 function JobFacts({ job, last, running }) {
   const of = job ?? last;
+  const schedule = of.payload && !of.payloadCut ? scheduleOf(of.payload) : null;
   return html`<${Facts} items=${[
     ["Id", html`<span class="num">${of.id ?? of.jobId}</span>`],
     ["Task", html`<${Link} to=${["jobs"]} query=${{ task: of.task }}><${OneLine} text=${of.task} /></${Link}>`],
     ["Queue", of.queue ? html`<${Link} to=${["jobs"]} query=${{ queue: of.queue }}><${OneLine} text=${of.queue} />
     </${Link}>` : html`<span class="muted">none</span>`],
+    ["Schedule", schedule && html`<${Link} to=${["recurring", "schedule"]} query=${{ name: schedule }}><${OneLine}
+      text=${schedule} /></${Link}>`],
     ["Key", of.key && html`<${OneLine} text=${of.key} class="mono" />`],
     ["Flags", of.flags.length > 0 && html`<span class="flags"><${Flags} flags=${of.flags} /></span>`],
     ["Attempts", job ? `${number(job.attempts)} of ${number(job.maxAttempts)}`

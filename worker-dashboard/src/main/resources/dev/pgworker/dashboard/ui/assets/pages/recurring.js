@@ -1,131 +1,160 @@
-/* Recurring jobs: their schedule in words, the next and the last runs. */
+/* Recurring jobs: those of crontabs, and the schedules of the database, page by page. */
 
-import { html, useState } from "../lib.js";
-import { Link } from "../router.js";
-import { useApi } from "../session.js";
+import { html, useEffect } from "../lib.js";
+import { Link, useRoute } from "../router.js";
+import { serverNow, useApi } from "../session.js";
 import { useResource } from "../resource.js";
 import { useKeys } from "../keys.js";
-import { duration } from "../time.js";
+import { scheduleFilters, scheduleQuery, SHOWN } from "../schedules.js";
+import { parse } from "../time.js";
+import { ActionButton, Button } from "../components/button.js";
+import { CrontabTable } from "../components/crontab-items.js";
+import { SearchField, setFilters, TextFilter } from "../components/filter-bar.js";
 import { Icon } from "../components/icons.js";
-import { ActionButton } from "../components/button.js";
-import { Confirm, showDialog } from "../components/dialog.js";
-import { Facts } from "../components/facts.js";
-import { JsonView } from "../components/json-view.js";
 import { Empty, Loaded, Page, RefreshButton } from "../components/page.js";
+import { Pager } from "../components/pager.js";
 import { useRowKeys } from "../components/rows.js";
+import { useScheduleActions } from "../components/schedule-actions.js";
+import { NewScheduleButton } from "../components/schedule-form.js";
 import { Cell, Row, Table } from "../components/table.js";
-import { toast } from "../components/toast.js";
-import { Foreign, FullTime, OneLine, State, Time } from "../components/words.js";
+import { Foreign, OneLine, State, Time } from "../components/words.js";
+
+const PAGE_SIZE = 50;
+const RELOAD_MS = 5000;
+const LONGEST_TIMER_MS = 3600_000;
 
 const COLUMNS = [
-  { id: "name", label: "Recurring job" },
-  { id: "schedule", label: "Schedule" },
+  { id: "name", label: "Schedule" },
+  { id: "schedule", label: "Due" },
   { id: "next", label: "Next", class: "num" },
   { id: "last", label: "Last", class: "num" },
-  { id: "runs", label: "Last runs" },
   { id: "do", label: "Actions", hidden: true },
 ];
 
 export function RecurringPage() {
   const api = useApi();
-  const list = useResource(api.base + "crontab", (signal) => api.get("crontab", {}, signal));
-  useKeys({ r: list.reload });
+  const { query } = useRoute();
+  const filters = scheduleFilters(query);
+  const after = query.get("after");
+  const crontab = useResource(api.base + "crontab", (signal) => api.get("crontab", {}, signal));
+  const list = useResource(JSON.stringify([api.base, "schedules", filters, after]),
+    (signal) => api.get("schedules", { ...scheduleQuery(filters), after, limit: PAGE_SIZE }, signal));
+  const reload = () => {
+    crontab.reload();
+    list.reload();
+  };
+  const searched = Object.keys(filters).length > 0 || after !== null;
+  const bare = !searched && crontab.data?.items.length === 0 && list.data?.schedules.length === 0;
+  useKeys({ r: reload });
   useRowKeys();
-  return html`<${Page} title="Recurring jobs" actions=${html`<${RefreshButton} resource=${list} />`}>
-    <${Loaded} resource=${list} lines=${6}>
-      ${(data) => data.items.length === 0
-        ? html`<${Empty} icon="recurring" title="There are no recurring jobs">
-          <p>Put a crontab into <code>worker.crontab</code>, or annotate a handler with its schedule.</p></${Empty}>`
-        : html`<${Table} label="Recurring jobs" columns=${COLUMNS} class="recurring-table">
-            ${data.items.map((item) => html`<${Item} key=${item.identifier} item=${item} api=${api} reload=${list.reload} />`)}
-          </${Table}>`}
-    </${Loaded}>
+  return html`<${Page} title="Recurring jobs" actions=${html`
+    <${RefreshButton} resource=${{ loading: list.loading || crontab.loading, reload }} />
+    <${NewScheduleButton} changed=${reload} />`}>
+    ${bare ? html`<${NoneAtAll} />` : html`
+      ${!searched && html`<${Loaded} resource=${crontab} lines=${4}>
+        ${(data) => data.items.length > 0 && html`<section class="group" aria-labelledby="crontabs">
+          <h2 id="crontabs">In crontabs</h2>
+          <${CrontabTable} items=${data.items} api=${api} reload=${crontab.reload} />
+        </section>`}
+      </${Loaded}>`}
+      <section class="group" aria-labelledby="schedules">
+        <h2 id="schedules">Schedules</h2>
+        <${Filters} filters=${filters} />
+        <${Loaded} resource=${list} lines=${4}>
+          ${(data) => html`<${Schedules} data=${data} searched=${searched} list=${list} />
+            <${Pager} after=${after} next=${data.next} />`}
+        </${Loaded}>
+      </section>`}
   </${Page}>`;
 }
 
-function Item({ item, api, reload }) {
-  const [open, setOpen] = useState(false);
-  return html`
-    <${Row} data-id=${item.identifier} class=${item.pausedSince && "paused"}>
-      <${Cell} id="name">
-        <button type="button" class="row-link fold" aria-expanded=${open ? "true" : "false"} onClick=${() => setOpen(!open)}>
-          <${Icon} name=${open ? "down" : "chevron"} size=${12} /><${OneLine} text=${item.identifier} class="strong" />
-        </button>
-        ${item.task && item.task !== item.identifier &&
-          html`<span class="sub"><${OneLine} text=${item.task} class="muted" /></span>`}
-      </${Cell}>
-      <${Cell} id="schedule" label="Schedule">
-        ${item.words ? html`<${OneLine} text=${item.words} />` : html`<span class="muted">not known to this application</span>`}
-        ${item.pattern && html`<span class="sub"><code><${Foreign} text=${item.pattern} /></code></span>`}
-      </${Cell}>
-      <${Cell} id="next" label="Next" class="num">${item.pausedSince
-        ? html`<span class="state is-paused"><${Icon} name="pause" /><span class="word">paused</span></span>`
-        : html`<${Time} iso=${item.next[0] ?? null} />`}</${Cell}>
-      <${Cell} id="last" label="Last" class="num"><${Time} iso=${item.lastExecution} /></${Cell}>
-      <${Cell} id="runs" label="Last runs"><${RunDots} runs=${item.lastRuns} /></${Cell}>
-      <${Cell} id="do"><${ItemActions} item=${item} api=${api} reload=${reload} /></${Cell}>
-    </${Row}>
-    ${open && html`<${Row} class="detail-row">
-      <td role="cell" class="c-detail" colspan=${COLUMNS.length}><${Details} item=${item} /></td></${Row}>`}
-  `;
+function NoneAtAll() {
+  return html`<${Empty} icon="recurring" title="There are no recurring jobs">
+    <p>Put a crontab into <code>worker.crontab</code>, annotate a handler with <code>@CronJob</code>, or make a schedule
+      here or by <code>JobSchedules</code>.</p></${Empty}>`;
 }
 
-/* The last runs as symbols, the newest first; each leads to its job. */
-function RunDots({ runs }) {
-  if (runs.length === 0) {
-    return html`<span class="muted">–</span>`;
+function Filters({ filters }) {
+  const show = (event) => setFilters({ show: event.target.value || null });
+  return html`<div class="filter-bar" role="search">
+    <${SearchField} name="prefix" value=${filters.prefix ?? ""} label="Name begins with" />
+    <${TextFilter} name="task" value=${filters.task ?? ""} />
+    <label class="select-box"><span class="reader">Which ones</span>
+      <select value=${filters.show ?? ""} onChange=${show}>
+        <option value="">All</option>
+        ${Object.entries(SHOWN).map(([value, { label }]) => html`<option value=${value} key=${value}>${label}</option>`)}
+      </select><${Icon} name="down" size=${12} />
+    </label>
+    ${Object.keys(filters).length > 0 && html`<${Button} kind="quiet"
+      onClick=${() => setFilters({ prefix: null, task: null, show: null })}>Clear</${Button}>`}
+  </div>`;
+}
+
+function Schedules({ data, searched, list }) {
+  const act = useScheduleActions(list.reload);
+  useReloadWhenDue(data.schedules, list);
+  if (data.schedules.length === 0) {
+    return html`<p class="muted">${searched ? "None matches." : html`There are none yet. Schedules are made here, by <code>JobSchedules</code>,
+      or by SQL, and can be changed while applications run.`}</p>`;
   }
-  return html`<span class="run-dots">${runs.map((run) =>
-    html`<${Link} key=${run.jobId + run.endedAt} to=${["jobs", run.jobId]} class=${"is-" + run.outcome}
-    aria-label=${`Job ${run.jobId} ${run.outcome}`} data-tip=${`${run.outcome}, took ${duration(run.tookMs)}`}>
-      <${Icon} name=${run.outcome} /></${Link}>`)}</span>`;
+  return html`<${Table} label="Schedules" columns=${COLUMNS} class="recurring-table schedules-table">
+    ${data.schedules.map((schedule) => html`<${ScheduleRow} key=${schedule.name} schedule=${schedule} act=${act} />`)}
+  </${Table}>`;
 }
 
-function useItemAction(api, item, reload) {
-  return async (action) => {
-    const answer = await api.post("crontab/" + action, { identifier: item.identifier });
-    toast({ text: answer.text, link: answer.jobId ? { to: ["jobs", answer.jobId], text: "Show" } : undefined });
-    reload();
-  };
+/* What was due has another next time a moment later. */
+function useReloadWhenDue(schedules, list) {
+  useEffect(() => {
+    const times = schedules.map((schedule) => (schedule.next && schedule.state === "active" ? parse(schedule.next) : null));
+    const next = Math.min(...times.filter((time) => time !== null));
+    if (!Number.isFinite(next)) {
+      return undefined;
+    }
+    const wait = Math.max(RELOAD_MS, next + 1000 - serverNow());
+    if (wait > LONGEST_TIMER_MS) {
+      return undefined;
+    }
+    const timer = setTimeout(() => !document.hidden && list.reload(), wait);
+    return () => clearTimeout(timer);
+  }, [list.loadedAt]);
 }
 
-function ItemActions({ item, api, reload }) {
-  const run = useItemAction(api, item, reload);
-  const tell = (action) => run(action).catch((error) => toast({ text: error.message, level: "error" }));
-  const foreign = item.own ? null : "The schedule belongs to another application, which must trigger it.";
-  const askPause = () => showDialog(({ close }) =>
-    html`<${Confirm} title="Pause this recurring job?" action="Pause" run=${() => run("pause")} close=${close}>
-    <p>No jobs are added until it is resumed, by any application. What was missed in the meantime is not made up for.</p>
-  </${Confirm}>`);
-  return html`<div class="row-actions">
-    <${ActionButton} action="cron" icon="play" whyOff=${foreign} onClick=${() => tell("trigger")}>Run now</${ActionButton}>
-    ${item.pausedSince
-      ? html`<${ActionButton} action="cron" icon="refresh" onClick=${() => tell("resume")}>Resume</${ActionButton}>`
-      : html`<${ActionButton} action="cron" icon="pause" onClick=${askPause}>Pause</${ActionButton}>`}
-  </div>`;
+function ScheduleRow({ schedule, act }) {
+  return html`<${Row} data-id=${schedule.name} class=${schedule.state === "paused" && "paused"}>
+    <${Cell} id="name">
+      <${Link} to=${["recurring", "schedule"]} query=${{ name: schedule.name }} class="row-link">
+        <${OneLine} text=${schedule.name} class="strong" /></${Link}>
+      ${schedule.task && schedule.task !== schedule.name &&
+        html`<span class="sub"><${OneLine} text=${schedule.task} class="muted" /></span>`}
+    </${Cell}>
+    <${Cell} id="schedule">
+      ${schedule.words && html`<${OneLine} text=${schedule.words} />`}
+      ${schedule.problem ? html`<span class="sub is-failed"><${OneLine} text=${schedule.problem} /></span>`
+        : schedule.expression && html`<span class="sub"><code><${Foreign} text=${schedule.expression} /></code></span>`}
+    </${Cell}>
+    <${Cell} id="next" label="Next" class="num"><${Next} schedule=${schedule} /></${Cell}>
+    <${Cell} id="last" label="Last" class="num">${schedule.lastJobId && schedule.lastRun
+      ? html`<${Link} to=${["jobs", schedule.lastJobId]}><${Time} iso=${schedule.lastRun} /></${Link}>`
+      : html`<${Time} iso=${schedule.lastRun} />`}</${Cell}>
+    <${Cell} id="do"><div class="row-actions">
+      <${ActionButton} action="cron" icon="play" whyOff=${schedule.task ? null : "It cannot be read."}
+        onClick=${() => act.trigger(schedule)}>Run now</${ActionButton}>
+      ${schedule.pausedSince
+        ? html`<${ActionButton} action="cron" icon="refresh" onClick=${() => act.resume(schedule)}>Resume</${ActionButton}>`
+        : html`<${ActionButton} action="cron" icon="pause" onClick=${() => act.pause(schedule)}>Pause</${ActionButton}>`}
+    </div></${Cell}>
+  </${Row}>`;
 }
 
-function Details({ item }) {
-  return html`<div class="detail">
-    <${Facts} items=${[
-      ["Time zone", item.timezone],
-      ["Known since", item.knownSince && html`<${FullTime} iso=${item.knownSince} />`],
-      ["Paused since", item.pausedSince && html`<${FullTime} iso=${item.pausedSince} />`],
-      ["Last added", item.lastExecution && html`<${FullTime} iso=${item.lastExecution} />`],
-    ]} />
-    <div>
-      <h2>Next runs</h2>
-      ${item.next.length === 0 ? html`<p class="muted">none</p>`
-        : html`<ul class="lines">${item.next.map((iso) => html`<li key=${iso}><${FullTime} iso=${iso} /></li>`)}</ul>`}
-    </div>
-    <div>
-      <h2>Last runs</h2>
-      ${item.lastRuns.length === 0 ? html`<p class="muted">${item.lastRunsReason ?? "None is in the history."}</p>`
-        : html`<ul class="lines">${item.lastRuns.map((run) =>
-          html`<li key=${run.jobId + run.endedAt}>
-            <${State} state=${run.outcome} /> <${Link} to=${["jobs", run.jobId]}>#${run.jobId}
-            </${Link}> <span class="muted num">${duration(run.tookMs)}</span> <${Time} iso=${run.endedAt} /></li>`)}</ul>`}
-    </div>
-    ${item.payload && html`<div class="detail-wide"><h2>Payload</h2><${JsonView} text=${item.payload} /></div>`}
-  </div>`;
+function Next({ schedule }) {
+  return schedule.state === "active" ? html`<${Time} iso=${schedule.next} />` : html`<${ScheduleState} state=${schedule.state} />`;
+}
+
+const STATES = { problem: "failed", waiting: "running", ended: "removed", active: "scheduled" };
+
+/** What a schedule does, as a symbol and a word. */
+export function ScheduleState({ state }) {
+  return state === "paused"
+    ? html`<span class="state is-paused"><${Icon} name="pause" /><span class="word">paused</span></span>`
+    : html`<${State} state=${STATES[state]} word=${state} />`;
 }

@@ -1,0 +1,222 @@
+/* The form that makes and changes schedules; it shows when they will be due while somebody types. */
+
+import { html, useEffect, useId, useRef, useState } from "../lib.js";
+import { useApi, whyNot } from "../session.js";
+import { fieldOf, formValues, KINDS, MISFIRES, OVERLAPS, recurrenceRequest, request, UNITS, usesPattern } from "../schedules.js";
+import { zone } from "../time.js";
+import { ActionButton, Button } from "./button.js";
+import { Dialog, FormError, showDialog } from "./dialog.js";
+import { Icon } from "./icons.js";
+import { useSuggestions } from "./filter-bar.js";
+import { payloadError, PayloadField } from "./payload-field.js";
+import { toast } from "./toast.js";
+import { Foreign, FullTime } from "./words.js";
+
+const PREVIEW_MS = 300;
+const PLACEHOLDERS = { crontab: "0 4 * * 1-5", cron: "0 0 4 * * MON-FRI" };
+const FORMATS = {
+  crontab: "minute, hour, day of month, month, day of week",
+  cron: "second, minute, hour, day of month, month, day of week, or a macro such as @daily",
+};
+
+/** Opens the form; schedule: the one to change, or null for another one. */
+export function openScheduleForm(schedule, changed) {
+  const reason = whyNot("schedule");
+  if (reason) {
+    toast({ text: reason, level: "error" });
+  } else {
+    showDialog(({ close }) => html`<${ScheduleDialog} schedule=${schedule} changed=${changed} close=${close} />`);
+  }
+}
+
+export function NewScheduleButton({ changed }) {
+  return html`<${ActionButton} action="schedule" kind="primary" icon="plus"
+    onClick=${() => openScheduleForm(null, changed)}>New schedule</${ActionButton}>`;
+}
+
+function ScheduleDialog({ schedule, changed, close }) {
+  const api = useApi();
+  const id = useId();
+  const [values, setValues] = useState(() => formValues(schedule, zone()));
+  const [busy, setBusy] = useState(false);
+  const [error, setError] = useState(null);
+  const form = useRef(null);
+  const wrong = error === null ? null : fieldOf(error);
+  useFocusOnWrong(form, id, wrong, error);
+
+  const submit = async (event) => {
+    event.preventDefault();
+    const json = payloadError(values.payload);
+    if (json !== null) {
+      setError("payload is no JSON: " + json);
+      return;
+    }
+    setBusy(true);
+    setError(null);
+    try {
+      const answer = await api.post(schedule ? "schedules/change" : "schedules", request(values, schedule));
+      const link = schedule ? undefined : { to: ["recurring", "schedule"], query: { name: values.name }, text: "Show" };
+      toast({ text: answer.text, link });
+      close();
+      changed();
+    } catch (failure) {
+      setError(failure.message);
+      setBusy(false);
+    }
+  };
+  const fields = { id, values, wrong, set: (name, value) => setValues({ ...values, [name]: value }) };
+  const verb = schedule ? ["Change", "Changing…"] : ["Create", "Creating…"];
+  return html`<${Dialog} title=${schedule ? "Change the schedule" : "New schedule"} close=${close} locked=${busy} wide=${true}
+    buttons=${html`<${Button} onClick=${close} disabled=${busy}>Cancel</${Button}>
+      <button class="button primary" form=${id + "form"} disabled=${busy}><span>${busy ? verb[1] : verb[0]}</span></button>`}>
+    <form id=${id + "form"} ref=${form} onSubmit=${submit}>
+      ${schedule ? html`<p class="one-line strong"><${Foreign} text=${schedule.name} /></p>`
+        : html`<${TextField} of=${fields} name="name" label="Name, unique in the schema" required=${true} maxlength=${128} />`}
+      <${TaskField} of=${fields} />
+      <${PayloadField} value=${values.payload} rows=${4} id=${id + "payload"} invalid=${wrong === "payload"}
+        onChange=${(text) => fields.set("payload", text)}
+        label=${schedule && !schedule.payloadWhole ? "Payload, JSON; empty for the one it has, which is not shown" : "Payload, a JSON object"} />
+      <${RecurrenceFields} of=${fields} />
+      <${Preview} values=${values} schedule=${schedule} api=${api} />
+      <div class="fields">
+        <${SelectField} of=${fields} name="overlap" label="If the previous job has not ended" options=${OVERLAPS} />
+        <${SelectField} of=${fields} name="misfire" label="Runs that were missed" options=${MISFIRES} />
+      </div>
+      <${MoreFields} of=${fields} open=${wrong !== null} />
+    </form>
+    <${FormError} text=${error} />
+  </${Dialog}>`;
+}
+
+/* Whoever sent the form goes on where it is wrong. */
+function useFocusOnWrong(form, id, wrong, error) {
+  useEffect(() => {
+    if (wrong !== null) {
+      document.getElementById(id + wrong)?.focus();
+    }
+  }, [wrong, error]);
+}
+
+function TextField({ of, name, label, class: type, ...attributes }) {
+  return html`<div class="field">
+    <label for=${of.id + name}>${label}</label>
+    <input id=${of.id + name} class=${type} value=${of.values[name]} autocomplete="off" spellcheck=${false}
+      aria-invalid=${of.wrong === name ? "true" : undefined}
+      onInput=${(event) => of.set(name, event.target.value)} ...${attributes} />
+  </div>`;
+}
+
+function SelectField({ of, name, label, options, disabled = false }) {
+  return html`<div class="field">
+    <label for=${of.id + name}>${label}</label>
+    <span class="select-box"><select id=${of.id + name} value=${of.values[name]} disabled=${disabled}
+      onChange=${(event) => of.set(name, event.target.value)}>
+      ${Object.entries(options).map(([value, text]) => html`<option value=${value} key=${value}>${text}</option>`)}
+    </select><${Icon} name="down" size=${12} /></span>
+  </div>`;
+}
+
+function SpanField({ of, name, label, required = false }) {
+  const { amount, unit } = of.values[name];
+  return html`<div class="field">
+    <label for=${of.id + name}>${label}</label>
+    <div class="span-field">
+      <input id=${of.id + name} type="number" min="0" step="any" value=${amount} required=${required}
+        aria-invalid=${of.wrong === name ? "true" : undefined}
+        onInput=${(event) => of.set(name, { amount: event.target.value, unit })} />
+      <span class="select-box"><select aria-label=${`Unit of ${label}`} value=${unit}
+        onChange=${(event) => of.set(name, { amount, unit: event.target.value })}>
+        ${Object.keys(UNITS).map((one) => html`<option value=${one} key=${one}>${one}</option>`)}
+      </select><${Icon} name="down" size=${12} /></span>
+    </div>
+  </div>`;
+}
+
+function TaskField({ of }) {
+  const tasks = useSuggestions("task", true);
+  return html`<${TextField} of=${of} name="task" label="Task" required=${true} list=${of.id + "tasks"} />
+    <datalist id=${of.id + "tasks"}>${tasks.map((one) => html`<option value=${one} key=${one}></option>`)}</datalist>`;
+}
+
+function RecurrenceFields({ of }) {
+  const { kind } = of.values;
+  return html`<div class="fields">
+    <${SelectField} of=${of} name="kind" label="Recurrence" options=${KINDS} />
+    ${usesPattern(kind) && html`
+      <${TextField} of=${of} name="zone" label="Time zone" required=${true} list=${of.id + "zones"} />
+      <${Zones} id=${of.id + "zones"} />`}
+    ${kind === "fixed-rate" && html`<${SpanField} of=${of} name="every" label="Every" required=${true} />`}
+    ${kind === "fixed-delay" && html`<${SpanField} of=${of} name="every" label="After the end of the previous job" required=${true} />`}
+  </div>
+  ${usesPattern(kind) && html`<${TextField} of=${of} name="expression" label=${`Pattern: ${FORMATS[kind]}`} class="mono"
+    required=${true} placeholder=${PLACEHOLDERS[kind]} />`}
+  ${kind === "fixed-rate" && html`<${TimeField} of=${of} name="origin" label="Counted from (local time), empty for now" />`}`;
+}
+
+function TimeField(attributes) {
+  return html`<${TextField} ...${attributes} type="datetime-local" step=${1} />`;
+}
+
+function Zones({ id }) {
+  return html`<datalist id=${id}>
+    ${["UTC", ...Intl.supportedValuesOf("timeZone")].map((one) => html`<option value=${one} key=${one}></option>`)}
+  </datalist>`;
+}
+
+function MoreFields({ of, open }) {
+  return html`<details class="more-fields" open=${open}>
+    <summary>More: jitter, start and end, queue, key, attempts</summary>
+    <div class="fields">
+      <${SpanField} of=${of} name="jitter" label="Jitter: jobs run up to so much later" />
+      <${SpanField} of=${of} name="backfill" label="Missed runs, as far back as; empty for all" />
+      <${TimeField} of=${of} name="startsAt" label="Not before (local time)" />
+      <${TimeField} of=${of} name="endsAt" label="Not from then on (local time)" />
+      <${TextField} of=${of} name="queue" label="Queue, jobs of which run one at a time" />
+      <${TextField} of=${of} name="key" label="Key" />
+      <${SelectField} of=${of} name="keyMode" label="If a job with this key waits" disabled=${!of.values.key}
+        options=${{ replace: "Replace it", preserve_run_at: "Replace it, keep its time", unsafe_dedupe: "Leave it as it is" }} />
+      <${TextField} of=${of} name="priority" label="Priority, lower runs first" type="number" step=${1} min=${-32768} max=${32767}
+        placeholder="0" />
+      <${TextField} of=${of} name="maxAttempts" label="Attempts at most" type="number" step=${1} min=${1} max=${32767}
+        placeholder="25" />
+    </div>
+    <${TextField} of=${of} name="flags" label="Flags, separated by commas" />
+  </details>`;
+}
+
+/* Asks the server, which knows the grammar, a moment after the last key. */
+function Preview({ values, schedule, api }) {
+  const wanted = recurrenceRequest(values, schedule);
+  const complete = usesPattern(values.kind) ? wanted.expression.trim() && wanted.zone.trim() : wanted.every;
+  const key = JSON.stringify(wanted);
+  const [shown, setShown] = useState({ preview: null, error: null });
+  useEffect(() => {
+    if (!complete) {
+      setShown({ preview: null, error: null });
+      return undefined;
+    }
+    const controller = new AbortController();
+    const timer = setTimeout(async () => {
+      try {
+        setShown({ preview: await api.get("schedules/preview", wanted, controller.signal), error: null });
+      } catch (error) {
+        if (error.name !== "AbortError") {
+          setShown({ preview: null, error: error.message });
+        }
+      }
+    }, PREVIEW_MS);
+    return () => {
+      clearTimeout(timer);
+      controller.abort();
+    };
+  }, [key]);
+  const { preview, error } = shown;
+  return html`<div class="preview" role="status">
+    ${error !== null ? html`<p class="field-error"><${Foreign} text=${error} most=${1000} /></p>`
+      : preview === null ? html`<p class="muted">The next runs are shown here.</p>`
+      : html`${preview.words && html`<p class="strong">${preview.words}</p>`}
+        ${preview.kind === "fixed-delay" ? html`<p class="muted">The first run is at once.</p>`
+          : preview.next.length === 0 ? html`<p class="muted">It is not due in that time.</p>`
+          : html`<ul class="lines">${preview.next.map((iso) => html`<li key=${iso}><${FullTime} iso=${iso} /></li>`)}</ul>`}`}
+  </div>`;
+}
