@@ -1,6 +1,5 @@
 package dev.pgworker.autoconfigure;
 
-import java.lang.reflect.Proxy;
 import java.time.Duration;
 import java.time.Instant;
 import java.time.ZoneId;
@@ -21,11 +20,14 @@ import org.springframework.boot.test.system.CapturedOutput;
 import org.springframework.boot.test.system.OutputCaptureExtension;
 import org.springframework.context.annotation.Bean;
 import org.springframework.context.annotation.Configuration;
+import org.springframework.jdbc.datasource.DriverManagerDataSource;
 import org.springframework.scheduling.annotation.Scheduled;
 import org.springframework.transaction.PlatformTransactionManager;
 import org.springframework.transaction.support.TransactionTemplate;
+import tools.jackson.databind.json.JsonMapper;
 
 import dev.pgworker.Worker;
+import dev.pgworker.WorkerClient;
 import dev.pgworker.autoconfigure.testing.FailureAnalyses;
 import dev.pgworker.autoconfigure.testing.Greetings;
 import dev.pgworker.autoconfigure.testing.TestDatabase;
@@ -39,8 +41,10 @@ import dev.pgworker.schedule.Recurrence;
 import dev.pgworker.schedule.Schedule;
 import dev.pgworker.schedule.ScheduleQuery;
 import dev.pgworker.schedule.ScheduleStatus;
+import dev.pgworker.schema.WorkerSchema;
 import dev.pgworker.task.JobContext;
 import dev.pgworker.task.JobHandler;
+import dev.pgworker.task.PayloadCodec;
 import dev.pgworker.task.ScheduledRun;
 
 import static org.assertj.core.api.Assertions.assertThat;
@@ -115,7 +119,7 @@ class SchedulesInApplicationTest {
                         .extracting(Schedule::name, schedule -> String.valueOf(schedule.recurrence()))
                         .contains(
                                 tuple("nightly", "cron \"0 30 2 * * *\" in Asia/Tokyo"),
-                                tuple("off", "cron \"@hourly\" in Z")));
+                                tuple("off", "cron \"@hourly\" in UTC")));
     }
 
     static class Unresolved {
@@ -266,10 +270,14 @@ class SchedulesInApplicationTest {
 
     @Test
     void theBeanBacksOff() {
-        JobSchedules own = (JobSchedules) Proxy.newProxyInstance(
-                getClass().getClassLoader(), new Class<?>[] {JobSchedules.class}, (proxy, method, args) -> null);
         db.runner()
-                .withBean("own", JobSchedules.class, () -> own)
+                .withBean(
+                        "own",
+                        JobSchedules.class,
+                        () -> WorkerClient.jobSchedules(
+                                new DriverManagerDataSource(),
+                                WorkerSchema.DEFAULT,
+                                new PayloadCodec(new JsonMapper())))
                 .run(context ->
                         assertThat(context).hasSingleBean(JobSchedules.class).hasBean("own"));
     }
