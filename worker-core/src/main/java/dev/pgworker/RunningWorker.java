@@ -13,12 +13,13 @@ import com.google.errorprone.annotations.concurrent.GuardedBy;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
+import org.springframework.scheduling.config.ScheduledTask;
 
 import dev.pgworker.event.WorkerEvent;
 import dev.pgworker.internal.engine.queue.LocalQueue;
 import dev.pgworker.internal.lifecycle.Activity;
-import dev.pgworker.internal.lifecycle.BackgroundService;
 import dev.pgworker.internal.lifecycle.Lease;
+import dev.pgworker.internal.lifecycle.Service;
 
 /** One run of a worker, from start to stop, under one id. Ends once, by a stop or because the worker is lost. */
 final class RunningWorker {
@@ -115,7 +116,7 @@ final class RunningWorker {
                     parts.settings().pollInterval().toMillis());
         }
         services.context.events().start();
-        services.all().forEach(BackgroundService::start);
+        services.start();
     }
 
     /**
@@ -192,6 +193,10 @@ final class RunningWorker {
         }
     }
 
+    Set<ScheduledTask> scheduledTasks() {
+        return services.periodic.scheduled();
+    }
+
     WorkerStatus status() {
         LocalQueue.Load load = services.localQueue.load();
         return new WorkerStatus(
@@ -228,7 +233,7 @@ final class RunningWorker {
 
     private List<String> deadThreads() {
         return Stream.concat(
-                        services.all().filter(BackgroundService::isDead).map(BackgroundService::name),
+                        services.all().filter(Service::isDead).map(Service::name),
                         services.context.events().isDead() ? Stream.of("worker-events") : Stream.empty())
                 .toList();
     }

@@ -34,7 +34,7 @@ final class SinglePass {
         services.history.lookOnce();
         services.heartbeat.start();
         services.completer.start();
-        services.reconciler.start();
+        services.periodic.start(services.reconciler);
         services.record.start();
         try {
             services.fetcher.learnTasks();

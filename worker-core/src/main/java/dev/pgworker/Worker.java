@@ -8,12 +8,15 @@ import java.util.Collection;
 import java.util.List;
 import java.util.Set;
 import java.util.concurrent.Executor;
+import java.util.stream.Stream;
 import javax.sql.DataSource;
 
 import com.google.errorprone.annotations.concurrent.GuardedBy;
+import io.micrometer.observation.ObservationRegistry;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
+import org.springframework.scheduling.config.ScheduledTask;
 import org.springframework.transaction.PlatformTransactionManager;
 import tools.jackson.databind.json.JsonMapper;
 
@@ -28,6 +31,7 @@ import dev.pgworker.internal.crontab.CronPlan;
 import dev.pgworker.internal.crontab.PlannedCronAdmin;
 import dev.pgworker.internal.failure.Backoff;
 import dev.pgworker.internal.jdbc.PrivateConnections;
+import dev.pgworker.internal.schedule.SchedulePlan;
 import dev.pgworker.internal.watch.MessageArrival;
 import dev.pgworker.job.JobScheduler;
 import dev.pgworker.job.ScheduleInterceptor;
@@ -199,6 +203,11 @@ public final class Worker implements AutoCloseable {
         return parts.cron().items();
     }
 
+    /** Returns the schedules that the worker declares, as an unmodifiable list. */
+    public List<Schedule> declaredSchedules() {
+        return parts.schedules().declared();
+    }
+
     /**
      * Returns the administration of recurring jobs, those of this worker and those of others. The worker does not have
      * to be running.
@@ -246,6 +255,18 @@ public final class Worker implements AutoCloseable {
     }
 
     /**
+     * Returns what the running worker does from time to time: tasks of a scheduler of Spring's that is the worker's own.
+     * Each says by {@link ScheduledTask#toString} what it does, such as {@code worker: sweep for dead workers}, and when
+     * it has been executed and will be. Cancelling one impairs the worker.
+     *
+     * @return an unmodifiable set, empty if the worker is not running
+     */
+    public Set<ScheduledTask> scheduledTasks() {
+        RunningWorker current = running;
+        return current == null ? Set.of() : current.scheduledTasks();
+    }
+
+    /**
      * Runs every job that is due, including those that become due in the meantime, and returns when none is left.
      * Handlers run on the handler executor, as many at a time as the concurrency allows. Intended for tests and
      * scripts. The worker does not have to be started, but may be.
@@ -290,9 +311,12 @@ public final class Worker implements AutoCloseable {
         private final List<JobInterceptor> jobInterceptors = new ArrayList<>();
         private final List<ScheduleInterceptor> scheduleInterceptors = new ArrayList<>();
         private final List<CronItem> cronItems = new ArrayList<>();
+        private final List<Crontab> crontabs = new ArrayList<>();
         private final List<Schedule> schedules = new ArrayList<>();
         private ZoneId crontabZone = ZoneOffset.UTC;
         private final List<JobRecoveryHandler> recoveryHandlers = new ArrayList<>();
+        private String name = "worker";
+        private ObservationRegistry observationRegistry = ObservationRegistry.NOOP;
         private Duration reconcileInterval = Duration.ofMinutes(1);
         private Duration stallAfter = Duration.ofSeconds(30);
         private Duration stuckAfter = Duration.ofMinutes(2);
@@ -460,9 +484,10 @@ public final class Worker implements AutoCloseable {
             return this;
         }
 
-        /** Adds recurring jobs. Their tasks may be served by other workers. */
+        /** Adds recurring jobs: items, and schedules as {@link #schedules} does. Their tasks may be served by other workers. */
         public Builder crontab(Crontab crontab) {
             cronItems.addAll(crontab.items());
+            crontabs.add(crontab);
             return this;
         }
 
@@ -485,6 +510,28 @@ public final class Worker implements AutoCloseable {
         /** Sets the time zone of recurring jobs that do not specify one. The default is UTC. */
         public Builder crontabZone(ZoneId crontabZone) {
             this.crontabZone = crontabZone;
+            return this;
+        }
+
+        /**
+         * Sets what the names of the worker's periodic tasks begin with. The default is {@code "worker"}.
+         *
+         * @see Worker#scheduledTasks
+         */
+        public Builder name(String name) {
+            this.name = name;
+            return this;
+        }
+
+        /**
+         * Sets the registry that observes each execution of a periodic task of the worker, as {@code
+         * tasks.scheduled.execution}. By default, they are not observed. What handlers of the registry throw does not
+         * affect the worker.
+         *
+         * @see Worker#scheduledTasks
+         */
+        public Builder observationRegistry(ObservationRegistry observationRegistry) {
+            this.observationRegistry = observationRegistry;
             return this;
         }
 
@@ -523,10 +570,20 @@ public final class Worker implements AutoCloseable {
                     List.copyOf(directListeners),
                     List.copyOf(jobInterceptors),
                     CronPlan.of(Crontab.of(cronItems), crontabZone, usedCodec).with(List.copyOf(scheduleInterceptors)),
+                    new SchedulePlan(declaredSchedules(), usedCodec, scheduleInterceptors),
                     List.copyOf(recoveryHandlers),
+                    new WorkerParts.PeriodicNaming(name, observationRegistry),
                     reconcileInterval,
                     stallAfter,
                     stuckAfter));
+        }
+
+        private List<Schedule> declaredSchedules() {
+            return Stream.concat(
+                            crontabs.stream()
+                                    .flatMap(crontab -> crontab.withDefaultZone(crontabZone).schedules().stream()),
+                            schedules.stream())
+                    .toList();
         }
 
         private DataSource usedListenDataSource() {
@@ -545,6 +602,14 @@ public final class Worker implements AutoCloseable {
                             "Cron item {} is for task {}, which this worker does not serve: its jobs wait for another worker",
                             item.identifier(),
                             item.task());
+                }
+            }
+            for (Schedule schedule : declaredSchedules()) {
+                if (!registry.identifiers().contains(schedule.job().identifier())) {
+                    log.warn(
+                            "Schedule {} is for task {}, which this worker does not serve: its jobs wait for another worker",
+                            schedule.name(),
+                            schedule.job().identifier());
                 }
             }
         }

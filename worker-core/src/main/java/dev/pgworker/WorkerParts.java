@@ -7,12 +7,14 @@ import java.util.Map;
 import java.util.concurrent.Executor;
 import javax.sql.DataSource;
 
+import io.micrometer.observation.ObservationRegistry;
 import org.jspecify.annotations.Nullable;
 import org.springframework.transaction.PlatformTransactionManager;
 import tools.jackson.databind.json.JsonMapper;
 
 import dev.pgworker.event.WorkerEventListener;
 import dev.pgworker.internal.crontab.CronPlan;
+import dev.pgworker.internal.schedule.SchedulePlan;
 import dev.pgworker.internal.store.JobStore;
 import dev.pgworker.internal.store.WorkerStore;
 import dev.pgworker.job.JobScheduler;
@@ -41,10 +43,20 @@ record WorkerParts(
         List<WorkerEventListener> directListeners,
         List<JobInterceptor> jobInterceptors,
         CronPlan cron,
+        SchedulePlan schedules,
         List<JobRecoveryHandler> recoveryHandlers,
+        PeriodicNaming periodic,
         Duration reconcileInterval,
         Duration stallAfter,
         Duration stuckAfter) {
+
+    /**
+     * How the worker's periodic tasks are shown.
+     *
+     * @param name what their names begin with
+     * @param observations where each execution is observed
+     */
+    record PeriodicNaming(String name, ObservationRegistry observations) {}
 
     /** What else than claims and completions takes a connection for moments: sweeps, vacuums, recurring jobs, and the reconciler. */
     private static final int UPKEEP = 2;

@@ -12,6 +12,7 @@ import org.jspecify.annotations.Nullable;
 import org.springframework.transaction.PlatformTransactionManager;
 
 import dev.pgworker.event.WorkerEventListener;
+import dev.pgworker.internal.client.JdbcJobSchedules;
 import dev.pgworker.internal.crontab.CronScheduler;
 import dev.pgworker.internal.engine.WorkerContext;
 import dev.pgworker.internal.engine.claim.ClaimPermission;
@@ -46,6 +47,8 @@ import dev.pgworker.internal.failure.Outage;
 import dev.pgworker.internal.jdbc.StaleConnections;
 import dev.pgworker.internal.lifecycle.BackgroundService;
 import dev.pgworker.internal.lifecycle.Lease;
+import dev.pgworker.internal.lifecycle.PeriodicTasks;
+import dev.pgworker.internal.lifecycle.Service;
 import dev.pgworker.internal.lifecycle.WorkSignal;
 import dev.pgworker.internal.record.TaskCounts;
 import dev.pgworker.internal.record.WorkRecord;
@@ -53,6 +56,8 @@ import dev.pgworker.internal.recovery.Heartbeat;
 import dev.pgworker.internal.recovery.LeaseWatchdog;
 import dev.pgworker.internal.recovery.OldLocks;
 import dev.pgworker.internal.recovery.Sweep;
+import dev.pgworker.internal.schedule.DeclaredSchedules;
+import dev.pgworker.internal.schedule.ScheduleService;
 import dev.pgworker.internal.store.CrontabStore;
 import dev.pgworker.internal.store.HistoryStore;
 import dev.pgworker.internal.store.JobStore;
@@ -60,6 +65,7 @@ import dev.pgworker.internal.store.JobTableStore;
 import dev.pgworker.internal.store.KeptHistory;
 import dev.pgworker.internal.store.MigrationStore;
 import dev.pgworker.internal.store.RunningStore;
+import dev.pgworker.internal.store.ScheduleStore;
 import dev.pgworker.internal.store.StatisticsStore;
 import dev.pgworker.internal.store.SweepStore;
 import dev.pgworker.internal.store.UnservedStore;
@@ -71,6 +77,7 @@ import dev.pgworker.internal.watch.SnapshotWatch;
 import dev.pgworker.internal.watch.UnservedTasks;
 import dev.pgworker.internal.watch.Vacuum;
 import dev.pgworker.recovery.RecoverySettings;
+import dev.pgworker.schedule.Schedule;
 
 /** The parts of one run of a worker, not started. Who knows whom is decided here and nowhere else. */
 final class WorkerServices {
@@ -87,6 +94,7 @@ final class WorkerServices {
     private final KeptHistory kept = new KeptHistory();
 
     final WorkerContext context;
+    final PeriodicTasks periodic;
     final Lease lease;
     final RunningAttempts attempts = new RunningAttempts();
     final LocalQueue localQueue;
@@ -110,6 +118,7 @@ final class WorkerServices {
     final UnservedTasks unservedTasks;
     final @Nullable Vacuum vacuum;
     final @Nullable CronScheduler cron;
+    final ScheduleService schedules;
     final WorkRecord record;
 
     /**
@@ -129,6 +138,7 @@ final class WorkerServices {
         WorkSignal signal = new WorkSignal();
         TaskCounts counts = parts.settings().statistics() ? new TaskCounts() : null;
         context = context(workerId, signal, counts);
+        periodic = new PeriodicTasks(parts.periodic().name(), parts.periodic().observations());
         store = new JobStore(parts.dataSource(), parts.privateDataSource(), parts.schema(), workerId);
         tracker = new ClaimTracker(signal);
         flags = new CurrentFlags(parts.forbiddenFlags());
@@ -199,6 +209,7 @@ final class WorkerServices {
                 onBreakingMigration,
                 context.events(),
                 context.outage());
+        schedules = schedules();
         listener = parts.settings().listen() ? listener(announcements) : null;
         JobTableStore table = new JobTableStore(parts.dataSource(), parts.schema());
         snapshots = new SnapshotWatch(
@@ -281,9 +292,9 @@ final class WorkerServices {
         return new NotificationListener(
                 context.workerId(),
                 parts.listenDataSource(),
-                context.signal()::jobsMayBeDue,
                 announcements,
-                migrations::migrationAnnounced,
+                new NotificationListener.Told(
+                        context.signal()::jobsMayBeDue, migrations::migrationAnnounced, schedules::announced),
                 context.events(),
                 context.outage());
     }
@@ -317,12 +328,41 @@ final class WorkerServices {
                         context.outage());
     }
 
-    /** Returns all services with a thread of their own, in the order in which they start. */
-    Stream<BackgroundService> all() {
+    private ScheduleService schedules() {
+        List<Schedule> declared = parts.schedules().declared();
+        List<String> names = declared.stream().map(Schedule::name).toList();
+        return new ScheduleService(
+                context.workerId(),
+                parts.schedules(),
+                new ScheduleStore(parts.dataSource(), parts.schema(), names),
+                new DeclaredSchedules(
+                        new JdbcJobSchedules(parts.dataSource(), parts.schema(), parts.codec(), parts.jobScheduler()),
+                        declared),
+                parts.settings().listen(),
+                context.events(),
+                context.outage());
+    }
+
+    /** Starts all services. */
+    void start() {
+        // Jobs wait until it is known whether a history is kept.
+        periodic.start(history);
+        ofOwnThread().forEach(BackgroundService::start);
+        Stream.of(migrations, reconciler, sweep, snapshots, unservedTasks, vacuum, cron)
+                .filter(Objects::nonNull)
+                .forEach(periodic::start);
+    }
+
+    /** Returns the services with a thread of their own, in the order in which they start. */
+    private Stream<BackgroundService> ofOwnThread() {
         Stream<@Nullable BackgroundService> first =
-                Stream.of(history, heartbeat, watchdog, completer, migrations, listener, fetchLoop, secondFetchLoop);
-        Stream<@Nullable BackgroundService> last =
-                Stream.of(floorScanner, reconciler, sweep, snapshots, unservedTasks, vacuum, cron, record);
+                Stream.of(heartbeat, watchdog, completer, listener, fetchLoop, secondFetchLoop);
+        Stream<@Nullable BackgroundService> last = Stream.of(floorScanner, schedules, record);
         return Stream.concat(Stream.concat(first, direct.services()), last).filter(Objects::nonNull);
+    }
+
+    /** Returns all services. */
+    Stream<Service> all() {
+        return Stream.concat(ofOwnThread(), periodic.services().stream());
     }
 }

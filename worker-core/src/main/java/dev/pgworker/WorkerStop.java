@@ -11,7 +11,7 @@ import org.slf4j.LoggerFactory;
 import dev.pgworker.event.WorkerEvent;
 import dev.pgworker.internal.failure.ErrorText;
 import dev.pgworker.internal.lifecycle.Activity;
-import dev.pgworker.internal.lifecycle.BackgroundService;
+import dev.pgworker.internal.lifecycle.Service;
 
 /**
  * Ends a run in the order that loses nothing: what claims jobs, then the handlers, the outcomes, and last what proves the worker's life.
@@ -94,6 +94,7 @@ final class WorkerStop {
     }
 
     private void stopClaiming() {
+        long end = System.nanoTime() + CLAIMING_LIMIT.toNanos();
         if (services.vacuum != null) {
             services.vacuum.cancel();
         }
@@ -104,6 +105,7 @@ final class WorkerStop {
         stopAll(
                 CLAIMING_LIMIT,
                 services.cron,
+                services.schedules,
                 services.sweep,
                 services.history,
                 services.snapshots,
@@ -115,14 +117,15 @@ final class WorkerStop {
                 services.secondFetchLoop,
                 services.floorScanner,
                 services.reconciler);
+        services.periodic.stop(Duration.ofNanos(Math.max(0, end - System.nanoTime())));
         services.followUps.stop();
         services.executor.close();
     }
 
     /** Stops services at the same time, and waits for all of them together no longer than the limit. */
-    private static void stopAll(Duration limit, @Nullable BackgroundService... stopped) {
+    private static void stopAll(Duration limit, @Nullable Service... stopped) {
         long end = System.nanoTime() + limit.toNanos();
-        Stream.of(stopped).filter(Objects::nonNull).forEach(BackgroundService::beginStop);
+        Stream.of(stopped).filter(Objects::nonNull).forEach(Service::beginStop);
         Stream.of(stopped)
                 .filter(Objects::nonNull)
                 .forEach(service -> service.stop(Duration.ofNanos(Math.max(0, end - System.nanoTime()))));

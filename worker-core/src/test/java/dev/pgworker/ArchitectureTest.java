@@ -81,6 +81,7 @@ class ArchitectureTest {
         Map<String, Set<String>> layers = new LinkedHashMap<>();
         layers.put("internal.argument", Set.of());
         layers.put("internal.failure", Set.of());
+        layers.put("internal.pattern", Set.of());
         layers.put("internal.lifecycle", Set.of("internal.failure"));
         layers.put("schema", Set.of());
         layers.put("internal.jdbc", Set.of("internal.failure"));
@@ -90,8 +91,8 @@ class ArchitectureTest {
         layers.put("task", Set.of("job", "internal.argument"));
         layers.put("event", Set.of("job"));
         layers.put("recovery", Set.of("internal.argument"));
-        layers.put("crontab", Set.of("job", "task", "internal.argument"));
-        layers.put("schedule", Set.of("job", "crontab", "internal.argument"));
+        layers.put("schedule", Set.of("job", "internal.argument", "internal.pattern"));
+        layers.put("crontab", Set.of("job", "task", "schedule", "internal.argument", "internal.pattern"));
         layers.put("internal.event", Set.of("event", "job", "internal.lifecycle"));
         Set<String> model = Set.of(
                 "job", "history", "statistics", "schema", "task", "event", "recovery", "schedule", "internal.argument");
@@ -112,6 +113,7 @@ class ArchitectureTest {
         layers.put("internal.watch", jobs);
         layers.put("internal.record", and(jobs, "internal.engine.run"));
         layers.put("internal.recovery", below);
+        layers.put("internal.schedule", and(below, "internal.client"));
         layers.put("internal.crontab", and(below, "crontab", "internal.client"));
         return layers;
     }

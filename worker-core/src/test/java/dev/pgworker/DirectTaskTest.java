@@ -384,7 +384,7 @@ class DirectTaskTest {
         Awaitility.await()
                 .atMost(LIMIT)
                 .until(() -> Thread.getAllStackTraces().keySet().stream()
-                        .noneMatch(thread -> thread.getName().equals("worker-reconcile")));
+                        .noneMatch(thread -> thread.getName().equals("worker-fetch")));
         end.countDown();
         stop.join();
 

@@ -125,6 +125,21 @@ class RunningJobsTest {
         awaitNoRows();
     }
 
+    @Test
+    void progressWithoutATimeIsNone() {
+        long id = db.scheduler().addJob(WORK, "x").id();
+        db.sql("update {schema}._private_jobs set locked_at = now(), locked_by = 'other', attempts = 1")
+                .update();
+        db.sql("insert into {schema}.pgworker_running (worker_id, job_id, locked_at, started_at, done)"
+                        + " select locked_by, id, locked_at, locked_at, 5 from {schema}._private_jobs")
+                .update();
+
+        assertThat(db.admin().running(10)).singleElement().satisfies(running -> {
+            assertThat(running.job().id()).isEqualTo(id);
+            assertThat(running.progress()).isNull();
+        });
+    }
+
     private void awaitNoRows() throws InterruptedException {
         long end = System.nanoTime() + LIMIT.toNanos();
         while (rows() > 0) {

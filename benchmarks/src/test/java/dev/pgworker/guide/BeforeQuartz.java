@@ -77,4 +77,13 @@ final class BeforeQuartz {
                         .withMisfireHandlingInstructionFireAndProceed())
                 .build();
     }
+
+    void remindDaily(String tenant) throws SchedulerException {
+        scheduler.scheduleJob(TriggerBuilder.newTrigger()
+                .withIdentity(tenant, "reminders")
+                .forJob("remind_debtors")
+                .usingJobData("tenant", tenant)
+                .withSchedule(CronScheduleBuilder.cronSchedule("0 0 8 * * ?"))
+                .build());
+    }
 }

@@ -18,6 +18,7 @@ import dev.pgworker.WorkerClient;
 import dev.pgworker.crontab.CronAdmin;
 import dev.pgworker.job.JobAdmin;
 import dev.pgworker.job.JobScheduler;
+import dev.pgworker.schedule.JobSchedules;
 import dev.pgworker.schema.PeerIndexes;
 import dev.pgworker.schema.SchemaMigrator;
 import dev.pgworker.schema.WorkerSchema;
@@ -158,6 +159,13 @@ final class Session {
 
     CronAdmin crontab() {
         return WorkerClient.cronAdmin(dataSource(), schema());
+    }
+
+    /** In the name of the user of the operating system, if it is known. */
+    JobSchedules schedules() {
+        JobSchedules schedules = WorkerClient.jobSchedules(dataSource(), schema(), new PayloadCodec(new JsonMapper()));
+        String name = System.getProperty("user.name", "");
+        return name.isEmpty() || name.length() > LONGEST_NAME ? schedules : schedules.actingAs(name);
     }
 
     SchemaMigrator migrator() {

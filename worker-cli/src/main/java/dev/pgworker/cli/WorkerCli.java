@@ -24,8 +24,8 @@ import dev.pgworker.schema.PeerIndexes;
 import dev.pgworker.schema.WorkerSchema;
 
 /**
- * The program {@code worker-cli}: what {@code JobScheduler}, {@code JobAdmin}, {@code CronAdmin} and {@code SchemaMigrator} do,
- * from a shell. It needs no Spring context, and so starts fast.
+ * The program {@code worker-cli}: what {@code JobScheduler}, {@code JobAdmin}, {@code CronAdmin}, {@code JobSchedules} and
+ * {@code SchemaMigrator} do, from a shell. It needs no Spring context, and so starts fast.
  *
  * @since 0.1.0
  */
@@ -105,6 +105,13 @@ public final class WorkerCli {
                         .addSubcommand(new CrontabCommand.ListItems(session))
                         .addSubcommand(new CrontabCommand.Pause(session))
                         .addSubcommand(new CrontabCommand.Resume(session)))
+                .addSubcommand(new CommandLine(new SchedulesCommand())
+                        .addSubcommand(new SchedulesCommand.ListSchedules(session))
+                        .addSubcommand(new SchedulesCommand.Show(session))
+                        .addSubcommand(new SchedulesCommand.Pause(session))
+                        .addSubcommand(new SchedulesCommand.Resume(session))
+                        .addSubcommand(new SchedulesCommand.Trigger(session))
+                        .addSubcommand(new SchedulesCommand.Delete(session)))
                 .addSubcommand(new CleanupCommand(session))
                 .addSubcommand(new SweepCommand(session))
                 .addSubcommand(new ForceUnlockCommand(session))

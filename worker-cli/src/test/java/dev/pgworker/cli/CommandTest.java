@@ -47,7 +47,7 @@ class CommandTest {
         sql("""
             truncate graphile_worker._private_jobs, graphile_worker._private_job_queues, graphile_worker._private_tasks,
               graphile_worker._private_workers, graphile_worker._private_known_crontabs,
-              graphile_worker.pgworker_paused_crontabs restart identity
+              graphile_worker.pgworker_paused_crontabs, graphile_worker.pgworker_schedules restart identity
             """);
     }
 

@@ -56,4 +56,17 @@ public interface CronAdmin {
      * @return whether the item was paused
      */
     boolean resume(String identifier);
+
+    /**
+     * Forgets an item that no crontab has any more: what the database knows of it, and its pause. Runs in a separate
+     * transaction, committed on return. Jobs added before are kept.
+     *
+     * <p>Any running worker whose crontab has the item registers it again with its next execution, as if it were new:
+     * what it missed is not backfilled, and the minute in which it was forgotten may be executed twice. The database
+     * does not know which workers have it, so this is for items that have left the last crontab.
+     *
+     * @return whether it was still known
+     * @throws IllegalArgumentException if the item is in this application's crontab; or if it is unknown
+     */
+    boolean forget(String identifier);
 }

@@ -13,6 +13,8 @@ import java.util.function.Consumer;
 import org.jspecify.annotations.Nullable;
 
 import dev.pgworker.internal.argument.Arguments;
+import dev.pgworker.internal.pattern.CronPattern;
+import dev.pgworker.internal.pattern.CronSchedule;
 import dev.pgworker.job.JobKeyMode;
 import dev.pgworker.job.JobRequest;
 import dev.pgworker.job.JobSpec;
@@ -151,7 +153,7 @@ public final class CronItem {
         private final String task;
         private final @Nullable Type payloadType;
         private final JobSpec.Builder spec = JobSpec.builder();
-        private SourceLocation location;
+        private final SourceLocation location;
         private @Nullable String identifier;
         private @Nullable CronPattern pattern;
         private @Nullable ZoneId zone;
@@ -236,12 +238,6 @@ public final class CronItem {
 
         Builder<P> pattern(CronPattern pattern) {
             this.pattern = pattern;
-            return this;
-        }
-
-        /** Sets what messages call the item. */
-        Builder<P> location(SourceLocation location) {
-            this.location = location;
             return this;
         }
 

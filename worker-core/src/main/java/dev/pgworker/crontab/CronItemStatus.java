@@ -11,7 +11,8 @@ import org.jspecify.annotations.Nullable;
  * @param item the item of this application's crontab, with the time zone that applies; null if only other applications
  *     have it
  * @param nextExecution the next minute in which the item is due; null while it is paused, if only other applications
- *     have it, or if its pattern matches no day of the next nine years
+ *     have it, or if there is none in the next nine years. Later than the last execution, even where that lies in the
+ *     future because the database's clock was set back
  * @param lastExecution the last minute for which the item was executed, or skipped because it was paused; null if there
  *     is none
  * @param knownSince when a worker first registered the item; null if none has registered it yet
@@ -29,5 +30,13 @@ public record CronItemStatus(
     /** Returns true if the item is paused, so that it is not executed until it is resumed. */
     public boolean isPaused() {
         return pausedSince != null;
+    }
+
+    /**
+     * Returns true if this application's crontab has the item. Any other item is one that another application has, or that
+     * has left its last crontab, see {@link CronAdmin#forget}.
+     */
+    public boolean isInThisCrontab() {
+        return item != null;
     }
 }

@@ -8,14 +8,21 @@ import java.lang.annotation.RetentionPolicy;
 import java.lang.annotation.Target;
 
 import dev.pgworker.job.JobKeyMode;
+import dev.pgworker.schedule.Misfire;
+import dev.pgworker.schedule.Overlap;
 
 /**
- * Runs a handler on a schedule. Used together with {@link dev.pgworker.task.JobHandler} on a method, it declares an
- * item of the application's crontab for the handler's task. It can be repeated, with a different {@link #id()} each
- * time.
+ * Runs a handler on a schedule. Used together with {@link dev.pgworker.task.JobHandler} on a method. It can be repeated,
+ * with a different {@link #id()} each time. Exactly one of {@link #value()}, {@link #cron()}, {@link #fixedRate()} and
+ * {@link #fixedDelay()} says when.
  *
- * <p>The attributes have the same meaning as the options of a crontab line. Invalid attributes are reported on startup,
- * together with all other errors in the crontab.
+ * <p>With {@link #value()}, and without {@link #overlap()}, {@link #misfire()}, {@link #jitter()}, {@link #startsAt()} and
+ * {@link #endsAt()}, it declares an item of the application's crontab, which Graphile Workers on Node.js and in Rust may
+ * have as well. Otherwise it declares a {@linkplain dev.pgworker.schedule.Schedule schedule}: a start of the worker puts it
+ * into the database.
+ *
+ * <p>All attributes that are strings may contain placeholders, {@code ${...}}, where the application resolves them, as
+ * Spring Boot does. Invalid attributes are reported on startup, together with all other errors in the crontab.
  *
  * @since 0.1.0
  */
@@ -25,22 +32,72 @@ import dev.pgworker.job.JobKeyMode;
 @Repeatable(CronJob.Several.class)
 public @interface CronJob {
 
-    /** The pattern: minute, hour, day of month, month, day of week, as in a crontab, such as {@code "30 4 * * 1"}. */
-    String value();
+    /**
+     * The pattern with the five fields of a crontab: minute, hour, day of month, month, day of week, such as {@code "30 4 *
+     * * 1"}. {@code "-"} switches the annotation off.
+     */
+    String value() default "";
 
     /**
-     * The identifier by which all workers know the item, at most 128 characters. The default is the task identifier.
+     * An expression with six fields, the first of which is the second, or a macro such as {@code "@daily"}, by the rules of
+     * {@link org.springframework.scheduling.support.CronExpression}: {@code "0 0 8 ? * MON-FRI"}. {@code "-"} switches the
+     * annotation off.
+     */
+    String cron() default "";
+
+    /**
+     * The period of executions that take place at {@link #origin()} and every period before and after it, at least one
+     * second: {@code "90m"}, {@code "1h30m"} or {@code "PT90M"}, as in {@link
+     * org.springframework.format.annotation.DurationFormat}; a number without a unit is in milliseconds, as in {@code
+     * @Scheduled}. {@code "-"} switches the annotation off.
+     */
+    String fixedRate() default "";
+
+    /**
+     * How long after the end of the previous job the next one runs, at least one second, in the form of {@link
+     * #fixedRate()}. The first one runs at once. {@code "-"} switches the annotation off.
+     */
+    String fixedDelay() default "";
+
+    /**
+     * An instant at which a {@link #fixedRate()} is due, with an offset from UTC, such as {@code
+     * "2026-01-01T06:00:00+01:00"}. The default is 1970-01-01T00:00:00Z, so that a period of ten minutes is due at the full
+     * hour and every ten minutes after it.
+     */
+    String origin() default "";
+
+    /**
+     * The name by which all workers know the item or schedule, at most 128 characters. The default is the task identifier.
      */
     String id() default "";
 
-    /** The time zone of the pattern, such as {@code "Europe/Berlin"}. The default is the worker's crontab zone. */
+    /**
+     * The time zone of {@link #value()} and {@link #cron()}, such as {@code "Europe/Berlin"}. The default is the worker's
+     * crontab zone.
+     */
     String zone() default "";
 
+    /** What happens to an execution while the job of the previous one still waits or runs. */
+    Overlap overlap() default Overlap.ALLOW;
+
+    /** What happens to executions that were missed. An item of a crontab makes up for them with {@link #fill()} alone. */
+    Misfire misfire() default Misfire.SKIP;
+
     /**
-     * How far back missed executions are backfilled, such as {@code "2d"} or {@code "4w3d2h1m"}. By default, they are
-     * not.
+     * How far back missed executions are backfilled, such as {@code "2d"} or {@code "4w3d2h1m"}. The default is not at all
+     * for an item of a crontab, and for a schedule without limit if its {@link #misfire()} says that they take place; a
+     * schedule with a fill must say so.
      */
     String fill() default "";
+
+    /** By how much each job runs later than it is due at most, in the form of {@link #fixedRate()}. The default is zero. */
+    String jitter() default "";
+
+    /** Before when it is not due, in the form of {@link #origin()}. */
+    String startsAt() default "";
+
+    /** From when on it is not due any more, in the form of {@link #origin()}. */
+    String endsAt() default "";
 
     /** The maximum number of attempts of each job, 1 to 32767; 0 for the default of 25. */
     int maxAttempts() default 0;

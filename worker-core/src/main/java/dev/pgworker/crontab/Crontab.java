@@ -8,7 +8,9 @@ import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.function.Predicate;
+import java.util.function.UnaryOperator;
 
+import dev.pgworker.schedule.Schedule;
 import dev.pgworker.task.JobHandler;
 
 /**
@@ -22,9 +24,11 @@ public final class Crontab {
     public static final Crontab EMPTY = builder().build();
 
     private final List<CronItem> items;
+    private final List<DeclaredSchedule> schedules;
 
-    private Crontab(List<CronItem> items) {
+    private Crontab(List<CronItem> items, List<DeclaredSchedule> schedules) {
         this.items = List.copyOf(items);
+        this.schedules = List.copyOf(schedules);
     }
 
     /** Returns a builder of a crontab that can combine several sources. */
@@ -58,10 +62,24 @@ public final class Crontab {
         return items;
     }
 
-    /** Returns a copy of this crontab with the given time zone for the items that do not specify one. */
+    /**
+     * Returns the schedules in their order, as an unmodifiable list: those of {@link CronJob} annotations with attributes that
+     * an item of a crontab does not have, and those that were added. One that does not specify a time zone is in UTC.
+     */
+    public List<Schedule> schedules() {
+        return schedules.stream().map(DeclaredSchedule::schedule).toList();
+    }
+
+    /**
+     * Returns a copy of this crontab with the given time zone for the items, and for the schedules of annotations, that do not
+     * specify one.
+     */
     public Crontab withDefaultZone(ZoneId zone) {
         return new Crontab(
-                items.stream().map(item -> item.withDefaultZone(zone)).toList());
+                items.stream().map(item -> item.withDefaultZone(zone)).toList(),
+                schedules.stream()
+                        .map(schedule -> schedule.withDefaultZone(zone))
+                        .toList());
     }
 
     /**
@@ -72,8 +90,10 @@ public final class Crontab {
     public static final class Builder {
 
         private final List<CronItem> items = new ArrayList<>();
+        private final List<DeclaredSchedule> schedules = new ArrayList<>();
         private final List<CrontabProblem> problems = new ArrayList<>();
         private boolean strict;
+        private UnaryOperator<String> resolver = UnaryOperator.identity();
 
         private Builder() {}
 
@@ -87,6 +107,18 @@ public final class Crontab {
         }
 
         /**
+         * Sets what replaces placeholders in the attributes of annotations that are added after this call. The default
+         * replaces nothing.
+         *
+         * @param resolver returns the text with its placeholders replaced, or throws an {@code IllegalArgumentException} if
+         *     it cannot; that is reported as an error of the attribute
+         */
+        public Builder resolver(UnaryOperator<String> resolver) {
+            this.resolver = resolver;
+            return this;
+        }
+
+        /**
          * Adds the items of a text, one per line.
          *
          * @param source the name of the text in messages, such as a property or a file
@@ -96,18 +128,20 @@ public final class Crontab {
             return this;
         }
 
-        /** Adds the items that {@link CronJob} annotations on the methods of a class declare. */
+        /** Adds the items and schedules that {@link CronJob} annotations on the methods of a class declare. */
         public Builder methods(Class<?> type) {
             return methods(type, handler -> true);
         }
 
         /**
-         * Adds the items that {@link CronJob} annotations on some of the methods of a class declare.
+         * Adds the items and schedules that {@link CronJob} annotations on some of the methods of a class declare.
          *
-         * @param wanted whether to add the items of a method, by its annotation
+         * @param wanted whether to add what a method declares, by its annotation
          */
         public Builder methods(Class<?> type, Predicate<JobHandler> wanted) {
-            items.addAll(new CronJobMethods(problems, wanted).find(type));
+            CronJobMethods methods = new CronJobMethods(resolver, problems).read(type, wanted);
+            items.addAll(methods.items());
+            schedules.addAll(methods.schedules());
             return this;
         }
 
@@ -117,11 +151,18 @@ public final class Crontab {
             return this;
         }
 
+        /** Adds a schedule. */
+        public Builder schedule(Schedule schedule) {
+            String source = "a Schedule of task " + schedule.job().identifier();
+            schedules.add(new DeclaredSchedule(new SourceLocation(source, 0, 0), schedule, false));
+            return this;
+        }
+
         /**
          * Returns the crontab.
          *
-         * @throws CrontabException if a text or an annotation has errors, or if two items have the same identifier; the
-         *     exception lists all errors of all sources
+         * @throws CrontabException if a text or an annotation has errors, or if an identifier is used twice, by items or
+         *     schedules; the exception lists all errors of all sources
          */
         public Crontab build() {
             List<CrontabProblem> all = new ArrayList<>(problems);
@@ -129,22 +170,28 @@ public final class Crontab {
             if (!all.isEmpty()) {
                 throw new CrontabException(inOrder(all));
             }
-            return new Crontab(items);
+            return new Crontab(items, schedules);
         }
 
         private void addRepetitions(List<CrontabProblem> all) {
             Map<String, SourceLocation> taken = new HashMap<>();
-            for (CronItem item : items) {
-                SourceLocation location = item.location();
-                SourceLocation earlier = taken.putIfAbsent(item.identifier(), location);
-                if (earlier != null) {
-                    all.add(new CrontabProblem(
-                            location.source(),
-                            location.line(),
-                            location.column(),
-                            item.identifier(),
-                            "identifier is taken by " + earlier + "; set another id"));
-                }
+            items.forEach(item -> addRepetition(item.identifier(), item.location(), taken, all));
+            schedules.forEach(declared -> addRepetition(declared.schedule().name(), declared.location(), taken, all));
+        }
+
+        private static void addRepetition(
+                String identifier,
+                SourceLocation location,
+                Map<String, SourceLocation> taken,
+                List<CrontabProblem> all) {
+            SourceLocation earlier = taken.putIfAbsent(identifier, location);
+            if (earlier != null) {
+                all.add(new CrontabProblem(
+                        location.source(),
+                        location.line(),
+                        location.column(),
+                        identifier,
+                        "identifier is taken by " + earlier + "; set another id"));
             }
         }
 

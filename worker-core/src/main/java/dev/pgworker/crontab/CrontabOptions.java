@@ -7,12 +7,15 @@ import java.time.Duration;
 import java.time.ZoneId;
 import java.util.HashMap;
 import java.util.Map;
+import java.util.function.Consumer;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 import java.util.stream.Stream;
 
 import org.jspecify.annotations.Nullable;
 
+import dev.pgworker.internal.argument.Arguments;
+import dev.pgworker.internal.pattern.ProblemSink;
 import dev.pgworker.job.JobKeyMode;
 import dev.pgworker.job.JobSpec;
 
@@ -70,18 +73,34 @@ final class CrontabOptions {
         if (seen.merge(name, 1, Integer::sum) > 1) {
             throw new IllegalArgumentException("option " + name + " must occur only once");
         }
+        if (strict) {
+            requireNoProblem(SharedGrammar.optionProblem(option, name));
+        }
         set(name, value);
+    }
+
+    private static void requireNoProblem(String problem) {
+        if (!problem.isEmpty()) {
+            throw new IllegalArgumentException(problem);
+        }
     }
 
     private void set(String name, String value) {
         switch (name) {
-            case "id" -> identifier = require(IDENTIFIER, name, value, "letters, digits, _ and -, a letter or _ first");
-            case "fill" -> fill = fill(value);
-            case "max" ->
-                spec.maxAttempts(integer(name, value, 1, Short.MAX_VALUE)).build();
-            case "queue" ->
-                spec.queueName(require(QUEUE, name, value, "letters, digits, _, - and :"))
-                        .build();
+            case "id" ->
+                identifier = Arguments.requireIdentifier(
+                        require(IDENTIFIER, name, value, "letters, digits, _ and -, a letter or _ first"));
+            case "fill" -> {
+                fill = fill(value);
+                if (strict) {
+                    requireNoProblem(SharedGrammar.fillProblem(value, fill));
+                }
+            }
+            case "max" -> specify(job -> job.maxAttempts(integer(name, value, 1, Short.MAX_VALUE)));
+            case "queue" -> {
+                String queue = require(QUEUE, name, value, "letters, digits, _, - and :");
+                specify(job -> job.queueName(queue));
+            }
             case "jobKey" -> jobKey = JobSpec.builder().jobKey(value).build().jobKey();
             case "jobKeyMode" ->
                 jobKeyMode = Stream.of(JobKeyMode.REPLACE, JobKeyMode.PRESERVE_RUN_AT)
@@ -89,18 +108,21 @@ final class CrontabOptions {
                         .findFirst()
                         .orElseThrow(
                                 () -> new IllegalArgumentException("jobKeyMode must be replace or preserve_run_at"));
-            case "priority" -> spec.priority(integer(name, value, Short.MIN_VALUE, Short.MAX_VALUE));
-            case "tz" -> {
-                if (strict) {
-                    throw new IllegalArgumentException("option tz is not allowed in strict compatibility mode:"
-                            + " other Graphile Workers do not know it");
-                }
-                zone = zone(name, value);
-            }
+            case "priority" -> specify(job -> job.priority(integer(name, value, Short.MIN_VALUE, Short.MAX_VALUE)));
+            // A plus stands for a space in options, and no zone has a space in its name.
+            case "tz" -> zone = zone(name, value.replace(' ', '+'));
             default ->
                 throw new IllegalArgumentException("option " + name + " is unknown; allowed are id, fill, max,"
-                        + " queue, jobKey, jobKeyMode, priority" + (strict ? "" : ", tz"));
+                        + " queue, priority" + (strict ? "" : ", jobKey, jobKeyMode, tz"));
         }
+    }
+
+    /** Sets an attribute of the job after trying it alone, so that a wrong one is told where it stands. */
+    private void specify(Consumer<JobSpec.Builder> attribute) {
+        JobSpec.Builder alone = JobSpec.builder();
+        attribute.accept(alone);
+        JobSpec unused = alone.build();
+        attribute.accept(spec);
     }
 
     @Nullable String identifier() {
@@ -126,7 +148,7 @@ final class CrontabOptions {
         try {
             return ZoneId.of(value);
         } catch (DateTimeException e) {
-            throw new IllegalArgumentException(name + " must be a time zone such as Europe/Berlin", e);
+            throw new IllegalArgumentException(name + " must be a time zone such as Europe/Berlin or +02:00", e);
         }
     }
 

@@ -12,8 +12,12 @@ package dev.pgworker.crontab;
  */
 public record CrontabProblem(String source, int line, int column, String text, String message) {
 
+    private static final int MOST_TEXT = 200;
+
+    /** Returns all of it in one line; of a long text the beginning. */
     @Override
     public String toString() {
-        return source + (line == 0 ? "" : ":" + line + ":" + column) + ": \"" + text + "\": " + message;
+        String shown = text.length() > MOST_TEXT ? text.substring(0, MOST_TEXT) + "..." : text;
+        return source + (line == 0 ? "" : ":" + line + ":" + column) + ": \"" + shown + "\": " + message;
     }
 }

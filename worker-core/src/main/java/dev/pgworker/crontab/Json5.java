@@ -24,14 +24,25 @@ final class Json5 {
     private final String text;
     private int at;
     private int depth;
+    private final boolean exact;
 
-    private Json5(String text) {
+    private Json5(String text, boolean exact) {
         this.text = text;
+        this.exact = exact;
     }
 
     /** Reads a text that holds one value. */
     static JsonNode parse(String text) throws InvalidJson5Exception {
-        Json5 reader = new Json5(text);
+        return parse(text, false);
+    }
+
+    /** As {@link #parse(String)}, but refuses whole numbers of which a double loses digits. */
+    static JsonNode parseExactly(String text) throws InvalidJson5Exception {
+        return parse(text, true);
+    }
+
+    private static JsonNode parse(String text, boolean exact) throws InvalidJson5Exception {
+        Json5 reader = new Json5(text, exact);
         JsonNode value = reader.value();
         reader.skipSpace();
         if (reader.at < text.length()) {
@@ -118,6 +129,7 @@ final class Json5 {
         if (!matcher.lookingAt()) {
             throw invalid("must be a JSON5 value");
         }
+        int start = at;
         at = matcher.end();
         if (Character.isDigit(peek()) || isNameStart(peek()) || peek() == '\\') {
             throw invalid("must not follow a number");
@@ -129,6 +141,11 @@ final class Json5 {
         double size = hex == null ? Double.parseDouble(matcher.group("dec")) : new BigInteger(hex, 16).doubleValue();
         if (Double.isInfinite(size)) {
             return nodes.nullNode();
+        }
+        if (exact && size > MAX_EXACT && matcher.group().matches("[+-]?(?:0[xX][0-9a-fA-F]+|[0-9]+)")) {
+            at = start;
+            throw invalid(
+                    "must not have whole numbers beyond 9007199254740991: workers on Node.js lose digits of them");
         }
         double value = matcher.group().startsWith("-") ? -size : size;
         return Math.abs(value) <= MAX_EXACT && value == Math.rint(value)

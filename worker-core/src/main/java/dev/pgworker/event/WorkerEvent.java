@@ -41,6 +41,17 @@ public sealed interface WorkerEvent {
     sealed interface OfCron extends WorkerEvent {}
 
     /**
+     * An event that concerns a schedule of the database.
+     *
+     * @since 0.1.0
+     */
+    sealed interface OfSchedule extends WorkerEvent {
+
+        /** Returns the name of the schedule. */
+        String schedule();
+    }
+
+    /**
      * The worker has looked up the ids of its tasks and starts looking for jobs. Published on {@code worker-fetch}.
      *
      * @param tasks the identifiers of the tasks that it serves
@@ -412,4 +423,41 @@ public sealed interface WorkerEvent {
      * @since 0.1.0
      */
     record CronJobFailed(String workerId, String identifier, Instant timestamp, Exception error) implements OfCron {}
+
+    /**
+     * This worker, and no other, has added the job of a schedule. Published on {@code worker-schedules}.
+     *
+     * @param schedule the name of the schedule
+     * @param dueAt when the execution was due
+     * @param jobId the id of the job
+     * @param backfilled whether the execution was missed, and is made up for
+     * @since 0.1.0
+     */
+    record ScheduleExecuted(String workerId, String schedule, Instant dueAt, long jobId, boolean backfilled)
+            implements OfSchedule {}
+
+    /**
+     * Executions of a schedule do not take place. Published on {@code worker-schedules}, by one worker only.
+     *
+     * @param schedule the name of the schedule
+     * @param dueAt when the first of them was due
+     * @param count number of executions, counted up to 100
+     * @param reason why they do not take place
+     * @since 0.1.0
+     */
+    record ScheduleSkipped(String workerId, String schedule, Instant dueAt, int count, ScheduleSkipReason reason)
+            implements OfSchedule {}
+
+    /**
+     * An execution of a schedule failed, and others are not affected. Published on {@code worker-schedules}.
+     *
+     * <p>It is retried if the database refused the job or another transaction was in the way; not if an interceptor threw an
+     * exception; and if the schedule itself is invalid, not before it is changed.
+     *
+     * @param schedule the name of the schedule
+     * @param dueAt when the execution was due; null if that cannot be told
+     * @since 0.1.0
+     */
+    record ScheduleFailed(
+            String workerId, String schedule, @Nullable Instant dueAt, Exception error) implements OfSchedule {}
 }

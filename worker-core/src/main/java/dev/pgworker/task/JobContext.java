@@ -71,10 +71,11 @@ public interface JobContext {
 
     /**
      * Returns the execution of the recurring job that this job was added for, whichever of the Graphile Workers added it.
-     * Empty for a job that belongs to none.
+     * Empty for a job that belongs to none, or does not say so: a Rust worker says nothing of a crontab item without a
+     * payload, and a payload may come without {@code _cron} from an interceptor. Read from the payload each time.
      */
     default Optional<ScheduledRun> scheduledRun() {
-        return Optional.empty();
+        return ScheduledRun.of(job());
     }
 
     /** Same as {@link JobScheduler#addJob(String, Object)}. */

@@ -1,6 +1,7 @@
 package dev.pgworker.task;
 
 import java.util.HashSet;
+import java.util.List;
 import java.util.Set;
 
 import org.jspecify.annotations.Nullable;
@@ -15,7 +16,7 @@ import tools.jackson.databind.exc.UnrecognizedPropertyException;
 import tools.jackson.databind.json.JsonMapper;
 
 /**
- * Reads payloads of one type, with the top-level keys {@code _trace} and {@code _cron} tolerated.
+ * Reads payloads of one type, with the top-level keys {@code _trace} and {@code _cron} tolerated, and the schedule in the latter.
  *
  * <p>A key that the mapper refuses as unknown is left out, and the payload is read again. That goes by the path of the
  * refusal because a {@code DeserializationProblemHandler} cannot tell the outermost object from an inner one: records
@@ -24,7 +25,14 @@ import tools.jackson.databind.json.JsonMapper;
  */
 final class PayloadReader {
 
-    private static final Set<String> RESERVED_KEYS = Set.of("_trace", "_cron");
+    private static final String CRON = "_cron";
+    private static final Set<String> RESERVED_KEYS = Set.of("_trace", CRON);
+
+    /** Peers do not add it, so that a type made for their payloads may refuse it. */
+    private static final String SCHEDULE = "schedule";
+
+    /** Stands for it in what is left out. */
+    private static final String CRON_SCHEDULE = CRON + "." + SCHEDULE;
 
     private final ObjectReader reader;
     private final boolean primitive;
@@ -77,11 +85,12 @@ final class PayloadReader {
             try {
                 return read(payload, leftOut);
             } catch (UnrecognizedPropertyException e) {
-                if (!isReservedAtTopLevel(e) || leftOut.contains(e.getPropertyName())) {
+                String key = reservedKey(e);
+                if (key == null || leftOut.contains(key)) {
                     throw e;
                 }
                 leftOut = new HashSet<>(leftOut);
-                leftOut.add(e.getPropertyName());
+                leftOut.add(key);
                 if (finalType) {
                     // No subtype can know the key, so that the next payload need not fail first.
                     unknownKeys = leftOut;
@@ -103,12 +112,20 @@ final class PayloadReader {
         }
     }
 
-    private static boolean isReservedAtTopLevel(UnrecognizedPropertyException exception) {
-        return exception.getPath().size() == 1 && RESERVED_KEYS.contains(exception.getPropertyName());
+    /** Returns null if the key is one that the type has to know. */
+    private static @Nullable String reservedKey(UnrecognizedPropertyException refusal) {
+        List<JacksonException.Reference> path = refusal.getPath();
+        String key = refusal.getPropertyName();
+        if (path.size() == 1 && RESERVED_KEYS.contains(key)) {
+            return key;
+        }
+        return path.size() == 2 && CRON.equals(path.get(0).getPropertyName()) && SCHEDULE.equals(key)
+                ? CRON_SCHEDULE
+                : null;
     }
 
     private @Nullable Object read(String payload, Set<String> leftOut) {
-        if (leftOut.isEmpty() || leftOut.stream().noneMatch(payload::contains)) {
+        if (leftOut.isEmpty() || RESERVED_KEYS.stream().noneMatch(payload::contains)) {
             return reader.readValue(payload);
         }
         try (JsonParser parser = new FilteringParserDelegate(
@@ -120,7 +137,7 @@ final class PayloadReader {
         }
     }
 
-    /** Applies to the outermost object: what is included is included as a whole. */
+    /** Applies to one object: what it includes is included as a whole, but for what is left out of {@code _cron}. */
     private static final class KeysLeftOut extends TokenFilter {
 
         private final Set<String> keys;
@@ -131,7 +148,12 @@ final class PayloadReader {
 
         @Override
         public @Nullable TokenFilter includeProperty(String name) {
-            return keys.contains(name) ? null : TokenFilter.INCLUDE_ALL;
+            if (keys.contains(name)) {
+                return null;
+            }
+            return name.equals(CRON) && keys.contains(CRON_SCHEDULE)
+                    ? new KeysLeftOut(Set.of(SCHEDULE))
+                    : TokenFilter.INCLUDE_ALL;
         }
 
         @Override

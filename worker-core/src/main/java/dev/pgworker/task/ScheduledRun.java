@@ -1,8 +1,11 @@
 package dev.pgworker.task;
 
 import java.time.Instant;
+import java.util.Optional;
 
 import org.jspecify.annotations.Nullable;
+
+import dev.pgworker.job.Job;
 
 /**
  * The execution of a recurring job that a job was added for.
@@ -13,4 +16,13 @@ import org.jspecify.annotations.Nullable;
  * @param backfilled whether it was made up for later
  * @since 0.1.0
  */
-public record ScheduledRun(@Nullable String schedule, Instant scheduledAt, boolean backfilled) {}
+public record ScheduledRun(@Nullable String schedule, Instant scheduledAt, boolean backfilled) {
+
+    /**
+     * Returns the execution that a job was added for, as the property {@code _cron} of its payload tells. Empty for a job
+     * without one, whatever its payload is: nothing that another worker or SQL has written makes this fail.
+     */
+    public static Optional<ScheduledRun> of(Job job) {
+        return Optional.ofNullable(CronProperty.read(job.payload()));
+    }
+}

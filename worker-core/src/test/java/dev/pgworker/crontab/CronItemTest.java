@@ -132,11 +132,10 @@ class CronItemTest {
     }
 
     @Test
-    void theNextExecutionMayBeEightYearsOffOrNever() {
+    void theNextExecutionMayBeEightYearsOff() {
         Instant after = Instant.parse("2096-02-29T00:00:00Z");
 
         assertThat(item("0 0 29 2 *", "UTC").nextDue(after)).isEqualTo(Instant.parse("2104-02-29T00:00:00Z"));
-        assertThat(item("0 0 31 4 *", "Europe/Berlin").nextDue(after)).isNull();
     }
 
     private static Instant instant(LocalDateTime local, ZoneId zone) {

@@ -168,20 +168,20 @@ class CronJobMethodsTest {
                 .extracting(CrontabProblem::toString)
                 .containsExactly(
                         "file:2:14: \"max=0\": max must be a number from 1 to 32767",
-                        wrong + ".many(String, int), pattern: \"60\": minute must be 0 to 59",
-                        wrong + ".many(String, int), pattern: \"25\": hour must be 0 to 23",
+                        wrong + ".many(String, int), value: \"60\": minute must be 0 to 59",
+                        wrong + ".many(String, int), value: \"25\": hour must be 0 to 23",
                         wrong + ".many(String, int), zone: \"Mars/Olympus\": zone must be a time zone such as"
-                                + " Europe/Berlin",
+                                + " Europe/Berlin or +02:00",
                         wrong + ".many(String, int), fill: \"soon\": fill must be a time phrase such as 4w3d2h1m",
                         wrong + ".many(String, int), maxAttempts: \"-1\": maxAttempts must be between 1 and 32767, but"
                                 + " is -1",
                         wrong + ".many(String, int), priority: \"40000\": priority must be between -32768 and 32767,"
                                 + " but is 40000",
                         wrong + ".many(String, int), jobKeyMode: \"UNSAFE_DEDUPE\": jobKeyMode requires a jobKey",
-                        wrong + ".many(String, int), payload: \"[1]\": payload must be a JSON5 object { }",
                         wrong + ".many(String, int), flags: \"[]\": flags[0] must not be empty",
-                        wrong + ".pattern(), pattern: \"* * * *\": must be minute, hour, day of month, month, day of"
-                                + " week",
+                        wrong + ".many(String, int), payload: \"[1]\": payload must be a JSON5 object { }",
+                        wrong + ".pattern(), value: \"* * * *\": must be minute, hour, day of month, month, day of"
+                                + " week, but has 4 fields",
                         wrong + ".pattern(), payload: \"{a: 01}\": payload must not follow a number, at \"1}\"",
                         wrong + ".withoutHandler(): \"* * * * *\": must be used together with @JobHandler,"
                                 + " which specifies the task to run",

@@ -44,6 +44,7 @@ import dev.pgworker.testing.TestSchema;
 import dev.pgworker.testsupport.TestPostgres;
 
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 /** The history never keeps a job from ending, and is kept for a time and a number. */
 @Tag("slow")
@@ -345,6 +346,67 @@ class HistoryFaultsTest {
             update("drop role " + role);
         }
         assertThat(of(job)).hasSize(1);
+    }
+
+    private static final List<String> FOREIGN_TRIGGERS = List.of(
+            "create type {other}.moment as (at timestamptz)",
+            """
+            create function {other}.now({other}.moment) returns timestamptz language plpgsql
+            as $$begin insert into {other}.seen values (current_user); return now(); end$$
+            """,
+            "create cast ({other}.moment as timestamptz) with function {other}.now({other}.moment) as assignment",
+            "create table {other}.seen (by text)",
+            "grant insert on {other}.seen to public",
+            """
+            create table {other}.jobs (id bigint, task_id int, locked_at timestamptz, created_at {other}.moment, run_at timestamptz,
+              attempts smallint, max_attempts smallint, priority smallint, job_queue_id int, key text, locked_by text, flags jsonb,
+              payload json, last_error text)
+            """,
+            "insert into {other}.jobs (id, task_id, created_at, run_at, attempts, max_attempts, priority)"
+                    + " values (1, 1, row(now()), now(), 0, 5, 0), (2, 1, row(now()), now(), 5, 5, 0)",
+            """
+            create trigger deleted after delete on {other}.jobs referencing old table as gone
+            for each statement execute function {schema}.pgworker_record_deleted()
+            """,
+            """
+            create trigger updated after update on {other}.jobs
+            for each row execute function {schema}.pgworker_record_updated()
+            """);
+
+    @Test
+    void triggersOnTablesOfOthersRunNothingOfTheirsAsTheOwner() throws SQLException {
+        keep(null, null);
+        String role = db.schema().name() + "_granted";
+        update("create role " + role);
+        update("create schema " + role + " authorization " + role);
+        try {
+            update("grant usage on schema {schema} to " + role);
+            update("grant execute on all functions in schema {schema} to " + role);
+            try (Connection connection = db.dataSource().getConnection();
+                    Statement statement = connection.createStatement()) {
+                statement.execute("set role " + role);
+                try {
+                    for (String sql : FOREIGN_TRIGGERS) {
+                        statement.execute(db.schema().in(sql.replace("{other}", role)));
+                    }
+                    for (String change :
+                            List.of("delete from {other}.jobs where id = 1", "update {other}.jobs set key = 'k'")) {
+                        assertThatThrownBy(() -> statement.execute(change.replace("{other}", role)))
+                                .hasMessageContaining("is written by triggers on its jobs alone");
+                    }
+                } finally {
+                    statement.execute("reset role");
+                }
+            }
+            assertThat(db.sql("select distinct by from " + role + ".seen")
+                            .query(String.class)
+                            .list())
+                    .isEmpty();
+        } finally {
+            update("drop owned by " + role + " cascade");
+            update("drop role " + role);
+        }
+        assertThat(kept()).isZero();
     }
 
     /** Jobs that a worker of the name holds, as it is about to end them. */

@@ -73,7 +73,6 @@ final class Api {
     private View me(HttpServletRequest request, HttpServletResponse response) {
         String path = request.getContextPath() + request.getServletPath();
         List<String> actions = guard.actions(request);
-        String version = Api.class.getPackage().getImplementationVersion();
         return new View()
                 .put("user", Visitor.of(request).name())
                 .put("csrf", csrf.view(request, response, path))
@@ -82,7 +81,7 @@ final class Api {
                 .put("readOnly", actions.isEmpty())
                 .put("readOnlyReason", guard.readOnlyReason(actions))
                 .put("payloads", payloads.extent())
-                .put("version", version)
+                .put("version", StaticFiles.version())
                 .put("path", path)
                 .put("time", clock.instant());
     }

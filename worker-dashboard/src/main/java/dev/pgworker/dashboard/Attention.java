@@ -148,9 +148,15 @@ final class Attention {
         }
     }
 
+    private static boolean hasNoWork(Worker worker) {
+        return worker.tasks().isEmpty()
+                && worker.cronItems().isEmpty()
+                && worker.declaredSchedules().isEmpty();
+    }
+
     private void thisWorker() {
         Worker worker = source.instance().worker();
-        if (worker == null || (worker.tasks().isEmpty() && worker.cronItems().isEmpty())) {
+        if (worker == null || hasNoWork(worker)) {
             return;
         }
         WorkerStatus status = worker.status();

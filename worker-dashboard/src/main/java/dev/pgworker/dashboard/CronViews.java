@@ -48,7 +48,7 @@ final class CronViews {
 
     View view(Source source, JobViews views, int payloadLimit) {
         List<Known> items = source.readPrimary(() -> items(source));
-        Map<String, Runs> runs = source.read(() -> runs(source, items, items, payloadLimit));
+        Map<String, Runs> runs = runs(source, items, items, payloadLimit);
         return new View()
                 .put(
                         "items",
@@ -63,7 +63,7 @@ final class CronViews {
         List<Known> items = source.readPrimary(() -> items(source));
         for (Known item : items) {
             if (item.status().identifier().equals(identifier)) {
-                Map<String, Runs> runs = source.read(() -> runs(source, List.of(item), items, payloadLimit));
+                Map<String, Runs> runs = runs(source, List.of(item), items, payloadLimit);
                 return view(item, runs.getOrDefault(identifier, Runs.none(null)), views);
             }
         }
@@ -100,7 +100,7 @@ final class CronViews {
      */
     private static Map<String, Runs> runs(Source source, List<Known> some, List<Known> items, int payloadLimit) {
         Map<String, Runs> runs = new LinkedHashMap<>();
-        String lacksRight = null;
+        String unread = null;
         int read = 0;
         for (Known known : some) {
             CronItem item = known.item();
@@ -112,18 +112,18 @@ final class CronViews {
                         item.identifier(),
                         Runs.none("Several recurring jobs run the task " + item.task()
                                 + ", and its runs do not say which. A job key of its own tells them apart."));
-            } else if (lacksRight != null) {
-                runs.put(item.identifier(), Runs.none(lacksRight));
+            } else if (unread != null) {
+                runs.put(item.identifier(), Runs.none(unread));
             } else if (read++ >= MOST_ITEMS_WITH_RUNS) {
                 runs.put(
                         item.identifier(),
                         Runs.none("Only the first " + MOST_ITEMS_WITH_RUNS + " recurring jobs have their runs here."));
             } else {
                 Source.Part<List<HistoryEntry>> part =
-                        source.part("The history is not shown", () -> runs(source, item, payloadLimit));
-                lacksRight = part.error();
+                        source.partBeside("The history is not shown", () -> runs(source, item, payloadLimit));
+                unread = part.error();
                 List<HistoryEntry> entries = part.value();
-                runs.put(item.identifier(), entries == null ? Runs.none(lacksRight) : new Runs(entries, null));
+                runs.put(item.identifier(), entries == null ? Runs.none(unread) : new Runs(entries, null));
             }
         }
         return runs;

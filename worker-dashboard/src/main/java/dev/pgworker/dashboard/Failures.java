@@ -28,9 +28,7 @@ final class Failures {
             return new Refusal(400, sentence(failure.getMessage(), Failures::named));
         }
         String state = state(failure);
-        if (failure instanceof QueryTimeoutException
-                || failure instanceof TransactionTimedOutException
-                || "57014".equals(state)) {
+        if (isLackOfTime(failure)) {
             return new Refusal(503, "The database took longer than a few seconds. Narrow the filters, or try again.");
         }
         if (state != null && (state.equals("42P01") || state.equals("3F000") || state.equals("42883"))) {
@@ -59,6 +57,12 @@ final class Failures {
 
     static boolean isLackOfRight(RuntimeException failure) {
         return "42501".equals(state(failure));
+    }
+
+    static boolean isLackOfTime(RuntimeException failure) {
+        return failure instanceof QueryTimeoutException
+                || failure instanceof TransactionTimedOutException
+                || "57014".equals(state(failure));
     }
 
     private static @Nullable String state(Throwable failure) {

@@ -50,8 +50,13 @@ final class Json {
         } catch (NumberFormatException e) {
             throw new IllegalArgumentException(name + " has a number whose exponent is out of range", e);
         } catch (JacksonException e) {
-            throw new IllegalArgumentException(name + " is not JSON: " + e.getOriginalMessage() + place(e), e);
+            throw new IllegalArgumentException(name + " is not JSON: " + reason(e) + place(e), e);
         }
+    }
+
+    /** Says nothing of the source, which has no name. */
+    private static String reason(JacksonException e) {
+        return String.valueOf(e.getOriginalMessage()).replaceFirst(" \\(start marker at .*", "");
     }
 
     private static String place(JacksonException e) {

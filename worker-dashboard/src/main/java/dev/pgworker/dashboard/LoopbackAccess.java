@@ -71,6 +71,10 @@ final class LoopbackAccess implements ExplainedAccess {
         if (!isLoopback(received.getRemoteAddr())) {
             return "Without Spring Security the dashboard answers requests from this machine alone.";
         }
+        if ("HTTP/1.0".equals(received.getProtocol())) {
+            return "Without Spring Security the dashboard answers requests from this machine alone, and a proxy has"
+                    + " passed this one on (it came by HTTP/1.0, which no browser speaks).";
+        }
         for (String header : Collections.list(names(received))) {
             String name = header.toLowerCase(Locale.ROOT);
             if (FORWARDING.matcher(name).matches()) {

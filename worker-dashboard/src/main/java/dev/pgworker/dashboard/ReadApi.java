@@ -38,7 +38,7 @@ import dev.pgworker.job.TaskSummary;
 import dev.pgworker.statistics.StatisticsPoint;
 import dev.pgworker.statistics.TaskStatistics;
 
-/** What the pages read. Each method reads in one transaction, and a bounded number of rows. */
+/** What the pages read. Each method reads in one transaction, or one more for the history, and a bounded number of rows. */
 final class ReadApi {
 
     /** As many jobs as one page reads in search of those that match. */
@@ -136,12 +136,11 @@ final class ReadApi {
                 .put("complete", counts.complete());
     }
 
-    /** What is known of one job. */
+    /** What is known of a job that is there. */
     private record JobStory(
             @Nullable Job job,
             @Nullable JobWait waiting,
-            @Nullable RunningJob running,
-            Source.Part<List<HistoryEntry>> history) {}
+            @Nullable RunningJob running) {}
 
     View job(Source source, long id, Visitor visitor) {
         JobStory story = source.read(() -> {
@@ -155,16 +154,16 @@ final class ReadApi {
                             .flatMap(found -> admin.running(MOST_RUNNING).stream()
                                     .filter(running -> running.job().id() == id)
                                     .findFirst())
-                            .orElse(null),
-                    source.part(
-                            "The history is not shown", () -> admin.history().of(id, payloads.readOfOne())));
+                            .orElse(null));
         });
-        List<HistoryEntry> history = story.history().value();
+        Source.Part<List<HistoryEntry>> part = source.partBeside(
+                "The history is not shown", () -> source.admin().history().of(id, payloads.readOfOne()));
+        List<HistoryEntry> history = part.value();
         if (story.job() == null && (history == null || history.isEmpty())) {
             throw new Refusal(
                     404,
                     "There is no job " + id
-                            + (history == null ? ". " + story.history().error() : ", and no history of it is kept."));
+                            + (history == null ? ". " + part.error() : ", and no history of it is kept."));
         }
         JobViews views = views(visitor);
         return new View()
@@ -179,7 +178,7 @@ final class ReadApi {
                                         .limit(200)
                                         .map(entry -> views.entry(entry, true))
                                         .toList())
-                .put("historyError", story.history().error());
+                .put("historyError", part.error());
     }
 
     View history(Source source, Input input, Visitor visitor) {

@@ -1,6 +1,7 @@
 package dev.pgworker.dashboard;
 
 import java.util.List;
+import java.util.function.Predicate;
 import java.util.function.Supplier;
 import javax.sql.DataSource;
 
@@ -24,13 +25,15 @@ final class Source {
     private static final Logger log = LoggerFactory.getLogger(Source.class);
 
     private static final int SECONDS = 5;
+    private static final int SECONDS_BESIDE = 2;
 
     private final WorkerInstance instance;
     private final JobAdmin admin;
     private final TransactionTemplate reading;
     private final TransactionTemplate readingPrimary;
-    private final TransactionTemplate apart;
-    private final TransactionTemplate apartPrimary;
+    private final TransactionTemplate nested;
+    private final TransactionTemplate nestedPrimary;
+    private final TransactionTemplate beside;
     private final TransactionTemplate changing;
     private final List<WorkerInstance> siblings;
 
@@ -51,9 +54,11 @@ final class Source {
         this.admin = admin;
         this.reading = transactions(dataSource);
         this.readingPrimary = dataSource == primary ? reading : transactions(primary);
-        this.apart = transactions(dataSource);
-        apart.setPropagationBehavior(TransactionDefinition.PROPAGATION_NESTED);
-        this.apartPrimary = dataSource == primary ? apart : readingPrimary;
+        this.nested = transactions(dataSource);
+        nested.setPropagationBehavior(TransactionDefinition.PROPAGATION_NESTED);
+        this.nestedPrimary = dataSource == primary ? nested : readingPrimary;
+        this.beside = transactions(dataSource);
+        beside.setTimeout(SECONDS_BESIDE);
         this.changing = new TransactionTemplate(new JdbcTransactionManager(primary));
         this.siblings = List.copyOf(siblings);
     }
@@ -108,10 +113,23 @@ final class Source {
 
     /** Reads, inside {@link #read}, what the database user may have no right to, without spoiling the rest. */
     <T> Part<T> part(String what, Supplier<T> work) {
+        return part(nested, what, work, Failures::isLackOfRight);
+    }
+
+    /**
+     * Reads, outside {@link #read}, what the database user may have no right to, or others may have locked: for a shorter time, so
+     * that there is some left for the rest.
+     */
+    <T> Part<T> partBeside(String what, Supplier<T> work) {
+        return part(beside, what, work, failure -> Failures.isLackOfRight(failure) || Failures.isLackOfTime(failure));
+    }
+
+    private static <T> Part<T> part(
+            TransactionTemplate template, String what, Supplier<T> work, Predicate<RuntimeException> dispensable) {
         try {
-            return new Part<>(execute(apart, work), null);
+            return new Part<>(execute(template, work), null);
         } catch (RuntimeException e) {
-            if (!Failures.isLackOfRight(e)) {
+            if (!dispensable.test(e)) {
                 throw e;
             }
             return new Part<>(null, what + ". " + Failures.explain(e).sentence());
@@ -126,7 +144,7 @@ final class Source {
     List<ScheduleStatus> schedulesWithProblem(int limit) {
         ScheduleQuery query = new ScheduleQuery(null, null, null, true, null, limit);
         try {
-            return execute(apartPrimary, () -> instance.jobSchedules().list(query));
+            return execute(nestedPrimary, () -> instance.jobSchedules().list(query));
         } catch (DataAccessException | TransactionException e) {
             log.debug("Schedules cannot be read", e);
             return List.of();

@@ -33,6 +33,10 @@ final class StaticFiles {
             "woff2", "font/woff2",
             "json", "application/json");
 
+    private static final String VERSION = read("version.txt")
+            .map(content -> new String(content, StandardCharsets.UTF_8).strip())
+            .orElse("");
+
     /** Bounded by the number of files. */
     private final Map<String, Optional<StaticFile>> assets = new ConcurrentHashMap<>();
 
@@ -65,6 +69,11 @@ final class StaticFiles {
         String tag() {
             return tag;
         }
+    }
+
+    /** Returns the version of the dashboard. */
+    static String version() {
+        return VERSION;
     }
 
     /** Returns a file below the directory of assets; empty if there is none. */

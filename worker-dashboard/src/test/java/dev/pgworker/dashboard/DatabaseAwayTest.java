@@ -17,6 +17,7 @@ import org.junit.jupiter.api.Test;
 import org.springframework.context.annotation.Bean;
 import org.springframework.context.annotation.Configuration;
 import org.springframework.jdbc.datasource.DriverManagerDataSource;
+import tools.jackson.databind.JsonNode;
 
 import dev.pgworker.testsupport.TestPostgres;
 
@@ -89,6 +90,33 @@ class DatabaseAwayTest {
             assertThat(Http.error(answer)).contains("took longer than a few seconds");
             other.rollback();
             assertThat(application.api().get("/default/jobs").statusCode()).isEqualTo(200);
+        }
+    }
+
+    @Test
+    void aLockedHistoryIsMissingFromItsPlaceAlone() throws SQLException {
+        try (Application application =
+                        Application.unsecured("worker.auto-startup=false", "worker.crontab=0 4 * * * a");
+                Connection other = DriverManager.getConnection(TestPostgres.jdbcUrl());
+                Statement statement = other.createStatement()) {
+            long id = application.jobs().addJob("a").id();
+            other.setAutoCommit(false);
+            statement.execute("lock table " + application.schema() + ".pgworker_history in access exclusive mode");
+
+            JsonNode job = application.api().json("/default/jobs/" + id);
+            assertThat(job.path("job").path("task").asString()).isEqualTo("a");
+            assertThat(job.path("historyError").asString()).contains("The history is not shown", "took longer");
+            JsonNode item =
+                    application.api().json("/default/crontab").path("items").path(0);
+            assertThat(item.path("task").asString()).isEqualTo("a");
+            assertThat(item.path("lastRunsReason").asString()).contains("The history is not shown", "took longer");
+            other.rollback();
+            assertThat(application
+                            .api()
+                            .json("/default/jobs/" + id)
+                            .path("historyError")
+                            .isNull())
+                    .isTrue();
         }
     }
 

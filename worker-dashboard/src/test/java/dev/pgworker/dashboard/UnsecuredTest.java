@@ -44,6 +44,7 @@ class UnsecuredTest {
     void thisMachineHasAccess() {
         assertThat(application.http().get("/worker/").statusCode()).isEqualTo(200);
         assertThat(application.api().json("/me").path("actions")).hasSize(10);
+        assertThat(application.api().json("/me").path("version").asString()).matches("[0-9]+\\.[0-9]+.*");
     }
 
     @ParameterizedTest
@@ -77,6 +78,21 @@ class UnsecuredTest {
         assertThat(Http.error(answer)).contains("proxy").contains("Add Spring Security");
         assertThat(application.http().with(header, value).get("/worker/").statusCode())
                 .isEqualTo(403);
+    }
+
+    @Test
+    void whatAProxyHasPassedOnByAnOldProtocolIsRefused() throws IOException {
+        for (String protocol : List.of("1.0 403", "1.1 200")) {
+            try (Socket socket = new Socket(InetAddress.getLoopbackAddress(), application.port())) {
+                String version = protocol.substring(0, 3);
+                socket.getOutputStream()
+                        .write(("GET /worker/api/me HTTP/" + version
+                                        + "\r\nHost: localhost\r\nConnection: close\r\n\r\n")
+                                .getBytes(StandardCharsets.US_ASCII));
+                String answer = new String(socket.getInputStream().readAllBytes(), StandardCharsets.UTF_8);
+                assertThat(answer).startsWith("HTTP/1.1 " + protocol.substring(4));
+            }
+        }
     }
 
     @ParameterizedTest
@@ -371,7 +387,7 @@ class UnsecuredTest {
                 "{\"task\":\"a\",\"task\":\"b\"}|The body is not JSON: Duplicate",
                 "{\"task\":\"a\"} {}|The body is not JSON",
                 "{\"task\":{}}|task must be a text, a number or a boolean",
-                "{\"task\":\"t\",\"payload\":\"{\"}|payload is not JSON",
+                "{\"task\":\"t\",\"payload\":\"{\"}|payload is not JSON: Unexpected end-of-input: expected close marker for Object (line 1, column 2).",
                 "{\"task\":\"t\",\"payload\":\"\\u0000\"}|payload is not JSON",
                 "{\"task\":\"t\",\"payload\":\"1e9999999999999\"}|payload has a number whose exponent is out of range",
                 "{\"task\":\"t\",\"priority\":99999}|priority must be between",

@@ -17,6 +17,7 @@ import dev.pgworker.event.WorkerEventListener;
 import dev.pgworker.job.JobAdmin;
 import dev.pgworker.job.JobScheduler;
 import dev.pgworker.job.ScheduleInterceptor;
+import dev.pgworker.schedule.JobSchedules;
 import dev.pgworker.schema.SchemaMigrator;
 import dev.pgworker.schema.WorkerSchema;
 import dev.pgworker.task.JobRecoveryHandler;
@@ -148,6 +149,17 @@ final class ClientFactory {
                             database(worker).dataSource(), instances.get(worker).schema())
                     : running.cronAdmin();
         });
+    }
+
+    /** Jobs that are triggered are added as the worker's scheduler adds them. */
+    JobSchedules jobSchedules(String worker) {
+        WorkerInstance instance = instances.get(worker);
+        WorkerSchemaInitializer unused = instance.schemaInitializer();
+        return WorkerClient.jobSchedules(
+                database(worker).dataSource(),
+                instance.schema(),
+                beans.getBean(PayloadCodec.class),
+                instance.jobScheduler());
     }
 
     Collaborators collaborators() {

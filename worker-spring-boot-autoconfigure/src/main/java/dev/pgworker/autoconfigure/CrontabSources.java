@@ -7,6 +7,7 @@ import java.time.ZoneOffset;
 import java.util.Collection;
 import java.util.List;
 import java.util.function.Predicate;
+import java.util.function.UnaryOperator;
 
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
@@ -15,32 +16,25 @@ import org.springframework.core.io.Resource;
 
 import dev.pgworker.crontab.CronItem;
 import dev.pgworker.crontab.Crontab;
+import dev.pgworker.schedule.Schedule;
 import dev.pgworker.task.JobHandler;
 
-/** Everything in an application that declares recurring jobs. */
+/** Joins everything in an application that declares recurring jobs: properties, annotated methods and beans. */
 final class CrontabSources {
 
     private static final Logger log = LoggerFactory.getLogger(CrontabSources.class);
 
-    private CrontabSources() {}
+    private final Crontab.Builder crontab = Crontab.builder();
 
     /**
-     * Joins properties, annotated methods and beans.
+     * Begins with the texts of a worker's properties.
      *
      * @param prefix what the names of the properties begin with
-     * @param beanClasses the classes whose methods may be annotated
-     * @param served whether the worker serves an annotated method
-     * @throws dev.pgworker.crontab.CrontabException if anything in them is wrong; it tells all mistakes
      * @throws InvalidConfigurationPropertyValueException if the file cannot be read, or if the zone is not allowed
      */
-    static Crontab read(
-            String prefix,
-            WorkerProperties properties,
-            Collection<Class<?>> beanClasses,
-            Predicate<JobHandler> served,
-            List<CronItem> items) {
+    CrontabSources(String prefix, WorkerProperties properties) {
         requireAllowed(prefix, properties.crontabZone(), properties.crontabStrict());
-        Crontab.Builder crontab = Crontab.builder().strict(properties.crontabStrict());
+        crontab.strict(properties.crontabStrict());
         if (properties.crontab() != null) {
             crontab.text(prefix + ".crontab", properties.crontab());
         }
@@ -48,8 +42,35 @@ final class CrontabSources {
         if (file != null) {
             crontab.text(prefix + ".crontab-file (" + file.getDescription() + ")", content(prefix, file));
         }
-        beanClasses.forEach(type -> addMethods(crontab, type, served));
+    }
+
+    /**
+     * Adds what annotated methods declare.
+     *
+     * @param beanClasses the classes whose methods may be annotated
+     * @param served whether the worker serves an annotated method
+     * @param resolver replaces placeholders in the attributes
+     */
+    CrontabSources methods(
+            Collection<Class<?>> beanClasses, Predicate<JobHandler> served, UnaryOperator<String> resolver) {
+        crontab.resolver(resolver);
+        beanClasses.forEach(type -> addMethods(type, served));
+        return this;
+    }
+
+    /** Adds beans. */
+    CrontabSources beans(List<CronItem> items, List<Schedule> schedules) {
         items.forEach(crontab::item);
+        schedules.forEach(crontab::schedule);
+        return this;
+    }
+
+    /**
+     * Returns all of them.
+     *
+     * @throws dev.pgworker.crontab.CrontabException if anything in them is wrong; it tells all mistakes
+     */
+    Crontab crontab() {
         return crontab.build();
     }
 
@@ -63,7 +84,7 @@ final class CrontabSources {
         }
     }
 
-    private static void addMethods(Crontab.Builder crontab, Class<?> type, Predicate<JobHandler> served) {
+    private void addMethods(Class<?> type, Predicate<JobHandler> served) {
         try {
             crontab.methods(type, served);
         } catch (IllegalStateException | LinkageError e) {

@@ -4,6 +4,7 @@ import java.io.IOException;
 import java.util.Arrays;
 import java.util.LinkedHashSet;
 import java.util.List;
+import java.util.Objects;
 import java.util.Set;
 import java.util.function.Predicate;
 import java.util.stream.Stream;
@@ -68,6 +69,15 @@ final class HandlerBeans {
             }
         });
         return classes;
+    }
+
+    /**
+     * Returns an attribute of an annotation with its placeholders replaced.
+     *
+     * @throws IllegalArgumentException if one has no value
+     */
+    String resolve(String attribute) {
+        return Objects.requireNonNullElse(beanFactory.resolveEmbeddedValue(attribute), "");
     }
 
     /**

@@ -17,6 +17,7 @@ import dev.pgworker.WorkerSettings;
 import dev.pgworker.crontab.CronAdmin;
 import dev.pgworker.job.JobAdmin;
 import dev.pgworker.job.JobScheduler;
+import dev.pgworker.schedule.JobSchedules;
 import dev.pgworker.schema.SchemaMigrator;
 import dev.pgworker.schema.WorkerSchema;
 
@@ -70,7 +71,8 @@ abstract class InstanceBeans implements ImportBeanDefinitionRegistrar, Environme
                 WorkerSchemaInitializer.class, "schemaInitializer",
                 JobScheduler.class, "jobScheduler",
                 JobAdmin.class, "jobAdmin",
-                CronAdmin.class, "cronAdmin");
+                CronAdmin.class, "cronAdmin",
+                JobSchedules.class, "jobSchedules");
 
         @Override
         void registerAll(String instance, Environment environment, BeanDefinitionRegistry registry) {

@@ -20,6 +20,7 @@ import dev.pgworker.WorkerSettings;
 import dev.pgworker.crontab.CronAdmin;
 import dev.pgworker.job.JobAdmin;
 import dev.pgworker.job.JobScheduler;
+import dev.pgworker.schedule.JobSchedules;
 import dev.pgworker.schema.SchemaMigrator;
 import dev.pgworker.schema.WorkerSchema;
 import dev.pgworker.task.PayloadCodec;
@@ -103,5 +104,11 @@ public final class JobSchedulerAutoConfiguration {
     @ConditionalOnMissingBean
     CronAdmin workerCronAdmin(ClientFactory factory) {
         return factory.cronAdmin(DEFAULT);
+    }
+
+    @Bean
+    @ConditionalOnMissingBean
+    JobSchedules workerJobSchedules(ClientFactory factory) {
+        return factory.jobSchedules(DEFAULT);
     }
 }

@@ -41,4 +41,9 @@ final class LazyCronAdmin implements CronAdmin {
     public boolean resume(String identifier) {
         return target.get().resume(identifier);
     }
+
+    @Override
+    public boolean forget(String identifier) {
+        return target.get().forget(identifier);
+    }
 }

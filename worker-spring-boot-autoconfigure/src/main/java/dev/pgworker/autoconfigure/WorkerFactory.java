@@ -19,6 +19,7 @@ import dev.pgworker.crontab.CronItem;
 import dev.pgworker.crontab.Crontab;
 import dev.pgworker.event.WorkerEventListener;
 import dev.pgworker.job.ScheduleInterceptor;
+import dev.pgworker.schedule.Schedule;
 import dev.pgworker.task.DeclaredTask;
 import dev.pgworker.task.ForbiddenFlags;
 import dev.pgworker.task.JobInterceptor;
@@ -119,12 +120,14 @@ final class WorkerFactory {
     }
 
     private Crontab crontab(String worker, WorkerProperties properties) {
-        return CrontabSources.read(
-                WorkerInstances.prefix(worker),
-                properties,
-                handlerBeans.classes(),
-                handler -> assignment.serves(worker, handler.value(), handler.worker()),
-                clients.collaborators().onlyOf(worker, CronItem.class));
+        Collaborators collaborators = clients.collaborators();
+        return new CrontabSources(WorkerInstances.prefix(worker), properties)
+                .methods(
+                        handlerBeans.classes(),
+                        handler -> assignment.serves(worker, handler.value(), handler.worker()),
+                        handlerBeans::resolve)
+                .beans(collaborators.onlyOf(worker, CronItem.class), collaborators.onlyOf(worker, Schedule.class))
+                .crontab();
     }
 
     /** Returns the constants of tasks, but where several workers have a handler: each constant is meant for one of them. */

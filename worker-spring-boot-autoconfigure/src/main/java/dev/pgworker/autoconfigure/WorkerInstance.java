@@ -11,6 +11,7 @@ import dev.pgworker.WorkerSettings;
 import dev.pgworker.crontab.CronAdmin;
 import dev.pgworker.job.JobAdmin;
 import dev.pgworker.job.JobScheduler;
+import dev.pgworker.schedule.JobSchedules;
 import dev.pgworker.schema.SchemaMigrator;
 import dev.pgworker.schema.WorkerSchema;
 
@@ -50,6 +51,11 @@ public final class WorkerInstance {
     /** Returns the administration of its recurring jobs. */
     public CronAdmin cronAdmin() {
         return bean(CronAdmin.class);
+    }
+
+    /** Returns the schedules of its database. */
+    public JobSchedules jobSchedules() {
+        return bean(JobSchedules.class);
     }
 
     /** Returns the data source whose database holds its jobs. */

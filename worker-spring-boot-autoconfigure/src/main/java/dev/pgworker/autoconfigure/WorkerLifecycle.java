@@ -85,7 +85,9 @@ final class WorkerLifecycle
 
     /** Recurring jobs may be of tasks that other workers serve. */
     static boolean hasWork(Worker worker) {
-        return !worker.tasks().isEmpty() || !worker.cronItems().isEmpty();
+        return !worker.tasks().isEmpty()
+                || !worker.cronItems().isEmpty()
+                || !worker.declaredSchedules().isEmpty();
     }
 
     @Override

@@ -107,7 +107,7 @@ class CrontabInApplicationTest {
                 .run(context -> assertThat(
                                 FailureAnalyses.of(context.getStartupFailure()).getDescription())
                         .contains("worker.crontab:1:1: \"99\"")
-                        .contains("WrongJobs.wrong(), pattern: \"0 6 * *\": must be minute, hour")
+                        .contains("WrongJobs.wrong(), value: \"0 6 * *\": must be minute, hour")
                         .contains("WrongJobs.taken(): \"taken\": identifier is taken by line 2 of worker.crontab")
                         .contains(
                                 "a CronItem of task bean: \"first\": identifier is taken by line 3 of worker.crontab"));

@@ -2,8 +2,8 @@ package dev.pgworker.guide;
 
 import java.util.List;
 import java.util.concurrent.CopyOnWriteArrayList;
-import java.util.concurrent.atomic.AtomicReference;
 
+import org.awaitility.Awaitility;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.extension.RegisterExtension;
 
@@ -11,7 +11,9 @@ import dev.pgworker.Worker;
 import dev.pgworker.autoconfigure.testing.TestDatabase;
 import dev.pgworker.job.JobAdmin;
 import dev.pgworker.job.JobQuery;
-import dev.pgworker.task.JobContext;
+import dev.pgworker.schedule.JobSchedules;
+import dev.pgworker.schedule.ScheduleQuery;
+import dev.pgworker.schedule.ScheduleStatus;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
@@ -60,46 +62,35 @@ class InvoicesTest {
     }
 
     @Test
-    void aTaskThatAddsItsSuccessorGoesOn() {
-        List<JobContext> runs = new CopyOnWriteArrayList<>();
+    void schedulesThatMovedAreKeptAndRunOnlyIfTheyAreOn() {
         db.runner()
-                .withBean(Poll.class, () -> new Poll(runs::add))
-                .withUserConfiguration(Poll.Start.class)
-                .withPropertyValues("worker.auto-startup=false")
+                .withBean(Mailer.class, () -> mailer)
+                .withBean(MovedSchedules.Reminders.class)
+                .withBean(MovedSchedules.Partner.class)
+                .withBean(MovedSchedules.Prices.class)
+                .withBean(MovedSchedules.Tenants.class)
                 .run(context -> {
-                    context.getBean(Poll.Start.class).run(null);
+                    context.getBean(MovedSchedules.Tenants.class).remindDaily("acme");
+                    JobSchedules schedules = context.getBean(JobSchedules.class);
 
-                    context.getBean(Worker.class).runOnce();
+                    Awaitility.await()
+                            .until(() -> context.getBean(MovedSchedules.Partner.class)
+                                            .polls()
+                                    > 0);
 
-                    assertThat(runs).hasSize(1);
-                    assertThat(db.jobs()).isEqualTo(1);
+                    assertThat(schedules.list(ScheduleQuery.ALL))
+                            .extracting(ScheduleStatus::name)
+                            .containsExactly("poll_partner", "remind_debtors", "reminders/acme");
                 });
     }
 
     @Test
-    void aStartWhileTheTaskRunsLeavesOneSuccessor() {
-        AtomicReference<Runnable> start = new AtomicReference<>();
-        List<Integer> inQueueDuringRuns = new CopyOnWriteArrayList<>();
+    void aScheduleThatAPropertySwitchesOnTellsItsHandlerTheTime() {
         db.runner()
-                .withBean(
-                        Poll.class,
-                        () -> new Poll(job -> {
-                            start.get().run();
-                            inQueueDuringRuns.add(
-                                    db.sql("select count(*) from {schema}.jobs where queue_name = 'poll_partner'")
-                                            .query(Integer.class)
-                                            .single());
-                        }))
-                .withUserConfiguration(Poll.Start.class)
-                .withPropertyValues("worker.auto-startup=false")
-                .run(context -> {
-                    start.set(() -> context.getBean(Poll.Start.class).run(null));
-                    start.get().run();
-
-                    context.getBean(Worker.class).runOnce();
-
-                    assertThat(inQueueDuringRuns).containsExactly(2);
-                    assertThat(db.jobs()).isEqualTo(1);
-                });
+                .withBean(Mailer.class, () -> mailer)
+                .withBean(MovedSchedules.Prices.class)
+                .withPropertyValues("prices.cron=* * * * * *")
+                .run(context -> Awaitility.await()
+                        .untilAsserted(() -> assertThat(sent).first().asString().contains("T")));
     }
 }

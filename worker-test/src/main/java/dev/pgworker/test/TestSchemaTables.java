@@ -51,6 +51,10 @@ final class TestSchemaTables {
             """, """
             update {schema}.pgworker_paused_crontabs set paused_at = paused_at - make_interval(secs => :seconds)
             """, """
+            update {schema}.pgworker_schedules set next_at = next_at - make_interval(secs => :seconds),
+              last_at = last_at - make_interval(secs => :seconds), paused_at = paused_at - make_interval(secs => :seconds),
+              created_at = created_at - make_interval(secs => :seconds), updated_at = updated_at - make_interval(secs => :seconds)
+            """, """
             update {schema}._private_workers set last_heartbeat_at = last_heartbeat_at - make_interval(secs => :seconds),
               started_at = started_at - make_interval(secs => :seconds)
             """, """
@@ -83,6 +87,7 @@ final class TestSchemaTables {
             "delete from {schema}._private_job_queues",
             "delete from {schema}._private_known_crontabs",
             "delete from {schema}.pgworker_paused_crontabs",
+            "delete from {schema}.pgworker_schedules",
             "delete from {schema}._private_workers",
             "delete from {schema}.pgworker_recoveries",
             "delete from {schema}.pgworker_retirements",

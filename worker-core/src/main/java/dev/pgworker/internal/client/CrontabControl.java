@@ -13,7 +13,7 @@ import dev.pgworker.internal.jdbc.Timestamps;
 import dev.pgworker.schema.WorkerSchema;
 
 /**
- * The register of recurring jobs as an application looks at it and pauses its items. Failures are Spring's
+ * The register of recurring jobs as an application looks at it, pauses its items and forgets them. Failures are Spring's
  * {@code DataAccessException}s.
  */
 public final class CrontabControl {
@@ -117,6 +117,23 @@ public final class CrontabControl {
                 change(client, PASS_OVER, identifier);
             }
             return resumed;
+        });
+    }
+
+    private static final String FORGET = """
+            delete from {schema}._private_known_crontabs where identifier = ?::pg_catalog.text
+            """;
+
+    /**
+     * Removes an item from the register, and its pause. Committed on return.
+     *
+     * @return whether there was any of both
+     */
+    public boolean forget(String identifier) {
+        return apart("forget recurring job \"" + identifier + "\"", client -> {
+            lock(client, identifier);
+            boolean paused = change(client, RESUME, identifier);
+            return change(client, FORGET, identifier) || paused;
         });
     }
 

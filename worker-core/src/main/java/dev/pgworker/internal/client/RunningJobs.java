@@ -2,6 +2,7 @@ package dev.pgworker.internal.client;
 
 import java.sql.ResultSet;
 import java.sql.SQLException;
+import java.time.Instant;
 import java.util.List;
 
 import dev.pgworker.internal.argument.Arguments;
@@ -55,9 +56,11 @@ final class RunningJobs {
     private static RunningJob runningJob(ResultSet row, int number) throws SQLException {
         Job job = JobRows.addedJob(row, row.getString(15), row.getString(16)).withRecoveries(row.getInt(17));
         long done = row.getLong(19);
-        JobProgress progress = row.wasNull()
-                ? null
-                : new JobProgress(done, row.getLong(20), row.getString(21), Timestamps.instant(row, 22));
+        boolean reported = !row.wasNull();
+        Instant reportedAt = Timestamps.nullableInstant(row, 22);
+        JobProgress progress = reported && reportedAt != null
+                ? new JobProgress(done, row.getLong(20), row.getString(21), reportedAt)
+                : null;
         return new RunningJob(job, Timestamps.instant(row, 18), progress);
     }
 }

@@ -133,6 +133,14 @@ final class Backfill {
         }
     }
 
+    /** Lets all items be tried again at once, because the minute until which they were to be left alone may be far off. */
+    void release() {
+        parts.forEach(part -> {
+            part.held = false;
+            part.blockedAt = Instant.MIN;
+        });
+    }
+
     /** Returns true if {@link #take} would look for executions. */
     boolean isWaiting(Instant until) {
         return parts.stream().anyMatch(part -> isFree(part, until));

@@ -71,7 +71,7 @@ final class CronExecutor {
         List<Execution> executions = new ArrayList<>();
         for (Due one : due) {
             latest.put(one.item().identifier(), one.tick());
-            addExecution(one, backfilled, executions);
+            executions.add(execution(one, backfilled));
         }
         CrontabStore.Result result = store.execute(executions);
         result.failed().forEach((identifier, error) -> {
@@ -110,13 +110,10 @@ final class CronExecutor {
         }
     }
 
-    /** Adds what interceptors make of an execution; one that they refuse fails alone, and is not tried again. */
-    private void addExecution(Due due, boolean backfilled, List<Execution> executions) {
+    /** Returns what interceptors make of an execution; one that they refuse is passed over, and not tried again. */
+    private Execution execution(Due due, boolean backfilled) {
         try {
-            Execution execution = plan.execution(due.item(), due.tick(), backfilled);
-            if (execution != null) {
-                executions.add(execution);
-            }
+            return plan.execution(due.item(), due.tick(), backfilled);
         } catch (Throwable e) {
             // Interceptors are the application's: they may throw anything, and what they throw may not be readable.
             Throwable loggable = ErrorText.loggable(e);
@@ -124,6 +121,7 @@ final class CronExecutor {
             log.error("Cron item {} was rejected for {}", identifier, due.tick(), loggable);
             Exception error = loggable instanceof Exception exception ? exception : new IllegalStateException(loggable);
             events.publish(new WorkerEvent.CronJobFailed(workerId, identifier, due.tick(), error));
+            return Execution.passedOver(identifier, due.tick());
         }
     }
 }

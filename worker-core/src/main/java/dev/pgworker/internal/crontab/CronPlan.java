@@ -10,7 +10,6 @@ import java.util.Locale;
 import java.util.Map;
 import java.util.Objects;
 
-import org.jspecify.annotations.Nullable;
 import tools.jackson.databind.DeserializationFeature;
 import tools.jackson.databind.JsonNode;
 import tools.jackson.databind.json.JsonMapper;
@@ -99,14 +98,14 @@ public final class CronPlan {
     }
 
     /**
-     * Returns the execution of an item for a minute, as the interceptors want it; null for none. Its minute stays.
+     * Returns the execution of an item for a minute, as the interceptors want it: passed over if they want none.
      *
      * @throws RuntimeException as an interceptor throws it, or if what they return cannot be written
      */
-    @Nullable Execution execution(CronItem item, Instant tick, boolean backfilled) {
+    Execution execution(CronItem item, Instant tick, boolean backfilled) {
         JobRequest job = interceptors.apply(job(item, tick, backfilled));
         if (job == null) {
-            return null;
+            return Execution.passedOver(item.identifier(), tick);
         }
         // A tree has been written by the codec's rules before; another writer would not keep its order and its digits.
         String payload = job.payload() instanceof ObjectNode tree
@@ -119,7 +118,10 @@ public final class CronPlan {
     JobRequest job(CronItem item, Instant ts, boolean backfilled) {
         ObjectNode payload =
                 Objects.requireNonNull(payloads.get(item.identifier())).deepCopy();
-        payload.putObject("_cron").put("ts", TIMESTAMP.format(ts)).put("backfilled", backfilled);
+        payload.putObject("_cron")
+                .put("ts", TIMESTAMP.format(ts))
+                .put("backfilled", backfilled)
+                .put("schedule", item.identifier());
         return JobRequest.of(item.task(), payload, item.spec());
     }
 }

@@ -18,7 +18,7 @@ import dev.pgworker.crontab.CronItem;
 import dev.pgworker.event.WorkerEvent;
 import dev.pgworker.internal.event.WorkerEvents;
 import dev.pgworker.internal.failure.Outage;
-import dev.pgworker.internal.lifecycle.BackgroundService;
+import dev.pgworker.internal.lifecycle.PeriodicService;
 import dev.pgworker.internal.store.CrontabStore;
 import dev.pgworker.internal.store.CrontabStore.Known;
 
@@ -28,11 +28,12 @@ import dev.pgworker.internal.store.CrontabStore.Known;
  * <p>The database's clock decides what time it is; this JVM's clock is never read, so workers whose clocks differ agree.
  * The time is asked for again after every wait: a wait that ended early is repeated, and after one that ended late every
  * minute since is executed, up to {@link #CATCH_UP}. Beyond that, the scheduler begins again as if it had just been
- * started, and only items with a fill make up for what they missed. A clock set back executes nothing twice.
+ * started, and only items with a fill make up for what they missed. A clock set back executes nothing twice: the schedule
+ * goes on from the time that it is, and the last execution of each item, which the database keeps, tells what has been.
  *
  * <p>An item is in step with the others or in the {@link Backfill}, never in both.
  */
-public final class CronScheduler extends BackgroundService {
+public final class CronScheduler extends PeriodicService {
 
     private static final Logger log = LoggerFactory.getLogger(CronScheduler.class);
 
@@ -41,6 +42,9 @@ public final class CronScheduler extends BackgroundService {
 
     /** After which the time is asked for in any case, so that a jump of the clock is noticed. */
     private static final Duration LONGEST_WAIT = Duration.ofMinutes(1);
+
+    /** How far ahead of the database a clock by which others have executed an item may be before it is told. */
+    private static final Duration LEAD_OF_OTHER_CLOCKS = Duration.ofMinutes(2);
 
     /** How often to try an item that an open transaction is in the way of. */
     static final Duration HELD_RETRY = Duration.ofSeconds(3);
@@ -59,6 +63,7 @@ public final class CronScheduler extends BackgroundService {
     private final WorkerEvents events;
 
     // Owned by the thread.
+    private final ClockWatch watch = new ClockWatch();
     private @Nullable Instant next;
     private @Nullable Instant awaited;
     private List<CronItem> current = List.of();
@@ -77,7 +82,7 @@ public final class CronScheduler extends BackgroundService {
             DatabaseClock clock,
             WorkerEvents events,
             Outage outage) {
-        super("worker-cron", true, outage);
+        super("worker-cron", "add recurring jobs", outage);
         this.workerId = workerId;
         this.items = plan.items();
         this.store = store;
@@ -86,18 +91,12 @@ public final class CronScheduler extends BackgroundService {
         this.events = events;
     }
 
+    /** Does one piece of work. */
     @Override
-    protected void step() throws SQLException, InterruptedException {
-        Duration wait = work();
-        if (wait.compareTo(Duration.ZERO) > 0) {
-            pause((wait.compareTo(LONGEST_WAIT) > 0 ? LONGEST_WAIT : wait).toNanos());
-        }
-    }
-
-    /** Does one piece of work and returns how long there is none. */
-    Duration work() throws SQLException {
+    protected Duration work() throws SQLException {
         try {
-            return workInTime();
+            Duration wait = workInTime();
+            return wait.compareTo(LONGEST_WAIT) > 0 ? LONGEST_WAIT : wait;
         } catch (SQLException | RuntimeException e) {
             late = true;
             throw e;
@@ -106,6 +105,9 @@ public final class CronScheduler extends BackgroundService {
 
     private Duration workInTime() throws SQLException {
         Instant now = clock.now();
+        if (watch.isSetBack(now)) {
+            followBack(now);
+        }
         Instant tick = next;
         if (tick == null || Duration.between(tick, now).compareTo(CATCH_UP) > 0) {
             begin(tick, now);
@@ -127,6 +129,16 @@ public final class CronScheduler extends BackgroundService {
         backfill.releaseHeld();
         awaited = null;
         return wait.compareTo(HELD_RETRY) > 0 ? HELD_RETRY : wait;
+    }
+
+    /** Goes on from the time that it is: what has been executed is recorded with each item, and not executed again. */
+    private void followBack(Instant now) {
+        Instant first = Backfill.ceil(now);
+        if (next != null && next.isAfter(first)) {
+            next = first;
+        }
+        backfill.release();
+        awaited = null;
     }
 
     private Duration untilTick(Instant tick, Duration wait) {
@@ -172,7 +184,7 @@ public final class CronScheduler extends BackgroundService {
     private static void warnOfFuture(Map<String, Known> known, Instant now) {
         known.forEach((identifier, entry) -> {
             Instant last = entry.lastExecution();
-            if (last != null && last.isAfter(now.plus(CATCH_UP))) {
+            if (last != null && last.isAfter(now.plus(LEAD_OF_OTHER_CLOCKS))) {
                 log.warn(
                         "Cron item {} has been executed for {}, which is in the future: nothing is added until then",
                         identifier,

@@ -105,6 +105,17 @@ public final class PlannedCronAdmin implements CronAdmin {
         return control.resume(identifier);
     }
 
+    @Override
+    public boolean forget(String identifier) {
+        requireKnown(identifier);
+        if (plan.items().stream().anyMatch(item -> item.identifier().equals(identifier))) {
+            throw new IllegalArgumentException("identifier \"" + identifier + "\" is an item of this application's"
+                    + " crontab, which would register it again: remove it there first, and from the crontabs of other"
+                    + " applications");
+        }
+        return control.forget(identifier);
+    }
+
     private void requireKnown(String identifier) {
         requireIdentifier(identifier);
         List<String> known =

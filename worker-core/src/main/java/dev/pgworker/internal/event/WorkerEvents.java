@@ -17,6 +17,7 @@ public final class WorkerEvents {
 
     private final List<ListenerCall> direct;
     private final @Nullable EventQueue queue;
+    private volatile @Nullable ListenerCall temporary;
 
     /**
      * Creates the publisher of one worker.
@@ -51,9 +52,18 @@ public final class WorkerEvents {
         return queue != null && queue.isDead();
     }
 
+    /**
+     * Has a part of the worker called as direct listeners are, in place of the one before.
+     *
+     * @param listener null for none: as long as nobody else listens either, no event is made
+     */
+    public void tell(@Nullable WorkerEventListener listener) {
+        temporary = listener == null ? null : new ListenerCall(listener);
+    }
+
     /** Returns false if nobody listens, so that no event need be made. */
     public boolean isWatched() {
-        return queue != null || !direct.isEmpty();
+        return queue != null || !direct.isEmpty() || temporary != null;
     }
 
     /**
@@ -64,6 +74,10 @@ public final class WorkerEvents {
         try {
             for (ListenerCall listener : direct) {
                 listener.deliver(event);
+            }
+            ListenerCall told = temporary;
+            if (told != null) {
+                told.deliver(event);
             }
             if (queue != null) {
                 queue.add(event);

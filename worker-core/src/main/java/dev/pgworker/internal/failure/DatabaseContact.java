@@ -14,11 +14,16 @@ public final class DatabaseContact {
 
     private DatabaseContact() {}
 
-    /** Watches the calling thread until it ends. */
+    /** Watches the calling thread until it ends, or {@link #unwatch} is called. */
     public static DatabaseContact watch() {
         DatabaseContact contact = new DatabaseContact();
         CURRENT.set(contact);
         return contact;
+    }
+
+    /** Watches the calling thread no longer. */
+    public static void unwatch() {
+        CURRENT.remove();
     }
 
     /** Notes that a statement of the calling thread has succeeded. Does nothing on threads that are not watched. */

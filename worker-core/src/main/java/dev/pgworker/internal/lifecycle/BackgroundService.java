@@ -2,7 +2,6 @@ package dev.pgworker.internal.lifecycle;
 
 import java.sql.SQLException;
 import java.time.Duration;
-import java.util.concurrent.ThreadLocalRandom;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.locks.Condition;
 import java.util.concurrent.locks.LockSupport;
@@ -13,10 +12,6 @@ import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
-import dev.pgworker.internal.failure.Backoff;
-import dev.pgworker.internal.failure.DatabaseContact;
-import dev.pgworker.internal.failure.DatabaseFailure;
-import dev.pgworker.internal.failure.Failures;
 import dev.pgworker.internal.failure.Outage;
 
 /**
@@ -24,35 +19,23 @@ import dev.pgworker.internal.failure.Outage;
  *
  * <ul>
  *   <li>A step that fails never ends the thread: it runs again, at once after a conflict with another transaction, after a
- *       {@link Backoff} else. A database that cannot be used is noted in the {@link Outage}; what else fails is logged as
- *       what it is, see {@link Failures}.
+ *       pause else, longer each time. A database that cannot be used is noted in the {@link Outage}; what else fails is logged as
+ *       what it is, once.
  *   <li>Stopping is idempotent and legal before the start; a stopped service does not start again.
  *   <li>When {@link #stop} returns true the thread has ended.
  * </ul>
  */
-public abstract class BackgroundService {
+public abstract class BackgroundService implements Service {
 
     private static final Logger log = LoggerFactory.getLogger(BackgroundService.class);
-
-    /** So many conflicts one after the other are no coincidence. */
-    private static final int CONFLICTS_AT_ONCE = 10;
-
-    private static final long LONGEST_CONFLICT_PAUSE_NANOS = TimeUnit.MILLISECONDS.toNanos(10);
 
     /** How long to wait after a failure that could not be noted. */
     private static final long WITHOUT_A_WORD_NANOS = TimeUnit.SECONDS.toNanos(1);
 
     private final String name;
     private final boolean daemon;
-    private final Outage outage;
-    private final Backoff backoff = new Backoff();
+    private final StepResults results;
     private final Activity activity = new Activity();
-    private final Failures failures;
-
-    /** Owned by the service's thread. */
-    private @Nullable DatabaseContact contact;
-
-    private int conflictsInARow;
 
     private final ReentrantLock lock = new ReentrantLock();
     private final Condition changed = lock.newCondition();
@@ -80,8 +63,7 @@ public abstract class BackgroundService {
     protected BackgroundService(String name, boolean daemon, Outage outage) {
         this.name = name;
         this.daemon = daemon;
-        this.outage = outage;
-        this.failures = new Failures(name);
+        results = new StepResults(name, outage);
     }
 
     /** Does a piece of work or waits for some. Called again and again on the service's thread. */
@@ -116,12 +98,7 @@ public abstract class BackgroundService {
         }
     }
 
-    /**
-     * Ends the service: no step begins after this call, and a waiting one is interrupted.
-     *
-     * @param limit how long to wait for the thread to end
-     * @return whether it has ended; false is logged
-     */
+    @Override
     public final boolean stop(Duration limit) {
         Thread running = interruptWaiting();
         if (running == null || running == Thread.currentThread()) {
@@ -139,7 +116,7 @@ public abstract class BackgroundService {
         return true;
     }
 
-    /** As {@link #stop}, but returns at once, so that several services can end at the same time. */
+    @Override
     public final void beginStop() {
         interruptWaiting();
     }
@@ -161,12 +138,13 @@ public abstract class BackgroundService {
         return running;
     }
 
-    /** Returns the time since a step last succeeded, or since the service was started if none has. */
+    @Override
     public final Duration sinceSuccess() {
         return Duration.ofNanos(System.nanoTime() - succeededAt);
     }
 
     /** Returns true if the thread was started and has ended although nobody stopped it. */
+    @Override
     public final boolean isDead() {
         lock.lock();
         try {
@@ -176,15 +154,12 @@ public abstract class BackgroundService {
         }
     }
 
-    /**
-     * Returns true if the thread has been at one thing for longer than that, without waiting for the database and without
-     * being stopped. Never waits.
-     */
+    @Override
     public boolean isStuck(Duration longerThan) {
         return !stopping && activity.isStuck(longerThan);
     }
 
-    /** Returns the thread's name. */
+    @Override
     public final String name() {
         return name;
     }
@@ -210,7 +185,7 @@ public abstract class BackgroundService {
      * counts as done. Called on the service's thread.
      */
     protected final void pause(long nanos) throws InterruptedException {
-        noteProgress();
+        results.progressed();
         activity.end();
         lock.lock();
         try {
@@ -260,16 +235,13 @@ public abstract class BackgroundService {
     }
 
     private void run() {
-        contact = DatabaseContact.watch();
+        results.begin();
         while (!stopping) {
             try {
                 activity.begin();
                 step();
                 succeededAt = System.nanoTime();
-                noteProgress();
-                conflictsInARow = 0;
-                failures.succeeded();
-                backoff.reset();
+                results.succeeded();
             } catch (InterruptedException e) {
                 // Only stop() interrupts; the loop's condition tells.
             } catch (Throwable e) {
@@ -277,7 +249,7 @@ public abstract class BackgroundService {
                 survive(e);
             }
         }
-        outage.left(name);
+        results.left();
         activity.end();
         leaveSteps();
         try {
@@ -300,41 +272,12 @@ public abstract class BackgroundService {
     /** Even where there is no memory to note a failure, the thread goes on. */
     private void survive(Throwable failure) {
         try {
-            retryLater(failure);
+            if (!stopping) {
+                sleep(results.failed(failure));
+            }
         } catch (Throwable e) {
             LockSupport.parkNanos(WITHOUT_A_WORD_NANOS);
         }
-    }
-
-    private void noteProgress() {
-        if (contact != null && contact.take()) {
-            outage.succeeded(name);
-        } else {
-            outage.left(name);
-        }
-    }
-
-    private void retryLater(Throwable failure) {
-        if (stopping) {
-            return;
-        }
-        if (contact != null) {
-            contact.take();
-        }
-        DatabaseFailure kind = DatabaseFailure.of(failure);
-        if (kind == DatabaseFailure.CONFLICT && ++conflictsInARow <= CONFLICTS_AT_ONCE) {
-            log.debug("Thread {} repeats its work after a conflict", name, failure);
-            sleep(ThreadLocalRandom.current().nextLong(LONGEST_CONFLICT_PAUSE_NANOS));
-            return;
-        }
-        if (kind == DatabaseFailure.OUTAGE) {
-            outage.failed(name, failure);
-        } else if (DatabaseFailure.isMissingSchema(failure)) {
-            outage.schemaMissing(name, failure);
-        } else {
-            failures.report(kind, failure);
-        }
-        sleep(backoff.next().toNanos());
     }
 
     private void sleep(long nanos) {

@@ -9,8 +9,8 @@ import org.slf4j.LoggerFactory;
 
 import dev.pgworker.internal.event.WorkerEvents;
 import dev.pgworker.internal.failure.Outage;
-import dev.pgworker.internal.lifecycle.BackgroundService;
 import dev.pgworker.internal.lifecycle.Lease;
+import dev.pgworker.internal.lifecycle.PeriodicService;
 import dev.pgworker.internal.store.SweepReport;
 import dev.pgworker.internal.store.SweepStore;
 import dev.pgworker.recovery.RecoverySettings;
@@ -21,7 +21,7 @@ import dev.pgworker.recovery.RecoverySettings;
  *
  * <p>After an outage it lets the heartbeats of others arrive before it judges them.
  */
-public final class Sweep extends BackgroundService {
+public final class Sweep extends PeriodicService {
 
     private static final Logger log = LoggerFactory.getLogger(Sweep.class);
 
@@ -59,7 +59,7 @@ public final class Sweep extends BackgroundService {
             Lease lease,
             WorkerEvents events,
             Outage outage) {
-        super("worker-sweep", true, outage);
+        super("worker-sweep", "sweep for dead workers", outage);
         this.workerId = workerId;
         this.settings = settings;
         this.sweeps = sweeps;
@@ -69,7 +69,7 @@ public final class Sweep extends BackgroundService {
     }
 
     @Override
-    protected void step() throws SQLException, InterruptedException {
+    protected Duration work() throws SQLException {
         oldLocks.releaseWhenDue();
         if (settings.enabled() && System.nanoTime() - sweepAt >= 0) {
             Duration pause = sweep() ? settings.sweepInterval() : shorter(settings.sweepInterval(), RETRY);
@@ -77,7 +77,7 @@ public final class Sweep extends BackgroundService {
         }
         long releaseAt = oldLocks.dueAt();
         long next = settings.enabled() && sweepAt - releaseAt < 0 ? sweepAt : releaseAt;
-        pause(Math.max(0, next - System.nanoTime()));
+        return Duration.ofNanos(Math.max(0, next - System.nanoTime()));
     }
 
     /** Handlers decide about all jobs of a sweep in one step, for up to five minutes: then the server ends its transaction. */

@@ -70,13 +70,25 @@ public final class CrontabStore {
      * @param identifier the item's identifier
      * @param tick the minute for which it is due
      * @param task the task to run
-     * @param payload the job's payload, JSON
+     * @param payload the job's payload, JSON; null if there is to be no job
      * @param spec how to schedule the job; its {@code runAt} is not used
      */
-    public record Execution(String identifier, Instant tick, String task, String payload, JobSpec spec) {}
+    public record Execution(
+            String identifier,
+            Instant tick,
+            String task,
+            @Nullable String payload,
+            JobSpec spec) {
+
+        /** Returns one that counts as executed, but adds no job. */
+        public static Execution passedOver(String identifier, Instant tick) {
+            return new Execution(identifier, tick, "", null, JobSpec.DEFAULT);
+        }
+    }
 
     /**
-     * What became of some executions. Those in no part had been executed before, by this or another worker.
+     * What became of some executions. Those in no part had been executed before, by this or another worker, or were to add
+     * no job.
      *
      * @param added the id of the job of each execution, in the order of the ids
      * @param paused the executions whose item is paused: they are recorded without a job
@@ -167,7 +179,7 @@ public final class CrontabStore {
 
     /**
      * Adds the jobs of those executions whose minute lies after the item's last one, which becomes the latest minute
-     * given, unless the item is paused. An item that fails, or that an open transaction is in the way of, keeps none of its
+     * given, unless the item is paused or the execution has no payload. An item that fails, or that an open transaction is in the way of, keeps none of its
      * executions and does not stop the others.
      *
      * @param executions in the order in which to add the jobs, no item twice in a minute
@@ -302,7 +314,7 @@ public final class CrontabStore {
               update {schema}._private_known_crontabs k set last_execution = l.tick
               from (select d.identifier, pg_catalog.max(d.tick) as tick from due d group by d.identifier) l
               where k.identifier = l.identifier)
-            select d.place, case when not d.paused then
+            select d.place, d.paused, case when not d.paused and d.payload is not null then
               coalesce(
                 ({schema}.add_job(
                   identifier => d.task, payload => d.payload::pg_catalog.json, queue_name => d.queue_name, run_at => d.tick,
@@ -335,11 +347,11 @@ public final class CrontabStore {
             try (ResultSet rows = statement.executeQuery()) {
                 while (rows.next()) {
                     Execution execution = due.get(rows.getInt(1) - 1);
-                    long id = rows.getLong(2);
-                    if (rows.wasNull()) {
-                        result.paused().add(execution);
-                    } else {
+                    long id = rows.getLong(3);
+                    if (!rows.wasNull()) {
                         result.added().put(execution, id);
+                    } else if (rows.getBoolean(2)) {
+                        result.paused().add(execution);
                     }
                 }
             }

@@ -2,7 +2,6 @@ package dev.pgworker.internal.store;
 
 import java.sql.ResultSet;
 import java.sql.SQLException;
-import java.time.DateTimeException;
 import java.time.Duration;
 import java.time.Instant;
 import java.time.ZoneId;
@@ -75,7 +74,8 @@ public record ScheduleRow(
         try {
             job = job(row);
             schedule = schedule(row, job);
-        } catch (IllegalArgumentException | DateTimeException e) {
+        } catch (RuntimeException e) {
+            // Hundreds of others may be read with it.
             unreadable = e.getMessage() == null ? e.getClass().getName() : e.getMessage();
         }
         Instant nextAt = Timestamps.nullableInstant(row, 24);

@@ -8,7 +8,7 @@ import org.slf4j.LoggerFactory;
 
 import dev.pgworker.history.HistorySettings;
 import dev.pgworker.internal.failure.Outage;
-import dev.pgworker.internal.lifecycle.BackgroundService;
+import dev.pgworker.internal.lifecycle.PeriodicService;
 import dev.pgworker.internal.store.HistoryStore;
 import dev.pgworker.internal.store.KeptHistory;
 
@@ -16,7 +16,7 @@ import dev.pgworker.internal.store.KeptHistory;
  * Has the schema keep a history as the settings say, on {@code worker-history}: switches it on or off at the start, drops old
  * entries, and finds out whether others have switched it. Where none is kept that is one small query a minute.
  */
-public final class HistoryKeeper extends BackgroundService {
+public final class HistoryKeeper extends PeriodicService {
 
     private static final Logger log = LoggerFactory.getLogger(HistoryKeeper.class);
 
@@ -57,7 +57,7 @@ public final class HistoryKeeper extends BackgroundService {
      */
     public HistoryKeeper(
             HistoryStore store, HistorySettings settings, KeptHistory history, Runnable whenKnown, Outage outage) {
-        super("worker-history", true, outage);
+        super("worker-history", "keep the history", outage);
         this.store = store;
         this.settings = settings;
         this.history = history;
@@ -83,17 +83,16 @@ public final class HistoryKeeper extends BackgroundService {
     }
 
     @Override
-    protected void step() throws SQLException, InterruptedException {
+    protected Duration work() throws SQLException {
         boolean done = look();
         if (!known && (done || isReady())) {
             known = true;
             whenKnown.run();
         }
         if (!done) {
-            pause((known ? BUSY_INTERVAL : SHORT_INTERVAL).toNanos());
-        } else {
-            pause((history.isOn() ? INTERVAL : IDLE_INTERVAL).toNanos());
+            return known ? BUSY_INTERVAL : SHORT_INTERVAL;
         }
+        return history.isOn() ? INTERVAL : IDLE_INTERVAL;
     }
 
     /** Returns false if locks of others are in the way. */

@@ -10,7 +10,7 @@ import org.slf4j.LoggerFactory;
 import dev.pgworker.event.WorkerEvent;
 import dev.pgworker.internal.event.WorkerEvents;
 import dev.pgworker.internal.failure.Outage;
-import dev.pgworker.internal.lifecycle.BackgroundService;
+import dev.pgworker.internal.lifecycle.PeriodicService;
 import dev.pgworker.internal.store.MigrationStore;
 
 /**
@@ -18,7 +18,7 @@ import dev.pgworker.internal.store.MigrationStore;
  * announce any, and migrations of other schemas are announced alike, so that nothing but the ledger is believed. However many
  * announcements come, there is one look in ten seconds.
  */
-public final class MigrationWatch extends BackgroundService {
+public final class MigrationWatch extends PeriodicService {
 
     private static final Logger log = LoggerFactory.getLogger(MigrationWatch.class);
 
@@ -37,6 +37,7 @@ public final class MigrationWatch extends BackgroundService {
     // Owned by the thread.
     private int newest = NEWEST_KNOWN;
     private boolean toldBreaking;
+    private long nextLookAt = System.nanoTime();
 
     /**
      * Creates a watch.
@@ -55,7 +56,7 @@ public final class MigrationWatch extends BackgroundService {
             WorkerEvents events,
             Outage outage,
             Duration interval) {
-        super("worker-migrations", true, outage);
+        super("worker-migrations", "look for migrations that are announced", outage);
         this.workerId = workerId;
         this.ledger = ledger;
         this.onBreaking = onBreaking;
@@ -71,10 +72,12 @@ public final class MigrationWatch extends BackgroundService {
     }
 
     @Override
-    protected void step() throws SQLException, InterruptedException {
-        if (!announced.getAndSet(false)) {
-            pause(Long.MAX_VALUE);
-            return;
+    protected Duration work() throws SQLException {
+        long rest = nextLookAt - System.nanoTime();
+        if (rest > 0 && announced.get()) {
+            return Duration.ofNanos(rest);
+        } else if (!announced.getAndSet(false)) {
+            return UNTIL_WOKEN;
         }
         long lookedAt = System.nanoTime();
         try {
@@ -83,9 +86,8 @@ public final class MigrationWatch extends BackgroundService {
             announced.set(true);
             throw e;
         }
-        for (long left; !isStopping() && (left = lookedAt + interval.toNanos() - System.nanoTime()) > 0; ) {
-            pause(left);
-        }
+        nextLookAt = lookedAt + interval.toNanos();
+        return UNTIL_WOKEN;
     }
 
     private void look() throws SQLException {

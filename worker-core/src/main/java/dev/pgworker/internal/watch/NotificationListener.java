@@ -30,6 +30,7 @@ public final class NotificationListener extends BackgroundService {
 
     private static final String JOBS_INSERT = "jobs:insert";
     private static final String WORKER_MIGRATE = "worker:migrate";
+    private static final String SCHEDULES = "pgworker:schedules";
 
     /** How long one wait takes at most, and so how long a stop may go unnoticed where it cannot end the wait. */
     private static final int WAIT_MILLIS = 200;
@@ -49,9 +50,8 @@ public final class NotificationListener extends BackgroundService {
 
     private final String workerId;
     private final DataSource dataSource;
-    private final Runnable onJobs;
     private final JobAnnouncements announcements;
-    private final Runnable onMigrate;
+    private final Told listeners;
     private final WorkerEvents events;
 
     /** Written by the thread. */
@@ -68,26 +68,31 @@ public final class NotificationListener extends BackgroundService {
     private boolean connectedBefore;
 
     /**
+     * Who is called on the listening thread; each must return at once.
+     *
+     * @param onJobs when jobs may be due
+     * @param onMigrate when somebody announces a migration of some schema, and when announcements may have been missed
+     * @param onSchedules when schedules of some schema may have changed
+     */
+    public record Told(Runnable onJobs, Runnable onMigrate, Runnable onSchedules) {}
+
+    /**
      * Creates a listener.
      *
-     * @param onJobs called on the listening thread when jobs may be due
      * @param announcements told what notifications of jobs say
-     * @param onMigrate called there when somebody announces a migration of some schema, and when announcements may have been missed
      */
     public NotificationListener(
             String workerId,
             DataSource dataSource,
-            Runnable onJobs,
             JobAnnouncements announcements,
-            Runnable onMigrate,
+            Told listeners,
             WorkerEvents events,
             Outage outage) {
         super("worker-listen", true, outage);
         this.workerId = workerId;
         this.dataSource = dataSource;
-        this.onJobs = onJobs;
         this.announcements = announcements;
-        this.onMigrate = onMigrate;
+        this.listeners = listeners;
         this.events = events;
     }
 
@@ -122,7 +127,8 @@ public final class NotificationListener extends BackgroundService {
         int usual = fresh.getNetworkTimeout();
         fresh.setNetworkTimeout(Runnable::run, LISTEN_LIMIT_MILLIS);
         try (Statement statement = fresh.createStatement()) {
-            statement.execute("listen \"" + JOBS_INSERT + "\"; listen \"" + WORKER_MIGRATE + "\"");
+            statement.execute(
+                    "listen \"" + JOBS_INSERT + "\"; listen \"" + WORKER_MIGRATE + "\"; listen \"" + SCHEDULES + "\"");
         }
         fresh.setNetworkTimeout(Runnable::run, usual);
         DatabaseContact.made();
@@ -133,6 +139,7 @@ public final class NotificationListener extends BackgroundService {
         events.publish(new WorkerEvent.ListenerConnected(workerId));
         announcements.missed();
         tellJobs();
+        tellSchedules();
         if (connectedBefore) {
             tellMigration();
         }
@@ -163,9 +170,12 @@ public final class NotificationListener extends BackgroundService {
         boolean jobs = false;
         boolean elsewhere = false;
         boolean migration = false;
+        boolean schedules = false;
         for (PGNotification notification : notifications) {
             if (notification.getName().equals(WORKER_MIGRATE)) {
                 migration = true;
+            } else if (notification.getName().equals(SCHEDULES)) {
+                schedules = true;
             } else {
                 jobs = true;
                 elsewhere |= announcements.made(notification.getParameter());
@@ -173,6 +183,9 @@ public final class NotificationListener extends BackgroundService {
         }
         if (migration) {
             tellMigration();
+        }
+        if (schedules) {
+            tellSchedules();
         }
         // The others may have come after the first was told.
         if (elsewhere || (jobs && !(told && notifications.length == 1))) {
@@ -183,7 +196,7 @@ public final class NotificationListener extends BackgroundService {
     /** What those who are told make of it is no reason to listen no longer. */
     private void tellJobs() {
         try {
-            onJobs.run();
+            listeners.onJobs().run();
         } catch (RuntimeException | Error e) {
             log.error("Jobs were announced, but not all parts of the worker could be notified", e);
         }
@@ -192,9 +205,18 @@ public final class NotificationListener extends BackgroundService {
     /** Anybody may announce anything: the text does not matter. */
     private void tellMigration() {
         try {
-            onMigrate.run();
+            listeners.onMigrate().run();
         } catch (RuntimeException | Error e) {
             log.debug("A migration was announced, but not all parts of the worker could be notified", e);
+        }
+    }
+
+    /** Anybody may announce anything here, too. */
+    private void tellSchedules() {
+        try {
+            listeners.onSchedules().run();
+        } catch (RuntimeException | Error e) {
+            log.debug("Schedules were announced, but not all parts of the worker could be notified", e);
         }
     }
 

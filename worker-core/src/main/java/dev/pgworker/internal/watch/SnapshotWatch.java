@@ -9,7 +9,7 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 import dev.pgworker.internal.failure.Outage;
-import dev.pgworker.internal.lifecycle.BackgroundService;
+import dev.pgworker.internal.lifecycle.PeriodicService;
 import dev.pgworker.internal.store.JobTableStore;
 import dev.pgworker.internal.store.JobTableStore.Snapshot;
 
@@ -17,7 +17,7 @@ import dev.pgworker.internal.store.JobTableStore.Snapshot;
  * Watches on {@code worker-snapshot}, while this worker finishes jobs, for somebody who holds a snapshot for long: what finished
  * jobs leave behind in the table and its indexes cannot be removed meanwhile.
  */
-public final class SnapshotWatch extends BackgroundService {
+public final class SnapshotWatch extends PeriodicService {
 
     private static final Logger log = LoggerFactory.getLogger(SnapshotWatch.class);
 
@@ -67,7 +67,7 @@ public final class SnapshotWatch extends BackgroundService {
      */
     public SnapshotWatch(
             JobTableStore table, LongSupplier finishedInTotal, Duration longest, long leastFinished, Outage outage) {
-        super("worker-snapshot", true, outage);
+        super("worker-snapshot", "watch for snapshots that are held for long", outage);
         this.table = table;
         this.finishedInTotal = finishedInTotal;
         this.longest = longest;
@@ -87,12 +87,20 @@ public final class SnapshotWatch extends BackgroundService {
     }
 
     @Override
-    protected void step() throws SQLException, InterruptedException {
-        pause(Math.min(INTERVAL.toNanos(), longest.toNanos()));
+    protected Duration firstPause() {
+        return INTERVAL.compareTo(longest) < 0 ? INTERVAL : longest;
+    }
+
+    @Override
+    protected Duration work() throws SQLException {
         long finished = finishedInTotal.getAsLong();
-        if (isStopping() || (held == null && finished == finishedBefore)) {
-            return;
+        if (held != null || finished != finishedBefore) {
+            look(finished);
         }
+        return firstPause();
+    }
+
+    private void look(long finished) throws SQLException {
         Snapshot oldest = table.oldestSnapshot();
         if (oldest == null) {
             watched = null;

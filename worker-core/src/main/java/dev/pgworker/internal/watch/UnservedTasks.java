@@ -14,14 +14,14 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 import dev.pgworker.internal.failure.Outage;
-import dev.pgworker.internal.lifecycle.BackgroundService;
+import dev.pgworker.internal.lifecycle.PeriodicService;
 import dev.pgworker.internal.store.UnservedStore;
 
 /**
  * Looks on {@code worker-hints} for jobs that wait though no registered worker serves their task, because of a misspelt name for
  * instance, and says so once for each task.
  */
-public final class UnservedTasks extends BackgroundService {
+public final class UnservedTasks extends PeriodicService {
 
     private static final Logger log = LoggerFactory.getLogger(UnservedTasks.class);
 
@@ -43,7 +43,6 @@ public final class UnservedTasks extends BackgroundService {
     private volatile List<Unserved> found = List.of();
 
     // Owned by the thread.
-    private long lookNanos;
     private final Set<String> told = new HashSet<>();
 
     /**
@@ -61,7 +60,7 @@ public final class UnservedTasks extends BackgroundService {
      * @param longEnough how long a job has to be due, and how often to look at most
      */
     public UnservedTasks(UnservedStore store, Set<String> own, Duration longEnough, Outage outage) {
-        super("worker-hints", true, outage);
+        super("worker-hints", "look for tasks that nobody serves", outage);
         this.store = store;
         this.own = own;
         this.longEnough = longEnough;
@@ -73,13 +72,16 @@ public final class UnservedTasks extends BackgroundService {
     }
 
     @Override
-    protected void step() throws SQLException, InterruptedException {
-        pause(Math.max(longEnough.toNanos(), SHARE * lookNanos));
-        if (!isStopping()) {
-            long begin = System.nanoTime();
-            look();
-            lookNanos = System.nanoTime() - begin;
-        }
+    protected Duration firstPause() {
+        return longEnough;
+    }
+
+    @Override
+    protected Duration work() throws SQLException {
+        long begin = System.nanoTime();
+        look();
+        long took = System.nanoTime() - begin;
+        return Duration.ofNanos(Math.max(longEnough.toNanos(), SHARE * took));
     }
 
     private void look() throws SQLException {

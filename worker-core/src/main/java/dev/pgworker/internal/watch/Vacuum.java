@@ -9,7 +9,7 @@ import org.slf4j.LoggerFactory;
 
 import dev.pgworker.internal.engine.queue.LocalQueue;
 import dev.pgworker.internal.failure.Outage;
-import dev.pgworker.internal.lifecycle.BackgroundService;
+import dev.pgworker.internal.lifecycle.PeriodicService;
 import dev.pgworker.internal.store.JobTableStore;
 
 /**
@@ -19,7 +19,7 @@ import dev.pgworker.internal.store.JobTableStore;
  * <p>It takes a tenth of the time at most, stays away while nothing happens, and shares the work with other workers: who
  * finds that somebody has vacuumed just now does not.
  */
-public final class Vacuum extends BackgroundService {
+public final class Vacuum extends PeriodicService {
 
     private static final Logger log = LoggerFactory.getLogger(Vacuum.class);
 
@@ -55,7 +55,7 @@ public final class Vacuum extends BackgroundService {
 
     /** Creates the service of one worker, whose finished jobs the local queue counts. */
     public Vacuum(JobTableStore table, LocalQueue localQueue, SnapshotWatch snapshots, Outage outage) {
-        super("worker-vacuum", true, outage);
+        super("worker-vacuum", "vacuum the table of jobs", outage);
         this.table = table;
         this.localQueue = localQueue;
         this.snapshots = snapshots;
@@ -85,17 +85,21 @@ public final class Vacuum extends BackgroundService {
     }
 
     @Override
-    protected void step() throws SQLException, InterruptedException {
-        pause(intervalNanos);
+    protected Duration firstPause() {
+        return SHORTEST_INTERVAL;
+    }
+
+    @Override
+    protected Duration work() throws SQLException {
         long finished = localQueue.settledInTotal();
-        if (isStopping() || finished - finishedBefore < LEAST_FINISHED || !isAllowed() || isInVain()) {
-            return;
+        if (finished - finishedBefore >= LEAST_FINISHED && isAllowed() && !isInVain()) {
+            Duration since = table.sinceVacuum();
+            if (since == null || since.toNanos() >= intervalNanos / 2) {
+                vacuum();
+            }
+            finishedBefore = finished;
         }
-        Duration since = table.sinceVacuum();
-        if (since == null || since.toNanos() >= intervalNanos / 2) {
-            vacuum();
-        }
-        finishedBefore = finished;
+        return Duration.ofNanos(intervalNanos);
     }
 
     private boolean isAllowed() throws SQLException {

@@ -308,6 +308,7 @@ comment on table "${schema}".pgworker_samples is
 -- Recurring jobs that applications and people make at run time. Whoever executes one locks its row, adds the job and sets the next time in one
 -- transaction, so that each time is executed once. next_at is -infinity where a worker has to find out when it is due, as only Java knows
 -- all grammars, and null where nothing will be due: it has ended, or waits for the end of its last job (awaits_end), or has a problem.
+-- Until retry_at nobody looks at one that has failed, and one that makes up for much has its turn then: others are not to wait behind them.
 -- Workers read hundreds at a time, hence the limit of the payload. The names are in the order of their characters, which prefixes and pages need.
 create table if not exists "${schema}".pgworker_schedules (
   name text collate "C" constraint pgworker_schedules_pkey primary key
@@ -342,6 +343,7 @@ create table if not exists "${schema}".pgworker_schedules (
   last_at timestamptz,
   last_job_id bigint,
   awaits_end boolean not null default false,
+  retry_at timestamptz,
   problem text,
   created_at timestamptz not null default now(),
   updated_at timestamptz not null default now(),
@@ -353,8 +355,11 @@ create table if not exists "${schema}".pgworker_schedules (
     and (kind = 'rate') = (origin is not null))
 ) with (fillfactor = 70, autovacuum_vacuum_scale_factor = 0.05);
 create index if not exists pgworker_schedules_due on "${schema}".pgworker_schedules (next_at)
-  where next_at is not null and paused_at is null;
+  where next_at is not null and paused_at is null and retry_at is null and not declared;
+create index if not exists pgworker_schedules_later on "${schema}".pgworker_schedules (retry_at)
+  where retry_at is not null and paused_at is null and not declared;
 create index if not exists pgworker_schedules_awaiting on "${schema}".pgworker_schedules (name) where awaits_end and paused_at is null;
+create index if not exists pgworker_schedules_jobs on "${schema}".pgworker_schedules (last_job_id) where awaits_end and paused_at is null;
 create index if not exists pgworker_schedules_task on "${schema}".pgworker_schedules (task_identifier, name);
 create index if not exists pgworker_schedules_paused on "${schema}".pgworker_schedules (name) where paused_at is not null;
 create index if not exists pgworker_schedules_problem on "${schema}".pgworker_schedules (name) where problem is not null;
@@ -1928,31 +1933,38 @@ comment on function "${schema}".pgworker_schedule_row(text, text, json, text, te
   interval, text, int, text, int, text[], text, text, text, interval) is
   'The row of a schedule that is described by the arguments of pgworker_put_schedule; raises an exception that names one that is invalid.';
 
--- When a schedule is due after a change. A delay whose job runs still waits for its end; one that has ended counts from then.
-create or replace function "${schema}".pgworker_changed_due(
-  old "${schema}".pgworker_schedules, changed "${schema}".pgworker_schedules, out next_at timestamptz, out awaits_end boolean
-) language plpgsql stable
+-- What executions have written stays. A delay whose job runs still waits for its end; one whose job has ended counts from then.
+create or replace function "${schema}".pgworker_changed_schedule(
+  old "${schema}".pgworker_schedules, given "${schema}".pgworker_schedules, declared boolean
+) returns "${schema}".pgworker_schedules
+language plpgsql stable
 set search_path = pg_catalog, pg_temp as $$
 declare
-  same_limits constant boolean := row(old.starts_at, old.ends_at) is not distinct from row(changed.starts_at, changed.ends_at);
+  both_delays constant boolean := old.kind = 'delay' and given.kind = 'delay';
 begin
-  next_at := '-infinity';
-  awaits_end := false;
-  if old.kind = 'delay' and changed.kind = 'delay' and old.awaits_end then
-    next_at := null;
-    awaits_end := true;
-  elsif old.problem is not null or not same_limits then
-    return;
-  elsif row(old.kind, old.expression, old.zone, old.every, old.origin)
-      is not distinct from row(changed.kind, changed.expression, changed.zone, changed.every, changed.origin) then
-    next_at := old.next_at;
-  elsif old.kind = 'delay' and changed.kind = 'delay' and old.last_at is not null then
-    next_at := old.next_at - old.every + changed.every;
-  end if;
+  given.declared := coalesce(declared, old.declared);
+  given.paused_at := old.paused_at;
+  given.paused_by := old.paused_by;
+  given.last_at := old.last_at;
+  given.last_job_id := old.last_job_id;
+  given.created_at := old.created_at;
+  given.updated_at := old.updated_at;
+  given.retry_at := null;
+  given.awaits_end := both_delays and old.awaits_end;
+  given.next_at := case
+    when given.awaits_end then null
+    when old.next_at is null and old.problem is not null then '-infinity'
+    when row(old.starts_at, old.ends_at) is distinct from row(given.starts_at, given.ends_at) then '-infinity'
+    when row(old.kind, old.expression, old.zone, old.every, old.origin)
+      is not distinct from row(given.kind, given.expression, given.zone, given.every, given.origin) then old.next_at
+    when both_delays and old.last_at is not null then old.next_at - old.every + given.every
+    else '-infinity'
+  end;
+  return given;
 end
 $$;
-comment on function "${schema}".pgworker_changed_due("${schema}".pgworker_schedules, "${schema}".pgworker_schedules) is
-  'When a schedule is due next after it has been changed, and whether that depends on the end of its job.';
+comment on function "${schema}".pgworker_changed_schedule("${schema}".pgworker_schedules, "${schema}".pgworker_schedules, boolean) is
+  'The row of a schedule that has been given other values: when it is due stays if the recurrence does, and a problem counts as mended.';
 
 create or replace function "${schema}".pgworker_put_schedule(
   name text,
@@ -1982,12 +1994,12 @@ create or replace function "${schema}".pgworker_put_schedule(
 language plpgsql volatile
 set search_path = pg_catalog, pg_temp as $$
 declare
-  given constant "${schema}".pgworker_schedules := "${schema}".pgworker_schedule_row(name, identifier, payload, crontab, cron, fixed_rate, fixed_delay,
+  given "${schema}".pgworker_schedules := "${schema}".pgworker_schedule_row(name, identifier, payload, crontab, cron, fixed_rate, fixed_delay,
     zone, origin, starts_at, ends_at, jitter, queue_name, max_attempts, job_key, priority, flags, job_key_mode, overlap, misfire, backfill);
   old "${schema}".pgworker_schedules;
   put "${schema}".pgworker_schedules;
-  due record;
 begin
+  -- Between the look and the insert others may create one, and delete it again before the next look.
   for attempt in 1..1000 loop
     select * into old from "${schema}".pgworker_schedules s where s.name = given.name for update;
     if not found then
@@ -2002,14 +2014,17 @@ begin
     elsif only_new then
       raise exception 'There is a schedule % already.', quote_literal(given.name) using errcode = '23505';
     else
-      due := "${schema}".pgworker_changed_due(old, given);
+      given := "${schema}".pgworker_changed_schedule(old, given, pgworker_put_schedule.declared);
+      if given::text = old::text then
+        return old;
+      end if;
       update "${schema}".pgworker_schedules s set
           kind = given.kind, expression = given.expression, zone = given.zone, every = given.every, origin = given.origin,
           starts_at = given.starts_at, ends_at = given.ends_at, jitter = given.jitter, task_identifier = given.task_identifier,
           payload = given.payload, queue_name = given.queue_name, priority = given.priority, max_attempts = given.max_attempts,
           job_key = given.job_key, job_key_mode = given.job_key_mode, flags = given.flags, overlap = given.overlap, misfire = given.misfire,
-          backfill = given.backfill, declared = coalesce(pgworker_put_schedule.declared, s.declared),
-          next_at = due.next_at, awaits_end = due.awaits_end, problem = null, updated_at = clock_timestamp()
+          backfill = given.backfill, declared = given.declared, next_at = given.next_at, awaits_end = given.awaits_end,
+          retry_at = null, problem = null, updated_at = clock_timestamp()
         where s.name = given.name
         returning * into put;
       exit when not found;
@@ -2056,11 +2071,11 @@ language plpgsql volatile
 set search_path = pg_catalog, pg_temp as $$
 begin
   update "${schema}".pgworker_schedules s set
-      paused_at = null, paused_by = null, updated_at = clock_timestamp(),
+      paused_at = null, paused_by = null, retry_at = null, updated_at = clock_timestamp(),
       next_at = case
-        when s.next_at > clock_timestamp() or not isfinite(s.next_at) then s.next_at
+        when s.next_at is null or s.next_at = '-infinity' or s.next_at > clock_timestamp() then s.next_at
         when s.kind = 'delay' then clock_timestamp() + s.every
-        when s.next_at is not null then '-infinity'
+        else '-infinity'
       end
     where s.name = pgworker_resume_schedule.name and s.paused_at is not null;
   if found then
@@ -4590,7 +4605,8 @@ comment on function "${schema}".pgworker_result(text) is 'The result as JSON, or
 -- Jobs that were claimed have run, unless somebody removes one whose lock is four hours old. Of the others the setting pgworker.ending tells
 -- what is being done to them. Failed jobs that are deleted by hand have their entry.
 -- Hash joins, because a group may have hundreds of jobs, and the plan may have been made for one. As most groups are of one task, it is
--- looked up once.
+-- looked up once. Before anything is read from the rows it is made sure whose they are: in a trigger on a table of somebody else, who was
+-- granted all functions, a cast of theirs would run with the rights of the owner.
 create or replace function "${schema}".pgworker_record_deleted() returns trigger
 language plpgsql volatile security definer
 set lock_timeout = '30ms' set plan_cache_mode = force_generic_plan set enable_hashjoin = on set enable_nestloop = off
@@ -4609,7 +4625,9 @@ declare
   begun timestamptz;
   runner text;
 begin
-  if current_setting('pgworker.history_skip', true) = txid_current()::text then
+  if tg_relid <> '"${schema}"._private_jobs'::regclass then
+    raise exception 'The history of schema "${schema}" is written by triggers on its jobs alone' using errcode = '42501';
+  elsif current_setting('pgworker.history_skip', true) = txid_current()::text then
     return null;
   end if;
   select count(*) as jobs, min(g.task_id) as first_task, max(g.task_id) as last_task into seen from gone g;
@@ -4674,7 +4692,7 @@ $$;
 comment on function "${schema}".pgworker_record_deleted() is 'Writes jobs that have been deleted to the history.';
 
 -- A row that nobody holds any more is that of a run that has ended, unless the attempt is given back. Which it was, and why, the setting
--- pgworker.ending tells; other workers' statements are told apart by what they change.
+-- pgworker.ending tells; other workers' statements are told apart by what they change. Nothing reads the row before it is known to be a job.
 create or replace function "${schema}".pgworker_record_updated() returns trigger
 language plpgsql volatile security definer
 set lock_timeout = '30ms' set plan_cache_mode = force_generic_plan set jit = off
@@ -4682,16 +4700,20 @@ set search_path = pg_catalog, pg_temp as $$
 declare
   ended constant timestamptz := clock_timestamp();
   ending constant text := coalesce(current_setting('pgworker.ending', true), '');
-  final constant boolean := new.attempts >= new.max_attempts;
   lost constant text := 'Job recovered after worker interruption';
   kept record;
+  final boolean;
   outcome text;
-  told text := new.last_error;
+  told text;
 begin
-  if current_setting('pgworker.history_skip', true) = txid_current()::text then
+  if tg_relid <> '"${schema}"._private_jobs'::regclass then
+    raise exception 'The history of schema "${schema}" is written by triggers on its jobs alone' using errcode = '42501';
+  elsif current_setting('pgworker.history_skip', true) = txid_current()::text then
     return null;
   end if;
   begin
+    final := new.attempts >= new.max_attempts;
+    told := new.last_error;
     if old.locked_at is null then
       outcome := 'failed';
     elsif ending = 'released' then
@@ -5145,8 +5167,8 @@ comment on function "${schema}".pgworker_tend_history() is
 
 -- 11 Rights --------------------------------------------------------------------------------------------------------------------
 
--- Who may insert jobs may add them by the functions: these, and what they call, stay executable for everybody. They do nothing that
--- the caller could not do without them. So does pgworker_indexes, which only tells what every start checks. Of the others, those of the
+-- Who may insert jobs may add them by the functions, and who may write schedules may change them: these, and what they call, stay
+-- executable for everybody. They do nothing that the caller could not do without them. So does pgworker_indexes, which only tells what every start checks. Of the others, those of the
 -- shared interface that were here before keep the rights that they had.
 do $rights$
 declare
@@ -5154,7 +5176,9 @@ declare
     'add_job', 'add_jobs', 'pgworker_add_jobs', 'pgworker_put', 'pgworker_put_all', 'pgworker_columns', 'pgworker_fits',
     'pgworker_refuse', 'pgworker_kept_out', 'pgworker_flags', 'pgworker_json', 'pgworker_merge', 'pgworker_next_revision',
     'pgworker_task_id', 'pgworker_queue_id', 'pgworker_know_names', 'pgworker_hold_names', 'pgworker_retire', 'pgworker_wake',
-    'pgworker_announce', 'pgworker_indexes'];
+    'pgworker_announce', 'pgworker_indexes',
+    'pgworker_put_schedule', 'pgworker_delete_schedule', 'pgworker_pause_schedule', 'pgworker_resume_schedule', 'pgworker_trigger_schedule',
+    'pgworker_schedule_row', 'pgworker_check_schedule', 'pgworker_check_length', 'pgworker_changed_schedule', 'pgworker_span', 'pgworker_wrong'];
   here_before constant oid[] := current_setting('pgworker.found')::oid[];
   helper regprocedure;
   private regprocedure;

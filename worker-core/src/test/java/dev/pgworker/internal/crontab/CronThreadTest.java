@@ -9,6 +9,7 @@ import java.util.List;
 
 import com.zaxxer.hikari.HikariConfig;
 import com.zaxxer.hikari.HikariDataSource;
+import io.micrometer.observation.ObservationRegistry;
 import org.awaitility.Awaitility;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
@@ -23,6 +24,7 @@ import dev.pgworker.event.WorkerEvent.CronStarted;
 import dev.pgworker.event.WorkerEvent.CronTicked;
 import dev.pgworker.internal.event.WorkerEvents;
 import dev.pgworker.internal.failure.Outage;
+import dev.pgworker.internal.lifecycle.PeriodicTasks;
 import dev.pgworker.internal.store.CrontabStore;
 import dev.pgworker.schema.SchemaMigrator;
 import dev.pgworker.schema.WorkerSchema;
@@ -45,6 +47,7 @@ class CronThreadTest {
     private final OwnDatabase database = new OwnDatabase();
     private final RecordingListener events = new RecordingListener();
     private final Outage outage = new Outage();
+    private final PeriodicTasks tasks = new PeriodicTasks("test", ObservationRegistry.NOOP);
     private HikariDataSource pool;
     private CrontabStore store;
     private Instant minute;
@@ -73,14 +76,14 @@ class CronThreadTest {
 
     @AfterEach
     void dropDatabase() {
-        scheduler.stop(Duration.ofSeconds(10));
+        tasks.stop(Duration.ofSeconds(10));
         pool.close();
         database.drop();
     }
 
     @Test
     void aMinuteIsExecutedWhenItBegins() {
-        scheduler.start();
+        tasks.start(scheduler);
 
         CronJobAdded added = events.await(CronJobAdded.class);
 
@@ -94,7 +97,7 @@ class CronThreadTest {
 
     @Test
     void aMinuteThatBeganWithoutTheDatabaseIsExecutedWhenItIsBack() {
-        scheduler.start();
+        tasks.start(scheduler);
         events.await(CronStarted.class);
 
         database.forbidConnections();

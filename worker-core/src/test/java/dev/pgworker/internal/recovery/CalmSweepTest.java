@@ -3,14 +3,17 @@ package dev.pgworker.internal.recovery;
 import java.time.Duration;
 import java.util.List;
 
+import io.micrometer.observation.ObservationRegistry;
 import org.awaitility.Awaitility;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.extension.RegisterExtension;
+import org.springframework.scheduling.config.TaskExecutionOutcome.Status;
 
 import dev.pgworker.internal.event.WorkerEvents;
 import dev.pgworker.internal.failure.Outage;
 import dev.pgworker.internal.lifecycle.Lease;
+import dev.pgworker.internal.lifecycle.PeriodicTasks;
 import dev.pgworker.internal.store.SweepStore;
 import dev.pgworker.internal.store.WorkerStore;
 import dev.pgworker.recovery.RecoverySettings;
@@ -43,22 +46,22 @@ class CalmSweepTest {
         steady.renew(now);
 
         Sweep early = sweep(fresh);
-        early.start();
-        Awaitility.await().until(CalmSweepTest::aSweepHasLooked);
+        PeriodicTasks tasks = new PeriodicTasks("test", ObservationRegistry.NOOP);
+        tasks.start(early);
+        Awaitility.await().until(() -> hasLooked(tasks));
         assertThat(workers()).as("registered after the sweep has looked").containsExactly("dead");
-        early.stop(Duration.ofSeconds(5));
+        tasks.stop(Duration.ofSeconds(5));
 
         Sweep calm = sweep(steady);
-        calm.start();
+        PeriodicTasks others = new PeriodicTasks("test", ObservationRegistry.NOOP);
+        others.start(calm);
         Awaitility.await().until(() -> workers().isEmpty());
-        calm.stop(Duration.ofSeconds(5));
+        others.stop(Duration.ofSeconds(5));
     }
 
-    /** The thread waits with a time limit only for its next look, as there is a free connection in the pool. */
-    private static boolean aSweepHasLooked() {
-        return Thread.getAllStackTraces().keySet().stream()
-                .anyMatch(thread ->
-                        thread.getName().equals("worker-sweep") && thread.getState() == Thread.State.TIMED_WAITING);
+    private static boolean hasLooked(PeriodicTasks tasks) {
+        return tasks.scheduled().stream()
+                .allMatch(task -> task.getTask().getLastExecutionOutcome().status() == Status.SUCCESS);
     }
 
     private List<String> workers() {

@@ -8,6 +8,7 @@ import java.util.Map;
 import ch.qos.logback.classic.Logger;
 import ch.qos.logback.classic.spi.ILoggingEvent;
 import ch.qos.logback.core.read.ListAppender;
+import io.micrometer.observation.ObservationRegistry;
 import org.awaitility.Awaitility;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
@@ -19,6 +20,7 @@ import org.slf4j.LoggerFactory;
 import dev.pgworker.internal.event.WorkerEvents;
 import dev.pgworker.internal.failure.Outage;
 import dev.pgworker.internal.lifecycle.Lease;
+import dev.pgworker.internal.lifecycle.PeriodicTasks;
 import dev.pgworker.internal.store.Claim;
 import dev.pgworker.internal.store.JobStore;
 import dev.pgworker.internal.store.RowLock;
@@ -143,11 +145,12 @@ class OldLocksTest {
         log.start();
         logger.addAppender(log);
         Sweep sweep = sweep();
+        PeriodicTasks tasks = new PeriodicTasks("test", ObservationRegistry.NOOP);
         try {
-            sweep.start();
+            tasks.start(sweep);
             Awaitility.await().until(() -> !log.list.isEmpty());
         } finally {
-            sweep.stop(Duration.ofSeconds(20));
+            tasks.stop(Duration.ofSeconds(20));
             logger.detachAppender(log);
         }
         assertThat(log.list.get(0).getFormattedMessage())
@@ -169,12 +172,13 @@ class OldLocksTest {
                 .addJob("work", 2, JobSpec.builder().queueName("q").build());
         lock("gone", "5 hours");
         Sweep sweep = sweep();
+        PeriodicTasks tasks = new PeriodicTasks("test", ObservationRegistry.NOOP);
         try (var connection = db.dataSource().getConnection()) {
             connection.setAutoCommit(false);
             try (var statement = connection.createStatement()) {
                 statement.execute(db.schema().in("select * from {schema}._private_job_queues for update"));
             }
-            sweep.start();
+            tasks.start(sweep);
             Awaitility.await()
                     .until(() -> db.sql("""
                             select count(*) from pg_stat_activity
@@ -190,6 +194,8 @@ class OldLocksTest {
             assertThat(row(job)).containsEntry("locked_by", "gone");
             connection.rollback();
             stop.join();
+        } finally {
+            tasks.stop(Duration.ofSeconds(20));
         }
 
         assertThat(row(job)).containsEntry("locked_by", null);

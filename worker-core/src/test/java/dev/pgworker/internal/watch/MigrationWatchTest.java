@@ -7,6 +7,7 @@ import java.util.List;
 import java.util.concurrent.Semaphore;
 import java.util.concurrent.TimeUnit;
 
+import io.micrometer.observation.ObservationRegistry;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.extension.RegisterExtension;
@@ -15,6 +16,7 @@ import org.springframework.jdbc.datasource.DelegatingDataSource;
 import dev.pgworker.event.WorkerEvent.SchemaMigrated;
 import dev.pgworker.internal.event.WorkerEvents;
 import dev.pgworker.internal.failure.Outage;
+import dev.pgworker.internal.lifecycle.PeriodicTasks;
 import dev.pgworker.internal.store.MigrationStore;
 import dev.pgworker.testing.RecordingListener;
 import dev.pgworker.testing.TestSchema;
@@ -31,6 +33,7 @@ class MigrationWatchTest {
     private final Semaphore stops = new Semaphore(0);
     private final RecordingListener events = new RecordingListener();
     private final WorkerEvents published = new WorkerEvents("w", List.of(events), List.of());
+    private final PeriodicTasks tasks = new PeriodicTasks("test", ObservationRegistry.NOOP);
     private MigrationWatch watch;
 
     private void watch(Duration interval) {
@@ -44,12 +47,12 @@ class MigrationWatchTest {
         published.start();
         watch = new MigrationWatch(
                 "w", new MigrationStore(counting, db.schema()), stops::release, published, new Outage(), interval);
-        watch.start();
+        tasks.start(watch);
     }
 
     @AfterEach
     void stop() {
-        watch.stop(Duration.ofSeconds(10));
+        tasks.stop(Duration.ofSeconds(10));
         published.close(Duration.ofSeconds(10));
     }
 

@@ -30,6 +30,7 @@ class NotificationListenerTest {
     final TestSchema db = new TestSchema();
 
     private final BlockingQueue<String> told = new LinkedBlockingQueue<>();
+    private final BlockingQueue<String> toldSchedules = new LinkedBlockingQueue<>();
     private final RecordingListener events = new RecordingListener();
     private NotificationListener listener;
 
@@ -49,19 +50,29 @@ class NotificationListenerTest {
         listener = new NotificationListener(
                 "w",
                 MessageArrival.toldBy(plain),
-                () -> {
-                    told.add("jobs");
-                    throw new AssertionError("on purpose");
-                },
                 new JobAnnouncements(new ClaimFloor(() -> {}), new QueueFloors(() -> {})),
-                () -> {
-                    told.add("migration");
-                    throw new IllegalArgumentException("on purpose");
-                },
+                new NotificationListener.Told(
+                        () -> {
+                            told.add("jobs");
+                            throw new AssertionError("on purpose");
+                        },
+                        () -> {
+                            told.add("migration");
+                            throw new IllegalArgumentException("on purpose");
+                        },
+                        () -> {
+                            toldSchedules.add("schedules");
+                            throw new IllegalStateException("on purpose");
+                        }),
                 new WorkerEvents("w", List.of(events), List.of()),
                 new Outage());
         listener.start();
         assertThat(next()).as("on connecting").isEqualTo("jobs");
+        assertThat(toldSchedules.poll(10, TimeUnit.SECONDS)).as("on connecting").isEqualTo("schedules");
+
+        db.sql("notify \"pgworker:schedules\", 'anything'").update();
+        assertThat(toldSchedules.poll(10, TimeUnit.SECONDS)).isEqualTo("schedules");
+        assertThat(next()).as("until its name is read").isEqualTo("jobs");
 
         db.sql("notify \"worker:migrate\", 'not JSON'").update();
         // A notification counts as one of jobs until its name is read.

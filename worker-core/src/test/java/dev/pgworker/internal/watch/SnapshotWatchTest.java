@@ -11,6 +11,7 @@ import ch.qos.logback.classic.Level;
 import ch.qos.logback.classic.Logger;
 import ch.qos.logback.classic.spi.ILoggingEvent;
 import ch.qos.logback.core.read.ListAppender;
+import io.micrometer.observation.ObservationRegistry;
 import org.awaitility.Awaitility;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
@@ -19,6 +20,7 @@ import org.junit.jupiter.api.extension.RegisterExtension;
 import org.slf4j.LoggerFactory;
 
 import dev.pgworker.internal.failure.Outage;
+import dev.pgworker.internal.lifecycle.PeriodicTasks;
 import dev.pgworker.internal.store.JobTableStore;
 import dev.pgworker.testing.TestSchema;
 
@@ -37,6 +39,7 @@ class SnapshotWatchTest {
     /** What the watch has asked for, one job more each time; and no more than this are finished at first. */
     private volatile long most = Long.MAX_VALUE;
 
+    private final PeriodicTasks tasks = new PeriodicTasks("test", ObservationRegistry.NOOP);
     private SnapshotWatch watch;
 
     @BeforeEach
@@ -53,7 +56,7 @@ class SnapshotWatchTest {
 
     @AfterEach
     void stop() {
-        watch.stop(Duration.ofSeconds(5));
+        tasks.stop(Duration.ofSeconds(5));
         ((Logger) LoggerFactory.getLogger(SnapshotWatch.class)).detachAppender(log);
     }
 
@@ -61,7 +64,7 @@ class SnapshotWatchTest {
     void namesTheSessionThatHoldsOneOnceAndSaysWhenItIsGivenUp() throws Exception {
         try (Connection holder = db.dataSource().getConnection()) {
             int session = hold(holder);
-            watch.start();
+            tasks.start(watch);
 
             Awaitility.await().until(() -> watch.holder() != null);
             String held = Objects.requireNonNull(watch.holder());
@@ -85,7 +88,7 @@ class SnapshotWatchTest {
         most = 4;
         try (Connection holder = db.dataSource().getConnection()) {
             hold(holder);
-            watch.start();
+            tasks.start(watch);
             Awaitility.await().until(() -> finished.get() == most);
 
             AtomicLong more = new AtomicLong();

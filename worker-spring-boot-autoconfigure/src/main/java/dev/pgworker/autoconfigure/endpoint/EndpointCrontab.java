@@ -33,6 +33,9 @@ final class EndpointCrontab {
         CronItem item = status.item();
         if (item != null) {
             view.put("task", item.task());
+            view.put("schedule", item.schedule());
+            put(view, "zone", item.zone());
+            put(view, "fill", item.fill().isZero() ? null : item.fill());
         }
         put(view, "nextExecution", status.nextExecution());
         put(view, "lastExecution", status.lastExecution());

@@ -15,6 +15,7 @@ import org.springframework.boot.actuate.endpoint.web.annotation.WebEndpoint;
 import dev.pgworker.autoconfigure.WorkerInstance;
 import dev.pgworker.autoconfigure.WorkerInstances;
 import dev.pgworker.job.JobAdmin;
+import dev.pgworker.schedule.JobSchedules;
 
 /**
  * Shows and changes jobs over HTTP. The parameter {@code instance} names one of several workers.
@@ -40,7 +41,10 @@ final class WorkerEndpoint {
         return answer(() -> views(instance).overview(instances.all()));
     }
 
-    /** Lists jobs, what became of them, what runs, tasks, queues, workers or recurring items, or figures of the last day. */
+    /**
+     * Lists jobs, what became of them, what runs, tasks, queues, workers, recurring items or schedules, or figures of the last
+     * day.
+     */
     @ReadOperation
     WebEndpointResponse<Object> list(
             @Selector String what,
@@ -57,6 +61,8 @@ final class WorkerEndpoint {
             @Nullable String outcome,
             @Nullable String window,
             @Nullable String points,
+            @Nullable String prefix,
+            @Nullable String paused,
             @Nullable String limit,
             @Nullable String after,
             @Nullable String instance) {
@@ -70,17 +76,20 @@ final class WorkerEndpoint {
             case "queues" -> views(instance).queues(limit, after);
             case "workers" -> views(instance).workers();
             case "crontab" -> crontab(instance).list();
+            case "schedules" -> schedules(instance, SecurityContext.NONE).list(prefix, task, paused, limit, after);
             default -> null;
         });
     }
 
-    /** Returns one job, what became of it, or a recurring item. */
+    /** Returns one job, what became of it, a recurring item or a schedule. */
     @ReadOperation
-    WebEndpointResponse<Object> one(@Selector String what, @Selector String id, @Nullable String instance) {
+    WebEndpointResponse<Object> one(
+            @Selector String what, @Selector String id, @Nullable String runs, @Nullable String instance) {
         return answer(() -> switch (what) {
             case "jobs" -> views(instance).job(id);
             case "history" -> views(instance).historyOf(id);
             case "crontab" -> crontab(instance).one(id);
+            case "schedules" -> schedules(instance, SecurityContext.NONE).one(id, runs);
             default -> null;
         });
     }
@@ -111,6 +120,8 @@ final class WorkerEndpoint {
             @Nullable String threshold,
             @Nullable String recoveryDelay,
             @Nullable String item,
+            @Nullable String schedule,
+            @Nullable String payload,
             @Nullable String instance) {
         EndpointFilters filters = new EndpointFilters(state, task, queue, key, flag, from, to, search);
         EndpointActions.Target target = new EndpointActions.Target(ids, filters, limit, dryRun);
@@ -126,6 +137,10 @@ final class WorkerEndpoint {
             case "cron-trigger" -> crontab(instance).trigger(item);
             case "cron-pause" -> crontab(instance).pause(item);
             case "cron-resume" -> crontab(instance).resume(item);
+            case "schedule-trigger" -> schedules(instance, security).trigger(schedule, payload);
+            case "schedule-pause" -> schedules(instance, security).pause(schedule);
+            case "schedule-resume" -> schedules(instance, security).resume(schedule);
+            case "schedule-delete" -> schedules(instance, security).delete(schedule);
             default -> null;
         });
     }
@@ -137,11 +152,23 @@ final class WorkerEndpoint {
     /** In the name of whoever has logged in, if anybody has. */
     private EndpointActions actions(@Nullable String instance, SecurityContext security) {
         JobAdmin admin = instance(instance).jobAdmin();
+        String user = user(security);
+        return new EndpointActions(user.isEmpty() ? admin : admin.actingAs(user), showPayloads);
+    }
+
+    private static String user(SecurityContext security) {
         Principal principal = security.getPrincipal();
-        String user = principal == null || principal.getName() == null ? "" : principal.getName();
-        return new EndpointActions(
-                user.isEmpty() ? admin : admin.actingAs(user.substring(0, Math.min(LONGEST_NAME, user.length()))),
-                showPayloads);
+        String name = principal == null || principal.getName() == null ? "" : principal.getName();
+        return name.substring(0, Math.min(LONGEST_NAME, name.length()));
+    }
+
+    private EndpointSchedules schedules(@Nullable String instance, SecurityContext security) {
+        WorkerInstance its = instance(instance);
+        JobSchedules schedules = its.jobSchedules();
+        String user = user(security);
+        return new EndpointSchedules(
+                user.isEmpty() ? schedules : schedules.actingAs(user),
+                () -> its.jobAdmin().now());
     }
 
     private EndpointCrontab crontab(@Nullable String instance) {

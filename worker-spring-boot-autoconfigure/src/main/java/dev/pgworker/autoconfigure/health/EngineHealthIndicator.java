@@ -48,7 +48,7 @@ final class EngineHealthIndicator extends AbstractHealthIndicator {
     protected void doHealthCheck(Health.Builder builder) {
         Worker worker = this.worker.get();
         builder.up();
-        if (worker == null || (worker.tasks().isEmpty() && worker.cronItems().isEmpty())) {
+        if (worker == null || hasNoWork(worker)) {
             builder.withDetail("runsJobs", false);
             return;
         }
@@ -65,6 +65,12 @@ final class EngineHealthIndicator extends AbstractHealthIndicator {
         if (status != null) {
             describe(status, builder);
         }
+    }
+
+    private static boolean hasNoWork(Worker worker) {
+        return worker.tasks().isEmpty()
+                && worker.cronItems().isEmpty()
+                && worker.declaredSchedules().isEmpty();
     }
 
     /** Returns what is wrong, or null. */

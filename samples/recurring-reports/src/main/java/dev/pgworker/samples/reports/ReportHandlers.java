@@ -8,6 +8,7 @@ import org.springframework.jdbc.core.simple.JdbcClient;
 import org.springframework.stereotype.Component;
 
 import dev.pgworker.crontab.CronJob;
+import dev.pgworker.schedule.Overlap;
 import dev.pgworker.task.JobHandler;
 
 /** Writes the reports. */
@@ -39,6 +40,15 @@ class ReportHandlers {
     @JobHandler("refresh_dashboard")
     void refreshDashboard(Execution execution) {
         log.info("Dashboard of {}", execution.cron().ts());
+    }
+
+    /** Scheduled here, to the second: what is due while the previous one still runs is left out. */
+    @JobHandler("collect_figures")
+    @CronJob(cron = "${reports.collect:*/10 * * * * *}", overlap = Overlap.SKIP)
+    void collectFigures() {
+        int reports =
+                jdbc.sql("select count(*) from report").query(Integer.class).single();
+        log.info("{} reports so far", reports);
     }
 
     /** Goes by the minute that the job was due for: the present time may be days later. */

@@ -1,5 +1,7 @@
 package dev.pgworker.samples.reports;
 
+import java.time.Duration;
+import java.time.Instant;
 import java.time.LocalTime;
 import java.time.OffsetDateTime;
 import java.time.ZoneId;
@@ -30,6 +32,9 @@ import dev.pgworker.event.WorkerEvent.CronItemBehind;
 import dev.pgworker.event.WorkerEvent.JobCompleted;
 import dev.pgworker.event.WorkerEventListener;
 import dev.pgworker.job.Job;
+import dev.pgworker.schedule.JobSchedules;
+import dev.pgworker.schedule.Overlap;
+import dev.pgworker.schedule.ScheduleStatus;
 import dev.pgworker.testsupport.TestPostgres;
 
 import static org.assertj.core.api.Assertions.assertThat;
@@ -43,6 +48,12 @@ class ReportsTest {
 
     @Autowired
     CronAdmin crons;
+
+    @Autowired
+    JobSchedules schedules;
+
+    @Autowired
+    CustomerReports customers;
 
     @Autowired
     JdbcClient jdbc;
@@ -117,6 +128,29 @@ class ReportsTest {
         Job job = crons.trigger("daily_report");
 
         assertThat(job.payload()).contains("\"backfilled\":false");
+    }
+
+    @Test
+    void aDeclaredScheduleIsKeptInTheDatabase() {
+        ScheduleStatus figures = schedules.find("collect_figures").orElseThrow();
+
+        assertThat(figures.declared()).isTrue();
+        assertThat(figures.schedule().overlap()).isEqualTo(Overlap.SKIP);
+        assertThat(Duration.between(figures.schedule().next(Instant.EPOCH, 1).get(0), Instant.EPOCH))
+                .isEqualTo(Duration.ofSeconds(-10));
+    }
+
+    @Test
+    void customersOrderTheirReportAndCancelIt() {
+        customers.order("acme", LocalTime.of(7, 30), ZoneId.of("America/New_York"));
+        customers.order("acme", LocalTime.of(8, 15), ZoneId.of("Europe/Berlin"));
+
+        ScheduleStatus order = schedules.find("customer_report/acme").orElseThrow();
+        assertThat(order.nextRun().atZone(ZoneId.of("Europe/Berlin")).toLocalTime())
+                .isEqualTo(LocalTime.of(8, 15));
+        assertThat(schedules.trigger("customer_report/acme").payload()).contains("\"customer\":\"acme\"");
+        assertThat(customers.cancel("acme")).isTrue();
+        assertThat(schedules.find("customer_report/acme")).isEmpty();
     }
 
     private List<Report> hourlyReports() {

@@ -24,7 +24,7 @@ import dev.pgworker.internal.engine.queue.LocalQueue;
 import dev.pgworker.internal.engine.run.JobExecutor;
 import dev.pgworker.internal.failure.DatabaseFailure;
 import dev.pgworker.internal.failure.ErrorText;
-import dev.pgworker.internal.lifecycle.BackgroundService;
+import dev.pgworker.internal.lifecycle.PeriodicService;
 import dev.pgworker.internal.lifecycle.WorkSignal;
 import dev.pgworker.internal.store.Claim;
 import dev.pgworker.internal.store.HeldJob;
@@ -53,7 +53,7 @@ import dev.pgworker.job.Job;
  *
  * <p>A job that is held but not known may be on its way here: {@link ClaimTracker}.
  */
-public final class Reconciler extends BackgroundService implements WorkSignal.Receiver {
+public final class Reconciler extends PeriodicService implements WorkSignal.Receiver {
 
     private static final Logger log = LoggerFactory.getLogger(Reconciler.class);
 
@@ -90,7 +90,7 @@ public final class Reconciler extends BackgroundService implements WorkSignal.Re
 
     private static final int RELEASE_TRIES = 3;
 
-    private static final long RECHECK_NANOS = Duration.ofMillis(50).toNanos();
+    private static final Duration RECHECK = Duration.ofMillis(50);
 
     private final WorkerContext context;
     private final HoldingStore holdings;
@@ -138,7 +138,7 @@ public final class Reconciler extends BackgroundService implements WorkSignal.Re
             JobExecutor executor,
             StallDiagnosis stallDiagnosis,
             Duration interval) {
-        super("worker-reconcile", true, context.outage());
+        super("worker-reconcile", "reconcile held jobs with the database", context.outage());
         this.context = context;
         this.holdings = store.holdings();
         this.outcomes = store.outcomes();
@@ -178,7 +178,7 @@ public final class Reconciler extends BackgroundService implements WorkSignal.Re
 
     /** A part that fails does not keep the others from being done, unless the database cannot be used. */
     @Override
-    protected void step() throws SQLException, InterruptedException {
+    protected Duration work() throws SQLException, InterruptedException {
         giveBackUnattended();
         Failed failed = new Failed();
         failed.unless(this::compareWaiting);
@@ -188,7 +188,7 @@ public final class Reconciler extends BackgroundService implements WorkSignal.Re
             failed.unless(this::look);
         }
         failed.rethrow();
-        pause(untilNextStep());
+        return Duration.ofNanos(untilNextStep());
     }
 
     /** A part of a step. */
@@ -388,7 +388,7 @@ public final class Reconciler extends BackgroundService implements WorkSignal.Re
             if (isStopping() || System.nanoTime() - deadline >= 0) {
                 return false;
             }
-            pause(RECHECK_NANOS);
+            rest(RECHECK);
         }
         return true;
     }

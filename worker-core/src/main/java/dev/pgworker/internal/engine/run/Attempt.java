@@ -2,6 +2,7 @@ package dev.pgworker.internal.engine.run;
 
 import java.time.Instant;
 import java.util.Objects;
+import java.util.Optional;
 import java.util.function.Predicate;
 
 import com.google.errorprone.annotations.concurrent.GuardedBy;
@@ -13,6 +14,7 @@ import dev.pgworker.internal.store.RunRecord;
 import dev.pgworker.job.Job;
 import dev.pgworker.job.JobScheduler;
 import dev.pgworker.task.JobContext;
+import dev.pgworker.task.ScheduledRun;
 
 /**
  * One run of a handler. Ends exactly once, either by the handler or by a worker that waits for it no longer, and never
@@ -136,6 +138,12 @@ final class Attempt implements JobContext {
     /** Changes the payload that the handler sees. */
     void show(String payload) {
         shown = job.withPayload(payload);
+    }
+
+    /** An interceptor may show the handler a payload without it, or have deciphered the one that has it. */
+    @Override
+    public Optional<ScheduledRun> scheduledRun() {
+        return ScheduledRun.of(shown).or(() -> ScheduledRun.of(job));
     }
 
     @Override

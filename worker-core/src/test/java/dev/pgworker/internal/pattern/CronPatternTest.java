@@ -1,4 +1,4 @@
-package dev.pgworker.crontab;
+package dev.pgworker.internal.pattern;
 
 import java.time.LocalDateTime;
 import java.util.ArrayList;

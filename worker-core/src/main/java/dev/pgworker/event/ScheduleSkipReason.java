@@ -1,0 +1,18 @@
+package dev.pgworker.event;
+
+/**
+ * Why executions of a schedule do not take place.
+ *
+ * @since 0.1.0
+ */
+public enum ScheduleSkipReason {
+
+    /** The job of the previous execution still waits or runs, and the schedule says that executions do not overlap. */
+    OVERLAP,
+
+    /** They were missed, and the schedule does not make up for them. */
+    MISFIRE,
+
+    /** An interceptor wanted no job. */
+    REJECTED
+}

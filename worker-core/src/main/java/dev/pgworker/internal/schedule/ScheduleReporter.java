@@ -1,0 +1,126 @@
+package dev.pgworker.internal.schedule;
+
+import java.sql.SQLException;
+import java.time.Instant;
+import java.util.HashSet;
+import java.util.List;
+import java.util.Set;
+
+import org.jspecify.annotations.Nullable;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+import dev.pgworker.event.WorkerEvent;
+import dev.pgworker.internal.event.WorkerEvents;
+import dev.pgworker.internal.failure.ErrorText;
+import dev.pgworker.internal.schedule.ScheduleRules.Decision;
+import dev.pgworker.internal.schedule.ScheduleRules.Failed;
+import dev.pgworker.internal.schedule.ScheduleRules.Skipped;
+import dev.pgworker.internal.store.ScheduleStep;
+import dev.pgworker.internal.store.ScheduleStep.NewJob;
+
+/** Tells listeners all that becomes of schedules, and the log what somebody has to do something about, once. Used by one thread. */
+final class ScheduleReporter {
+
+    private static final Logger log = LoggerFactory.getLogger(ScheduleReporter.class);
+
+    /** Of so many it is remembered that something has been said. */
+    private static final int MOST_TOLD = 10_000;
+
+    private static final int LONGEST_PROBLEM = 1_000;
+
+    private final String workerId;
+    private final WorkerEvents events;
+
+    /** Schedules whose job an interceptor rejected last time. */
+    private final Set<String> rejected = new HashSet<>();
+
+    ScheduleReporter(String workerId, WorkerEvents events) {
+        this.workerId = workerId;
+        this.events = events;
+    }
+
+    /** Tells what has been committed. */
+    void report(Decision decision, List<Long> jobIds) {
+        ScheduleStep step = decision.step();
+        String name = step.due().name();
+        if (step.problem() != null) {
+            reportBroken(name, step.problem(), decision.failed());
+            return;
+        }
+        if (decision.failed().isEmpty()) {
+            if (!step.jobs().isEmpty()) {
+                rejected.remove(name);
+            }
+        } else {
+            reportRejected(name, decision.failed());
+        }
+        if (!events.isWatched()) {
+            return;
+        }
+        for (Skipped one : decision.skipped()) {
+            events.publish(new WorkerEvent.ScheduleSkipped(workerId, name, one.dueAt(), one.count(), one.reason()));
+        }
+        for (int i = 0; i < jobIds.size(); i++) {
+            NewJob job = step.jobs().get(i);
+            events.publish(
+                    new WorkerEvent.ScheduleExecuted(workerId, name, job.dueAt(), jobIds.get(i), job.backfilled()));
+        }
+    }
+
+    /** The row says from then on what is wrong, so that nobody looks at it again before it is changed. */
+    private void reportBroken(String name, String problem, List<Failed> failed) {
+        log.error("Schedule {} is not executed: {}. Change it (JobSchedules.put), or delete it", name, problem);
+        failed.forEach(one -> publishFailed(name, one.dueAt(), one.error()));
+    }
+
+    private void reportRejected(String name, List<Failed> failed) {
+        if (rejected.size() >= MOST_TOLD) {
+            rejected.clear();
+        }
+        for (Failed one : failed) {
+            if (rejected.add(name)) {
+                log.error(
+                        "The job of schedule {} was rejected for {}, probably by an interceptor: it is not added",
+                        name,
+                        one.dueAt(),
+                        one.error());
+            }
+            publishFailed(name, one.dueAt(), one.error());
+        }
+    }
+
+    /**
+     * Tells that a schedule could not be executed, unless that has been said before.
+     *
+     * @param decision what could not be written; null if not even the row could be read
+     * @param held whether an open transaction is in the way
+     * @return what the row says about it
+     */
+    String reportPutOff(String name, @Nullable Decision decision, boolean held, SQLException error) {
+        Instant dueAt = decision == null ? null : decision.step().due().nextAt();
+        String problem = held
+                ? "An open transaction holds the job of its job key; retried every few seconds"
+                : "The database refuses its job, which is retried every minute: " + ErrorText.headline(error);
+        if (decision == null || decision.step().due().row().status().problem() == null) {
+            if (held) {
+                log.warn(
+                        "Schedule {} waits for {}: an open transaction holds the job of its job key; retrying every few seconds",
+                        name,
+                        dueAt);
+            } else {
+                log.error(
+                        "Schedule {} could not be executed for {} and will be retried every minute",
+                        name,
+                        dueAt,
+                        error);
+            }
+        }
+        publishFailed(name, dueAt, error);
+        return problem.length() > LONGEST_PROBLEM ? problem.substring(0, LONGEST_PROBLEM) : problem;
+    }
+
+    private void publishFailed(String name, @Nullable Instant dueAt, Exception error) {
+        events.publish(new WorkerEvent.ScheduleFailed(workerId, name, dueAt, error));
+    }
+}

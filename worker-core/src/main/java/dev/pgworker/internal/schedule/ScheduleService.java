@@ -1,0 +1,265 @@
+package dev.pgworker.internal.schedule;
+
+import java.sql.SQLException;
+import java.time.Duration;
+import java.time.Instant;
+import java.util.List;
+import java.util.Set;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicBoolean;
+
+import org.jspecify.annotations.Nullable;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+import dev.pgworker.internal.event.WorkerEvents;
+import dev.pgworker.internal.failure.Outage;
+import dev.pgworker.internal.lifecycle.BackgroundService;
+import dev.pgworker.internal.store.ScheduleStore;
+import dev.pgworker.internal.store.ScheduleStore.Look;
+
+/**
+ * Executes the schedules of the database on {@code worker-schedules}: sleeps until the first is due, or until somebody says that
+ * schedules have changed. All workers do the same, and for each due time one of them adds the job.
+ *
+ * <p>The database's clock decides what time it is, and the rows say all else, so that this worker may end at any moment. A clock
+ * set back executes nothing twice: what was to be due remains so.
+ */
+public final class ScheduleService extends BackgroundService {
+
+    private static final Logger log = LoggerFactory.getLogger(ScheduleService.class);
+
+    /** Between two looks where there are schedules: those who change one may not be heard. */
+    private static final Duration INTERVAL = Duration.ofSeconds(5);
+
+    /** The same where nobody listens. */
+    private static final Duration DEAF_INTERVAL = Duration.ofSeconds(1);
+
+    /** Where there are no schedules, there are so many times fewer looks. */
+    private static final int IDLE_FACTOR = 3;
+
+    /** The same where the table cannot be used: it may be installed any time. */
+    private static final Duration UNUSABLE_INTERVAL = Duration.ofMinutes(1);
+
+    /** How often to look for ends of jobs that nobody has told. */
+    private static final Duration END_INTERVAL = Duration.ofSeconds(1);
+
+    /** How many of those that wait for an end are looked at each time. */
+    private static final int MOST_AWAITING = 2_000;
+
+    /** How long to wait for others that have locked what is due: at first, and at most. */
+    private static final Duration SHORTEST_HELD = Duration.ofMillis(50);
+
+    private static final Duration LONGEST_HELD = Duration.ofSeconds(1);
+
+    /** However much is announced, there is one look in that time. */
+    private static final long SHORTEST_NANOS = TimeUnit.MILLISECONDS.toNanos(100);
+
+    /** Tells what time it is, given what the database says. */
+    @FunctionalInterface
+    interface Clock {
+        Instant now(Look look) throws SQLException;
+    }
+
+    private final ScheduleStore store;
+    private final DeclaredSchedules declared;
+    private final ScheduleExecutor executor;
+    private final WorkerEvents events;
+    private final Clock clock;
+    private final Duration interval;
+    private final EndedJobs ended = new EndedJobs(this::announced);
+    private final AtomicBoolean announced = new AtomicBoolean();
+
+    // Owned by the thread.
+    private final ClockWatch clockWatch = new ClockWatch();
+    private Duration held = SHORTEST_HELD;
+    private boolean awaiting;
+    private @Nullable Instant endsLookedForAt;
+    private String endsLookedForUpTo = "";
+    private long lookedAt = System.nanoTime() - SHORTEST_NANOS;
+    private boolean toldUnusable;
+
+    /**
+     * Creates the service of one worker.
+     *
+     * @param declared put into the database before anything is executed
+     * @param listening whether somebody calls {@link #announced} when schedules have changed
+     */
+    public ScheduleService(
+            String workerId,
+            SchedulePlan plan,
+            ScheduleStore store,
+            DeclaredSchedules declared,
+            boolean listening,
+            WorkerEvents events,
+            Outage outage) {
+        this(
+                new ScheduleExecutor(store, new ScheduleRules(plan), new ScheduleReporter(workerId, events)),
+                store,
+                declared,
+                listening ? INTERVAL : DEAF_INTERVAL,
+                Look::now,
+                events,
+                outage);
+    }
+
+    ScheduleService(
+            ScheduleExecutor executor,
+            ScheduleStore store,
+            DeclaredSchedules declared,
+            Duration interval,
+            Clock clock,
+            WorkerEvents events,
+            Outage outage) {
+        super("worker-schedules", true, outage);
+        this.executor = executor;
+        this.store = store;
+        this.declared = declared;
+        this.interval = interval;
+        this.clock = clock;
+        this.events = events;
+    }
+
+    /** Says that schedules may have changed. Never waits; may be called from any thread, by anybody and as often as they like. */
+    public void announced() {
+        if (announced.compareAndSet(false, true)) {
+            wake();
+        }
+    }
+
+    @Override
+    protected void step() throws SQLException, InterruptedException {
+        if (announced.getAndSet(false)) {
+            long early = SHORTEST_NANOS - (System.nanoTime() - lookedAt);
+            if (early > 0) {
+                idle(() -> {
+                    TimeUnit.NANOSECONDS.sleep(early);
+                    return true;
+                });
+            }
+        }
+        Duration wait = work();
+        if (wait.compareTo(Duration.ZERO) > 0) {
+            pause(wait.toNanos());
+        }
+    }
+
+    @Override
+    protected void afterLastStep() {
+        events.tell(null);
+    }
+
+    /** Does one piece of work and returns how long there is none. */
+    Duration work() throws SQLException {
+        lookedAt = System.nanoTime();
+        try {
+            Duration wait = workWithTable();
+            toldUnusable = false;
+            return wait;
+        } catch (SQLException e) {
+            if (!DeclaredSchedules.isAboutTheSchema(e)) {
+                throw e;
+            }
+            tellUnusable(e);
+            return UNUSABLE_INTERVAL;
+        }
+    }
+
+    private Duration workWithTable() throws SQLException {
+        declared.put();
+        Look look = store.look();
+        Instant now = clock.now(look);
+        watch(now);
+        if (await(look.awaiting(), now) > 0) {
+            return Duration.ZERO;
+        }
+        int done = 0;
+        if (Timeline.isUpTo(look.due(), now)) {
+            done += executor.executeDue(now);
+        }
+        if (done < ScheduleExecutor.MOST_TOGETHER && Timeline.isUpTo(look.later(), now)) {
+            done += executor.executeLater(now);
+        }
+        if (done > 0) {
+            held = SHORTEST_HELD;
+            return Duration.ZERO;
+        }
+        return untilNext(look, now);
+    }
+
+    private Duration untilNext(Look look, Instant now) {
+        Duration wait = look.due() == null && look.later() == null ? interval.multipliedBy(IDLE_FACTOR) : interval;
+        if (look.awaiting()) {
+            wait = END_INTERVAL;
+        }
+        boolean isHeld = false;
+        for (Instant next : new @Nullable Instant[] {look.due(), look.later()}) {
+            if (next == null) {
+                continue;
+            }
+            isHeld |= !next.isAfter(now);
+            if (next.isAfter(now) && next.isBefore(now.plus(wait))) {
+                wait = Duration.between(now, next);
+            }
+        }
+        if (!isHeld) {
+            held = SHORTEST_HELD;
+            return wait;
+        }
+        // Another worker executes it, or somebody changes it.
+        Duration waitForOthers = held;
+        Duration doubled = held.multipliedBy(2);
+        held = doubled.compareTo(LONGEST_HELD) > 0 ? LONGEST_HELD : doubled;
+        return wait.compareTo(waitForOthers) < 0 ? wait : waitForOthers;
+    }
+
+    /** Has delays begin whose job has ended; returns how many. */
+    private int await(boolean any, Instant now) throws SQLException {
+        if (any != awaiting) {
+            awaiting = any;
+            events.tell(any ? ended : null);
+        }
+        Set<Long> told = ended.take();
+        if (!any) {
+            return 0;
+        }
+        int begun = 0;
+        if (!told.isEmpty()) {
+            List<String> names = store.awaiting(told);
+            begun += names.isEmpty() ? 0 : store.end(names, now);
+        }
+        Instant before = endsLookedForAt;
+        if (before == null || now.isBefore(before) || !now.isBefore(before.plus(END_INTERVAL))) {
+            endsLookedForAt = now;
+            ScheduleStore.Ended part = store.ended(endsLookedForUpTo, MOST_AWAITING);
+            endsLookedForUpTo = part.last() == null ? "" : part.last();
+            begun += part.ended().isEmpty() ? 0 : store.end(part.ended(), now);
+        }
+        return begun;
+    }
+
+    private void watch(Instant now) {
+        if (clockWatch.isSetBack(now)) {
+            log.warn(
+                    "The clock of the database was set back from {} to {}: schedules are executed when it has reached the times for"
+                            + " which they were due next. To have one begin anew, delete it and create it again",
+                    clockWatch.latest(),
+                    now);
+        }
+    }
+
+    private void tellUnusable(SQLException e) {
+        if (toldUnusable) {
+            log.debug("Schedules cannot be used", e);
+            return;
+        }
+        toldUnusable = true;
+        String message =
+                "Schedules are not executed: {}. Migrate the schema, and grant the worker's role the rights of docs/schema.md";
+        if (declared.exist()) {
+            log.error(message, e.getMessage());
+        } else {
+            log.info(message, e.getMessage());
+        }
+    }
+}

@@ -1,0 +1,37 @@
+package dev.pgworker.internal.store;
+
+import java.time.Instant;
+import java.util.List;
+
+import org.jspecify.annotations.Nullable;
+
+import dev.pgworker.job.JobSpec;
+
+/**
+ * What becomes of a schedule that is due: the jobs to add, and what its row says afterwards.
+ *
+ * @param due as it was locked
+ * @param jobs in the order in which to add them
+ * @param nextAt when it is due next; null if that is not known, or never
+ * @param awaitsEnd whether it is due again some time after the end of the job added last
+ * @param laterAt when to go on, apart from those that are in time, with what it makes up for; null if with nothing
+ * @param problem why it is not executed any more; null if it is
+ */
+public record ScheduleStep(
+        DueSchedule due,
+        List<NewJob> jobs,
+        @Nullable Instant nextAt,
+        boolean awaitsEnd,
+        @Nullable Instant laterAt,
+        @Nullable String problem) {
+
+    /**
+     * A job of a schedule.
+     *
+     * @param dueAt for when
+     * @param backfilled whether that was missed
+     * @param payload JSON
+     * @param spec with the time at which it runs
+     */
+    public record NewJob(Instant dueAt, boolean backfilled, String task, String payload, JobSpec spec) {}
+}

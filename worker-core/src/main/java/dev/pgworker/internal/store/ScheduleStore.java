@@ -1,0 +1,501 @@
+package dev.pgworker.internal.store;
+
+import java.sql.Array;
+import java.sql.Connection;
+import java.sql.PreparedStatement;
+import java.sql.ResultSet;
+import java.sql.SQLException;
+import java.sql.Types;
+import java.time.Duration;
+import java.time.Instant;
+import java.util.ArrayList;
+import java.util.Collection;
+import java.util.Comparator;
+import java.util.IdentityHashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.Objects;
+import java.util.Optional;
+import javax.sql.DataSource;
+
+import org.jspecify.annotations.Nullable;
+
+import dev.pgworker.internal.jdbc.Connections;
+import dev.pgworker.internal.jdbc.NetworkTimeout;
+import dev.pgworker.internal.jdbc.SqlArrays;
+import dev.pgworker.internal.jdbc.StaleConnections;
+import dev.pgworker.internal.jdbc.Timestamps;
+import dev.pgworker.job.JobSpec;
+import dev.pgworker.schema.WorkerSchema;
+
+/**
+ * The schedules of the database, as those who execute them see them. A schedule's next due time advances in the transaction that
+ * locks its row and adds its jobs. Each method takes a connection of its own and commits before it returns. Plain JDBC, for
+ * the reason that the package gives.
+ */
+public final class ScheduleStore {
+
+    /** How long the server may take for one statement. */
+    private static final Duration ANSWER_LIMIT = Duration.ofSeconds(30);
+
+    private final DataSource dataSource;
+    private final WorkerSchema schema;
+
+    /** Names of schedules that only those execute who declare them. */
+    private final List<String> declared;
+
+    /**
+     * Creates a store for one worker.
+     *
+     * @param declared the names of the schedules that it declares
+     */
+    public ScheduleStore(DataSource dataSource, WorkerSchema schema, Collection<String> declared) {
+        this.dataSource = dataSource;
+        this.schema = schema;
+        this.declared = List.copyOf(declared);
+    }
+
+    /**
+     * What is to be done, for schedules that this worker may execute.
+     *
+     * @param now the database's time
+     * @param due when the first schedule is due, maybe long ago; null for none
+     * @param later when to go on with the first schedule that has failed or makes up for something; null for none
+     * @param awaiting whether there is a schedule that waits for the end of a job
+     */
+    public record Look(
+            Instant now, @Nullable Instant due, @Nullable Instant later, boolean awaiting) {}
+
+    // The two conditions stand for two sets of index entries: those that others declare must not be in the way.
+    private static final String LOOK = """
+            select pg_catalog.clock_timestamp(),
+              least(
+                (select pg_catalog.min(s.next_at) from {schema}.pgworker_schedules s
+                  where s.next_at is not null and s.paused_at is null and s.retry_at is null and not s.declared),
+                (select pg_catalog.min(s.next_at) from {schema}.pgworker_schedules s
+                  where s.name = any(?) and s.declared and s.next_at is not null and s.paused_at is null and s.retry_at is null)),
+              least(
+                (select pg_catalog.min(s.retry_at) from {schema}.pgworker_schedules s
+                  where s.retry_at is not null and s.paused_at is null and not s.declared),
+                (select pg_catalog.min(s.retry_at) from {schema}.pgworker_schedules s
+                  where s.name = any(?) and s.declared and s.retry_at is not null and s.paused_at is null)),
+              exists (select from {schema}.pgworker_schedules s where s.awaits_end and s.paused_at is null)
+            """;
+
+    /** Looks what is to be done when. */
+    public Look look() throws SQLException {
+        return Connections.call(dataSource, schema.in(LOOK), ANSWER_LIMIT, (connection, statement) -> {
+            Array names = names(connection, declared);
+            statement.setArray(1, names);
+            statement.setArray(2, names);
+            try (ResultSet row = statement.executeQuery()) {
+                row.next();
+                return new Look(
+                        Timestamps.instant(row, 1),
+                        Timestamps.nullableInstant(row, 2),
+                        Timestamps.nullableInstant(row, 3),
+                        row.getBoolean(4));
+            }
+        });
+    }
+
+    /** Decides, in the transaction that has locked the rows, what becomes of each. */
+    @FunctionalInterface
+    public interface Plan {
+        ScheduleStep of(DueSchedule due);
+    }
+
+    /**
+     * What has been done for a schedule.
+     *
+     * @param jobIds the ids of its jobs, in the order of the step
+     */
+    public record Done(ScheduleStep step, List<Long> jobIds) {}
+
+    private static final String SELECT = "select " + ScheduleRow.COLUMNS + """
+            , case when s.overlap = 'skip' or s.kind = 'delay' then exists (
+                select from {schema}._private_jobs j
+                where j.id = s.last_job_id and (j.attempts < j.max_attempts or {schema}.pgworker_locked(j.locked_at, j.locked_by)))
+              end
+            from {schema}.pgworker_schedules s
+            """;
+
+    private static final int NEXT_AT = 24;
+    private static final int LAST_JOB_LIVES = 32;
+
+    private static final String LOCK_DUE = SELECT + """
+            where s.next_at <= ? and s.next_at is not null and s.paused_at is null and s.retry_at is null and not s.declared
+            order by s.next_at limit ? for update of s skip locked
+            """;
+
+    private static final String LOCK_DECLARED = SELECT + """
+            where s.name = any(?) and s.declared and s.next_at <= ? and s.paused_at is null and s.retry_at is null
+            order by s.next_at limit ? for update of s skip locked
+            """;
+
+    /**
+     * Executes schedules that are due, unless somebody else does or is changing them. If a job cannot be added, none is.
+     *
+     * @param most how many, of those that are declared and of others
+     * @param lockLimit how long to wait for a job that has the key of another
+     */
+    public List<Done> executeDue(Instant now, int most, Duration lockLimit, Plan plan) throws SQLException {
+        return limitingLocks(lockLimit, connection -> {
+            List<DueSchedule> rows = new ArrayList<>();
+            try (PreparedStatement lock = connection.prepareStatement(schema.in(LOCK_DUE))) {
+                lock.setObject(1, Timestamps.offset(now), Types.TIMESTAMP_WITH_TIMEZONE);
+                lock.setInt(2, most);
+                read(lock, rows);
+            }
+            if (!declared.isEmpty()) {
+                try (PreparedStatement lock = connection.prepareStatement(schema.in(LOCK_DECLARED))) {
+                    lock.setArray(1, names(connection, declared));
+                    lock.setObject(2, Timestamps.offset(now), Types.TIMESTAMP_WITH_TIMEZONE);
+                    lock.setInt(3, most);
+                    read(lock, rows);
+                }
+            }
+            return execute(connection, rows, plan);
+        });
+    }
+
+    private static final String LOCK_ONE = SELECT + """
+            where s.name = ? and s.next_at <= ? and s.paused_at is null and (s.retry_at is null or s.retry_at <= ?)
+            for update of s skip locked
+            """;
+
+    /** As {@link #executeDue}, but for one schedule, even if it has failed before. Returns nothing if there is nothing to do. */
+    public Optional<Done> executeOne(String name, Instant now, Duration lockLimit, Plan plan) throws SQLException {
+        return limitingLocks(lockLimit, connection -> {
+            List<DueSchedule> rows = new ArrayList<>();
+            try (PreparedStatement lock = connection.prepareStatement(schema.in(LOCK_ONE))) {
+                lock.setString(1, name);
+                lock.setObject(2, Timestamps.offset(now), Types.TIMESTAMP_WITH_TIMEZONE);
+                lock.setObject(3, Timestamps.offset(now), Types.TIMESTAMP_WITH_TIMEZONE);
+                read(lock, rows);
+            }
+            return execute(connection, rows, plan).stream().findFirst();
+        });
+    }
+
+    private static final String LATER = """
+            (select s.name, s.retry_at from {schema}.pgworker_schedules s
+              where s.retry_at <= ? and s.retry_at is not null and s.paused_at is null and not s.declared
+              order by s.retry_at limit ?)
+            union all
+            (select s.name, s.retry_at from {schema}.pgworker_schedules s
+              where s.name = any(?) and s.declared and s.retry_at <= ? and s.paused_at is null
+              order by s.retry_at limit ?)
+            order by retry_at
+            """;
+
+    /** Returns the names of schedules that have failed or make up for something, and whose turn it is. */
+    public List<String> later(Instant now, int most) throws SQLException {
+        return Connections.call(dataSource, schema.in(LATER), ANSWER_LIMIT, (connection, statement) -> {
+            statement.setObject(1, Timestamps.offset(now), Types.TIMESTAMP_WITH_TIMEZONE);
+            statement.setInt(2, most);
+            statement.setArray(3, names(connection, declared));
+            statement.setObject(4, Timestamps.offset(now), Types.TIMESTAMP_WITH_TIMEZONE);
+            statement.setInt(5, most);
+            return texts(statement);
+        });
+    }
+
+    private static final String PUT_OFF = """
+            update {schema}.pgworker_schedules s set retry_at = ?, problem = ?
+            from (
+              select l.name from {schema}.pgworker_schedules l where l.name = ? and l.next_at <= ? and l.paused_at is null
+              for update skip locked) l
+            where s.name = l.name
+            """;
+
+    /** Puts off a schedule that could not be executed, saying why, unless somebody is changing it. */
+    public void putOff(String name, Instant now, Instant retryAt, String problem) throws SQLException {
+        Connections.call(dataSource, schema.in(PUT_OFF), ANSWER_LIMIT, (connection, statement) -> {
+            statement.setObject(1, Timestamps.offset(retryAt), Types.TIMESTAMP_WITH_TIMEZONE);
+            statement.setString(2, problem);
+            statement.setString(3, name);
+            statement.setObject(4, Timestamps.offset(now), Types.TIMESTAMP_WITH_TIMEZONE);
+            return statement.executeUpdate();
+        });
+    }
+
+    private static final String LIMIT_LOCKS = """
+            select pg_catalog.set_config('lock_timeout', ?, true)
+            """;
+
+    /** Works in a transaction of its own, in which no statement waits longer than that for a lock. */
+    private <T> T limitingLocks(Duration lockLimit, StaleConnections.Work<T> work) throws SQLException {
+        return StaleConnections.replacing(
+                dataSource,
+                connection -> NetworkTimeout.limiting(
+                        connection,
+                        ANSWER_LIMIT,
+                        () -> Connections.inTransaction(connection, () -> {
+                            try (PreparedStatement limit = connection.prepareStatement(LIMIT_LOCKS)) {
+                                limit.setString(1, lockLimit.toMillis() + "ms");
+                                limit.execute();
+                            }
+                            return work.on(connection);
+                        })));
+    }
+
+    private static void read(PreparedStatement statement, List<DueSchedule> into) throws SQLException {
+        try (ResultSet rows = statement.executeQuery()) {
+            while (rows.next()) {
+                into.add(new DueSchedule(
+                        ScheduleRow.read(rows), Timestamps.instant(rows, NEXT_AT), rows.getBoolean(LAST_JOB_LIVES)));
+            }
+        }
+    }
+
+    private List<Done> execute(Connection connection, List<DueSchedule> rows, Plan plan) throws SQLException {
+        if (rows.isEmpty()) {
+            return List.of();
+        }
+        List<ScheduleStep> steps = rows.stream().map(plan::of).toList();
+        Map<ScheduleStep.NewJob, Long> ids = add(connection, steps);
+        List<Done> done = steps.stream()
+                .map(step -> new Done(
+                        step,
+                        step.jobs().stream()
+                                .map(job -> Objects.requireNonNull(ids.get(job)))
+                                .toList()))
+                .toList();
+        advance(connection, done);
+        return done;
+    }
+
+    /** Jobs with keys come last, in the order in which everybody locks keys. */
+    private Map<ScheduleStep.NewJob, Long> add(Connection connection, List<ScheduleStep> steps) throws SQLException {
+        IdentityHashMap<ScheduleStep.NewJob, Long> ids = new IdentityHashMap<>();
+        List<ScheduleStep.NewJob> jobs =
+                steps.stream().flatMap(step -> step.jobs().stream()).toList();
+        List<ScheduleStep.NewJob> plain =
+                jobs.stream().filter(job -> job.spec().jobKey() == null).toList();
+        if (!plain.isEmpty()) {
+            addPlain(connection, plain, ids);
+        }
+        List<ScheduleStep.NewJob> keyed = jobs.stream()
+                .filter(job -> job.spec().jobKey() != null)
+                .sorted(Comparator.comparing(
+                        job -> Objects.requireNonNull(job.spec().jobKey())))
+                .toList();
+        if (!keyed.isEmpty()) {
+            addKeyed(connection, keyed, ids);
+        }
+        return ids;
+    }
+
+    private static final String ADD_PLAIN = """
+            select pg_catalog.unnest(a.job_ids) from {schema}.pgworker_add_jobs(?, ?, ?, ?, ?, ?, ?) a
+            """;
+
+    private void addPlain(Connection connection, List<ScheduleStep.NewJob> jobs, Map<ScheduleStep.NewJob, Long> into)
+            throws SQLException {
+        try (PreparedStatement statement = connection.prepareStatement(schema.in(ADD_PLAIN))) {
+            statement.setArray(1, SqlArrays.array(connection, "text", jobs, ScheduleStep.NewJob::task));
+            statement.setArray(2, SqlArrays.array(connection, "text", jobs, ScheduleStep.NewJob::payload));
+            statement.setArray(3, queues(connection, jobs));
+            statement.setArray(
+                    4, SqlArrays.times(connection, jobs, job -> job.spec().runAt()));
+            statement.setArray(
+                    5,
+                    SqlArrays.array(connection, "int4", jobs, job -> job.spec().maxAttempts()));
+            statement.setArray(
+                    6,
+                    SqlArrays.array(connection, "int4", jobs, job -> job.spec().priority()));
+            statement.setArray(7, SqlArrays.array(connection, "text", jobs, job -> JobRows.flags(job.spec())));
+            int place = 0;
+            try (ResultSet rows = statement.executeQuery()) {
+                while (rows.next()) {
+                    into.put(jobs.get(place++), rows.getLong(1));
+                }
+            }
+        }
+    }
+
+    private static @Nullable Array queues(Connection connection, List<ScheduleStep.NewJob> jobs) throws SQLException {
+        return jobs.stream().allMatch(job -> job.spec().queueName() == null)
+                ? null
+                : SqlArrays.array(connection, "text", jobs, job -> job.spec().queueName());
+    }
+
+    private static final String ADD_KEYED = """
+            select d.place, coalesce(
+                ({schema}.add_job(
+                  identifier => d.task, payload => d.payload::pg_catalog.json, queue_name => d.queue_name, run_at => d.run_at,
+                  max_attempts => d.max_attempts, job_key => d.job_key, priority => d.priority,
+                  flags => d.flags::pg_catalog.text[], job_key_mode => d.mode)).id,
+                {schema}.pgworker_kept_out(0, 1))
+            from (
+              select * from pg_catalog.unnest(
+                  ?::pg_catalog.text[], ?::pg_catalog.text[], ?::pg_catalog.text[], ?::pg_catalog.timestamptz[],
+                  ?::pg_catalog.int4[], ?::pg_catalog.text[], ?::pg_catalog.int4[], ?::pg_catalog.text[], ?::pg_catalog.text[])
+                with ordinality u(task, payload, queue_name, run_at, max_attempts, job_key, priority, flags, mode, place)
+              order by u.place) d
+            """;
+
+    private void addKeyed(Connection connection, List<ScheduleStep.NewJob> jobs, Map<ScheduleStep.NewJob, Long> into)
+            throws SQLException {
+        try (PreparedStatement statement = connection.prepareStatement(schema.in(ADD_KEYED))) {
+            statement.setArray(1, SqlArrays.array(connection, "text", jobs, ScheduleStep.NewJob::task));
+            statement.setArray(2, SqlArrays.array(connection, "text", jobs, ScheduleStep.NewJob::payload));
+            statement.setArray(
+                    3,
+                    SqlArrays.array(connection, "text", jobs, job -> job.spec().queueName()));
+            statement.setArray(
+                    4, SqlArrays.times(connection, jobs, job -> job.spec().runAt()));
+            statement.setArray(
+                    5,
+                    SqlArrays.array(connection, "int4", jobs, job -> job.spec().maxAttempts()));
+            statement.setArray(
+                    6,
+                    SqlArrays.array(connection, "text", jobs, job -> job.spec().jobKey()));
+            statement.setArray(
+                    7,
+                    SqlArrays.array(connection, "int4", jobs, job -> job.spec().priority()));
+            statement.setArray(8, SqlArrays.array(connection, "text", jobs, job -> JobRows.flags(job.spec())));
+            statement.setArray(9, SqlArrays.array(connection, "text", jobs, ScheduleStore::mode));
+            try (ResultSet rows = statement.executeQuery()) {
+                while (rows.next()) {
+                    into.put(jobs.get(rows.getInt(1) - 1), rows.getLong(2));
+                }
+            }
+        }
+    }
+
+    private static String mode(ScheduleStep.NewJob job) {
+        JobSpec spec = job.spec();
+        return JobRows.keyMode(spec).sqlName();
+    }
+
+    private static final String ADVANCE = """
+            update {schema}.pgworker_schedules s set
+              next_at = u.next_at, last_at = coalesce(u.last_at, s.last_at), last_job_id = coalesce(u.job_id, s.last_job_id),
+              awaits_end = u.awaits_end, retry_at = u.retry_at, problem = u.problem
+            from pg_catalog.unnest(
+                ?::pg_catalog.text[], ?::pg_catalog.timestamptz[], ?::pg_catalog.timestamptz[], ?::pg_catalog.int8[],
+                ?::pg_catalog.bool[], ?::pg_catalog.timestamptz[], ?::pg_catalog.text[])
+              u(name, next_at, last_at, job_id, awaits_end, retry_at, problem)
+            where s.name = u.name
+            """;
+
+    private void advance(Connection connection, List<Done> done) throws SQLException {
+        try (PreparedStatement statement = connection.prepareStatement(schema.in(ADVANCE))) {
+            statement.setArray(
+                    1,
+                    SqlArrays.array(
+                            connection, "text", done, one -> one.step().due().name()));
+            statement.setArray(
+                    2, SqlArrays.times(connection, done, one -> one.step().nextAt()));
+            statement.setArray(3, SqlArrays.times(connection, done, ScheduleStore::lastAt));
+            statement.setArray(4, SqlArrays.array(connection, "int8", done, ScheduleStore::lastJob));
+            statement.setArray(
+                    5,
+                    SqlArrays.array(connection, "bool", done, one -> one.step().awaitsEnd()));
+            statement.setArray(
+                    6, SqlArrays.times(connection, done, one -> one.step().laterAt()));
+            statement.setArray(
+                    7,
+                    SqlArrays.array(connection, "text", done, one -> one.step().problem()));
+            statement.executeUpdate();
+        }
+    }
+
+    private static @Nullable Instant lastAt(Done done) {
+        List<ScheduleStep.NewJob> jobs = done.step().jobs();
+        return jobs.isEmpty() ? null : jobs.get(jobs.size() - 1).dueAt();
+    }
+
+    private static @Nullable Long lastJob(Done done) {
+        return done.jobIds().isEmpty() ? null : done.jobIds().get(done.jobIds().size() - 1);
+    }
+
+    private static final String ENDED_JOBS = """
+            select s.name from {schema}.pgworker_schedules s
+            where s.last_job_id = any(?) and s.awaits_end and s.paused_at is null
+            """;
+
+    /** Returns the names of the schedules that wait for the end of one of these jobs. */
+    public List<String> awaiting(Collection<Long> jobIds) throws SQLException {
+        return Connections.call(dataSource, schema.in(ENDED_JOBS), ANSWER_LIMIT, (connection, statement) -> {
+            statement.setArray(1, SqlArrays.ids(connection, jobIds.stream()));
+            return texts(statement);
+        });
+    }
+
+    /**
+     * A part of the schedules that wait for the end of a job.
+     *
+     * @param ended the names of those whose job has ended
+     * @param last the last name of the part; null if it is the end
+     */
+    public record Ended(List<String> ended, @Nullable String last) {}
+
+    private static final String ENDED = """
+            with part as materialized (
+              select s.name, s.last_job_id from {schema}.pgworker_schedules s
+              where s.awaits_end and s.paused_at is null and s.name > ?
+              order by s.name limit ?)
+            select
+              (select pg_catalog.array_agg(p.name) from part p where not exists (
+                select from {schema}._private_jobs j
+                where j.id = p.last_job_id and (j.attempts < j.max_attempts or {schema}.pgworker_locked(j.locked_at, j.locked_by)))),
+              (select pg_catalog.max(p.name) from part p),
+              (select pg_catalog.count(*) from part p)
+            """;
+
+    /** Looks at a part of the schedules that wait for the end of a job. */
+    public Ended ended(String after, int most) throws SQLException {
+        return Connections.call(dataSource, schema.in(ENDED), ANSWER_LIMIT, (connection, statement) -> {
+            statement.setString(1, after);
+            statement.setInt(2, most);
+            try (ResultSet row = statement.executeQuery()) {
+                row.next();
+                Array ended = row.getArray(1);
+                return new Ended(
+                        ended == null ? List.of() : List.of((String[]) ended.getArray()),
+                        row.getLong(3) < most ? null : row.getString(2));
+            }
+        });
+    }
+
+    // An interval of ten years at most is added: no time that comes of it is out of range.
+    private static final String END = """
+            update {schema}.pgworker_schedules s set
+              awaits_end = false,
+              next_at = case when ?::pg_catalog.timestamptz + s.every >= s.ends_at then null else ?::pg_catalog.timestamptz + s.every end
+            from (
+              select l.name from {schema}.pgworker_schedules l
+              where l.name = any(?) and l.awaits_end and l.paused_at is null and l.kind = 'delay' and not exists (
+                select from {schema}._private_jobs j
+                where j.id = l.last_job_id and (j.attempts < j.max_attempts or {schema}.pgworker_locked(j.locked_at, j.locked_by)))
+              for update skip locked) e
+            where s.name = e.name
+            """;
+
+    /** Has the delays of these schedules begin at the given time, where the job has ended and nobody has noticed. Returns how many. */
+    public int end(List<String> names, Instant now) throws SQLException {
+        return Connections.call(dataSource, schema.in(END), ANSWER_LIMIT, (connection, statement) -> {
+            statement.setObject(1, Timestamps.offset(now), Types.TIMESTAMP_WITH_TIMEZONE);
+            statement.setObject(2, Timestamps.offset(now), Types.TIMESTAMP_WITH_TIMEZONE);
+            statement.setArray(3, names(connection, names));
+            return statement.executeUpdate();
+        });
+    }
+
+    private static Array names(Connection connection, Collection<String> names) throws SQLException {
+        return connection.createArrayOf("text", names.toArray());
+    }
+
+    private static List<String> texts(PreparedStatement statement) throws SQLException {
+        List<String> texts = new ArrayList<>();
+        try (ResultSet rows = statement.executeQuery()) {
+            while (rows.next()) {
+                texts.add(rows.getString(1));
+            }
+        }
+        return texts;
+    }
+}

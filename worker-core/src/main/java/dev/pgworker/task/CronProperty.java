@@ -1,0 +1,95 @@
+package dev.pgworker.task;
+
+import java.time.DateTimeException;
+import java.time.Instant;
+import java.time.format.DateTimeFormatter;
+
+import org.jspecify.annotations.Nullable;
+import tools.jackson.core.JacksonException;
+import tools.jackson.core.JsonParser;
+import tools.jackson.core.JsonToken;
+import tools.jackson.core.ObjectReadContext;
+import tools.jackson.core.StreamReadConstraints;
+import tools.jackson.core.json.JsonFactory;
+
+/**
+ * The property that a crontab or a schedule adds to the payloads of its jobs. Payloads come from anywhere: what is not as it
+ * should be counts as not there.
+ */
+final class CronProperty {
+
+    private static final String NAME = "_cron";
+    private static final int LONGEST_TIME = 64;
+
+    /** Without limits, because the rest of the payload is no concern here; nothing is read recursively. */
+    private static final JsonFactory json = JsonFactory.builder()
+            .streamReadConstraints(StreamReadConstraints.builder()
+                    .maxNestingDepth(Integer.MAX_VALUE)
+                    .maxNumberLength(Integer.MAX_VALUE)
+                    .maxStringLength(Integer.MAX_VALUE)
+                    .maxNameLength(Integer.MAX_VALUE)
+                    .build())
+            .build();
+
+    private @Nullable String ts;
+    private boolean backfilled;
+    private @Nullable String schedule;
+
+    private CronProperty() {}
+
+    /** Returns null if there is none. */
+    static @Nullable ScheduledRun read(String payload) {
+        if (!payload.contains(NAME)) {
+            return null;
+        }
+        CronProperty found = null;
+        try (JsonParser parser = json.createParser(ObjectReadContext.empty(), payload)) {
+            if (parser.nextToken() != JsonToken.START_OBJECT) {
+                return null;
+            }
+            while (parser.nextToken() == JsonToken.PROPERTY_NAME) {
+                boolean wanted = parser.currentName().equals(NAME);
+                JsonToken value = parser.nextToken();
+                if (wanted) {
+                    // As for any reader of JSON, the last of several counts.
+                    found = value == JsonToken.START_OBJECT ? new CronProperty().fill(parser) : null;
+                }
+                if (!wanted || value == JsonToken.START_ARRAY) {
+                    parser.skipChildren();
+                }
+            }
+        } catch (JacksonException e) {
+            return null;
+        }
+        return found == null ? null : found.run();
+    }
+
+    private CronProperty fill(JsonParser parser) {
+        while (parser.nextToken() == JsonToken.PROPERTY_NAME) {
+            String name = parser.currentName();
+            JsonToken value = parser.nextToken();
+            switch (name) {
+                case "ts" -> ts = value == JsonToken.VALUE_STRING ? parser.getString() : null;
+                case "backfilled" -> backfilled = value == JsonToken.VALUE_TRUE;
+                case "schedule" -> schedule = value == JsonToken.VALUE_STRING ? parser.getString() : null;
+                default -> {
+                    // Others may tell more.
+                }
+            }
+            parser.skipChildren();
+        }
+        return this;
+    }
+
+    private @Nullable ScheduledRun run() {
+        if (ts == null || ts.length() > LONGEST_TIME) {
+            return null;
+        }
+        try {
+            return new ScheduledRun(
+                    schedule, DateTimeFormatter.ISO_OFFSET_DATE_TIME.parse(ts, Instant::from), backfilled);
+        } catch (DateTimeException e) {
+            return null;
+        }
+    }
+}
