@@ -336,6 +336,25 @@ class SchedulesTest {
         }
     }
 
+    @Test
+    void whatLeftEveryCrontabIsForgotten() {
+        application
+                .sql("insert into {schema}._private_known_crontabs (identifier, known_since) values ('gone', now())")
+                .update();
+        assertThat(http.json("/default/schedules/one?name=gone")
+                        .path("item")
+                        .path("identifier")
+                        .asString())
+                .isEqualTo("gone");
+
+        assertThat(http.json("/default/crontab/forget", "{\"identifier\":\"gone\"}")
+                        .path("text")
+                        .asString())
+                .isEqualTo("gone is forgotten.");
+        assertThat(http.json("/default/crontab").path("items")).isEmpty();
+        assertThat(http.get("/default/schedules/one?name=gone").statusCode()).isEqualTo(404);
+    }
+
     /** Somebody has written it by SQL. */
     @Test
     void oneThatCannotBeReadHasAPageNevertheless() {
