@@ -129,10 +129,11 @@ final class CrontabParser {
         int at = CrontabLine.skipSpace(line, from);
         if (line.startsWith("?", at)) {
             int end = CrontabLine.skipWord(line, at);
-            if (end == at + 1) {
-                problems.add(at, "?", "must be followed by options, such as ?max=3&fill=2h");
+            String query = line.substring(at + 1, end);
+            if (query.isEmpty() || (strict && query.matches("&+"))) {
+                problems.add(at, line.substring(at, end), "must be followed by options, such as ?max=3&fill=2h");
             }
-            options.read(line.substring(at + 1, end), at + 1);
+            options.read(query, at + 1);
             at = CrontabLine.skipSpace(line, end);
         }
         if (at == line.length()) {

@@ -142,7 +142,7 @@ final class Json5 {
         if (Double.isInfinite(size)) {
             return nodes.nullNode();
         }
-        if (exact && size > MAX_EXACT && matcher.group().matches("[+-]?(0[xX])?[0-9a-fA-F]+")) {
+        if (exact && size > MAX_EXACT && matcher.group().matches("[+-]?(?:0[xX][0-9a-fA-F]+|[0-9]+)")) {
             at = start;
             throw invalid(
                     "must not have whole numbers beyond 9007199254740991: workers on Node.js lose digits of them");

@@ -17,6 +17,7 @@ final class SharedGrammar {
 
     private static final Pattern FILL = Pattern.compile("([0-9]+w)?([0-9]+d)?([0-9]+h)?([0-9]+m)?([0-9]+s)?");
 
+    private static final Pattern STEP = Pattern.compile("\\*/[0-9]+");
     private static final Pattern DAYS = Pattern.compile("0*[0-7](-0*[0-7])?");
     private static final Pattern DAYS_WITHOUT_SUNDAY = Pattern.compile("0*[1-6](-0*[1-6])?");
 
@@ -71,7 +72,7 @@ final class SharedGrammar {
     private static void checkField(CronField field, Word word, ProblemSink problems) {
         int at = word.start();
         for (String part : word.text().split(",", -1)) {
-            String message = part.startsWith("*/")
+            String message = STEP.matcher(part).matches()
                     ? stepProblem(field, CronField.value(part.substring(2)))
                     : field.equals(CronField.DAY_OF_WEEK) && !part.equals("*") ? sundayProblem(part) : "";
             if (!message.isEmpty()) {

@@ -28,6 +28,7 @@ import tools.jackson.core.JacksonException;
 import tools.jackson.databind.DeserializationFeature;
 import tools.jackson.databind.JsonNode;
 import tools.jackson.databind.json.JsonMapper;
+import tools.jackson.databind.node.ObjectNode;
 
 import dev.pgworker.job.Job;
 import dev.pgworker.job.JobSpec;
@@ -341,6 +342,8 @@ class PayloadCodecTest {
         assertThat(read(codec, " null ", map)).isEqualTo(Map.of());
         assertThat(read(codec, "null", Customer.class)).isEqualTo(new Customer(null, null));
         assertThat(read(codec, "null", Bean.class)).isInstanceOf(Bean.class);
+        assertThat(read(codec, "null", ObjectNode.class)).hasToString("{}");
+        assertThat(read(codec, "null", Object.class)).isEqualTo(Map.of());
     }
 
     @Test
@@ -418,6 +421,34 @@ class PayloadCodecTest {
         assertThat(read(strict, "{\"_cron\": {\"ts\": 1}}", Map.class)).isEqualTo(Map.of("_cron", Map.of("ts", 1)));
         assertThat(read(strict, "{\"name\": \"n\", \"_cron\": {\"ts\": 1}, \"_trace\": {}}", Scheduled.class))
                 .isEqualTo(new Scheduled("n", Map.of("ts", 1)));
+    }
+
+    record Execution(String ts, boolean backfilled) {}
+
+    record Executed(
+            @JsonProperty("_cron") Execution cron, @Nullable String schedule) {}
+
+    record Told(@JsonProperty("_cron") ToldExecution cron) {}
+
+    record ToldExecution(String schedule) {}
+
+    /** The schedule is told by this worker only, which must not make types for the crontabs of others unreadable. */
+    @Test
+    void theScheduleIsToleratedInATypeOfTheExecution() {
+        String cron = "\"_cron\": {\"ts\": \"t\", \"backfilled\": true, \"schedule\": \"s\"}";
+        for (int reading = 0; reading < 2; reading++) {
+            assertThat(read(strict, "{" + cron + ", \"schedule\": \"other\"}", Executed.class))
+                    .isEqualTo(new Executed(new Execution("t", true), "other"));
+        }
+        assertThat(read(strict, "{\"_cron\": {\"schedule\": \"s\"}}", Told.class))
+                .isEqualTo(new Told(new ToldExecution("s")));
+        assertThatThrownBy(() -> read(
+                        strict, "{\"_cron\": {\"ts\": \"t\", \"backfilled\": true, \"other\": 1}}", Executed.class))
+                .isInstanceOf(PayloadException.class)
+                .hasMessageContaining(" at $._cron.other: ");
+        assertThatThrownBy(() -> read(strict, "{\"address\": {\"schedule\": 1}}", Customer.class))
+                .isInstanceOf(PayloadException.class)
+                .hasMessageContaining("schedule");
     }
 
     @Test

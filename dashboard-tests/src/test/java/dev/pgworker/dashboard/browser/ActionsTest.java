@@ -5,6 +5,7 @@ import java.util.List;
 import java.util.Map;
 
 import org.junit.jupiter.api.Test;
+import org.openqa.selenium.Keys;
 
 import dev.pgworker.job.Job;
 import dev.pgworker.job.JobQuery;
@@ -221,6 +222,66 @@ class ActionsTest extends DashboardTest {
         browser.awaitText(row, "paused");
         browser.press(row, "Resume");
         browser.awaitNoText(row, "paused");
+
+        stock.change(
+                "insert into graphile_worker._private_known_crontabs (identifier, known_since) values ('left', now())");
+        browser.press("main", "Refresh");
+        browser.press("main tr[data-id=left]", "Forget");
+        confirm();
+        browser.await(() -> browser.all("main tr[data-id=left]").isEmpty());
+    }
+
+    /** From its first day to its last, without a mouse where that is shorter. */
+    @Test
+    void aScheduleIsMadeChangedTriggeredPausedAndDeleted() {
+        String name = "tenant/7 ?a=b&c%2F <b>\"'\u05D0\u202E";
+        browser.open("recurring");
+        browser.press("main", "New schedule");
+        browser.type("dialog input[id$=name]", name);
+        browser.type("dialog input[id$=task]", "send_mail");
+        browser.type("dialog input[id$=expression]", "0 61 * * *");
+        browser.awaitText("dialog .preview .field-error", "61");
+        browser.keys(Keys.ENTER);
+        browser.awaitText("dialog [role=alert]", "61");
+        browser.await(() -> Boolean.TRUE.equals(
+                browser.run("return document.activeElement.matches('[id$=expression][aria-invalid]')")));
+        browser.type("dialog input[id$=expression]", "0 4 1 1 *");
+        browser.awaitText("dialog .preview", "At 04:00 on day 1 of the month in January");
+        assertThat(browser.all("dialog .preview li")).hasSize(5);
+        browser.keys(Keys.ENTER);
+        browser.press(".toasts", "Show");
+        browser.awaitText("main h1", "active");
+        assertThat(shop.schedules().find(name).orElseThrow().declared()).isFalse();
+
+        browser.press("main", "More actions");
+        browser.press("main", "Change");
+        browser.click("dialog option[value=fixed-rate]");
+        browser.type("dialog input[id$=every]", "90");
+        browser.awaitText("dialog .preview", "Every 90 minutes");
+        confirm();
+        browser.awaitText("main aside", "Every 90 minutes");
+
+        browser.press("main", "More actions");
+        browser.press("main", "Run with another payload");
+        browser.type("dialog textarea", "{\"to\": \"grace\"}");
+        confirm();
+        browser.press(".toasts .toast:last-child", "Show");
+        browser.awaitText("main .json", "grace");
+        browser.click("main aside a[href*='recurring/schedule']");
+        browser.awaitText("main h1", "active");
+
+        browser.press("main", "Pause");
+        confirm();
+        browser.awaitText("main .situation", "Paused by dashboard");
+        browser.press("main", "Resume");
+        browser.awaitText("main h1", "active");
+        browser.press("main", "More actions");
+        browser.press("main", "Delete");
+        confirm();
+        browser.await(() -> browser.address().equals("recurring"));
+        assertThat(shop.schedules().find(name)).isEmpty();
+        // The browser itself tells of each 400.
+        assertThat(browser.complaints()).allMatch(text -> text.contains("400"));
     }
 
     /** The name of the user, or of the dashboard, stands in the log; here is the event's other end. */

@@ -13,8 +13,10 @@ import org.springframework.context.annotation.Import;
 import org.springframework.jdbc.core.simple.JdbcClient;
 import tools.jackson.databind.JsonNode;
 
+import dev.pgworker.autoconfigure.WorkerInstances;
 import dev.pgworker.job.JobAdmin;
 import dev.pgworker.job.JobScheduler;
+import dev.pgworker.schedule.JobSchedules;
 import dev.pgworker.task.JobContext;
 import dev.pgworker.task.JobHandler;
 
@@ -81,6 +83,12 @@ final class Shop implements AutoCloseable {
 
     JobAdmin admin() {
         return context.getBean(JobAdmin.class);
+    }
+
+    JobSchedules schedules() {
+        return context.getBean(WorkerInstances.class)
+                .get(WorkerInstances.DEFAULT)
+                .jobSchedules();
     }
 
     JdbcClient.StatementSpec sql(String sql) {

@@ -48,12 +48,12 @@ class CronAdminTest {
     void listsItsOwnItemsAndThoseOfOthers() throws SQLException {
         store().register(List.of("of_another"), TICK);
         store().execute(List.of(execution("nightly", TICK)));
-        CronAdmin admin = worker("30 4 * * * report ?id=nightly&tz=Asia/Kathmandu\n0 0 30 2 * never")
+        CronAdmin admin = worker("30 4 * * * report ?id=nightly&tz=Asia/Kathmandu\n0 0 29 2 * leap")
                 .cronAdmin();
 
         List<CronItemStatus> items = admin.list();
 
-        assertThat(items).extracting(CronItemStatus::identifier).containsExactly("nightly", "never", "of_another");
+        assertThat(items).extracting(CronItemStatus::identifier).containsExactly("nightly", "leap", "of_another");
         CronItemStatus nightly = items.get(0);
         assertThat(nightly.item().schedule()).isEqualTo("30 4 * * *");
         assertThat(nightly.item().zone()).isEqualTo(ZoneId.of("Asia/Kathmandu"));
@@ -64,7 +64,9 @@ class CronAdminTest {
                         assertThat(next.getHour() * 100 + next.getMinute()).isEqualTo(430));
         assertThat(nightly.nextExecution()).isBetween(now(), now().plus(1, ChronoUnit.DAYS));
         assertThat(items.get(1))
-                .isEqualTo(new CronItemStatus("never", items.get(1).item(), null, null, null, null));
+                .isEqualTo(new CronItemStatus(
+                        "leap", items.get(1).item(), items.get(1).item().nextDue(now()), null, null, null));
+        assertThat(items).extracting(CronItemStatus::isInThisCrontab).containsExactly(true, true, false);
         assertThat(items.get(1).item().zone()).isEqualTo(ZoneOffset.UTC);
         assertThat(items.get(2)).isEqualTo(new CronItemStatus("of_another", null, null, null, TICK, null));
         assertThat(admin.find("of_another")).contains(items.get(2));
@@ -213,6 +215,40 @@ class CronAdminTest {
         assertThat(admin.list()).extracting(CronItemStatus::identifier).containsExactly("of_another");
         assertThat(admin.pause("of_another")).isTrue();
         assertThatThrownBy(() -> admin.trigger("of_another")).hasMessageEndingWith("crontab, which has none");
+    }
+
+    @Test
+    void whatLeftTheCrontabsCanBeForgotten() throws SQLException {
+        store().register(List.of("gone", "report"), TICK);
+        CronAdmin admin = worker("* * * * * report").cronAdmin();
+        admin.pause("gone");
+        admin.pause("report");
+
+        assertThatThrownBy(() -> admin.forget("report"))
+                .isInstanceOf(IllegalArgumentException.class)
+                .hasMessageContainingAll(
+                        "\"report\" is an item of this application's crontab", "remove it there first");
+        assertThatThrownBy(() -> admin.forget("nobody"))
+                .isInstanceOf(IllegalArgumentException.class)
+                .hasMessage("identifier \"nobody\" is not a known cron item; there are \"report\", \"gone\"");
+        assertThat(admin.forget("gone")).isTrue();
+
+        assertThat(admin.list()).extracting(CronItemStatus::identifier).containsExactly("report");
+        assertThat(admin.find("report").orElseThrow().isPaused()).isTrue();
+        store().execute(List.of(execution("gone", TICK)));
+        assertThat(admin.find("gone").orElseThrow().isPaused())
+                .as("another worker that has it registers it again, without the pause")
+                .isFalse();
+        assertThat(db.jobs()).isEqualTo(1);
+    }
+
+    @Test
+    void anItemThatIsOnlyPausedCanBeForgottenByAClient() {
+        worker("* * * * * report").cronAdmin().pause("report");
+        CronAdmin client = WorkerClient.cronAdmin(db.dataSource(), db.schema());
+
+        assertThat(client.forget("report")).isTrue();
+        assertThat(client.list()).isEmpty();
     }
 
     @Test

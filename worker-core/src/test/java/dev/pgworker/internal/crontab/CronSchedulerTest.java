@@ -21,12 +21,14 @@ import java.util.stream.IntStream;
 
 import ch.qos.logback.classic.Logger;
 import ch.qos.logback.classic.spi.ILoggingEvent;
+import ch.qos.logback.core.AppenderBase;
 import ch.qos.logback.core.read.ListAppender;
 import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.extension.RegisterExtension;
 import org.slf4j.LoggerFactory;
 
+import dev.pgworker.crontab.CronAdmin;
 import dev.pgworker.crontab.CronItem;
 import dev.pgworker.crontab.Crontab;
 import dev.pgworker.event.WorkerEvent.CronItemBehind;
@@ -41,6 +43,7 @@ import dev.pgworker.internal.client.CrontabControl;
 import dev.pgworker.internal.event.WorkerEvents;
 import dev.pgworker.internal.failure.Outage;
 import dev.pgworker.internal.store.CrontabStore;
+import dev.pgworker.job.ScheduleInterceptor;
 import dev.pgworker.testing.RecordingListener;
 import dev.pgworker.testing.TestSchema;
 
@@ -72,7 +75,8 @@ class CronSchedulerTest {
 
         assertThat(jobs()).containsExactly("a 12:01:00");
         assertThat(payloads())
-                .containsExactly("{\"x\":1.1,\"_cron\":{\"ts\":\"2026-03-01T12:01:00.000Z\",\"backfilled\":false}}");
+                .containsExactly("{\"x\":1.1,\"_cron\":{\"ts\":\"2026-03-01T12:01:00.000Z\",\"backfilled\":false,"
+                        + "\"schedule\":\"a\"}}");
         assertThat(events.all(CronJobAdded.class))
                 .extracting(CronJobAdded::identifier, CronJobAdded::timestamp)
                 .containsExactly(org.assertj.core.groups.Tuple.tuple("a", MINUTE));
@@ -112,7 +116,7 @@ class CronSchedulerTest {
         run(scheduler);
 
         now = MINUTE;
-        assertThat(run(scheduler)).isEqualTo(Duration.ofMinutes(6));
+        run(scheduler);
         CronScheduler other = scheduler("* * * * * a ?fill=1h");
         run(other);
         now = MINUTE.plusSeconds(300);
@@ -120,6 +124,97 @@ class CronSchedulerTest {
         run(scheduler);
 
         assertThat(jobs()).hasSize(6).doesNotHaveDuplicates();
+    }
+
+    @Test
+    void aClockSetBackIsToldOnceEachTime() throws SQLException {
+        try (LogLines lines = new LogLines(ClockWatch.class)) {
+            CronScheduler scheduler = scheduler("* * * * * a");
+            run(scheduler);
+            now = MINUTE.plusSeconds(3600);
+            run(scheduler);
+            now = now.minusSeconds(5);
+            run(scheduler);
+            assertThat(lines.all).as("what a clock kept in step may do").isEmpty();
+
+            now = MINUTE.plusSeconds(10);
+            run(scheduler);
+            now = MINUTE.plusSeconds(70);
+            run(scheduler);
+            assertThat(lines.all)
+                    .singleElement()
+                    .asString()
+                    .contains("set back from 2026-03-01T13:01:00Z to 2026-03-01T12:01:10Z", "not added again");
+
+            now = MINUTE;
+            run(scheduler);
+            assertThat(lines.all).hasSize(2);
+        }
+    }
+
+    /** A clock that was wrong for a while must not silence what it has skipped. */
+    @Test
+    void whatAClockSetForwardHasSkippedIsDueAgainWhenItIsSetBack() throws SQLException {
+        String crontab = "0 15 * * * skipped\n0 20 * * * executed\n30 20 * * * later";
+        CronScheduler scheduler = scheduler(crontab);
+        run(scheduler);
+        now = Instant.parse("2026-03-01T19:59:30Z");
+        run(scheduler);
+        now = Instant.parse("2026-03-01T20:00:00Z");
+        run(scheduler);
+        assertThat(jobs()).containsExactly("executed 20:00:00");
+
+        now = START.plusSeconds(60);
+        assertThat(run(scheduler)).isEqualTo(Duration.ofSeconds(40));
+        for (now = Instant.parse("2026-03-01T12:02:00Z");
+                now.isBefore(Instant.parse("2026-03-01T21:00:00Z"));
+                now = now.plusSeconds(1800)) {
+            run(scheduler);
+        }
+
+        assertThat(jobs()).containsExactly("executed 20:00:00", "skipped 15:00:00", "later 20:30:00");
+    }
+
+    @Test
+    void anItemThatFailedIsTriedAgainSoonAfterTheClockIsSetBack() throws SQLException {
+        db.sql("alter table {schema}._private_jobs add constraint no_bad check (payload->>'bad' is null)")
+                .update();
+        CronScheduler scheduler = scheduler("* * * * * bad {bad: 1}");
+        run(scheduler);
+        now = MINUTE.plusSeconds(1800);
+        run(scheduler);
+        assertThat(db.jobs()).isZero();
+        db.sql("alter table {schema}._private_jobs drop constraint no_bad").update();
+
+        now = MINUTE;
+        run(scheduler);
+        now = MINUTE.plusSeconds(60);
+        run(scheduler);
+
+        assertThat(jobs()).contains("bad 12:02:00");
+    }
+
+    @Test
+    void theNextRunThatIsShownIsTheOneThatHappensAfterTheClockWasSetBack() throws SQLException {
+        Instant present = Backfill.ceil(databaseNow());
+        now = present.plusSeconds(7200);
+        CronScheduler scheduler = scheduler("* * * * * a");
+        run(scheduler);
+        CronAdmin admin =
+                db.worker().crontab(Crontab.parse("t", "* * * * * a")).build().cronAdmin();
+        assertThat(admin.find("a").orElseThrow().nextExecution())
+                .as("the clock stands two hours before the last execution")
+                .isEqualTo(present.plusSeconds(7260));
+
+        now = present;
+        run(scheduler);
+        for (int minute = 0; minute <= 122; minute += 1) {
+            now = present.plusSeconds(60L * minute);
+            run(scheduler);
+        }
+
+        assertThat(jobTimes())
+                .containsExactly(present.plusSeconds(7200), present.plusSeconds(7260), present.plusSeconds(7320));
     }
 
     @Test
@@ -421,6 +516,35 @@ class CronSchedulerTest {
         assertThat(jobs()).filteredOn(job -> job.startsWith("a")).hasSize(2);
     }
 
+    /** Whether an interceptor skips the execution or refuses it: it is over, for this worker and for the next. */
+    @Test
+    void whatInterceptorsDoNotWantIsNotMadeUpForLater() throws SQLException {
+        String crontab = "* * * * * a ?fill=1h\n* * * * * skipped ?fill=1h\n* * * * * refused ?fill=1h";
+        ScheduleInterceptor strict = request -> {
+            if (request.identifier().equals("refused")) {
+                throw new IllegalStateException("refused");
+            }
+            return request.identifier().equals("skipped") ? null : request;
+        };
+        CronScheduler scheduler = scheduler(crontab, strict);
+        run(scheduler);
+        for (int minute = 0; minute < 3; minute++) {
+            now = MINUTE.plusSeconds(60L * minute);
+            run(scheduler);
+        }
+        run(scheduler(crontab));
+
+        assertThat(jobs()).containsExactly("a 12:01:00", "a 12:02:00", "a 12:03:00");
+        assertThat(events.all(CronJobFailed.class)).hasSize(3);
+        assertThat(events.all(CronJobSkipped.class))
+                .as("skipped because of a pause")
+                .isEmpty();
+        now = MINUTE.plusSeconds(600);
+        run(scheduler(crontab, strict));
+        run(scheduler(crontab));
+        assertThat(jobs()).hasSize(11).allMatch(job -> job.startsWith("a "));
+    }
+
     @Test
     void whatAnOutageDelayedIsAddedAfterwards() throws SQLException {
         CronScheduler scheduler = scheduler("* * * * * a");
@@ -481,10 +605,19 @@ class CronSchedulerTest {
         return scheduler(Crontab.parse("test", crontab), ZoneOffset.UTC);
     }
 
+    private CronScheduler scheduler(String crontab, ScheduleInterceptor interceptor) {
+        return scheduler(CronPlan.of(Crontab.parse("test", crontab), ZoneOffset.UTC, db.codec())
+                .with(List.of(interceptor)));
+    }
+
     private CronScheduler scheduler(Crontab crontab, ZoneId zone) {
+        return scheduler(CronPlan.of(crontab, zone, db.codec()));
+    }
+
+    private CronScheduler scheduler(CronPlan plan) {
         return new CronScheduler(
                 "w",
-                CronPlan.of(crontab, zone, db.codec()),
+                plan,
                 new CrontabStore(db.dataSource(), db.schema()),
                 this::now,
                 new WorkerEvents("w", List.of(events), List.of()),
@@ -512,6 +645,43 @@ class CronSchedulerTest {
                         + " order by id")
                 .query(String.class)
                 .list();
+    }
+
+    private Instant databaseNow() {
+        return db.sql("select clock_timestamp()")
+                .query((row, i) -> row.getTimestamp(1).toInstant())
+                .single();
+    }
+
+    private List<Instant> jobTimes() {
+        return db.sql("select run_at from {schema}.jobs order by run_at")
+                .query((row, i) -> row.getTimestamp(1).toInstant())
+                .list();
+    }
+
+    /** What a class logs while this is open. */
+    private static final class LogLines implements AutoCloseable {
+
+        private final Logger logger;
+        private final AppenderBase<ILoggingEvent> appender;
+        final List<String> all = new ArrayList<>();
+
+        LogLines(Class<?> type) {
+            logger = (Logger) LoggerFactory.getLogger(type);
+            appender = new AppenderBase<>() {
+                @Override
+                protected void append(ILoggingEvent event) {
+                    all.add(event.getFormattedMessage());
+                }
+            };
+            appender.start();
+            logger.addAppender(appender);
+        }
+
+        @Override
+        public void close() {
+            logger.detachAppender(appender);
+        }
     }
 
     private List<String> payloads() {

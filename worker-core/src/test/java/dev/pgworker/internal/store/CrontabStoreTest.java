@@ -18,6 +18,7 @@ import com.zaxxer.hikari.HikariDataSource;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.extension.RegisterExtension;
 
+import dev.pgworker.internal.client.CrontabControl;
 import dev.pgworker.internal.store.CrontabStore.Execution;
 import dev.pgworker.internal.store.CrontabStore.Known;
 import dev.pgworker.job.JobKeyMode;
@@ -154,6 +155,28 @@ class CrontabStoreTest {
         assertThat(result.added().keySet()).extracting(Execution::identifier).containsExactly("a", "b");
         assertThat(result.failed()).containsOnlyKeys("bad");
         assertThat(store().register(List.of("a", "b", "bad"), TICK)).containsOnlyKeys("a", "b");
+    }
+
+    @Test
+    void whatIsPassedOverCountsAsExecutedWithoutAJob() throws SQLException {
+        store().execute(List.of(execution("paused", TICK)));
+        new CrontabControl(db.dataSource(), db.schema()).pause("paused");
+        List<Execution> executions = List.of(
+                Execution.passedOver("a", TICK),
+                execution("b", TICK),
+                Execution.passedOver("paused", TICK.plusSeconds(60)),
+                execution("b", TICK.plusSeconds(60)),
+                Execution.passedOver("b", TICK.plusSeconds(120)));
+
+        CrontabStore.Result result = store().execute(executions);
+
+        assertThat(result.added().keySet()).containsExactly(executions.get(1), executions.get(3));
+        assertThat(result.failed()).isEmpty();
+        assertThat(store().register(List.of("a", "b"), TICK))
+                .isEqualTo(Map.of("a", new Known(TICK, TICK), "b", new Known(TICK, TICK.plusSeconds(120))));
+        assertThat(store().execute(List.of(execution("a", TICK), execution("b", TICK.plusSeconds(120))))
+                        .added())
+                .isEmpty();
     }
 
     @Test

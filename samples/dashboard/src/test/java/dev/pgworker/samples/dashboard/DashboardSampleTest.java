@@ -100,6 +100,10 @@ class DashboardSampleTest {
     void theDashboardShowsThem() throws Exception {
         assertThat(get("")).contains("<title>");
         assertThat(get("api/me")).contains("\"run-now\"", "\"reports\"");
+        assertThat(get("api/default/crontab"))
+                .contains("stock-of-acme", "sales-report")
+                .as("Each recurring job has runs of its own to show")
+                .doesNotContain("Several recurring jobs");
         Awaitility.await().atMost(Duration.ofSeconds(40)).untilAsserted(() -> {
             assertThat(get("api/default/history?task=send_invoice")).contains("invoices/");
             assertThat(get("api/default/jobs?state=failed")).contains("was refused");
