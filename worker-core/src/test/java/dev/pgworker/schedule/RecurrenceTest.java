@@ -179,11 +179,13 @@ class RecurrenceTest {
     void refusesWhatIsNoRecurrence() {
         assertThatIllegalArgumentException()
                 .isThrownBy(() -> Recurrence.crontab("0 0 30 2 *", UTC))
-                .withMessageStartingWith("pattern \"0 0 30 2 *\" is invalid: \"30\": day of month must occur in month 2");
+                .withMessageStartingWith(
+                        "pattern \"0 0 30 2 *\" is invalid: \"30\": day of month must occur in month 2");
         assertThatIllegalArgumentException()
                 .isThrownBy(() -> Recurrence.crontab("61 0 * x *", UTC))
-                .withMessageMatching("pattern \"61 0 \\* x \\*\" is invalid: \"61\": minute must be 0 to 59; \"x\": month must be"
-                        + " 1 to 12.*");
+                .withMessageMatching(
+                        "pattern \"61 0 \\* x \\*\" is invalid: \"61\": minute must be 0 to 59; \"x\": month must be"
+                                + " 1 to 12.*");
         assertThatIllegalArgumentException()
                 .isThrownBy(() -> Recurrence.cron("61 0 0 * * *", UTC))
                 .withMessageStartingWith("expression \"61 0 0 * * *\" is invalid: ");
