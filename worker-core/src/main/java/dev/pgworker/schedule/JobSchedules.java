@@ -54,6 +54,7 @@ public interface JobSchedules {
      * Adds a job of a schedule that runs immediately, even if it is paused. Due times are not affected.
      *
      * @throws IllegalArgumentException if there is no schedule of that name
+     * @throws IllegalStateException if its job cannot be read, because somebody has written it by SQL
      */
     Job trigger(String name);
 

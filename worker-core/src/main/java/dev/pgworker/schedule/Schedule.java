@@ -58,6 +58,10 @@ public final class Schedule {
         if (startsAt != null && endsAt != null && !endsAt.isAfter(startsAt)) {
             throw new IllegalArgumentException("endsAt must be after startsAt, " + startsAt + ", but is " + endsAt);
         }
+        if (startsAt != null && endsAt != null && firstDue(justBefore(startsAt)) == null) {
+            throw new IllegalArgumentException("recurrence must be due between startsAt and endsAt, but " + recurrence
+                    + " is not between " + startsAt + " and " + endsAt);
+        }
         Duration every = recurrence.every();
         if (recurrence.kind() == Recurrence.Kind.FIXED_RATE && every != null && jitter.compareTo(every) >= 0) {
             throw new IllegalArgumentException(
@@ -155,9 +159,14 @@ public final class Schedule {
      * years. For a fixed delay, that is the delay after the given instant, at which the previous job has ended.
      */
     public @Nullable Instant nextDue(Instant after) {
-        Instant begin = startsAt != null && startsAt.isAfter(after) ? startsAt.minusNanos(1_000) : after;
+        Instant begin = startsAt != null && startsAt.isAfter(after) ? justBefore(startsAt) : after;
         Instant next = recurrence.nextDue(begin);
         return next == null ? null : beforeEnd(next);
+    }
+
+    private static Instant justBefore(Instant start) {
+        Instant before = start.minusNanos(1_000);
+        return Arguments.isStorable(before) ? before : start;
     }
 
     private @Nullable Instant beforeEnd(Instant due) {
