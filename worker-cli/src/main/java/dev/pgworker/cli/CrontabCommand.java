@@ -90,6 +90,29 @@ final class CrontabCommand {
         }
     }
 
+    /** Forgets items that have left every crontab. */
+    @Command(
+            name = "forget",
+            description = {
+                "Forget recurring jobs that have left every crontab.",
+                "One that a running worker still has begins anew, and makes up for nothing."
+            })
+    static final class Forget extends SessionCommand {
+
+        @Parameters(paramLabel = "ITEM", arity = "1..*", description = "Identifiers, as crontab list shows them.")
+        private List<String> items = List.of();
+
+        Forget(Session session) {
+            super(session);
+        }
+
+        @Override
+        public Integer call() {
+            CronAdmin crontab = session.crontab();
+            return change(session, crontab, items, crontab::forget, "forgotten", "was forgotten already");
+        }
+    }
+
     private static int change(
             Session session,
             CronAdmin crontab,

@@ -41,6 +41,9 @@ final class SchedulesCommand {
         @Option(names = "--paused", negatable = true, description = "Those that are paused, or are not.")
         private @Nullable Boolean paused;
 
+        @Option(names = "--problem", negatable = true, description = "Those that are not executed for a problem, or are.")
+        private @Nullable Boolean problem;
+
         @Option(
                 names = {"-n", "--limit"},
                 paramLabel = "N",
@@ -60,7 +63,7 @@ final class SchedulesCommand {
                 throw CommandFailure.usage("--limit must be between 1 and 1000, but is " + limit);
             }
             List<ScheduleStatus> found =
-                    session.schedules().list(new ScheduleQuery(prefix, task, paused, after, limit));
+                    session.schedules().list(new ScheduleQuery(prefix, task, paused, problem, after, limit));
             String next = found.size() < limit ? null : found.get(limit - 1).name();
             if (session.isJson()) {
                 session.writeJson(Json.object(

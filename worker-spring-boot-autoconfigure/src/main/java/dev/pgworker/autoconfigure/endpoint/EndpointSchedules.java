@@ -40,19 +40,22 @@ final class EndpointSchedules {
         this.clock = clock;
     }
 
-    Object list(
+    /** Which schedules are meant, as text. */
+    record Filters(
             @Nullable String prefix,
             @Nullable String task,
             @Nullable String paused,
-            @Nullable String limit,
-            @Nullable String after) {
+            @Nullable String problem) {}
+
+    Object list(Filters filters, @Nullable String limit, @Nullable String after) {
         Integer most = EndpointParameters.integer("limit", limit);
         EndpointParameters.requireRange("limit", most, 1, 1000);
         int size = most == null ? ScheduleQuery.ALL.limit() : most;
         List<ScheduleStatus> found = schedules.list(new ScheduleQuery(
-                given(prefix),
-                given(task),
-                given(paused) == null ? null : EndpointParameters.flag("paused", paused),
+                given(filters.prefix),
+                given(filters.task),
+                flag("paused", filters.paused),
+                flag("problem", filters.problem),
                 given(after),
                 size));
         Map<String, Object> view = new LinkedHashMap<>();
@@ -61,6 +64,10 @@ final class EndpointSchedules {
             view.put("next", found.get(size - 1).name());
         }
         return view;
+    }
+
+    private static @Nullable Boolean flag(String name, @Nullable String text) {
+        return given(text) == null ? null : EndpointParameters.flag(name, text);
     }
 
     private static @Nullable String given(@Nullable String text) {
