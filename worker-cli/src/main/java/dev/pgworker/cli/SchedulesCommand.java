@@ -41,7 +41,10 @@ final class SchedulesCommand {
         @Option(names = "--paused", negatable = true, description = "Those that are paused, or are not.")
         private @Nullable Boolean paused;
 
-        @Option(names = "--problem", negatable = true, description = "Those that are not executed for a problem, or are.")
+        @Option(
+                names = "--problem",
+                negatable = true,
+                description = "Those that are not executed for a problem, or are.")
         private @Nullable Boolean problem;
 
         @Option(

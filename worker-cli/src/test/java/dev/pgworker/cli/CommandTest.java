@@ -544,8 +544,10 @@ class CommandTest {
 
     @Test
     void administersSchedules() throws Exception {
-        sql("select graphile_worker.pgworker_put_schedule('report/a', 'report', cron => '0 30 4 * * *', zone => 'Asia/Tokyo')");
-        sql("select graphile_worker.pgworker_put_schedule('b', 'other', fixed_rate => '90 minutes', overlap => 'skip')");
+        sql(
+                "select graphile_worker.pgworker_put_schedule('report/a', 'report', cron => '0 30 4 * * *', zone => 'Asia/Tokyo')");
+        sql(
+                "select graphile_worker.pgworker_put_schedule('b', 'other', fixed_rate => '90 minutes', overlap => 'skip')");
         assertThat(terminal.run("schedules", "list", "-o", "json")).isZero();
         assertThat(json().get("schedules").get(0).get("name").asString()).isEqualTo("b");
         assertThat(json().get("schedules").get(0).get("every").asString()).isEqualTo("PT1H30M");
@@ -566,8 +568,10 @@ class CommandTest {
         assertThat(terminal.run("schedules", "pause", "b", "none")).isEqualTo(ExitStatus.NOT_FOUND);
         assertThat(terminal.errors()).isEqualTo("b paused\nNo schedule none\n");
         assertThat(terminal.run("schedules", "list", "--paused", "-o", "json")).isZero();
-        assertThat(json().get("schedules").get(0).get("pausedBy").asString()).isEqualTo(System.getProperty("user.name"));
-        assertThat(terminal.run("schedules", "list", "--no-paused", "-o", "json")).isZero();
+        assertThat(json().get("schedules").get(0).get("pausedBy").asString())
+                .isEqualTo(System.getProperty("user.name"));
+        assertThat(terminal.run("schedules", "list", "--no-paused", "-o", "json"))
+                .isZero();
         assertThat(json().get("schedules").get(0).get("name").asString()).isEqualTo("report/a");
         assertThat(terminal.run("schedules", "resume", "b")).isZero();
         assertThat(terminal.run("schedules", "resume", "b", "-o", "json")).isZero();
@@ -577,13 +581,16 @@ class CommandTest {
                 .as(terminal.errors())
                 .isZero();
         assertThat(json().get("payload").get("n").asInt()).isEqualTo(1);
-        assertThat(json().get("payload").get("_cron").get("schedule").asString()).isEqualTo("b");
-        assertThat(terminal.run("schedules", "trigger", "b", "--payload", "[1]")).isEqualTo(ExitStatus.USAGE);
+        assertThat(json().get("payload").get("_cron").get("schedule").asString())
+                .isEqualTo("b");
+        assertThat(terminal.run("schedules", "trigger", "b", "--payload", "[1]"))
+                .isEqualTo(ExitStatus.USAGE);
         assertThat(terminal.run("schedules", "trigger", "none")).isEqualTo(ExitStatus.NOT_FOUND);
 
         assertThat(terminal.run("schedules", "delete", "b")).isEqualTo(ExitStatus.NOT_CONFIRMED);
         assertThat(terminal.run("schedules", "delete", "b", "--yes")).isZero();
-        assertThat(value("select count(*) from graphile_worker.pgworker_schedules")).isEqualTo("1");
+        assertThat(value("select count(*) from graphile_worker.pgworker_schedules"))
+                .isEqualTo("1");
         assertThat(terminal.run("schedules")).isEqualTo(ExitStatus.USAGE);
     }
 

@@ -6,12 +6,12 @@ import java.net.http.HttpClient;
 import java.net.http.HttpRequest;
 import java.net.http.HttpResponse;
 import java.security.Principal;
-import java.util.ArrayList;
 import java.time.Duration;
 import java.time.Instant;
 import java.time.ZoneId;
-import java.util.Map;
+import java.util.ArrayList;
 import java.util.List;
+import java.util.Map;
 
 import jakarta.servlet.Filter;
 import jakarta.servlet.http.HttpServletRequest;
@@ -461,7 +461,7 @@ class WorkerEndpointTest {
             assertThat(changed(client, "schedule-resume", "{'schedule': 'b'}")).isTrue();
 
             long job = client.json(client.post(
-                            "/worker/schedule-trigger", "{'schedule': 'report/a', 'payload': '{\\"only\\": 2}'}"))
+                            "/worker/schedule-trigger", "{'schedule': 'report/a', 'payload': '{\\\"only\\\": 2}'}"))
                     .path("job")
                     .asLong();
             assertThat(client.context.getBean(JobAdmin.class).find(job).orElseThrow().payload())
