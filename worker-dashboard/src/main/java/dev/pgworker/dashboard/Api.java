@@ -183,12 +183,7 @@ final class Api {
      * @param actions what the visitor may do besides
      */
     private View change(
-            Source source,
-            String what,
-            DashboardAction action,
-            Input input,
-            Visitor visitor,
-            List<String> actions) {
+            Source source, String what, DashboardAction action, Input input, Visitor visitor, List<String> actions) {
         WriteApi writes = parts.writes();
         return switch (action) {
             case ADD -> writes.add(source, input, visitor, actions.contains(DashboardAction.RESCHEDULE.id()));

@@ -70,7 +70,7 @@ class CronWordsTest {
                 "* 30 * * * MON|Every second of minute 30 of every hour on Monday",
                 "0 * * * * *|Every minute",
                 "15 * * * * ?|Every minute, at second 15",
-                "0,30 */5 * * * *|Every 5 minutes, at seconds 0 and 30",
+                "0,20 */5 * * * *|Every 5 minutes, at seconds 0 and 20",
                 "0 5/15 * * * *|Every hour at minutes 5, 20, 35 and 50",
                 "0 0 4 * * *|At 04:00 every day",
                 "30 0 4 * * *|At 04:00:30 every day",

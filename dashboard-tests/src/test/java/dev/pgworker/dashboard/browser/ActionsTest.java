@@ -222,6 +222,13 @@ class ActionsTest extends DashboardTest {
         browser.awaitText(row, "paused");
         browser.press(row, "Resume");
         browser.awaitNoText(row, "paused");
+
+        stock.change(
+                "insert into graphile_worker._private_known_crontabs (identifier, known_since) values ('left', now())");
+        browser.press("main", "Refresh");
+        browser.press("main tr[data-id=left]", "Forget");
+        confirm();
+        browser.await(() -> browser.all("main tr[data-id=left]").isEmpty());
     }
 
     /** From its first day to its last, without a mouse where that is shorter. */
