@@ -13,6 +13,7 @@ import tools.jackson.core.JacksonException;
 import tools.jackson.databind.JsonNode;
 import tools.jackson.databind.json.JsonMapper;
 
+import dev.pgworker.job.Job;
 import dev.pgworker.job.JobSpec;
 import dev.pgworker.schedule.JobSchedules;
 import dev.pgworker.schedule.Recurrence;
@@ -156,9 +157,13 @@ final class EndpointSchedules {
 
     Object trigger(@Nullable String schedule, @Nullable String payload) {
         String name = EndpointParameters.required("schedule", schedule);
-        return Map.of(
-                "job",
-                (given(payload) == null ? schedules.trigger(name) : schedules.trigger(name, object(payload))).id());
+        try {
+            Job job = given(payload) == null ? schedules.trigger(name) : schedules.trigger(name, object(payload));
+            return Map.of("job", job.id());
+        } catch (IllegalStateException e) {
+            // Somebody has written the schedule by SQL, and it cannot be read.
+            throw new IllegalArgumentException(e.getMessage(), e);
+        }
     }
 
     private static JsonNode object(@Nullable String payload) {
