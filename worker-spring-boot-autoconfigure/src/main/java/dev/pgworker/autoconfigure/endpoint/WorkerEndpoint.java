@@ -137,6 +137,7 @@ final class WorkerEndpoint {
             case "cron-trigger" -> crontab(instance).trigger(item);
             case "cron-pause" -> crontab(instance).pause(item);
             case "cron-resume" -> crontab(instance).resume(item);
+            case "cron-forget" -> crontab(instance).forget(item);
             case "schedule-trigger" -> schedules(instance, security).trigger(schedule, payload);
             case "schedule-pause" -> schedules(instance, security).pause(schedule);
             case "schedule-resume" -> schedules(instance, security).resume(schedule);
