@@ -7,6 +7,7 @@ import java.time.ZoneOffset;
 import java.util.List;
 import java.util.Map;
 
+import org.assertj.core.groups.Tuple;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.springframework.scheduling.annotation.Scheduled;
@@ -130,8 +131,8 @@ class CronJobSchedulesTest {
                         row("e_fields", Recurrence.Kind.CRONTAB, "30 7 * * *", null, null));
     }
 
-    private static org.assertj.core.groups.Tuple row(Object... values) {
-        return org.assertj.core.groups.Tuple.tuple(values);
+    private static Tuple row(Object... values) {
+        return Tuple.tuple(values);
     }
 
     static class Own {

@@ -442,7 +442,8 @@ class PayloadCodecTest {
         }
         assertThat(read(strict, "{\"_cron\": {\"schedule\": \"s\"}}", Told.class))
                 .isEqualTo(new Told(new ToldExecution("s")));
-        assertThatThrownBy(() -> read(strict, "{\"_cron\": {\"ts\": \"t\", \"backfilled\": true, \"other\": 1}}", Executed.class))
+        assertThatThrownBy(() -> read(
+                        strict, "{\"_cron\": {\"ts\": \"t\", \"backfilled\": true, \"other\": 1}}", Executed.class))
                 .isInstanceOf(PayloadException.class)
                 .hasMessageContaining(" at $._cron.other: ");
         assertThatThrownBy(() -> read(strict, "{\"address\": {\"schedule\": 1}}", Customer.class))
