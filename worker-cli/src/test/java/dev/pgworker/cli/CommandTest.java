@@ -498,7 +498,7 @@ class CommandTest {
     @Test
     void checksCrontabs() throws Exception {
         Path file = Files.writeString(
-                directory.resolve("crontab"), "0 8 * * * remind ?tz=Europe/Berlin\n5 4 31 2 * never\n");
+                directory.resolve("crontab"), "0 8 * * * remind ?tz=Europe/Berlin\n5 4 29 2 * leap\n");
         terminal.environment.clear();
         assertThat(terminal.run("crontab", "check", file.toString(), "--from", "2026-01-01T00:00:00Z", "--runs", "2"))
                 .isZero();
@@ -506,7 +506,8 @@ class CommandTest {
                 ITEM    TASK    SCHEDULE    ZONE           NEXT RUNS
                 remind  remind  0 8 * * *   Europe/Berlin  2026-01-01T07:00:00Z
                                                            2026-01-02T07:00:00Z
-                never   never   5 4 31 2 *  UTC            never
+                leap    leap    5 4 29 2 *  UTC            2028-02-29T04:05:00Z
+                                                           2032-02-29T04:05:00Z
                 """);
         assertThat(terminal.run("crontab", "check", file.toString(), "--strict"))
                 .isEqualTo(ExitStatus.FAILED);
@@ -514,6 +515,9 @@ class CommandTest {
         terminal.input("99 * * * * x\n");
         assertThat(terminal.run("crontab", "check", "-", "-o", "json")).isEqualTo(ExitStatus.FAILED);
         assertThat(json().get("problems").get(0).get("line").asInt()).isEqualTo(1);
+        terminal.input("5 4 31 2 * never\n");
+        assertThat(terminal.run("crontab", "check", "-")).isEqualTo(ExitStatus.FAILED);
+        assertThat(terminal.errors()).contains("standard input:1:5: \"31\": day of month", "never be due");
         terminal.input("* * * * * x\n");
         assertThat(terminal.run("crontab", "check", "-", "-o", "json", "--zone", "Asia/Tokyo"))
                 .isZero();
@@ -592,6 +596,15 @@ class CommandTest {
         assertThat(value("select count(*) from graphile_worker.pgworker_schedules"))
                 .isEqualTo("1");
         assertThat(terminal.run("schedules")).isEqualTo(ExitStatus.USAGE);
+    }
+
+    @Test
+    void forgetsRecurringJobs() throws Exception {
+        sql("insert into graphile_worker._private_known_crontabs values ('gone', now(), now()), ('kept', now(), null)");
+        assertThat(terminal.run("crontab", "forget", "gone", "none")).isEqualTo(ExitStatus.NOT_FOUND);
+        assertThat(terminal.errors()).isEqualTo("gone forgotten\nNo recurring job none\n");
+        assertThat(terminal.run("crontab", "list")).isZero();
+        assertThat(terminal.output()).contains("kept").doesNotContain("gone");
     }
 
     @ParameterizedTest

@@ -382,7 +382,7 @@ class WorkerEndpointTest {
 
     @Test
     void showsTriggersAndPausesRecurringJobs() throws Exception {
-        try (Client client = new Client("worker.crontab=0 4 1 1 * report ?id=yearly")) {
+        try (Client client = new Client("worker.crontab=0 4 1 1 * report ?id=yearly&fill=2d&tz=Europe/Berlin")) {
             JsonNode item =
                     client.json(client.get("/worker/crontab")).path("items").path(0);
             assertThat(item.path("identifier").asString()).isEqualTo("yearly");
@@ -390,6 +390,10 @@ class WorkerEndpointTest {
             assertThat(item.path("schedule").asString()).isEqualTo("0 4 1 1 *");
             assertThat(item.path("zone").asString()).isEqualTo("UTC");
             assertThat(item.has("nextExecution")).isTrue();
+            assertThat(item.path("schedule").asString()).isEqualTo("0 4 1 1 *");
+            assertThat(item.path("zone").asString()).isEqualTo("Europe/Berlin");
+            assertThat(item.path("fill").asString()).isEqualTo("PT48H");
+            assertThat(item.path("inThisCrontab").asBoolean()).isTrue();
 
             long job = client.json(client.post("/worker/cron-trigger", "{'item': 'yearly'}"))
                     .path("job")
@@ -411,6 +415,9 @@ class WorkerEndpointTest {
             HttpResponse<String> unknown = client.post("/worker/cron-trigger", "{'item': 'daily'}");
             assertThat(unknown.statusCode()).isEqualTo(400);
             assertThat(unknown.body()).contains("yearly");
+            HttpResponse<String> own = client.post("/worker/cron-forget", "{'item': 'yearly'}");
+            assertThat(own.statusCode()).isEqualTo(400);
+            assertThat(own.body()).contains("remove it there first");
         }
     }
 
