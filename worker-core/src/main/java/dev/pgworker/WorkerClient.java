@@ -146,7 +146,18 @@ public final class WorkerClient {
             WorkerSchema schema,
             PayloadCodec codec,
             Supplier<List<ScheduleInterceptor>> interceptors) {
-        return new JdbcJobSchedules(dataSource, schema, codec, jobScheduler(dataSource, schema, codec, interceptors));
+        return jobSchedules(dataSource, schema, codec, jobScheduler(dataSource, schema, codec, interceptors));
+    }
+
+    /**
+     * Returns the recurring jobs that are kept in a schema's database.
+     *
+     * @param dataSource the data source whose Spring transactions are joined
+     * @param scheduler adds the jobs that are triggered, to the same schema
+     */
+    public static JobSchedules jobSchedules(
+            DataSource dataSource, WorkerSchema schema, PayloadCodec codec, JobScheduler scheduler) {
+        return new JdbcJobSchedules(dataSource, schema, codec, scheduler);
     }
 
     /**

@@ -26,7 +26,8 @@ class ArchitecturePageTest {
     private static final Path ROOT = Path.of("..");
 
     /** Classes of others that the page names. */
-    private static final Set<String> OTHERS = Set.of("JdbcClient");
+    private static final Set<String> OTHERS =
+            Set.of("JdbcClient", "TaskScheduler", "ScheduledTaskRegistrar", "Trigger");
 
     private final String page = read(ROOT.resolve("docs/architecture.md"));
 
@@ -47,7 +48,8 @@ class ArchitecturePageTest {
         // With a number behind it.
         started.remove("worker-direct-");
         started.remove("worker-job-");
-        started.addAll(List.of("worker-direct-1", "worker-direct-2", "worker-job-1"));
+        started.remove("worker-schedule-");
+        started.addAll(List.of("worker-direct-1", "worker-direct-2", "worker-job-1", "worker-schedule-1"));
 
         assertThat(new TreeSet<>(cells(section("Threads and who owns what"), 1)))
                 .isEqualTo(started);

@@ -8,6 +8,7 @@ import java.sql.SQLException;
 import java.sql.Statement;
 import java.time.Duration;
 import java.time.Instant;
+import java.time.ZoneOffset;
 import java.util.EnumSet;
 import java.util.List;
 import java.util.Map;
@@ -44,6 +45,11 @@ import dev.pgworker.job.Rescheduling;
 import dev.pgworker.job.SweepOptions;
 import dev.pgworker.job.Task;
 import dev.pgworker.recovery.RecoverySettings;
+import dev.pgworker.schedule.JobSchedules;
+import dev.pgworker.schedule.Overlap;
+import dev.pgworker.schedule.Recurrence;
+import dev.pgworker.schedule.Schedule;
+import dev.pgworker.schedule.ScheduleQuery;
 import dev.pgworker.schema.SchemaMigrator;
 import dev.pgworker.schema.WorkerSchema;
 import dev.pgworker.task.PayloadCodec;
@@ -301,6 +307,11 @@ final class GuideRoles {
         assertThat(admin.cleanup(Set.of(CleanupTask.values())).skipped()).isEmpty();
         admin.running(10);
         view(dataSource, schema);
+        schedules(owner, schema)
+                .put(Schedule.builder("own", Recurrence.fixedDelay(Duration.ofDays(1)), WORK.identifier(), Map.of())
+                        .startsAt(Instant.parse("2999-01-01T00:00:00Z"))
+                        .build());
+        manage(schedules(dataSource, schema));
         CronAdmin cron = WorkerClient.cronAdmin(dataSource, schema);
         sql(owner, schema, "insert into {schema}._private_known_crontabs values ('nightly', now(), null)")
                 .update();
@@ -309,6 +320,38 @@ final class GuideRoles {
         cron.forget("nightly");
         sql(owner, schema, "delete from {schema}._private_jobs where locked_at is null and run_at <= now()")
                 .update();
+    }
+
+    /** Does everything that JobSchedules can do, except to add jobs. */
+    static void schedule(DataSource dataSource, WorkerSchema schema) {
+        JobSchedules schedules = schedules(dataSource, schema);
+        for (Recurrence recurrence : List.of(
+                Recurrence.crontab("30 4 * * *", ZoneOffset.UTC),
+                Recurrence.cron("@daily", ZoneOffset.UTC),
+                Recurrence.fixedRate(Duration.ofDays(1), Instant.EPOCH),
+                Recurrence.fixedDelay(Duration.ofDays(1)))) {
+            Schedule schedule = Schedule.builder("own", recurrence, WORK.identifier(), Map.of("a", 1))
+                    .startsAt(Instant.parse("2999-01-01T00:00:00Z"))
+                    .spec(JobSpec.builder().queueName("q").flags("f").build())
+                    .build();
+            schedules.create(schedule);
+            schedules.put(schedule.toBuilder().overlap(Overlap.SKIP).build());
+            manage(schedules);
+        }
+    }
+
+    /** Looks at the schedule of this name, pauses, resumes and deletes it. */
+    private static void manage(JobSchedules schedules) {
+        assertThat(schedules.list(new ScheduleQuery("own", "work", false, "a", 10)))
+                .hasSize(1);
+        assertThat(schedules.actingAs("ada").pause("own")).isTrue();
+        assertThat(schedules.resume("own")).isTrue();
+        assertThat(schedules.find("own")).isPresent();
+        assertThat(schedules.delete("own")).isTrue();
+    }
+
+    private static JobSchedules schedules(DataSource dataSource, WorkerSchema schema) {
+        return WorkerClient.jobSchedules(dataSource, schema, new PayloadCodec(new JsonMapper()));
     }
 
     /** Looks at everything that has no payload. */

@@ -102,6 +102,8 @@ class GuideRolesTest {
                 "select * from {schema}._private_workers",
                 "select * from {schema}._private_known_crontabs",
                 "insert into {schema}.pgworker_paused_crontabs (identifier) values ('nightly')",
+                "select {schema}.pgworker_put_schedule('nightly', 'work', cron => '@daily')",
+                "select * from {schema}.pgworker_schedules",
                 "do $$ begin lock table {schema}._private_jobs in access exclusive mode; end $$");
     }
 
@@ -143,6 +145,22 @@ class GuideRolesTest {
                 "insert into {schema}._private_tasks (identifier) values ('mine')",
                 "update {schema}._private_tasks set identifier = 'mine'",
                 "insert into {schema}._private_known_crontabs values ('mine', now(), null)",
+                "select {schema}.pgworker_put_schedule('nightly', 'work', cron => '@daily')",
+                "update {schema}.pgworker_schedules set task_identifier = 'mine'",
+                "select {schema}.worker_heartbeat('me')");
+    }
+
+    @Test
+    void whoManagesSchedulesDoesNothingElse() throws Exception {
+        role("scheduler");
+
+        GuideRoles.schedule(role, db.schema());
+
+        refusesToChangeTheSchema();
+        refuses(
+                "select {schema}.add_job('known')",
+                "select * from {schema}._private_jobs",
+                "insert into {schema}.pgworker_paused_crontabs (identifier) values ('nightly')",
                 "select {schema}.worker_heartbeat('me')");
     }
 
@@ -166,6 +184,7 @@ class GuideRolesTest {
                 "update {schema}._private_jobs set priority = 1",
                 "delete from {schema}._private_jobs",
                 "delete from {schema}._private_workers",
+                "update {schema}.pgworker_schedules set paused_at = now()",
                 "insert into {schema}.pgworker_paused_crontabs (identifier) values ('nightly')");
         assertThatThrownBy(() -> WorkerClient.jobAdmin(role, db.schema()).find(1))
                 .isInstanceOf(DataAccessException.class)

@@ -32,7 +32,13 @@ class GuideSqlTest {
     @TestFactory
     Stream<DynamicTest> sqlWorks() throws IOException {
         Path docs = docs();
-        return Stream.of("adding-jobs.md", "handlers.md", "history.md", "kubernetes.md", "troubleshooting.md")
+        return Stream.of(
+                        "adding-jobs.md",
+                        "handlers.md",
+                        "history.md",
+                        "kubernetes.md",
+                        "schedules.md",
+                        "troubleshooting.md")
                 .flatMap(page -> Stream.concat(texts(docs.resolve(page), SQL), texts(docs.resolve(page), QUERY))
                         .map(sql -> DynamicTest.dynamicTest(
                                 page + ": " + sql.strip().lines().findFirst().orElse(""), () -> run(sql))));

@@ -129,7 +129,8 @@ class HostileSearchPathTest {
         try (Connection connection = DriverManager.getConnection(url);
                 Statement statement = connection.createStatement()) {
             statement.execute("set search_path = pg_catalog");
-            for (String role : List.of("jobs_adder", "jobs_worker", "jobs_operator", "jobs_viewer", "hostile_owner")) {
+            for (String role : List.of(
+                    "jobs_adder", "jobs_worker", "jobs_operator", "jobs_viewer", "jobs_scheduler", "hostile_owner")) {
                 statement.execute("do $$ begin if to_regrole('" + role + "') is not null then drop owned by " + role
                         + " cascade; drop role " + role + "; end if; end $$");
             }
@@ -176,12 +177,13 @@ class HostileSearchPathTest {
         GuideRoles.add(armed, SCHEMA);
         GuideRoles.work(owner, armed, SCHEMA);
         GuideRoles.operate(owner, armed, SCHEMA);
+        GuideRoles.schedule(armed, SCHEMA);
 
         assertNothingSprung();
     }
 
     @ParameterizedTest
-    @ValueSource(strings = {"adder", "worker", "operator", "viewer"})
+    @ValueSource(strings = {"adder", "worker", "operator", "viewer", "scheduler"})
     void eachRoleDoesWhatItIsFor(String role) throws Exception {
         DataSource armed = hostile(GuideRoles.create(admin, SCHEMA, role));
 
@@ -189,6 +191,7 @@ class HostileSearchPathTest {
             case "adder" -> GuideRoles.add(armed, SCHEMA);
             case "worker" -> GuideRoles.work(owner, armed, SCHEMA);
             case "operator" -> GuideRoles.operate(owner, armed, SCHEMA);
+            case "scheduler" -> GuideRoles.schedule(armed, SCHEMA);
             default -> GuideRoles.view(armed, SCHEMA);
         }
 
@@ -225,6 +228,15 @@ class HostileSearchPathTest {
             Map.entry("outcomes", "{retried}"),
             Map.entry("regclass", "jobs.pgworker_history_0"),
             Map.entry("actions", "{retry}"),
+            Map.entry(
+                    "jobs.pgworker_schedules",
+                    "(w,cron,@daily,UTC,,,,,00:00:00,w,{},,0,25,,replace,,allow,skip,,f,,,,,,f,,,now,now)"),
+            Map.entry("identifier", "w"),
+            Map.entry("cron", "@daily"),
+            Map.entry("crontab", "* * * * *"),
+            Map.entry("overlap", "skip"),
+            Map.entry("misfire", "skip"),
+            Map.entry("payload json", "{}"),
             Map.entry("condition", "is_available"),
             Map.entry("mode", "replace"),
             Map.entry("job_key_mode", "replace"),
@@ -264,6 +276,13 @@ class HostileSearchPathTest {
         calls.add("select jobs.pgworker_keep_history(true, null, null, null)");
         calls.add("select jobs.pgworker_tend_history()");
         calls.add("select jobs.worker_heartbeat('w')");
+        for (String when :
+                List.of("cron => '@daily'", "fixed_delay => '1 hour'", "fixed_rate => '1 hour', origin => 'epoch'")) {
+            calls.add("select jobs.pgworker_put_schedule('pgworker_history_0', 't', " + when + ", flags => '{f}')");
+            calls.add("select jobs.pgworker_pause_schedule('pgworker_history_0')");
+            calls.add("select jobs.pgworker_resume_schedule('pgworker_history_0')");
+            calls.add("select jobs.pgworker_trigger_schedule('pgworker_history_0', '{\"a\": 1}')");
+        }
         // Nothing calls the triggers but what happens to jobs.
         calls.add("select jobs.pgworker_part_history()");
         calls.add("select jobs.pgworker_switch_history('true')");

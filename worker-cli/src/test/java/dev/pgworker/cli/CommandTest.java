@@ -541,6 +541,61 @@ class CommandTest {
         assertThat(terminal.errors()).isEqualTo("rollup was not paused\n");
         assertThat(terminal.run("crontab", "list")).isZero();
         assertThat(terminal.output()).contains("rollup");
+        assertThat(terminal.run("crontab", "forget", "rollup")).isZero();
+        assertThat(terminal.errors()).isEqualTo("rollup forgotten\n");
+        assertThat(terminal.run("crontab", "forget", "rollup")).isEqualTo(ExitStatus.NOT_FOUND);
+    }
+
+    @Test
+    void administersSchedules() throws Exception {
+        sql(
+                "select graphile_worker.pgworker_put_schedule('report/a', 'report', cron => '0 30 4 * * *', zone => 'Asia/Tokyo')");
+        sql(
+                "select graphile_worker.pgworker_put_schedule('b', 'other', fixed_rate => '90 minutes', overlap => 'skip')");
+        assertThat(terminal.run("schedules", "list", "-o", "json")).isZero();
+        assertThat(json().get("schedules").get(0).get("name").asString()).isEqualTo("b");
+        assertThat(json().get("schedules").get(0).get("every").asString()).isEqualTo("PT1H30M");
+        assertThat(terminal.run("schedules", "list", "--prefix", "report/")).isZero();
+        assertThat(terminal.output()).contains("0 30 4 * * * Asia/Tokyo").doesNotContain("other");
+        assertThat(terminal.run("schedules", "list", "-n", "1")).isZero();
+        assertThat(terminal.errors()).isEqualTo("There may be more: --after b\n");
+        assertThat(terminal.run("schedules", "list", "-n", "0")).isEqualTo(ExitStatus.USAGE);
+
+        assertThat(terminal.run("schedules", "show", "report/a", "--runs", "3", "-o", "json"))
+                .isZero();
+        assertThat(json().get("nextRuns").size()).isEqualTo(3);
+        assertThat(terminal.run("schedules", "show", "b")).isZero();
+        assertThat(terminal.output()).contains("fixed_rate", "nextRuns");
+        assertThat(terminal.run("schedules", "show", "none")).isEqualTo(ExitStatus.NOT_FOUND);
+        assertThat(terminal.run("schedules", "show", "b", "--runs", "1001")).isEqualTo(ExitStatus.USAGE);
+
+        assertThat(terminal.run("schedules", "pause", "b", "none")).isEqualTo(ExitStatus.NOT_FOUND);
+        assertThat(terminal.errors()).isEqualTo("b paused\nNo schedule none\n");
+        assertThat(terminal.run("schedules", "list", "--paused", "-o", "json")).isZero();
+        assertThat(json().get("schedules").get(0).get("pausedBy").asString())
+                .isEqualTo(System.getProperty("user.name"));
+        assertThat(terminal.run("schedules", "list", "--no-paused", "-o", "json"))
+                .isZero();
+        assertThat(json().get("schedules").get(0).get("name").asString()).isEqualTo("report/a");
+        assertThat(terminal.run("schedules", "resume", "b")).isZero();
+        assertThat(terminal.run("schedules", "resume", "b", "-o", "json")).isZero();
+        assertThat(terminal.errors()).isEqualTo("b was not paused\n");
+
+        assertThat(terminal.run("schedules", "trigger", "b", "--payload", "{\"n\": 1.10}", "-o", "json"))
+                .as(terminal.errors())
+                .isZero();
+        assertThat(json().get("payload").get("n").asInt()).isEqualTo(1);
+        assertThat(json().get("payload").get("_cron").get("schedule").asString())
+                .isEqualTo("b");
+        assertThat(terminal.run("schedules", "trigger", "b", "--payload", "[1]"))
+                .isEqualTo(ExitStatus.USAGE);
+        assertThat(terminal.run("schedules", "trigger", "none")).isEqualTo(ExitStatus.NOT_FOUND);
+
+        assertThat(terminal.run("schedules", "delete", "b")).isEqualTo(ExitStatus.NOT_CONFIRMED);
+        assertThat(terminal.run("schedules", "delete", "b", "--yes")).isZero();
+        assertThat(value("select count(*) from graphile_worker.pgworker_schedules"))
+                .isEqualTo("1");
+        assertThat(terminal.run("schedules")).isEqualTo(ExitStatus.USAGE);
     }
 
     @Test

@@ -79,7 +79,9 @@ public final class Recurrence {
 
     /**
      * Returns the recurrence of an expression with six fields, the first of which is the second, or a macro such as {@code
-     * @daily}, by the rules of {@link org.springframework.scheduling.support.CronExpression}.
+     * @daily}, as {@link org.springframework.scheduling.support.CronExpression} reads it. Where clocks change, it is due when
+     * a crontab would be, see {@link dev.pgworker.crontab.CronItem}; Spring's own scheduling leaves out local times that do not
+     * exist, and has those twice that exist twice.
      *
      * @param expression at most 1000 characters
      * @param zone whose local time the expression means

@@ -61,6 +61,17 @@ final class FaultRun {
     private static final Set<String> ON_DEMAND =
             Set.of("worker-timeout", "worker-flags", "worker-hand-over", "worker-claim-cancel");
 
+    /** What threads of periodic tasks are called while they work. */
+    private static final Set<String> PERIODIC = Set.of(
+            "worker-cron",
+            "worker-history",
+            "worker-hints",
+            "worker-migrations",
+            "worker-reconcile",
+            "worker-snapshot",
+            "worker-sweep",
+            "worker-vacuum");
+
     private static final Duration GRACE = Duration.ofMillis(200);
     private static final Task<Integer> BLOCKING = Task.of("blocking", Integer.class);
     private static final int MOST_FAULTS = 100;
@@ -198,6 +209,9 @@ final class FaultRun {
         require(
                 () -> List.copyOf(threadsAtStart).equals(workerThreads()),
                 "threads are not " + threadsAtStart + " as at the start");
+        require(
+                () -> worker.scheduledTasks().stream().allMatch(task -> task.nextExecution() != null),
+                "periodic tasks have ended");
         require(
                 () -> faulty.borrowers().stream()
                                 .filter(borrower ->
@@ -455,12 +469,13 @@ final class FaultRun {
         return true;
     }
 
-    /** Returns the names of the worker's threads, but for those that come and go with jobs. */
+    /** Returns the names of the worker's threads, but for those that come and go with jobs, and those of periodic tasks. */
     private List<String> workerThreads() {
         return threads().stream()
                 .map(Thread::getName)
                 .filter(name ->
                         name.startsWith("worker-") && !name.startsWith("worker-job") && !ON_DEMAND.contains(name))
+                .filter(name -> !name.startsWith("worker-schedule-") && !PERIODIC.contains(name))
                 .sorted()
                 .toList();
     }

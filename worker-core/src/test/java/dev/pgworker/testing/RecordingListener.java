@@ -41,7 +41,8 @@ public final class RecordingListener implements WorkerEventListener {
         return await(type, count, e -> true);
     }
 
-    private synchronized <E extends WorkerEvent> List<E> await(Class<E> type, int count, Predicate<? super E> matches) {
+    /** Waits for that many events of the type that match. */
+    public synchronized <E extends WorkerEvent> List<E> await(Class<E> type, int count, Predicate<? super E> matches) {
         long deadline = System.nanoTime() + LIMIT.toNanos();
         while (true) {
             List<E> found = all(type).stream().filter(matches).toList();

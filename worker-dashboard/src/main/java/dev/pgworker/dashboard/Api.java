@@ -151,15 +151,11 @@ final class Api {
         DashboardAction action = action(what);
         guard.requireActor(action, request);
         List<String> actions = guard.actions(request);
-        boolean mayReplace = actions.contains(DashboardAction.RESCHEDULE.id());
-        boolean mayAdd = actions.contains(DashboardAction.ADD.id());
         Input input = Input.body(body.get());
         return parts.work()
-                .change(() -> action == DashboardAction.ADD
-                        ? parts.writes().add(source, input, visitor, mayReplace)
-                        : what.startsWith("schedules")
-                                ? changeSchedule(source, what, input, visitor, mayAdd)
-                                : change(source, what, action, input, visitor))
+                .change(() -> what.startsWith("schedules")
+                        ? changeSchedule(source, what, input, visitor, actions)
+                        : change(source, what, action, input, visitor, actions))
                 .map();
     }
 
@@ -181,9 +177,16 @@ final class Api {
         };
     }
 
-    private View change(Source source, String what, DashboardAction action, Input input, Visitor visitor) {
+    /**
+     * Changes something.
+     *
+     * @param actions what the visitor may do besides
+     */
+    private View change(
+            Source source, String what, DashboardAction action, Input input, Visitor visitor, List<String> actions) {
         WriteApi writes = parts.writes();
         return switch (action) {
+            case ADD -> writes.add(source, input, visitor, actions.contains(DashboardAction.RESCHEDULE.id()));
             case CLEANUP -> writes.cleanup(source, input, visitor);
             case FORCE_UNLOCK -> writes.forceUnlock(source, input, visitor);
             case SWEEP -> writes.sweep(source, input, visitor);
@@ -192,7 +195,8 @@ final class Api {
         };
     }
 
-    private View changeSchedule(Source source, String what, Input input, Visitor visitor, boolean mayAdd) {
+    private View changeSchedule(Source source, String what, Input input, Visitor visitor, List<String> actions) {
+        boolean mayAdd = actions.contains(DashboardAction.ADD.id());
         ScheduleApi schedules = parts.schedules();
         return switch (what) {
             case "schedules" -> schedules.create(source, input, visitor);

@@ -76,8 +76,17 @@ final class Input {
     }
 
     String required(String name) {
+        String text = given(name);
+        if (text.isBlank()) {
+            throw new IllegalArgumentException(name + " is required");
+        }
+        return text;
+    }
+
+    /** Returns a text that may consist of spaces. */
+    String given(String name) {
         String text = text(name);
-        if (text == null || text.isBlank()) {
+        if (text == null) {
             throw new IllegalArgumentException(name + " is required");
         }
         return text;

@@ -4,7 +4,6 @@ import java.time.Clock;
 import java.time.Instant;
 import java.util.List;
 import java.util.Map;
-import java.util.Objects;
 import java.util.Optional;
 
 import org.jspecify.annotations.Nullable;
@@ -61,7 +60,7 @@ final class ScheduleApi {
 
     /** Shows a schedule, or else the item of the crontab that has the name. */
     View one(Source source, Input input, Visitor visitor) {
-        String name = input.required("name");
+        String name = input.given("name");
         Optional<ScheduleStatus> found =
                 source.readPrimary(() -> source.instance().jobSchedules().find(name));
         if (found.isPresent()) {
@@ -139,7 +138,7 @@ final class ScheduleApi {
 
     /** Changes a schedule as it was read: what somebody else has changed since is not overwritten. */
     View change(Source source, Input input, Visitor visitor) {
-        String name = input.required("name");
+        String name = input.given("name");
         Instant readAs = input.instant("updatedAt");
         JsonNode payload = payload(input);
         return source.change(() -> {
@@ -153,7 +152,10 @@ final class ScheduleApi {
             if (!status.updatedAt().equals(readAs)) {
                 throw new Refusal(409, "The schedule has been changed meanwhile. Close this, and look at it again.");
             }
-            Schedule former = Objects.requireNonNull(status.schedule(), "A schedule that cannot be read is not shown");
+            Schedule former = status.schedule();
+            if (former == null) {
+                throw new Refusal(409, "The schedule cannot be read: " + status.problem());
+            }
             schedules.put(form.schedule(input, payload == null ? kept(former, input, visitor) : payload));
             return new View().put("name", name).put("text", name + " was changed.");
         });
@@ -177,7 +179,7 @@ final class ScheduleApi {
      * @param mayAdd whether the visitor may add any job, which one with another payload is
      */
     View trigger(Source source, Input input, Visitor visitor, boolean mayAdd) {
-        String name = input.required("name");
+        String name = input.given("name");
         JsonNode payload = payload(input);
         if (payload != null && !mayAdd) {
             throw new Refusal(403, "With another payload, you also need the action " + DashboardAction.ADD.id() + ".");
@@ -190,19 +192,19 @@ final class ScheduleApi {
     }
 
     View pause(Source source, Input input, Visitor visitor) {
-        String name = input.required("name");
+        String name = input.given("name");
         boolean changed = acting(source, visitor).pause(name);
         return new View().put("text", name + (changed ? " is paused." : " was paused before, or does not exist."));
     }
 
     View resume(Source source, Input input, Visitor visitor) {
-        String name = input.required("name");
+        String name = input.given("name");
         boolean changed = acting(source, visitor).resume(name);
         return new View().put("text", name + (changed ? " runs again." : " was not paused, or does not exist."));
     }
 
     View delete(Source source, Input input, Visitor visitor) {
-        String name = input.required("name");
+        String name = input.given("name");
         boolean existed = acting(source, visitor).delete(name);
         return new View().put("text", name + (existed ? " was deleted." : " did not exist any more."));
     }

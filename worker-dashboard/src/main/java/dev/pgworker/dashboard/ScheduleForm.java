@@ -29,9 +29,7 @@ final class ScheduleForm {
      * @param payload of its jobs
      */
     Schedule schedule(Input input, Object payload) {
-        return times(
-                        Schedule.builder(input.required("name"), recurrence(input), input.required("task"), payload),
-                        input)
+        return times(Schedule.builder(input.given("name"), recurrence(input), input.required("task"), payload), input)
                 .spec(spec(input))
                 .overlap(constant(input, "overlap", Overlap.class, Overlap.ALLOW))
                 .misfire(constant(input, "misfire", Misfire.class, Misfire.SKIP))

@@ -299,6 +299,11 @@ final class WriteApi {
                 log.info("{} resumed {}", visitor.actingName(), Visitor.onOneLine(identifier));
                 view.put("text", changed ? identifier + " runs again." : identifier + " was not paused.");
             }
+            case "forget" -> {
+                boolean changed = admin.forget(identifier);
+                log.info("{} had {} forgotten", visitor.actingName(), Visitor.onOneLine(identifier));
+                view.put("text", changed ? identifier + " is forgotten." : identifier + " was not known any more.");
+            }
             default -> throw new Refusal(404, "There is no such action.");
         }
         return view;

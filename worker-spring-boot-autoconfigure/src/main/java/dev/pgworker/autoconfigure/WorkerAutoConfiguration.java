@@ -1,5 +1,10 @@
 package dev.pgworker.autoconfigure;
 
+import java.util.LinkedHashSet;
+import java.util.Objects;
+import java.util.stream.Collectors;
+
+import io.micrometer.observation.ObservationRegistry;
 import org.springframework.beans.factory.ObjectProvider;
 import org.springframework.beans.factory.config.ConfigurableListableBeanFactory;
 import org.springframework.boot.autoconfigure.AutoConfiguration;
@@ -8,9 +13,11 @@ import org.springframework.boot.autoconfigure.condition.ConditionalOnMissingBean
 import org.springframework.boot.autoconfigure.condition.ConditionalOnProperty;
 import org.springframework.context.annotation.Bean;
 import org.springframework.context.annotation.Conditional;
+import org.springframework.context.annotation.Fallback;
 import org.springframework.context.annotation.Import;
 import org.springframework.context.annotation.Lazy;
 import org.springframework.core.env.Environment;
+import org.springframework.scheduling.config.ScheduledTaskHolder;
 
 import dev.pgworker.Worker;
 import dev.pgworker.task.PayloadCodec;
@@ -39,8 +46,9 @@ public final class WorkerAutoConfiguration {
             HandlerBeans handlerBeans,
             ObjectProvider<TaskRegistration> registrations,
             PayloadCodec codec,
-            Environment environment) {
-        return new WorkerFactory(clients, instances, handlerBeans, registrations, codec, environment);
+            Environment environment,
+            ObjectProvider<ObservationRegistry> observations) {
+        return new WorkerFactory(clients, instances, handlerBeans, registrations, codec, environment, observations);
     }
 
     @Bean
@@ -60,6 +68,17 @@ public final class WorkerAutoConfiguration {
             HandlerBeans handlerBeans,
             Environment environment) {
         return new WorkerAssembly(beans, instances, clients, factory, handlerBeans, environment);
+    }
+
+    /** What {@code /actuator/scheduledtasks} shows. Whoever injects the holder of {@code @Scheduled} methods gets that one. */
+    @Bean
+    @Fallback
+    ScheduledTaskHolder workerScheduledTasks(WorkerInstances instances) {
+        return () -> instances.all().stream()
+                .map(WorkerInstance::worker)
+                .filter(Objects::nonNull)
+                .flatMap(worker -> worker.scheduledTasks().stream())
+                .collect(Collectors.toCollection(LinkedHashSet::new));
     }
 
     @Bean

@@ -7,6 +7,7 @@ import java.util.List;
 import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
 
+import io.micrometer.observation.ObservationRegistry;
 import org.jspecify.annotations.Nullable;
 import org.springframework.beans.factory.ObjectProvider;
 import org.springframework.boot.thread.Threading;
@@ -38,6 +39,7 @@ final class WorkerFactory {
     private final ObjectProvider<TaskRegistration> registrations;
     private final PayloadCodec codec;
     private final Environment environment;
+    private final ObjectProvider<ObservationRegistry> observations;
     private final TaskAssignment assignment;
     private final Set<Worker> made = ConcurrentHashMap.newKeySet();
 
@@ -47,13 +49,15 @@ final class WorkerFactory {
             HandlerBeans handlerBeans,
             ObjectProvider<TaskRegistration> registrations,
             PayloadCodec codec,
-            Environment environment) {
+            Environment environment,
+            ObjectProvider<ObservationRegistry> observations) {
         this.clients = clients;
         this.instances = instances;
         this.handlerBeans = handlerBeans;
         this.registrations = registrations;
         this.codec = codec;
         this.environment = environment;
+        this.observations = observations;
         assignment = new TaskAssignment(instances.properties());
     }
 
@@ -79,7 +83,9 @@ final class WorkerFactory {
                 .tasks(handlers.stream()
                         .filter(task -> assignment.serves(name, task))
                         .toList())
-                .declaredTasks(declaredTasks(handlers));
+                .declaredTasks(declaredTasks(handlers))
+                .name(name.equals(WorkerInstances.DEFAULT) ? "worker" : "worker " + name)
+                .observationRegistry(observationRegistry());
         WorkerProperties.Listen listen = properties.listen();
         builder.listenDataSource(SeparateConnections.create(
                 WorkerInstances.prefix(name) + ".listen",
@@ -101,6 +107,13 @@ final class WorkerFactory {
         Worker worker = builder.build();
         made.add(worker);
         return worker;
+    }
+
+    /** Periodic tasks are observed in order to be measured. */
+    private ObservationRegistry observationRegistry() {
+        boolean measured = environment.getProperty("worker.metrics.enabled", Boolean.class, true);
+        ObservationRegistry registry = measured ? observations.getIfUnique() : null;
+        return registry == null ? ObservationRegistry.NOOP : registry;
     }
 
     /** Returns false for a worker that the application has made itself. */

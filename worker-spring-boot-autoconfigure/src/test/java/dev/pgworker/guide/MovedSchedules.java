@@ -83,7 +83,7 @@ final class MovedSchedules {
         @JobHandler("import_prices")
         @CronJob(cron = "${prices.cron:-}", overlap = Overlap.SKIP)
         void importPrices(JobContext context) {
-            mailer.send("prices", context.scheduledRun().scheduledAt().toString());
+            context.scheduledRun().ifPresent(run -> mailer.send("prices", "due at " + run.scheduledAt()));
         }
     }
 }

@@ -1,9 +1,14 @@
 package dev.pgworker.dashboard.browser;
 
+import java.util.List;
 import java.util.Map;
+import java.util.stream.Stream;
 
+import org.junit.jupiter.api.DynamicTest;
+import org.junit.jupiter.api.TestFactory;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
+import org.openqa.selenium.Keys;
 
 import dev.pgworker.job.Job;
 
@@ -12,33 +17,43 @@ import static org.assertj.core.api.Assertions.assertThat;
 /** Every page in both colour schemes, on wide and on narrow screens, without violations. */
 class AccessibilityTest extends DashboardTest {
 
-    @ParameterizedTest
-    @ValueSource(
-            strings = {
-                "",
-                "jobs",
-                "jobs?state=failed",
-                "jobs?key=nothing",
-                "jobs/{failed}",
-                "jobs/{ended}",
-                "history",
-                "queues",
-                "tasks",
-                "recurring",
-                "workers",
-                "maintenance",
-                "nothing/here"
-            })
-    void hasNoViolations(String page) {
+    private static final List<String> PAGES = List.of(
+            "",
+            "jobs",
+            "jobs?state=failed",
+            "jobs?key=nothing",
+            "jobs/{failed}",
+            "jobs/{ended}",
+            "history?task=send_mail",
+            "queues",
+            "tasks",
+            "recurring",
+            "recurring/schedule?name=nightly-mail",
+            "recurring/schedule?name=broken",
+            "recurring/schedule?name=nothing",
+            "workers",
+            "maintenance",
+            "nothing/here");
+
+    @TestFactory
+    Stream<DynamicTest> noPageHasViolations() {
         Job failed = stock.failed("print_label");
         stock.reminder("ada");
         stock.retrying("print_label");
         stock.queued("invoices", 2);
         stock.heldBy("dead-worker");
+        stock.schedules();
         Job ended = shop.jobs().addJob("send_mail", Map.of("to", "ada"));
         browser.await(() -> !stock.exists(ended));
+        return PAGES.stream()
+                .map(page -> page.replace("{failed}", "" + failed.id()).replace("{ended}", "" + ended.id()))
+                .map(page -> DynamicTest.dynamicTest("/" + page, () -> hasNoViolations(page)));
+    }
 
-        browser.open(page.replace("{failed}", "" + failed.id()).replace("{ended}", "" + ended.id()));
+    private void hasNoViolations(String page) {
+        browser.prefer("light");
+        browser.resize(1280, 900);
+        browser.open(page);
         browser.await("main h1");
         browser.await(() -> browser.all("main .skeleton").isEmpty());
 
@@ -53,12 +68,14 @@ class AccessibilityTest extends DashboardTest {
         // Only colours differ, and they are the same at every width.
         browser.prefer("dark");
         assertThat(browser.violations("color-contrast")).as("%s, dark", page).isEmpty();
+        // The browser itself tells of what does not exist.
+        assertThat(browser.complaints()).allMatch(text -> page.contains("nothing") && text.contains("404"));
     }
 
     @ParameterizedTest
-    @ValueSource(strings = {"Add job", "?"})
+    @ValueSource(strings = {"Add job", "New schedule", "?"})
     void neitherHaveDialogs(String button) {
-        browser.open("jobs");
+        browser.open(button.equals("New schedule") ? "recurring" : "jobs");
         browser.await("main h1");
         if (button.equals("?")) {
             browser.keys("?");
@@ -69,5 +86,7 @@ class AccessibilityTest extends DashboardTest {
         assertThat(browser.violations(null)).isEmpty();
         browser.prefer("dark");
         assertThat(browser.violations("color-contrast")).as("dark").isEmpty();
+        browser.keys(Keys.ESCAPE);
+        browser.await(() -> browser.all("dialog").isEmpty());
     }
 }

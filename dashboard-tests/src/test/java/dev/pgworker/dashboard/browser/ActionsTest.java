@@ -5,6 +5,7 @@ import java.util.List;
 import java.util.Map;
 
 import org.junit.jupiter.api.Test;
+import org.openqa.selenium.Keys;
 
 import dev.pgworker.job.Job;
 import dev.pgworker.job.JobQuery;
@@ -120,6 +121,33 @@ class ActionsTest extends DashboardTest {
         assertThat(stock.exists(jobs.get(1))).isTrue();
     }
 
+    @Test
+    void noMessageLiesOverTheButtonsOfASelection() {
+        Job held = stock.heldBy("dead-worker-3");
+        browser.open("jobs");
+        browser.click("main tr[data-id='" + held.id() + "'] input");
+        browser.press("main", "Remove");
+        confirm();
+        browser.await(".toast.error");
+
+        browser.await(() -> browser.all("dialog").isEmpty());
+        if (browser.all(".selection-bar").isEmpty()) {
+            browser.click("main tr[data-id='" + held.id() + "'] input");
+        }
+        browser.await(".selection-bar");
+        for (int width : List.of(1280, 375)) {
+            browser.resize(width, 900);
+            assertThat(browser.run("""
+                            const covered = (button) => {
+                              const box = button.getBoundingClientRect();
+                              return !button.contains(document.elementFromPoint(box.x + box.width / 2, box.y + box.height / 2));
+                            };
+                            return [document.querySelectorAll('.corner > :not(:empty)').length > 0,
+                              [...document.querySelectorAll('.selection-bar button')].filter(covered).map(one => one.textContent)]
+                            """)).as("%d pixels", width).isEqualTo(List.of(true, List.of()));
+        }
+    }
+
     /** The number stands there before; what is added meanwhile is left alone. */
     @Test
     void allFailedOfATaskRunAgain() {
@@ -194,7 +222,7 @@ class ActionsTest extends DashboardTest {
         Job job = stock.heldBy("dead-worker-2");
         browser.open("maintenance");
         browser.press("main", "Dry run");
-        browser.awaitText("main", "1");
+        browser.awaitText("main .notice-text", "1 dead worker.");
         assertThat(stock.now(job).lockedBy()).isEqualTo("dead-worker-2");
         browser.press("main", "Sweep …");
         confirm();
@@ -221,6 +249,66 @@ class ActionsTest extends DashboardTest {
         browser.awaitText(row, "paused");
         browser.press(row, "Resume");
         browser.awaitNoText(row, "paused");
+
+        stock.change(
+                "insert into graphile_worker._private_known_crontabs (identifier, known_since) values ('left', now())");
+        browser.press("main", "Refresh");
+        browser.press("main tr[data-id=left]", "Forget");
+        confirm();
+        browser.await(() -> browser.all("main tr[data-id=left]").isEmpty());
+    }
+
+    /** From its first day to its last, without a mouse where that is shorter. */
+    @Test
+    void aScheduleIsMadeChangedTriggeredPausedAndDeleted() {
+        String name = "tenant/7 ?a=b&c%2F <b>\"'\u05D0\u202E";
+        browser.open("recurring");
+        browser.press("main", "New schedule");
+        browser.type("dialog input[id$=name]", name);
+        browser.type("dialog input[id$=task]", "send_mail");
+        browser.type("dialog input[id$=expression]", "0 61 * * *");
+        browser.awaitText("dialog .preview .field-error", "61");
+        browser.keys(Keys.ENTER);
+        browser.awaitText("dialog [role=alert]", "61");
+        browser.await(() -> Boolean.TRUE.equals(
+                browser.run("return document.activeElement.matches('[id$=expression][aria-invalid]')")));
+        browser.type("dialog input[id$=expression]", "0 4 1 1 *");
+        browser.awaitText("dialog .preview", "At 04:00 on day 1 of the month in January");
+        assertThat(browser.all("dialog .preview li")).hasSize(5);
+        browser.keys(Keys.ENTER);
+        browser.press(".toasts", "Show");
+        browser.awaitText("main h1", "active");
+        assertThat(shop.schedules().find(name).orElseThrow().declared()).isFalse();
+
+        browser.press("main", "More actions");
+        browser.press("main", "Change");
+        browser.click("dialog option[value=fixed-rate]");
+        browser.type("dialog input[id$=every]", "90");
+        browser.awaitText("dialog .preview", "Every 90 minutes");
+        confirm();
+        browser.awaitText("main aside", "Every 90 minutes");
+
+        browser.press("main", "More actions");
+        browser.press("main", "Run with another payload");
+        browser.type("dialog textarea", "{\"to\": \"grace\"}");
+        confirm();
+        browser.press(".toasts .toast:last-child", "Show");
+        browser.awaitText("main .json", "grace");
+        browser.click("main aside a[href*='recurring/schedule']");
+        browser.awaitText("main h1", "active");
+
+        browser.press("main", "Pause");
+        confirm();
+        browser.awaitText("main .situation", "Paused by dashboard");
+        browser.press("main", "Resume");
+        browser.awaitText("main h1", "active");
+        browser.press("main", "More actions");
+        browser.press("main", "Delete");
+        confirm();
+        browser.await(() -> browser.address().equals("recurring"));
+        assertThat(shop.schedules().find(name)).isEmpty();
+        // The browser itself tells of each 400.
+        assertThat(browser.complaints()).allMatch(text -> text.contains("400"));
     }
 
     /** The name of the user, or of the dashboard, stands in the log; here is the event's other end. */

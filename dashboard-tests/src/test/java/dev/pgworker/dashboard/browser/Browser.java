@@ -49,6 +49,9 @@ final class Browser implements AutoCloseable {
     private final Path profile;
     private String base;
 
+    private String scheme = "";
+    private String size = "";
+
     private final List<String> complaints = new ArrayList<>();
     private final List<String> requests = new ArrayList<>();
 
@@ -106,6 +109,11 @@ final class Browser implements AutoCloseable {
 
     // Where
 
+    /** Goes over to another application. */
+    void use(String other) {
+        base = other;
+    }
+
     /** Opens a page by its address. */
     void load(String path) {
         driver.get(base + path);
@@ -117,7 +125,12 @@ final class Browser implements AutoCloseable {
             load(path);
             return;
         }
-        run("history.pushState({}, '', arguments[0]); dispatchEvent(new PopStateEvent('popstate'))", base + path);
+        // What is there a moment later is the new page, or what stands in its place until it is loaded.
+        driver.executeAsyncScript("""
+                history.pushState({}, '', arguments[0]);
+                dispatchEvent(new PopStateEvent('popstate'));
+                requestAnimationFrame(() => requestAnimationFrame(() => setTimeout(arguments[1])));
+                """, base + path);
     }
 
     void reload() {
@@ -134,13 +147,17 @@ final class Browser implements AutoCloseable {
     }
 
     /** Sets the colours that the user prefers. */
-    void prefer(String scheme) {
+    void prefer(String wanted) {
+        if (scheme.equals(wanted)) {
+            return;
+        }
+        scheme = wanted;
         driver.executeCdpCommand(
                 "Emulation.setEmulatedMedia",
                 Map.of(
                         "features",
                         List.of(
-                                Map.of("name", "prefers-color-scheme", "value", scheme),
+                                Map.of("name", "prefers-color-scheme", "value", wanted),
                                 Map.of("name", "prefers-reduced-motion", "value", "reduce"))));
         // Until it is drawn, colours of both may be mixed.
         driver.executeAsyncScript(
@@ -148,6 +165,11 @@ final class Browser implements AutoCloseable {
     }
 
     void resize(int width, int height) {
+        String wanted = width + "x" + height;
+        if (size.equals(wanted)) {
+            return;
+        }
+        size = wanted;
         driver.executeCdpCommand(
                 "Emulation.setDeviceMetricsOverride",
                 Map.of("width", width, "height", height, "deviceScaleFactor", 1, "mobile", width < 600));
@@ -242,7 +264,10 @@ final class Browser implements AutoCloseable {
     void await(java.util.concurrent.Callable<Boolean> condition) {
         Awaitility.await()
                 .atMost(PATIENCE)
-                .pollInterval(Duration.ofMillis(50))
+                // Most of what is waited for is there already.
+                .pollDelay(Duration.ZERO)
+                .pollInterval(Duration.ofMillis(20))
+                .pollInSameThread()
                 // Each call would replace the one before.
                 .ignoreExceptionsMatching(failure -> failure instanceof StaleElementReferenceException
                         || failure instanceof org.openqa.selenium.ElementClickInterceptedException

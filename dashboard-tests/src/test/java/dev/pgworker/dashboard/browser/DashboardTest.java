@@ -24,6 +24,7 @@ abstract class DashboardTest {
         shop = shared.shop();
         stock = new Stock(shop);
         browser = shared.browser();
+        browser.use(shop.dashboard());
         browser.resize(1280, 900);
         browser.prefer("light");
     }

@@ -53,22 +53,24 @@ class HostileTextTest extends DashboardTest {
                 "update graphile_worker._private_jobs set attempts = 25, last_error = ? where id = ?",
                 text + "\n\tat " + text + "(X.java:1)\nCaused by: " + text,
                 job.id());
-        browser.open("jobs?flag=" + encode(text.replace(",", "")));
+        String flag = text.replace(",", "");
+        browser.open("jobs?flag=" + encode(flag) + "&search=" + encode(text) + "&key=" + encode(text) + "&queue="
+                + encode(text));
         browser.await(() -> rows().equals(List.of(String.valueOf(job.id()))));
         onlyText();
-        browser.open("jobs?search=" + encode(text) + "&key=" + encode(text));
-        browser.await(() -> rows().equals(List.of(String.valueOf(job.id()))));
         browser.click("main tr .row-link");
         browser.await("main .error-view");
         onlyText();
         // The links of the page lead to this job, whatever its names consist of.
         for (String name : List.of("task", "queue")) {
-            browser.click("main aside a[href*='" + name + "=']");
-            browser.await(() -> rows().equals(List.of(String.valueOf(job.id()))));
-            assertThat(browser.address()).isEqualTo("jobs?" + name + "=" + encode(text));
-            browser.back();
-            browser.await("main .error-view");
+            assertThat(browser.run(
+                            "return new URL(document.querySelector(`main aside a[href*='${arguments[0]}=']`).href).search",
+                            name))
+                    .isEqualTo("?" + name + "=" + encode(text));
         }
+        browser.click("main aside a[href*='task=']");
+        browser.await(() -> rows().equals(List.of(String.valueOf(job.id()))));
+        assertThat(browser.address()).isEqualTo("jobs?task=" + encode(text));
     }
 
     private static String encode(String text) {
@@ -84,6 +86,8 @@ class HostileTextTest extends DashboardTest {
             stock.change(
                     "insert into graphile_worker._private_known_crontabs (identifier, known_since) values (?, now())",
                     text);
+            shop.schedules().put(stock.yearly(text, text).build());
+            stock.change("update graphile_worker.pgworker_schedules set problem = ? where name = ?", text, text);
             Job job = shop.jobs()
                     .addJob(text, text, JobSpec.builder().queueName(text).build());
             stock.change(
@@ -98,6 +102,13 @@ class HostileTextTest extends DashboardTest {
                 browser.await("main h1");
                 browser.awaitNoText("main", "Loading");
                 browser.await(() -> browser.all("main .skeleton").isEmpty());
+                onlyText();
+            }
+            // Each name leads to its own page.
+            for (String text : CORPUS) {
+                browser.open("recurring/schedule?name=" + encode(text));
+                browser.await(() -> browser.all("main .skeleton").isEmpty());
+                assertThat(browser.all("main aside")).as(text).isNotEmpty();
                 onlyText();
             }
         } finally {

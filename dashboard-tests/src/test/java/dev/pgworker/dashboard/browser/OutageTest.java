@@ -8,34 +8,35 @@ import io.zonky.test.db.postgres.embedded.EmbeddedPostgres;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
-import org.junit.jupiter.api.extension.ExtendWith;
 import org.junit.jupiter.api.io.TempDir;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
 /** The application and its database stop and start again while a page is open. */
-@ExtendWith(Chromium.class)
-class OutageTest {
+class OutageTest extends DashboardTest {
 
     @TempDir
     Path directory;
 
     private EmbeddedPostgres database;
-    private Shop shop;
-    private Browser browser;
+    private Shop fragile;
 
     @BeforeEach
     void start() throws IOException {
         Files.createDirectory(directory.resolve("data"));
         database = database(0);
-        shop = new Shop(url());
-        browser = new Browser(shop.dashboard());
+        fragile = new Shop(url());
+        browser.use(fragile.dashboard());
     }
 
     @AfterEach
     void stop() throws IOException {
-        browser.close();
-        shop.close();
+        browser.use(shop.dashboard());
+        browser.load("");
+        // It has asked the other application.
+        browser.complaints();
+        browser.requests();
+        fragile.close();
         database.close();
     }
 
@@ -53,13 +54,13 @@ class OutageTest {
         browser.awaitText(".sidebar .connection", "Live");
         browser.awaitNoText("main", "cannot be reached");
 
-        int port = shop.port();
-        shop.close();
+        int port = fragile.port();
+        fragile.close();
         browser.awaitText(".sidebar .connection", "Reconnecting");
         browser.awaitText("main", "What is shown is the last known state");
-        shop = new Shop(url(), "server.port=" + port);
+        fragile = new Shop(url(), "server.port=" + port);
         browser.awaitText(".sidebar .connection", "Live");
-        new Stock(shop).reminder("ada");
+        new Stock(fragile).reminder("ada");
         browser.await(() ->
                 browser.find("main .tile.is-scheduled .tile-number").getText().equals("1"));
 

@@ -194,13 +194,13 @@ class PagesTest extends DashboardTest {
         browser.awaitText("main .tiles", "Ready");
     }
 
-    /** A browser has six connections for all of its windows, unless the server speaks HTTP/2. */
+    /** A browser has six connections for all of its windows, unless the server speaks HTTP/2. These are seven. */
     @Test
     void manyWindowsAreLiveAtOnce() {
         String first = browser.tab();
         List<String> others = new java.util.ArrayList<>();
         try {
-            for (int i = 0; i < 8; i++) {
+            for (int i = 0; i < 6; i++) {
                 others.add(browser.newWindow());
                 browser.load("");
                 browser.awaitText("main .tiles", "Ready");
@@ -267,12 +267,63 @@ class PagesTest extends DashboardTest {
     }
 
     @Test
+    void schedulesAreFilteredPagedAndTellWhatIsWrong() {
+        stock.schedules();
+        for (int i = 10; i < 70; i++) {
+            shop.schedules().put(stock.yearly("tenant-" + i, "send_mail").build());
+        }
+        browser.open("recurring");
+        browser.awaitText("main", "nightly-mail");
+        browser.await(() -> rows().size() == 2 + 50);
+        browser.press("main", "Next");
+        browser.await(() -> rows().size() == 14);
+        browser.open("recurring?prefix=tenant-1");
+        browser.await(() -> rows().size() == 10);
+        browser.open("recurring?show=paused");
+        browser.await(() -> rows().equals(List.of("resting")));
+        browser.open("recurring?task=sync_stock");
+        browser.await(() -> rows().equals(List.of("stock")));
+        browser.awaitText("main table", "1 hour after the end of the previous job");
+
+        browser.open("");
+        browser.click(".attention a[href*='broken']");
+        browser.awaitText("main .notice.error", "The queue is too long");
+    }
+
+    @Test
     void anotherWorkerOfTheApplicationIsShown() {
         browser.open("workers");
         browser.await("select").click();
         browser.keys("reports", org.openqa.selenium.Keys.ENTER);
         browser.await(() -> browser.address().equals("workers?instance=reports"));
         browser.awaitText("main", "this application");
+    }
+
+    @Test
+    void coloursAreThoseOfTheSystemUntilOthersAreChosen() {
+        browser.open("queues");
+        assertThat(scheme()).isEqualTo("light rgb(251, 251, 252)");
+        browser.prefer("dark");
+        assertThat(scheme()).isEqualTo("dark rgb(16, 17, 20)");
+        browser.open("tasks");
+        assertThat(scheme()).startsWith("dark");
+
+        browser.press("Colours: system");
+        browser.await(() -> scheme().startsWith("light"));
+        browser.open("queues");
+        assertThat(scheme()).startsWith("light");
+        browser.press("Colours: light");
+        browser.await(() -> scheme().startsWith("dark"));
+        browser.prefer("light");
+        assertThat(scheme()).startsWith("dark");
+        browser.press("Colours: dark");
+        browser.await(() -> scheme().startsWith("light"));
+    }
+
+    private String scheme() {
+        return (String)
+                browser.run(
+                        "return document.documentElement.dataset.theme + ' ' + getComputedStyle(document.body).backgroundColor");
     }
 
     @Test

@@ -1,7 +1,6 @@
 package dev.pgworker.dashboard.browser;
 
 import org.junit.jupiter.api.Test;
-import org.junit.jupiter.api.extension.ExtendWith;
 
 import dev.pgworker.job.Job;
 import dev.pgworker.testsupport.TestPostgres;
@@ -9,19 +8,18 @@ import dev.pgworker.testsupport.TestPostgres;
 import static org.assertj.core.api.Assertions.assertThat;
 
 /** As the dashboard is unless properties say otherwise: nothing can be changed, payloads are hidden, nothing is kept. */
-@ExtendWith(Chromium.class)
-class ReadOnlyTest {
+class ReadOnlyTest extends DashboardTest {
 
     @Test
     void nothingCanBeChangedAndPayloadsAreHidden() {
-        try (Shop shop = new Shop(
-                        TestPostgres.newDatabase("readonly"),
-                        "worker.dashboard.allow-actions=false",
-                        "worker.dashboard.payloads=hidden",
-                        "worker.history.enabled=false",
-                        "worker.statistics.enabled=false");
-                Browser browser = new Browser(shop.dashboard())) {
-            Job job = new Stock(shop).failed("print_label");
+        try (Shop careful = new Shop(
+                TestPostgres.newDatabase("readonly"),
+                "worker.dashboard.allow-actions=false",
+                "worker.dashboard.payloads=hidden",
+                "worker.history.enabled=false",
+                "worker.statistics.enabled=false")) {
+            Job job = new Stock(careful).failed("print_label");
+            browser.use(careful.dashboard());
 
             browser.load("jobs/" + job.id());
 
@@ -29,13 +27,16 @@ class ReadOnlyTest {
             assertThat(browser.text("main")).doesNotContain("4242");
             browser.awaitText(".sidebar", "Read-only");
             browser.press("main", "Run again");
-            assertThat(shop.admin().find(job.id()).orElseThrow().attempts()).isEqualTo(25);
+            assertThat(careful.admin().find(job.id()).orElseThrow().attempts()).isEqualTo(25);
             browser.open("history");
             browser.awaitText("main", "worker.history.enabled=true");
             browser.open("");
             browser.awaitText("main", "worker.statistics.enabled=true");
             assertThat(browser.violations(null)).isEmpty();
             browser.checkQuiet();
+            // Before the application goes away, of which the console would tell.
+            browser.use(shop.dashboard());
+            browser.load("");
         }
     }
 }

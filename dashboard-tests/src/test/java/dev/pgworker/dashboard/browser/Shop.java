@@ -13,8 +13,10 @@ import org.springframework.context.annotation.Import;
 import org.springframework.jdbc.core.simple.JdbcClient;
 import tools.jackson.databind.JsonNode;
 
+import dev.pgworker.autoconfigure.WorkerInstances;
 import dev.pgworker.job.JobAdmin;
 import dev.pgworker.job.JobScheduler;
+import dev.pgworker.schedule.JobSchedules;
 import dev.pgworker.task.JobContext;
 import dev.pgworker.task.JobHandler;
 
@@ -42,6 +44,9 @@ final class Shop implements AutoCloseable {
             Map.entry("worker.dashboard.allow-actions", "true"),
             Map.entry("worker.dashboard.payloads", "shown"),
             Map.entry("worker.instances.reports.concurrency", "1"),
+            // Dead workers are there to be swept by hand.
+            Map.entry("worker.recovery.enabled", "false"),
+            Map.entry("worker.instances.reports.recovery.enabled", "false"),
             Map.entry("logging.level.root", "warn"));
 
     private final ConfigurableApplicationContext context;
@@ -81,6 +86,12 @@ final class Shop implements AutoCloseable {
 
     JobAdmin admin() {
         return context.getBean(JobAdmin.class);
+    }
+
+    JobSchedules schedules() {
+        return context.getBean(WorkerInstances.class)
+                .get(WorkerInstances.DEFAULT)
+                .jobSchedules();
     }
 
     JdbcClient.StatementSpec sql(String sql) {

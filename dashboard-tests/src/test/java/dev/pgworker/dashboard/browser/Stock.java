@@ -1,12 +1,16 @@
 package dev.pgworker.dashboard.browser;
 
 import java.time.Duration;
+import java.time.Instant;
+import java.time.ZoneId;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
 
 import dev.pgworker.job.Job;
 import dev.pgworker.job.JobSpec;
+import dev.pgworker.schedule.Recurrence;
+import dev.pgworker.schedule.Schedule;
 
 /** Jobs in every state that stay there: nobody serves their tasks, or they are not due. */
 final class Stock {
@@ -112,6 +116,26 @@ final class Stock {
         return job;
     }
 
+    /** Makes a schedule that is due once a year. */
+    Schedule.Builder yearly(String name, String task) {
+        return Schedule.builder(
+                name, Recurrence.cron("0 0 4 1 JAN *", ZoneId.of("Europe/Berlin")), task, Map.of("to", "ada"));
+    }
+
+    /** Makes schedules of every kind and in every state. */
+    void schedules() {
+        shop.schedules().put(yearly("yearly", "send_mail").build());
+        shop.schedules()
+                .put(Schedule.builder("stock", Recurrence.fixedDelay(Duration.ofHours(1)), "sync_stock", Map.of())
+                        .startsAt(Instant.now().plus(Duration.ofDays(1)))
+                        .build());
+        shop.schedules().put(yearly("resting", "send_mail").build());
+        shop.schedules().actingAs("olga").pause("resting");
+        shop.schedules().put(yearly("broken", "send_mail").build());
+        change(
+                "update graphile_worker.pgworker_schedules set problem = 'The queue is too long', next_at = null where name = 'broken'");
+    }
+
     void change(String sql, Object... parameters) {
         shop.sql(sql).params(parameters).update();
     }
@@ -127,5 +151,6 @@ final class Stock {
     void clear() {
         change(
                 "delete from graphile_worker._private_jobs where locked_at is null or locked_at < now() - interval '10 minutes'");
+        change("delete from graphile_worker.pgworker_schedules");
     }
 }

@@ -5,11 +5,11 @@ import java.time.ZoneId;
 import java.time.ZoneOffset;
 import java.time.format.DateTimeFormatter;
 import java.util.ArrayList;
-import java.util.Arrays;
 import java.util.Collection;
 import java.util.List;
 import java.util.Locale;
 import java.util.Optional;
+import java.util.function.Function;
 import javax.sql.DataSource;
 
 import org.jspecify.annotations.Nullable;
@@ -182,39 +182,42 @@ public final class JdbcJobSchedules implements JobSchedules {
     }
 
     private static final String DELETE = """
-            select {schema}.pgworker_delete_schedule(?)
+            select {schema}.pgworker_delete_schedule(:name)
             """;
 
     @Override
     public boolean delete(String name) {
-        return change(DELETE, "delete", "deleted", name, List.of(name));
+        return change("delete", "deleted", name, client -> client.sql(schema.in(DELETE)));
     }
 
     private static final String PAUSE = """
-            select {schema}.pgworker_pause_schedule(?, ?)
+            select {schema}.pgworker_pause_schedule(:name, :user)
             """;
 
     @Override
     public boolean pause(String name) {
-        return change(PAUSE, "pause", "paused", name, Arrays.asList(name, user));
+        return change(
+                "pause", "paused", name, client -> client.sql(schema.in(PAUSE)).param("user", user));
     }
 
     private static final String RESUME = """
-            select {schema}.pgworker_resume_schedule(?)
+            select {schema}.pgworker_resume_schedule(:name)
             """;
 
     @Override
     public boolean resume(String name) {
-        return change(RESUME, "resume", "resumed", name, List.of(name));
+        return change("resume", "resumed", name, client -> client.sql(schema.in(RESUME)));
     }
 
     private boolean change(
-            String sql, String verb, String participle, String name, List<? extends @Nullable Object> values) {
+            String verb, String participle, String name, Function<JdbcClient, JdbcClient.StatementSpec> statement) {
+        requireName(name);
         boolean changed = connections.query(
                 verb + " schedule \"" + name + "\"",
                 false,
-                client -> client.sql(schema.in(sql))
-                        .params(values)
+                client -> statement
+                        .apply(client)
+                        .param("name", name)
                         .query(Boolean.class)
                         .single());
         if (changed) {

@@ -124,5 +124,10 @@ public final class PeriodicTasks {
         public void accept(TimedTask task) {
             service.startedAs(task);
         }
+
+        @Override
+        public String toString() {
+            return "when the task has asked for";
+        }
     }
 }

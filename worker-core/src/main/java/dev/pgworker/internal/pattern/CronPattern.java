@@ -9,6 +9,8 @@ import java.util.regex.Pattern;
 import java.util.stream.LongStream;
 import java.util.stream.Stream;
 
+import org.jspecify.annotations.Nullable;
+
 /**
  * The minutes at which an item is due: five sets of numbers, each a bit mask. Where both day of month and day of week
  * are restricted, either of them suffices.
@@ -79,6 +81,25 @@ public record CronPattern(String text, long minutes, long hours, long days, long
     /** Tells whether an item is due in the minute of the given local time. */
     public boolean matches(LocalDateTime time) {
         return has(minutes, time.getMinute()) && has(hours, time.getHour()) && matchesDate(time.toLocalDate());
+    }
+
+    /** Returns the first of these local times, a minute apart, that matches; null if there is none before the end. */
+    @Nullable LocalDateTime next(LocalDateTime from, LocalDateTime end) {
+        LocalDateTime time = from;
+        while (time.isBefore(end)) {
+            if (!has(months, time.getMonthValue())) {
+                time = time.plusMonths(1).withDayOfMonth(1).withHour(0).withMinute(0);
+            } else if (!matchesDate(time.toLocalDate())) {
+                time = time.plusDays(1).withHour(0).withMinute(0);
+            } else if (!has(hours, time.getHour())) {
+                time = time.plusHours(1).withMinute(0);
+            } else if (!has(minutes, time.getMinute())) {
+                time = time.plusMinutes(1);
+            } else {
+                return time;
+            }
+        }
+        return null;
     }
 
     /** Tells whether the pattern leaves the hour open. */

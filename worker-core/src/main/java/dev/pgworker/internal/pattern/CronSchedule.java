@@ -2,7 +2,6 @@ package dev.pgworker.internal.pattern;
 
 import java.time.Duration;
 import java.time.Instant;
-import java.time.LocalDate;
 import java.time.LocalDateTime;
 import java.time.ZoneId;
 import java.time.ZoneOffset;
@@ -54,25 +53,43 @@ public record CronSchedule(CronPattern pattern, @Nullable ZoneId zone) {
         return false;
     }
 
-    /** Returns the first minute after the given instant that is due, or null if there is none for years. */
+    /**
+     * Returns the first minute after the given instant that is due, or null if there is none for years. Between two changes
+     * of the clocks local times are looked for, as there may be years of minutes.
+     */
     public @Nullable Instant nextDue(Instant after) {
-        ZoneId local = local();
-        Instant hour = after.truncatedTo(ChronoUnit.HOURS);
-        Instant end = hour.plus(YEARS_TO_LOOK_AHEAD);
-        while (hour.isBefore(end)) {
-            LocalDate first = LocalDate.ofInstant(hour.minus(1, ChronoUnit.MINUTES), local);
-            Instant next = hour.plus(1, ChronoUnit.HOURS);
-            LocalDate last = LocalDate.ofInstant(next, local);
-            if (first.datesUntil(last.plusDays(1)).anyMatch(pattern::matchesDate)) {
-                for (Instant minute = hour; minute.isBefore(next); minute = minute.plus(1, ChronoUnit.MINUTES)) {
-                    if (minute.isAfter(after) && isDueAt(minute)) {
-                        return minute;
-                    }
-                }
+        ZoneRules rules = local().getRules();
+        Instant minute = after.truncatedTo(ChronoUnit.MINUTES).plus(1, ChronoUnit.MINUTES);
+        Instant end = minute.plus(YEARS_TO_LOOK_AHEAD);
+        while (minute.isBefore(end)) {
+            ZoneOffsetTransition change = rules.nextTransition(minute.minusNanos(1));
+            Instant limit = change == null || change.getInstant().isAfter(end) ? end : change.getInstant();
+            Instant due = nextDue(minute, limit, rules);
+            if (due != null) {
+                return due;
             }
-            hour = next;
+            Instant changed = limit.plusNanos(59_999_999_999L).truncatedTo(ChronoUnit.MINUTES);
+            if (changed.isBefore(end) && isDueAt(changed)) {
+                return changed;
+            }
+            minute = changed.plus(1, ChronoUnit.MINUTES);
         }
         return null;
+    }
+
+    /** Returns the first due minute between two instants, from the first on, between which the clocks do not change. */
+    private @Nullable Instant nextDue(Instant minute, Instant limit, ZoneRules rules) {
+        ZoneOffset offset = rules.getOffset(minute);
+        LocalDateTime from = LocalDateTime.ofInstant(minute, offset);
+        LocalDateTime to = LocalDateTime.ofInstant(limit, offset);
+        ZoneOffsetTransition before = pattern.isOpenInHours() ? null : rules.getTransition(from);
+        if (before != null && before.isOverlap() && offset.equals(before.getOffsetAfter())) {
+            while (from.isBefore(before.getDateTimeBefore())) {
+                from = from.plusMinutes(1);
+            }
+        }
+        LocalDateTime due = from.isBefore(to) ? pattern.next(from, to) : null;
+        return due == null ? null : due.toInstant(offset);
     }
 
     private ZoneId local() {

@@ -13,7 +13,6 @@ import java.util.Collection;
 import java.util.Comparator;
 import java.util.IdentityHashMap;
 import java.util.List;
-import java.util.Map;
 import java.util.Objects;
 import java.util.Optional;
 import javax.sql.DataSource;
@@ -254,7 +253,7 @@ public final class ScheduleStore {
             return List.of();
         }
         List<ScheduleStep> steps = rows.stream().map(plan::of).toList();
-        Map<ScheduleStep.NewJob, Long> ids = add(connection, steps);
+        IdentityHashMap<ScheduleStep.NewJob, Long> ids = add(connection, steps);
         List<Done> done = steps.stream()
                 .map(step -> new Done(
                         step,
@@ -267,7 +266,8 @@ public final class ScheduleStore {
     }
 
     /** Jobs with keys come last, in the order in which everybody locks keys. */
-    private Map<ScheduleStep.NewJob, Long> add(Connection connection, List<ScheduleStep> steps) throws SQLException {
+    private IdentityHashMap<ScheduleStep.NewJob, Long> add(Connection connection, List<ScheduleStep> steps)
+            throws SQLException {
         IdentityHashMap<ScheduleStep.NewJob, Long> ids = new IdentityHashMap<>();
         List<ScheduleStep.NewJob> jobs =
                 steps.stream().flatMap(step -> step.jobs().stream()).toList();
@@ -291,7 +291,8 @@ public final class ScheduleStore {
             select pg_catalog.unnest(a.job_ids) from {schema}.pgworker_add_jobs(?, ?, ?, ?, ?, ?, ?) a
             """;
 
-    private void addPlain(Connection connection, List<ScheduleStep.NewJob> jobs, Map<ScheduleStep.NewJob, Long> into)
+    private void addPlain(
+            Connection connection, List<ScheduleStep.NewJob> jobs, IdentityHashMap<ScheduleStep.NewJob, Long> into)
             throws SQLException {
         try (PreparedStatement statement = connection.prepareStatement(schema.in(ADD_PLAIN))) {
             statement.setArray(1, SqlArrays.array(connection, "text", jobs, ScheduleStep.NewJob::task));
@@ -321,6 +322,7 @@ public final class ScheduleStore {
                 : SqlArrays.array(connection, "text", jobs, job -> job.spec().queueName());
     }
 
+    // Only without a schema does unnest take several arrays, and the parser looks for it in pg_catalog only.
     private static final String ADD_KEYED = """
             select d.place, coalesce(
                 ({schema}.add_job(
@@ -329,14 +331,15 @@ public final class ScheduleStore {
                   flags => d.flags::pg_catalog.text[], job_key_mode => d.mode)).id,
                 {schema}.pgworker_kept_out(0, 1))
             from (
-              select * from pg_catalog.unnest(
+              select * from unnest(
                   ?::pg_catalog.text[], ?::pg_catalog.text[], ?::pg_catalog.text[], ?::pg_catalog.timestamptz[],
                   ?::pg_catalog.int4[], ?::pg_catalog.text[], ?::pg_catalog.int4[], ?::pg_catalog.text[], ?::pg_catalog.text[])
                 with ordinality u(task, payload, queue_name, run_at, max_attempts, job_key, priority, flags, mode, place)
               order by u.place) d
             """;
 
-    private void addKeyed(Connection connection, List<ScheduleStep.NewJob> jobs, Map<ScheduleStep.NewJob, Long> into)
+    private void addKeyed(
+            Connection connection, List<ScheduleStep.NewJob> jobs, IdentityHashMap<ScheduleStep.NewJob, Long> into)
             throws SQLException {
         try (PreparedStatement statement = connection.prepareStatement(schema.in(ADD_KEYED))) {
             statement.setArray(1, SqlArrays.array(connection, "text", jobs, ScheduleStep.NewJob::task));
@@ -374,7 +377,7 @@ public final class ScheduleStore {
             update {schema}.pgworker_schedules s set
               next_at = u.next_at, last_at = coalesce(u.last_at, s.last_at), last_job_id = coalesce(u.job_id, s.last_job_id),
               awaits_end = u.awaits_end, retry_at = u.retry_at, problem = u.problem
-            from pg_catalog.unnest(
+            from unnest(
                 ?::pg_catalog.text[], ?::pg_catalog.timestamptz[], ?::pg_catalog.timestamptz[], ?::pg_catalog.int8[],
                 ?::pg_catalog.bool[], ?::pg_catalog.timestamptz[], ?::pg_catalog.text[])
               u(name, next_at, last_at, job_id, awaits_end, retry_at, problem)

@@ -1933,31 +1933,38 @@ comment on function "${schema}".pgworker_schedule_row(text, text, json, text, te
   interval, text, int, text, int, text[], text, text, text, interval) is
   'The row of a schedule that is described by the arguments of pgworker_put_schedule; raises an exception that names one that is invalid.';
 
--- When a schedule is due after a change. A delay whose job runs still waits for its end; one that has ended counts from then.
-create or replace function "${schema}".pgworker_changed_due(
-  old "${schema}".pgworker_schedules, changed "${schema}".pgworker_schedules, out next_at timestamptz, out awaits_end boolean
-) language plpgsql stable
+-- What executions have written stays. A delay whose job runs still waits for its end; one whose job has ended counts from then.
+create or replace function "${schema}".pgworker_changed_schedule(
+  old "${schema}".pgworker_schedules, given "${schema}".pgworker_schedules, declared boolean
+) returns "${schema}".pgworker_schedules
+language plpgsql stable
 set search_path = pg_catalog, pg_temp as $$
 declare
-  same_limits constant boolean := row(old.starts_at, old.ends_at) is not distinct from row(changed.starts_at, changed.ends_at);
+  both_delays constant boolean := old.kind = 'delay' and given.kind = 'delay';
 begin
-  next_at := '-infinity';
-  awaits_end := false;
-  if old.kind = 'delay' and changed.kind = 'delay' and old.awaits_end then
-    next_at := null;
-    awaits_end := true;
-  elsif old.next_at is null and old.problem is not null or not same_limits then
-    return;
-  elsif row(old.kind, old.expression, old.zone, old.every, old.origin)
-      is not distinct from row(changed.kind, changed.expression, changed.zone, changed.every, changed.origin) then
-    next_at := old.next_at;
-  elsif old.kind = 'delay' and changed.kind = 'delay' and old.last_at is not null then
-    next_at := old.next_at - old.every + changed.every;
-  end if;
+  given.declared := coalesce(declared, old.declared);
+  given.paused_at := old.paused_at;
+  given.paused_by := old.paused_by;
+  given.last_at := old.last_at;
+  given.last_job_id := old.last_job_id;
+  given.created_at := old.created_at;
+  given.updated_at := old.updated_at;
+  given.retry_at := null;
+  given.awaits_end := both_delays and old.awaits_end;
+  given.next_at := case
+    when given.awaits_end then null
+    when old.next_at is null and old.problem is not null then '-infinity'
+    when row(old.starts_at, old.ends_at) is distinct from row(given.starts_at, given.ends_at) then '-infinity'
+    when row(old.kind, old.expression, old.zone, old.every, old.origin)
+      is not distinct from row(given.kind, given.expression, given.zone, given.every, given.origin) then old.next_at
+    when both_delays and old.last_at is not null then old.next_at - old.every + given.every
+    else '-infinity'
+  end;
+  return given;
 end
 $$;
-comment on function "${schema}".pgworker_changed_due("${schema}".pgworker_schedules, "${schema}".pgworker_schedules) is
-  'When a schedule is due next after it has been changed, and whether that depends on the end of its job.';
+comment on function "${schema}".pgworker_changed_schedule("${schema}".pgworker_schedules, "${schema}".pgworker_schedules, boolean) is
+  'The row of a schedule that has been given other values: when it is due stays if the recurrence does, and a problem counts as mended.';
 
 create or replace function "${schema}".pgworker_put_schedule(
   name text,
@@ -1987,12 +1994,12 @@ create or replace function "${schema}".pgworker_put_schedule(
 language plpgsql volatile
 set search_path = pg_catalog, pg_temp as $$
 declare
-  given constant "${schema}".pgworker_schedules := "${schema}".pgworker_schedule_row(name, identifier, payload, crontab, cron, fixed_rate, fixed_delay,
+  given "${schema}".pgworker_schedules := "${schema}".pgworker_schedule_row(name, identifier, payload, crontab, cron, fixed_rate, fixed_delay,
     zone, origin, starts_at, ends_at, jitter, queue_name, max_attempts, job_key, priority, flags, job_key_mode, overlap, misfire, backfill);
   old "${schema}".pgworker_schedules;
   put "${schema}".pgworker_schedules;
-  due record;
 begin
+  -- Between the look and the insert others may create one, and delete it again before the next look.
   for attempt in 1..1000 loop
     select * into old from "${schema}".pgworker_schedules s where s.name = given.name for update;
     if not found then
@@ -2007,14 +2014,17 @@ begin
     elsif only_new then
       raise exception 'There is a schedule % already.', quote_literal(given.name) using errcode = '23505';
     else
-      due := "${schema}".pgworker_changed_due(old, given);
+      given := "${schema}".pgworker_changed_schedule(old, given, pgworker_put_schedule.declared);
+      if given::text = old::text then
+        return old;
+      end if;
       update "${schema}".pgworker_schedules s set
           kind = given.kind, expression = given.expression, zone = given.zone, every = given.every, origin = given.origin,
           starts_at = given.starts_at, ends_at = given.ends_at, jitter = given.jitter, task_identifier = given.task_identifier,
           payload = given.payload, queue_name = given.queue_name, priority = given.priority, max_attempts = given.max_attempts,
           job_key = given.job_key, job_key_mode = given.job_key_mode, flags = given.flags, overlap = given.overlap, misfire = given.misfire,
-          backfill = given.backfill, declared = coalesce(pgworker_put_schedule.declared, s.declared),
-          next_at = due.next_at, awaits_end = due.awaits_end, retry_at = null, problem = null, updated_at = clock_timestamp()
+          backfill = given.backfill, declared = given.declared, next_at = given.next_at, awaits_end = given.awaits_end,
+          retry_at = null, problem = null, updated_at = clock_timestamp()
         where s.name = given.name
         returning * into put;
       exit when not found;
@@ -2063,9 +2073,9 @@ begin
   update "${schema}".pgworker_schedules s set
       paused_at = null, paused_by = null, retry_at = null, updated_at = clock_timestamp(),
       next_at = case
-        when s.next_at > clock_timestamp() or not isfinite(s.next_at) then s.next_at
+        when s.next_at is null or s.next_at = '-infinity' or s.next_at > clock_timestamp() then s.next_at
         when s.kind = 'delay' then clock_timestamp() + s.every
-        when s.next_at is not null then '-infinity'
+        else '-infinity'
       end
     where s.name = pgworker_resume_schedule.name and s.paused_at is not null;
   if found then
@@ -5157,8 +5167,8 @@ comment on function "${schema}".pgworker_tend_history() is
 
 -- 11 Rights --------------------------------------------------------------------------------------------------------------------
 
--- Who may insert jobs may add them by the functions: these, and what they call, stay executable for everybody. They do nothing that
--- the caller could not do without them. So does pgworker_indexes, which only tells what every start checks. Of the others, those of the
+-- Who may insert jobs may add them by the functions, and who may write schedules may change them: these, and what they call, stay
+-- executable for everybody. They do nothing that the caller could not do without them. So does pgworker_indexes, which only tells what every start checks. Of the others, those of the
 -- shared interface that were here before keep the rights that they had.
 do $rights$
 declare
@@ -5166,7 +5176,9 @@ declare
     'add_job', 'add_jobs', 'pgworker_add_jobs', 'pgworker_put', 'pgworker_put_all', 'pgworker_columns', 'pgworker_fits',
     'pgworker_refuse', 'pgworker_kept_out', 'pgworker_flags', 'pgworker_json', 'pgworker_merge', 'pgworker_next_revision',
     'pgworker_task_id', 'pgworker_queue_id', 'pgworker_know_names', 'pgworker_hold_names', 'pgworker_retire', 'pgworker_wake',
-    'pgworker_announce', 'pgworker_indexes'];
+    'pgworker_announce', 'pgworker_indexes',
+    'pgworker_put_schedule', 'pgworker_delete_schedule', 'pgworker_pause_schedule', 'pgworker_resume_schedule', 'pgworker_trigger_schedule',
+    'pgworker_schedule_row', 'pgworker_check_schedule', 'pgworker_check_length', 'pgworker_changed_schedule', 'pgworker_span', 'pgworker_wrong'];
   here_before constant oid[] := current_setting('pgworker.found')::oid[];
   helper regprocedure;
   private regprocedure;

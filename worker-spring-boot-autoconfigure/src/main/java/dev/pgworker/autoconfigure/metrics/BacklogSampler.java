@@ -2,8 +2,7 @@ package dev.pgworker.autoconfigure.metrics;
 
 import java.time.Duration;
 import java.util.List;
-import java.util.concurrent.Executors;
-import java.util.concurrent.ScheduledExecutorService;
+import java.util.Set;
 import java.util.concurrent.TimeUnit;
 import java.util.function.ToDoubleFunction;
 
@@ -14,23 +13,29 @@ import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 import org.springframework.context.SmartLifecycle;
+import org.springframework.scheduling.concurrent.ThreadPoolTaskScheduler;
+import org.springframework.scheduling.config.ScheduledTask;
+import org.springframework.scheduling.config.ScheduledTaskHolder;
+import org.springframework.scheduling.config.ScheduledTaskRegistrar;
 
 import dev.pgworker.autoconfigure.WorkerInstance;
+import dev.pgworker.autoconfigure.WorkerInstances;
 import dev.pgworker.job.JobAdmin;
 import dev.pgworker.job.JobBacklog;
 
 /**
- * Samples the backlog of each worker's schema once in an interval, on the thread {@code worker-metrics}, for gauges that are
+ * Samples the backlog of each worker's schema once in an interval, on the thread {@code worker-metrics-1}, for gauges that are
  * read at any time. They have no value before the first sample and after one that failed.
  */
-final class BacklogSampler implements SmartLifecycle {
+final class BacklogSampler implements SmartLifecycle, ScheduledTaskHolder {
 
     private static final Logger log = LoggerFactory.getLogger(BacklogSampler.class);
 
     private final List<Sampled> sampled;
     private final Duration interval;
 
-    private @Nullable ScheduledExecutorService thread;
+    private @Nullable ThreadPoolTaskScheduler scheduler;
+    private Set<ScheduledTask> tasks = Set.of();
 
     /**
      * Creates a sampler that is not running.
@@ -47,7 +52,7 @@ final class BacklogSampler implements SmartLifecycle {
     }
 
     /** The backlog of one worker's schema, and its gauges. */
-    private static final class Sampled {
+    private static final class Sampled implements Runnable {
 
         private final String worker;
         private final JobAdmin admin;
@@ -94,7 +99,8 @@ final class BacklogSampler implements SmartLifecycle {
         }
 
         /** Only the sampler's thread calls this. */
-        void sample() {
+        @Override
+        public void run() {
             try {
                 latest = admin.backlog();
                 failing = false;
@@ -109,37 +115,50 @@ final class BacklogSampler implements SmartLifecycle {
                 }
             }
         }
-    }
 
-    private void sample() {
-        sampled.forEach(Sampled::sample);
-    }
-
-    @Override
-    public synchronized void start() {
-        if (thread == null && !sampled.isEmpty()) {
-            sampled.forEach(each -> each.stopped = false);
-            thread = Executors.newSingleThreadScheduledExecutor(task -> {
-                Thread created = new Thread(task, "worker-metrics");
-                created.setDaemon(true);
-                return created;
-            });
-            var unused = thread.scheduleWithFixedDelay(this::sample, 0, interval.toNanos(), TimeUnit.NANOSECONDS);
+        /** What {@code /actuator/scheduledtasks} shows. */
+        @Override
+        public String toString() {
+            return (worker.equals(WorkerInstances.DEFAULT) ? "worker" : "worker " + worker) + ": sample the backlog";
         }
     }
 
     @Override
+    public synchronized void start() {
+        if (scheduler != null || sampled.isEmpty()) {
+            return;
+        }
+        sampled.forEach(each -> each.stopped = false);
+        // No bean, which would be taken for the scheduler of the application.
+        scheduler = new ThreadPoolTaskScheduler();
+        scheduler.setThreadNamePrefix("worker-metrics-");
+        scheduler.setDaemon(true);
+        scheduler.initialize();
+        ScheduledTaskRegistrar registrar = new ScheduledTaskRegistrar();
+        registrar.setTaskScheduler(scheduler);
+        sampled.forEach(each -> registrar.addFixedDelayTask(each, interval));
+        registrar.afterPropertiesSet();
+        tasks = registrar.getScheduledTasks();
+    }
+
+    @Override
     public synchronized void stop() {
-        if (thread != null) {
+        if (scheduler != null) {
             sampled.forEach(each -> each.stopped = true);
-            thread.shutdownNow();
-            thread = null;
+            scheduler.shutdown();
+            scheduler = null;
+            tasks = Set.of();
             sampled.forEach(each -> each.latest = null);
         }
     }
 
     @Override
     public synchronized boolean isRunning() {
-        return thread != null;
+        return scheduler != null;
+    }
+
+    @Override
+    public synchronized Set<ScheduledTask> getScheduledTasks() {
+        return tasks;
     }
 }

@@ -1,5 +1,6 @@
 package dev.pgworker.samples.reports;
 
+import java.time.Instant;
 import java.time.LocalTime;
 import java.time.ZoneId;
 
@@ -52,7 +53,7 @@ class CustomerReports {
 
     @JobHandler("customer_report")
     void report(CustomerReport report, JobContext context) {
-        ScheduledRun run = context.scheduledRun();
-        log.info("Report for {}, due at {}", report.customer(), run == null ? null : run.scheduledAt());
+        Instant due = context.scheduledRun().map(ScheduledRun::scheduledAt).orElse(null);
+        log.info("Report for {}, due at {}", report.customer(), due);
     }
 }

@@ -41,13 +41,14 @@ const PAGES = [
   { path: "maintenance", name: "Maintenance", icon: "maintenance", page: MaintenancePage },
 ];
 
-function pageFor(path) {
+/* A job and a schedule have a page of their own each, so that nothing of another one is shown while it is loaded. */
+function pageFor({ path, query }) {
   const job = /^jobs\/(\d{1,16})$/.exec(path);
   if (job) {
     return { page: JobPage, section: "jobs", props: { id: job[1] } };
   }
   if (path === "recurring/schedule") {
-    return { page: SchedulePage, section: "recurring", props: {} };
+    return { page: SchedulePage, section: "recurring", props: { name: query.get("name") ?? "" } };
   }
   const found = PAGES.find((one) => one.path === path);
   return found ? { page: found.page, section: path, props: {} } : { page: NotFoundPage, section: null, props: {} };
@@ -56,7 +57,7 @@ function pageFor(path) {
 export function Shell() {
   const { me, error } = useStore(session);
   const route = useRoute();
-  const { page, section, props } = pageFor(route.path);
+  const { page, section, props } = pageFor(route);
   const [menuOpen, setMenuOpen] = useState(false);
   const instance = useInstance();
   const known = !me || me.instances.includes(instance);
@@ -80,12 +81,14 @@ export function Shell() {
       </section>
       <main id="main" tabindex="-1">
         ${known && html`<${ConnectionNotice} />`}
-        ${!known ? html`<${NoInstance} me=${me} instance=${instance} />` : me ? html`<${Live} /><${page} key=${instance} ...${props} />` : error
+        ${!known ? html`<${NoInstance} me=${me} instance=${instance} />` : me ? html`<${Live} /><${page} key=${JSON.stringify([instance, props])} ...${props} />` : error
           ? html`<${NoSession} error=${error} />` : html`<div class="page"><${Skeleton} lines=${8} /></div>`}
       </main>
     </div>
-    <${BulkActivity} />
-    <${Toasts} />
+    <div class="corner">
+      <${BulkActivity} />
+      <${Toasts} />
+    </div>
     <${DialogHost} />
   `;
 }

@@ -1,7 +1,7 @@
 /* One schedule: when it is due, what it did, what it adds; or one recurring job of a crontab. */
 
 import { html } from "../lib.js";
-import { href, Link, navigate, useRoute } from "../router.js";
+import { href, Link, navigate } from "../router.js";
 import { useApi, whyNot } from "../session.js";
 import { useResource } from "../resource.js";
 import { useKeys } from "../keys.js";
@@ -18,9 +18,8 @@ import { openScheduleForm } from "../components/schedule-form.js";
 import { Flags, Foreign, FullTime, OneLine, State } from "../components/words.js";
 import { ScheduleState } from "./recurring.js";
 
-export function SchedulePage() {
+export function SchedulePage({ name }) {
   const api = useApi();
-  const name = useRoute().query.get("name") ?? "";
   const loaded = useResource(JSON.stringify([api.base, "schedule", name]),
     (signal) => api.get("schedules/one", { name }, signal));
   useKeys({ r: loaded.reload });

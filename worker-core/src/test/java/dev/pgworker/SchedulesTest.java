@@ -1,0 +1,324 @@
+package dev.pgworker;
+
+import java.time.Duration;
+import java.time.Instant;
+import java.time.ZoneId;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Map;
+import java.util.Set;
+import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.atomic.AtomicInteger;
+
+import com.zaxxer.hikari.HikariDataSource;
+import org.awaitility.Awaitility;
+import org.junit.jupiter.api.Tag;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.extension.RegisterExtension;
+import org.springframework.core.ParameterizedTypeReference;
+
+import dev.pgworker.event.WorkerEvent.JobCompleted;
+import dev.pgworker.event.WorkerEvent.JobFailed;
+import dev.pgworker.event.WorkerEvent.ListenerConnected;
+import dev.pgworker.event.WorkerEvent.ScheduleExecuted;
+import dev.pgworker.internal.schedule.DeclaredSchedules;
+import dev.pgworker.internal.schedule.ScheduleService;
+import dev.pgworker.job.JobSpec;
+import dev.pgworker.job.Task;
+import dev.pgworker.schedule.JobSchedules;
+import dev.pgworker.schedule.Misfire;
+import dev.pgworker.schedule.Recurrence;
+import dev.pgworker.schedule.Schedule;
+import dev.pgworker.schema.SchemaMigrator;
+import dev.pgworker.schema.WorkerSchema;
+import dev.pgworker.task.JobControlException;
+import dev.pgworker.testing.InterceptedDataSource;
+import dev.pgworker.testing.LogCapture;
+import dev.pgworker.testing.OwnDatabase;
+import dev.pgworker.testing.RecordingListener;
+import dev.pgworker.testing.TestSchema;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+/** Schedules of the database as running workers execute them. */
+@Tag("any-postgres")
+class SchedulesTest {
+
+    private static final Task<Map<String, Object>> TICK = Task.of("tick", new ParameterizedTypeReference<>() {});
+    private static final Recurrence EVERY_SECOND = Recurrence.cron("* * * * * *", ZoneId.of("UTC"));
+
+    @RegisterExtension
+    final TestSchema db = new TestSchema(20);
+
+    private final RecordingListener events = new RecordingListener();
+
+    private JobSchedules schedules() {
+        return WorkerClient.jobSchedules(db.dataSource(), db.schema(), db.codec());
+    }
+
+    private void start(int workers) {
+        for (int i = 0; i < workers; i++) {
+            db.start(db.worker().listener(events));
+        }
+        events.await(ListenerConnected.class, workers);
+    }
+
+    private static Schedule.Builder schedule(String name, Recurrence recurrence) {
+        return Schedule.builder(name, recurrence, "tick", null);
+    }
+
+    @Test
+    void editsTakeEffectOnAllWorkersWithinASecond() {
+        start(2);
+        Duration longest = Duration.ZERO;
+        for (int i = 0; i < 20; i++) {
+            String name = "delay" + i;
+            long begin = System.nanoTime();
+            schedules()
+                    .create(schedule(name, Recurrence.fixedDelay(Duration.ofHours(1)))
+                            .build());
+            events.await(ScheduleExecuted.class, executed -> executed.schedule().equals(name));
+            Duration took = Duration.ofNanos(System.nanoTime() - begin);
+            longest = took.compareTo(longest) > 0 ? took : longest;
+        }
+        System.out.println("A schedule was executed at most " + longest.toMillis() + " ms after it was created");
+        assertThat(longest).isLessThan(Duration.ofSeconds(1));
+
+        schedules().create(schedule("a", EVERY_SECOND).build());
+        events.await(ScheduleExecuted.class, 3, executed -> executed.schedule().equals("a"));
+        assertThat(schedules().pause("a")).isTrue();
+        Instant pausedAt = now();
+        schedules().create(schedule("b", EVERY_SECOND).build());
+        events.await(ScheduleExecuted.class, 3, executed -> executed.schedule().equals("b"));
+        assertThat(events.all(ScheduleExecuted.class))
+                .filteredOn(executed -> executed.schedule().equals("a"))
+                .allMatch(executed -> executed.dueAt().isBefore(pausedAt));
+        assertThat(schedules().resume("a")).isTrue();
+        Instant resumedAt = now();
+        events.await(
+                ScheduleExecuted.class,
+                executed -> executed.schedule().equals("a") && executed.dueAt().isAfter(resumedAt));
+        assertThat(schedules().delete("a")).isTrue();
+    }
+
+    private Instant now() {
+        return db.sql("select clock_timestamp()")
+                .query((row, i) -> row.getTimestamp(1).toInstant())
+                .single();
+    }
+
+    @Test
+    void manyWorkersAddOneJobForEachScheduleAndTime() {
+        start(4);
+        for (int i = 0; i < 20; i++) {
+            schedules()
+                    .create(schedule("s" + i, EVERY_SECOND)
+                            .misfire(Misfire.RUN_ALL)
+                            .build());
+        }
+        for (int i = 0; i < 20; i++) {
+            String name = "s" + i;
+            events.await(
+                    ScheduleExecuted.class, 5, executed -> executed.schedule().equals(name));
+        }
+
+        assertOneJobForEachTime(db);
+        assertThat(events.all(ScheduleExecuted.class).stream()
+                        .map(ScheduleExecuted::workerId)
+                        .distinct())
+                .as("workers that took part")
+                .hasSizeGreaterThan(1);
+    }
+
+    /** Asserts that from its first job on, each schedule has one for each second up to its last run. */
+    static void assertOneJobForEachTime(TestSchema db) {
+        assertThat(db.sql("""
+                        select j.name from (
+                          select payload->'_cron'->>'schedule' as name, count(*) as jobs, count(distinct payload->'_cron'->>'ts') as times,
+                            extract(epoch from max((payload->'_cron'->>'ts')::timestamptz) - min((payload->'_cron'->>'ts')::timestamptz)) + 1
+                              as seconds
+                          from {schema}._private_jobs group by 1) j
+                        where j.jobs <> j.times or j.jobs <> j.seconds""").query(String.class).list())
+                .as("schedules with too many or too few jobs")
+                .isEmpty();
+    }
+
+    @Test
+    void aFixedDelayBeginsAsSoonAsThisWorkerHasEndedTheJob() {
+        List<Long> starts = new ArrayList<>();
+        db.start(db.worker().listener(events).task(TICK, (payload, context) -> {
+            synchronized (starts) {
+                starts.add(System.nanoTime());
+                if (starts.size() == 2) {
+                    throw JobControlException.failPermanently("on purpose");
+                }
+            }
+        }));
+        events.await(ListenerConnected.class);
+        schedules()
+                .create(schedule("a", Recurrence.fixedDelay(Duration.ofSeconds(1)))
+                        .build());
+
+        events.await(JobCompleted.class, 3);
+        events.await(JobFailed.class);
+
+        for (int i = 1; i < 4; i++) {
+            assertThat(Duration.ofNanos(starts.get(i) - starts.get(i - 1)))
+                    .as("between the starts of two jobs")
+                    .isBetween(Duration.ofMillis(990), Duration.ofMillis(1_800));
+        }
+    }
+
+    @Test
+    void anybodysNotificationsMakeNoStorm() {
+        AtomicInteger statements = new AtomicInteger();
+        Worker worker = db.start(
+                Worker.builder(counting(statements)).schema(db.schema()).listener(events));
+        events.await(ListenerConnected.class);
+        Awaitility.await().until(() -> statements.get() > 0);
+        int before = statements.get();
+        long begin = System.nanoTime();
+        int told = 0;
+        while (System.nanoTime() - begin < Duration.ofSeconds(2).toNanos()) {
+            db.sql("select pg_notify('pgworker:schedules', repeat('x', 7000))")
+                    .query((row, i) -> 1)
+                    .list();
+            told++;
+        }
+        assertThat(told).isGreaterThan(100);
+        assertThat(statements.get() - before).as("looks in two seconds").isBetween(1, 25);
+        assertThat(worker.status().deadThreads()).isEmpty();
+    }
+
+    private InterceptedDataSource counting(AtomicInteger statements) {
+        return new InterceptedDataSource(db.dataSource(), (call, proceed) -> {
+            if (call.method().getName().startsWith("execute") && call.sql().contains("pgworker_schedules")) {
+                statements.incrementAndGet();
+            }
+            return proceed.proceed();
+        });
+    }
+
+    @Test
+    void whereTheTableIsMissingJobsRunAllTheSame() {
+        db.sql("drop table {schema}.pgworker_schedules cascade").update();
+        try (LogCapture log = new LogCapture(ScheduleService.class)) {
+            start(1);
+            Awaitility.await().until(() -> !log.messages().isEmpty());
+            db.sql("notify \"pgworker:schedules\"").update();
+            db.start(db.worker().listener(events).task(TICK, (payload, context) -> {}));
+            db.scheduler().addJob(TICK, Map.of());
+            events.await(JobCompleted.class);
+            assertThat(log.messages())
+                    .allMatch(line -> line.contains("docs/schema.md"))
+                    .hasSizeLessThanOrEqualTo(2);
+        }
+    }
+
+    @Test
+    void declaredSchedulesArePutAtEachStartAndExecutedByThoseWhoDeclareThem() {
+        Schedule mine = schedule("mine", EVERY_SECOND).build();
+        start(1);
+        Worker declaring = db.start(db.worker().listener(events).schedules(List.of(mine)));
+        ScheduleExecuted executed = events.await(ScheduleExecuted.class);
+        assertThat(executed.workerId()).isEqualTo(declaring.id());
+        assertThat(schedules().find("mine").orElseThrow().declared()).isTrue();
+        declaring.stop();
+
+        schedules().create(schedule("other", EVERY_SECOND).build());
+        events.await(ScheduleExecuted.class, 3, one -> one.schedule().equals("other"));
+        Instant last = schedules().find("mine").orElseThrow().lastRun();
+        assertThat(last).as("nobody executes it").isBefore(now().minusSeconds(1));
+
+        schedules().pause("mine");
+        Schedule changed =
+                schedule("mine", EVERY_SECOND).payload(Map.of("v", 2)).build();
+        db.start(db.worker()
+                .listener(events)
+                .schedules(List.of(changed, schedule("next", EVERY_SECOND).build())));
+        events.await(ScheduleExecuted.class, one -> one.schedule().equals("next"));
+        assertThat(schedules().find("mine").orElseThrow().isPaused()).isTrue();
+        schedules().resume("mine");
+        events.await(
+                ScheduleExecuted.class,
+                one -> one.schedule().equals("mine") && one.dueAt().isAfter(last));
+        assertThat(db.sql(
+                                "select payload->>'v' from {schema}._private_jobs where payload->'_cron'->>'schedule' = 'mine'"
+                                        + " order by id desc limit 1")
+                        .query(String.class)
+                        .single())
+                .isEqualTo("2");
+    }
+
+    @Test
+    void aDeclaredScheduleThatTheDatabaseRefusesHurtsNoOther() {
+        db.sql("alter table {schema}.pgworker_schedules add constraint no_bad check (name <> 'bad')")
+                .update();
+        try (LogCapture log = new LogCapture(DeclaredSchedules.class)) {
+            db.start(db.worker()
+                    .listener(events)
+                    .schedules(List.of(
+                            schedule("bad", EVERY_SECOND).build(),
+                            schedule("a", EVERY_SECOND).build())));
+            events.await(ScheduleExecuted.class, one -> one.schedule().equals("a"));
+            assertThat(log.messages()).singleElement().asString().contains("bad", "could not be put");
+        }
+    }
+
+    @Test
+    void withoutListeningEditsTakeEffectAllTheSame() {
+        db.start(db.worker()
+                .listener(events)
+                .settings(WorkerSettings.builder().listen(false).build()));
+        schedules().create(schedule("a", EVERY_SECOND).build());
+
+        events.await(ScheduleExecuted.class, 2);
+    }
+
+    @Test
+    void afterAnOutageSchedulesGoOnAndNothingIsAddedTwice() {
+        OwnDatabase database = new OwnDatabase();
+        database.create();
+        try (HikariDataSource pool = new HikariDataSource(TestSchema.poolConfig(database.url(), 8))) {
+            new SchemaMigrator(pool, WorkerSchema.DEFAULT).migrate();
+            JobSchedules schedules = WorkerClient.jobSchedules(pool, WorkerSchema.DEFAULT, db.codec());
+            Worker worker = Worker.builder(pool).listener(events).build();
+            worker.start();
+            try {
+                schedules.create(
+                        schedule("a", EVERY_SECOND).misfire(Misfire.RUN_ALL).build());
+                events.await(ScheduleExecuted.class, 2);
+                database.forbidConnections();
+                database.cut();
+                Awaitility.await().until(() -> worker.status().outage());
+                database.allowConnections();
+                int before = events.all(ScheduleExecuted.class).size();
+                events.await(ScheduleExecuted.class, before + 4);
+            } finally {
+                worker.stop();
+            }
+            Set<Instant> times = ConcurrentHashMap.newKeySet();
+            List<ScheduleExecuted> executed = events.all(ScheduleExecuted.class);
+            executed.forEach(one -> times.add(one.dueAt()));
+            assertThat(times).hasSameSizeAs(executed);
+            for (int i = 1; i < executed.size(); i++) {
+                assertThat(Duration.between(
+                                executed.get(i - 1).dueAt(), executed.get(i).dueAt()))
+                        .isEqualTo(Duration.ofSeconds(1));
+            }
+        } finally {
+            database.drop();
+        }
+    }
+
+    @Test
+    void jobsWithAKeyRun() {
+        db.start(db.worker().listener(events).task(TICK, (payload, context) -> {}));
+        events.await(ListenerConnected.class);
+        schedules()
+                .create(schedule("keyed", EVERY_SECOND)
+                        .spec(JobSpec.builder().jobKey("k").build())
+                        .build());
+        events.await(JobCompleted.class, 2);
+    }
+}
