@@ -81,7 +81,8 @@ class CrontabTest {
                 .single();
         for (String item : List.of("r", "direct")) {
             worker.cronAdmin().trigger(item);
-            ScheduledRun run = Awaitility.await().until(runs::poll, Objects::nonNull).orElseThrow();
+            ScheduledRun run =
+                    Awaitility.await().until(runs::poll, Objects::nonNull).orElseThrow();
             assertThat(run.schedule()).isEqualTo(item);
             assertThat(run.backfilled()).isFalse();
             assertThat(run.scheduledAt()).isBetween(before, before.plus(Duration.ofMinutes(1)));

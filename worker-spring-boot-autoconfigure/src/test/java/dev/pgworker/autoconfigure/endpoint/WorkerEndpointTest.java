@@ -447,7 +447,8 @@ class WorkerEndpointTest {
             assertThat(b.path("expression").asString()).isEqualTo("0 30 4 * * *");
             assertThat(b.path("zone").asString()).isEqualTo("Europe/Berlin");
             assertThat(b.path("declared").asBoolean()).isFalse();
-            List<Instant> runs = b.path("nextRuns").valueStream()
+            List<Instant> runs = b.path("nextRuns")
+                    .valueStream()
                     .map(run -> Instant.parse(run.asString()))
                     .toList();
             assertThat(runs).hasSize(3).isSorted();
@@ -471,7 +472,11 @@ class WorkerEndpointTest {
                             "/worker/schedule-trigger", "{'schedule': 'report/a', 'payload': '{\\\"only\\\": 2}'}"))
                     .path("job")
                     .asLong();
-            assertThat(client.context.getBean(JobAdmin.class).find(job).orElseThrow().payload())
+            assertThat(client.context
+                            .getBean(JobAdmin.class)
+                            .find(job)
+                            .orElseThrow()
+                            .payload())
                     .contains("\"only\":2", "\"schedule\":\"report/a\"");
             assertThat(changed(client, "schedule-delete", "{'schedule': 'b'}")).isTrue();
             assertThat(client.get("/worker/schedules/b").statusCode()).isEqualTo(404);
