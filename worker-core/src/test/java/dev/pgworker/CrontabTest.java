@@ -88,7 +88,8 @@ class CrontabTest {
             assertThat(run.scheduledAt()).isBetween(before, before.plus(Duration.ofMinutes(1)));
         }
         db.scheduler().addJob("report", Map.of("_cron", 7));
-        assertThat(Awaitility.await().until(runs::poll, Objects::nonNull)).isEmpty();
+        Optional<ScheduledRun> none = Awaitility.await().until(runs::poll, Objects::nonNull);
+        assertThat(none).isEmpty();
     }
 
     @Test
