@@ -41,7 +41,7 @@ import dev.pgworker.schema.WorkerSchema;
  * @param crontab Recurring jobs, one per line, in the Graphile Worker crontab format.
  * @param crontabFile Location of a file with further recurring jobs in the same format.
  * @param crontabZone Time zone of recurring jobs that do not specify one.
- * @param crontabStrict Whether to reject crontab text that other Graphile Workers would not understand.
+ * @param crontabStrict Whether to reject crontab text that other Graphile Workers would not understand, or read differently.
  * @param shutdown Graceful shutdown of the worker.
  * @param schema Database schema that holds the jobs.
  * @param listen Connection that listens for notifications.

@@ -30,6 +30,7 @@ final class EndpointCrontab {
     private static Map<String, Object> view(CronItemStatus status) {
         Map<String, Object> view = new LinkedHashMap<>();
         view.put("identifier", status.identifier());
+        view.put("inThisCrontab", status.isInThisCrontab());
         CronItem item = status.item();
         if (item != null) {
             view.put("task", item.task());
@@ -59,7 +60,15 @@ final class EndpointCrontab {
         return Map.of("changed", admin.pause(EndpointParameters.required("item", item)));
     }
 
+    Object forget(@Nullable String item) {
+        return Map.of("changed", admin.forget(EndpointParameters.required("item", item)));
+    }
+
     Object resume(@Nullable String item) {
         return Map.of("changed", admin.resume(EndpointParameters.required("item", item)));
+    }
+
+    Object forget(@Nullable String item) {
+        return Map.of("changed", admin.forget(EndpointParameters.required("item", item)));
     }
 }
