@@ -35,6 +35,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 class SchedulesTest {
 
     private static Application application;
+    private static Application careful;
     private static Http http;
 
     @BeforeAll
@@ -42,17 +43,43 @@ class SchedulesTest {
         application = Application.unsecured(
                 "worker.enabled=false", "worker.dashboard.allow-actions=true", "worker.dashboard.payloads=shown");
         http = application.api().withCsrf();
+        careful = Application.unsecured(
+                List.of(DocumentedDashboard.Payloads.class, OneAction.class),
+                "worker.enabled=false",
+                "worker.dashboard.allow-actions=true");
+    }
+
+    /** Lets a visitor do what a header names, and nothing else. */
+    @Configuration(proxyBeanMethods = false)
+    static class OneAction {
+
+        @Bean
+        DashboardAccess access() {
+            return new DashboardAccess() {
+                @Override
+                public boolean mayRead(HttpServletRequest request) {
+                    return true;
+                }
+
+                @Override
+                public boolean may(DashboardAction action, HttpServletRequest request) {
+                    return action.name().equals(request.getHeader("X-May"));
+                }
+            };
+        }
     }
 
     @AfterAll
     static void stop() {
         application.close();
+        careful.close();
     }
 
     @AfterEach
     void removeAll() {
         application.sql("delete from {schema}.pgworker_schedules").update();
         application.sql("delete from {schema}._private_jobs").update();
+        careful.sql("delete from {schema}.pgworker_schedules").update();
     }
 
     private static JobSchedules schedules(Application of) {
@@ -315,25 +342,24 @@ class SchedulesTest {
         assertThat(schedules(application).find(name)).isEmpty();
     }
 
+    /** The overview looks every ten seconds, so nobody may have looked before. */
     @Test
     void whatIsWrongNeedsAttention() {
-        try (Application fresh = Application.unsecured("worker.enabled=false")) {
-            schedules(fresh).put(yearly("a/b?").build());
-            fresh.sql("update {schema}.pgworker_schedules set problem = 'The queue is too long.', next_at = null")
-                    .update();
-            schedules(fresh).put(yearly("well").build());
+        schedules(careful).put(yearly("a/b?").build());
+        careful.sql("update {schema}.pgworker_schedules set problem = 'The queue is too long.', next_at = null")
+                .update();
+        schedules(careful).put(yearly("well").build());
+        Http visitor = careful.api();
 
-            assertThat(fresh.api().json("/default/overview").path("attention").toString())
-                    .contains("The schedule a/b? is not executed: The queue is too long.", "name=a%2Fb%3F");
-            assertThat(fresh.api().json("/default/schedules?problem=true").path("schedules"))
-                    .hasSize(1);
-            assertThat(fresh.api()
-                            .json("/default/schedules/one?name=" + encode("a/b?"))
-                            .path("schedule")
-                            .path("state")
-                            .asString())
-                    .isEqualTo("problem");
-        }
+        assertThat(visitor.json("/default/overview").path("attention").toString())
+                .contains("The schedule a/b? is not executed: The queue is too long.", "name=a%2Fb%3F");
+        assertThat(visitor.json("/default/schedules?problem=true").path("schedules"))
+                .hasSize(1);
+        assertThat(visitor.json("/default/schedules/one?name=" + encode("a/b?"))
+                        .path("schedule")
+                        .path("state")
+                        .asString())
+                .isEqualTo("problem");
     }
 
     @Test
@@ -378,72 +404,52 @@ class SchedulesTest {
 
     @Test
     void payloadsAreHiddenAsThoseOfJobsAre() {
-        try (Application careful = Application.unsecured(
-                List.of(DocumentedDashboard.Payloads.class),
-                "worker.enabled=false",
-                "worker.dashboard.allow-actions=true")) {
-            Http visitor = careful.api().withCsrf();
-            schedules(careful)
-                    .put(Schedule.builder(
-                                    "card",
-                                    Recurrence.fixedDelay(Duration.ofHours(1)),
-                                    "charge-card",
-                                    Map.of("number", "4111111111111111"))
-                            .build());
-            JsonNode card = visitor.json("/default/schedules/one?name=card").path("schedule");
-            assertThat(card.path("payload").asString()).isEqualTo("{\"number\":\"****\"}");
-            assertThat(card.path("payloadWhole").asBoolean()).isFalse();
-            String change = "\"kind\":\"fixed-delay\",\"every\":\"PT2H\",\"updatedAt\":\""
-                    + card.path("updatedAt").asString() + "\"";
+        Http visitor = careful.api().with("X-May", "SCHEDULE").withCsrf();
+        schedules(careful)
+                .put(Schedule.builder(
+                                "card",
+                                Recurrence.fixedDelay(Duration.ofHours(1)),
+                                "charge-card",
+                                Map.of("number", "4111111111111111"))
+                        .build());
+        JsonNode card = visitor.json("/default/schedules/one?name=card").path("schedule");
+        assertThat(card.path("payload").asString()).isEqualTo("{\"number\":\"****\"}");
+        assertThat(card.path("payloadWhole").asBoolean()).isFalse();
+        String change = "\"kind\":\"fixed-delay\",\"every\":\"PT2H\",\"updatedAt\":\""
+                + card.path("updatedAt").asString() + "\"";
 
-            var other = visitor.post("/default/schedules/change", body("card", "\"task\":\"send-greeting\"", change));
-            assertThat(other.statusCode()).as("a task whose payloads are shown").isEqualTo(400);
-            assertThat(Http.error(other)).startsWith("payload is required with another task");
-            visitor.json("/default/schedules/change", body("card", "\"task\":\"charge-card\"", change));
-            assertThat(schedules(careful)
-                            .find("card")
-                            .orElseThrow()
-                            .schedule()
-                            .job()
-                            .payload())
-                    .hasToString("{\"number\":\"4111111111111111\"}");
-        }
+        var other = visitor.post("/default/schedules/change", body("card", "\"task\":\"send-greeting\"", change));
+        assertThat(other.statusCode()).as("a task whose payloads are shown").isEqualTo(400);
+        assertThat(Http.error(other)).startsWith("payload is required with another task");
+        visitor.json("/default/schedules/change", body("card", "\"task\":\"charge-card\"", change));
+        assertThat(schedules(careful)
+                        .find("card")
+                        .orElseThrow()
+                        .schedule()
+                        .job()
+                        .payload())
+                .hasToString("{\"number\":\"4111111111111111\"}");
     }
 
     @Test
     void whoMayOnlyTriggerMayNotChooseThePayload() {
-        try (Application restricted = Application.unsecured(
-                List.of(OnlyCron.class), "worker.enabled=false", "worker.dashboard.allow-actions=true")) {
-            Http visitor = restricted.api().withCsrf();
-            schedules(restricted).put(yearly("a").build());
+        Http visitor = careful.api().with("X-May", "CRON").withCsrf();
+        schedules(careful).put(yearly("a").build());
 
-            assertThat(visitor.post("/default/schedules/trigger", body("a", "\"payload\":\"{}\""))
-                            .statusCode())
+        var chosen = visitor.post("/default/schedules/trigger", body("a", "\"payload\":\"{}\""));
+        assertThat(chosen.statusCode()).isEqualTo(403);
+        assertThat(Http.error(chosen)).contains("the action add");
+        visitor.json("/default/schedules/trigger", body("a"));
+        for (String path : List.of("", "/change", "/delete")) {
+            assertThat(visitor.post("/default/schedules" + path, body("a")).statusCode())
                     .isEqualTo(403);
-            visitor.json("/default/schedules/trigger", body("a"));
-            for (String path : List.of("", "/change", "/delete")) {
-                assertThat(visitor.post("/default/schedules" + path, body("a")).statusCode())
-                        .isEqualTo(403);
-            }
         }
-    }
-
-    @Configuration(proxyBeanMethods = false)
-    static class OnlyCron {
-
-        @Bean
-        DashboardAccess access() {
-            return new DashboardAccess() {
-                @Override
-                public boolean mayRead(HttpServletRequest request) {
-                    return true;
-                }
-
-                @Override
-                public boolean may(DashboardAction action, HttpServletRequest request) {
-                    return action == DashboardAction.CRON;
-                }
-            };
-        }
+        assertThat(careful.api()
+                        .with("X-May", "CRON")
+                        .with("Content-Type", "application/json")
+                        .post("/default/schedules/pause", body("a"))
+                        .statusCode())
+                .as("without the token")
+                .isEqualTo(403);
     }
 }

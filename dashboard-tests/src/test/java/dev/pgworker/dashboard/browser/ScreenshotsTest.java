@@ -89,6 +89,7 @@ class ScreenshotsTest {
         browser.prefer("light");
         take(browser, "jobs", "jobs");
         take(browser, "jobs/" + failed, "job");
+        take(browser, "recurring/schedule?name=photos-of-the-window", "schedule");
     }
 
     private static void take(Browser browser, String page, String name) throws IOException {

@@ -1,6 +1,9 @@
 package dev.pgworker.samples.dashboard;
 
 import java.time.Duration;
+import java.time.Instant;
+import java.util.List;
+import java.util.stream.IntStream;
 
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
@@ -13,10 +16,18 @@ import dev.pgworker.crontab.CronAdmin;
 import dev.pgworker.job.JobScheduler;
 import dev.pgworker.job.JobSpec;
 import dev.pgworker.samples.dashboard.Jobs.Campaign;
+import dev.pgworker.samples.dashboard.Jobs.Catalog;
 import dev.pgworker.samples.dashboard.Jobs.Index;
+import dev.pgworker.samples.dashboard.Jobs.Photos;
 import dev.pgworker.samples.dashboard.Jobs.Report;
+import dev.pgworker.schedule.JobSchedules;
+import dev.pgworker.schedule.Overlap;
+import dev.pgworker.schedule.Recurrence;
+import dev.pgworker.schedule.Schedule;
 
+import static dev.pgworker.samples.dashboard.Jobs.IMPORT_CATALOG;
 import static dev.pgworker.samples.dashboard.Jobs.REBUILD_INDEX;
+import static dev.pgworker.samples.dashboard.Jobs.RESIZE_PHOTOS;
 import static dev.pgworker.samples.dashboard.Jobs.SALES_REPORT;
 import static dev.pgworker.samples.dashboard.Jobs.SEND_NEWSLETTER;
 
@@ -26,14 +37,19 @@ class Opening {
 
     private static final Logger log = LoggerFactory.getLogger(Opening.class);
 
+    private static final List<String> WINDOW =
+            IntStream.rangeClosed(1, 40).mapToObj("window-%02d.jpg"::formatted).toList();
+
     private final JobScheduler jobs;
     private final CronAdmin crontab;
+    private final JobSchedules schedules;
     private final Staff staff;
     private final Environment environment;
 
-    Opening(JobScheduler jobs, CronAdmin crontab, Staff staff, Environment environment) {
+    Opening(JobScheduler jobs, CronAdmin crontab, JobSchedules schedules, Staff staff, Environment environment) {
         this.jobs = jobs;
         this.crontab = crontab;
+        this.schedules = schedules;
         this.staff = staff;
         this.environment = environment;
     }
@@ -56,6 +72,24 @@ class Opening {
                 new Index("en", true),
                 JobSpec.builder().jobKey("index:en").flags("after-hours").build());
         crontab.pause("clear-carts");
+        makeSchedules();
         log.info("Ready. Look at http://localhost:{}/worker", environment.getProperty("local.server.port"));
+    }
+
+    /** Those that are there already stay as they are, paused ones included. */
+    private void makeSchedules() {
+        schedules.put(Schedule.builder(
+                        "photos-of-the-window",
+                        Recurrence.fixedRate(Duration.ofSeconds(20), Instant.EPOCH),
+                        RESIZE_PHOTOS,
+                        new Photos("window", WINDOW, List.of(800, 1600)))
+                .overlap(Overlap.SKIP)
+                .build());
+        schedules.put(Schedule.builder(
+                        "catalog-of-acme",
+                        Recurrence.fixedDelay(Duration.ofMinutes(2)),
+                        IMPORT_CATALOG,
+                        new Catalog("acme", "https://acme.example/catalog.csv", 12))
+                .build());
     }
 }

@@ -5,9 +5,11 @@ import java.util.random.RandomGenerator;
 
 import org.springframework.stereotype.Component;
 
+import dev.pgworker.crontab.CronJob;
 import dev.pgworker.samples.dashboard.Jobs.Campaign;
 import dev.pgworker.samples.dashboard.Jobs.Carts;
 import dev.pgworker.samples.dashboard.Jobs.Report;
+import dev.pgworker.schedule.Misfire;
 import dev.pgworker.task.JobContext;
 import dev.pgworker.task.JobHandler;
 
@@ -28,6 +30,12 @@ class ReportHandlers {
 
     record WrittenReport(String file, int rows, String period) {}
 
+    @CronJob(
+            id = "month-end-report",
+            cron = "0 30 18 LW * *",
+            zone = "Europe/Berlin",
+            misfire = Misfire.RUN_ONCE,
+            payload = "{period: \"this month\", format: \"pdf\"}")
     @JobHandler(value = "sales_report", worker = "reports")
     WrittenReport salesReport(Report report, JobContext context) throws InterruptedException {
         for (int i = 0; i < CHAPTERS.size(); i++) {

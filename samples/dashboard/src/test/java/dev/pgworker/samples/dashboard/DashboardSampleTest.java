@@ -104,7 +104,11 @@ class DashboardSampleTest {
                 .contains("stock-of-acme", "sales-report")
                 .as("Each recurring job has runs of its own to show")
                 .doesNotContain("Several recurring jobs");
+        assertThat(get("api/default/schedules"))
+                .contains("photos-of-the-window", "catalog-of-acme", "month-end-report", "\"declared\":true")
+                .contains("Every 20 seconds", "At 18:30 on the last weekday of the month (Europe/Berlin)");
         Awaitility.await().atMost(Duration.ofSeconds(40)).untilAsserted(() -> {
+            assertThat(get("api/default/schedules?prefix=catalog")).containsPattern("\"lastJobId\":[0-9]");
             assertThat(get("api/default/history?task=send_invoice")).contains("invoices/");
             assertThat(get("api/default/jobs?state=failed")).contains("was refused");
         });
