@@ -348,7 +348,7 @@ final class WorkerServices {
         // Jobs wait until it is known whether a history is kept.
         periodic.start(history);
         ofOwnThread().forEach(BackgroundService::start);
-        Stream.of(migrations, reconciler, sweep, snapshots, unservedTasks, vacuum, cron)
+        Stream.of(migrations, reconciler, sweep, snapshots, unservedTasks, vacuum, cron, schedules)
                 .filter(Objects::nonNull)
                 .forEach(periodic::start);
     }
@@ -357,7 +357,7 @@ final class WorkerServices {
     private Stream<BackgroundService> ofOwnThread() {
         Stream<@Nullable BackgroundService> first =
                 Stream.of(heartbeat, watchdog, completer, listener, fetchLoop, secondFetchLoop);
-        Stream<@Nullable BackgroundService> last = Stream.of(floorScanner, schedules, record);
+        Stream<@Nullable BackgroundService> last = Stream.of(floorScanner, record);
         return Stream.concat(Stream.concat(first, direct.services()), last).filter(Objects::nonNull);
     }
 

@@ -5,7 +5,6 @@ import java.time.Duration;
 import java.time.Instant;
 import java.util.List;
 import java.util.Set;
-import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicBoolean;
 
 import org.jspecify.annotations.Nullable;
@@ -14,7 +13,7 @@ import org.slf4j.LoggerFactory;
 
 import dev.pgworker.internal.event.WorkerEvents;
 import dev.pgworker.internal.failure.Outage;
-import dev.pgworker.internal.lifecycle.BackgroundService;
+import dev.pgworker.internal.lifecycle.PeriodicService;
 import dev.pgworker.internal.store.ScheduleStore;
 import dev.pgworker.internal.store.ScheduleStore.Look;
 
@@ -25,7 +24,7 @@ import dev.pgworker.internal.store.ScheduleStore.Look;
  * <p>The database's clock decides what time it is, and the rows say all else, so that this worker may end at any moment. A clock
  * set back executes nothing twice: what was to be due remains so.
  */
-public final class ScheduleService extends BackgroundService {
+public final class ScheduleService extends PeriodicService {
 
     private static final Logger log = LoggerFactory.getLogger(ScheduleService.class);
 
@@ -53,7 +52,7 @@ public final class ScheduleService extends BackgroundService {
     private static final Duration LONGEST_HELD = Duration.ofSeconds(1);
 
     /** However much is announced, there is one look in that time. */
-    private static final long SHORTEST_NANOS = TimeUnit.MILLISECONDS.toNanos(100);
+    private static final Duration SHORTEST_INTERVAL = Duration.ofMillis(100);
 
     /** Tells what time it is, given what the database says. */
     @FunctionalInterface
@@ -70,13 +69,13 @@ public final class ScheduleService extends BackgroundService {
     private final EndedJobs ended = new EndedJobs(this::announced);
     private final AtomicBoolean announced = new AtomicBoolean();
 
-    // Owned by the thread.
+    // Owned by the work.
     private final ClockWatch clockWatch = new ClockWatch();
     private Duration held = SHORTEST_HELD;
     private boolean awaiting;
     private @Nullable Instant endsLookedForAt;
     private String endsLookedForUpTo = "";
-    private long lookedAt = System.nanoTime() - SHORTEST_NANOS;
+    private long lookedAt = System.nanoTime() - SHORTEST_INTERVAL.toNanos();
     private boolean toldUnusable;
 
     /**
@@ -111,7 +110,7 @@ public final class ScheduleService extends BackgroundService {
             Clock clock,
             WorkerEvents events,
             Outage outage) {
-        super("worker-schedules", true, outage);
+        super("worker-schedules", "execute schedules", outage);
         this.executor = executor;
         this.store = store;
         this.declared = declared;
@@ -127,30 +126,15 @@ public final class ScheduleService extends BackgroundService {
         }
     }
 
+    /** Does one piece of work. */
     @Override
-    protected void step() throws SQLException, InterruptedException {
+    protected Duration work() throws SQLException, InterruptedException {
         if (announced.getAndSet(false)) {
-            long early = SHORTEST_NANOS - (System.nanoTime() - lookedAt);
-            if (early > 0) {
-                idle(() -> {
-                    TimeUnit.NANOSECONDS.sleep(early);
-                    return true;
-                });
+            Duration early = SHORTEST_INTERVAL.minusNanos(System.nanoTime() - lookedAt);
+            if (!early.isNegative()) {
+                rest(early);
             }
         }
-        Duration wait = work();
-        if (wait.compareTo(Duration.ZERO) > 0) {
-            pause(wait.toNanos());
-        }
-    }
-
-    @Override
-    protected void afterLastStep() {
-        events.tell(null);
-    }
-
-    /** Does one piece of work and returns how long there is none. */
-    Duration work() throws SQLException {
         lookedAt = System.nanoTime();
         try {
             Duration wait = workWithTable();
