@@ -695,7 +695,7 @@ class ScheduleServiceTest {
             }));
         }
         Random random = new Random(42);
-        while (db.jobs() < 400) {
+        while (db.jobs() < 200) {
             assertThat(now).as("time until there are enough jobs").isBefore(START.plusSeconds(1_000));
             now = now.plusMillis(random.nextInt(300));
             put(
