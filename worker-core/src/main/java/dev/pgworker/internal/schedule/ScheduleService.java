@@ -5,6 +5,7 @@ import java.time.Duration;
 import java.time.Instant;
 import java.util.List;
 import java.util.Set;
+import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicBoolean;
 
 import org.jspecify.annotations.Nullable;
@@ -52,7 +53,7 @@ public final class ScheduleService extends PeriodicService {
     private static final Duration LONGEST_HELD = Duration.ofSeconds(1);
 
     /** However much is announced, there is one look in that time. */
-    private static final Duration SHORTEST_INTERVAL = Duration.ofMillis(100);
+    private static final long SHORTEST_NANOS = TimeUnit.MILLISECONDS.toNanos(100);
 
     /** Tells what time it is, given what the database says. */
     @FunctionalInterface
@@ -75,7 +76,7 @@ public final class ScheduleService extends PeriodicService {
     private boolean awaiting;
     private @Nullable Instant endsLookedForAt;
     private String endsLookedForUpTo = "";
-    private long lookedAt = System.nanoTime() - SHORTEST_INTERVAL.toNanos();
+    private long lookedAt = System.nanoTime() - SHORTEST_NANOS;
     private boolean toldUnusable;
 
     /**
@@ -110,7 +111,7 @@ public final class ScheduleService extends PeriodicService {
             Clock clock,
             WorkerEvents events,
             Outage outage) {
-        super("worker-schedules", "execute schedules", outage);
+        super("worker-schedules", "execute the schedules of the database", outage);
         this.executor = executor;
         this.store = store;
         this.declared = declared;
@@ -128,13 +129,12 @@ public final class ScheduleService extends PeriodicService {
 
     /** Does one piece of work. */
     @Override
-    protected Duration work() throws SQLException, InterruptedException {
-        if (announced.getAndSet(false)) {
-            Duration early = SHORTEST_INTERVAL.minusNanos(System.nanoTime() - lookedAt);
-            if (!early.isNegative()) {
-                rest(early);
-            }
+    protected Duration work() throws SQLException {
+        long early = SHORTEST_NANOS - (System.nanoTime() - lookedAt);
+        if (wasWoken() && early > 0) {
+            return Duration.ofNanos(early);
         }
+        announced.set(false);
         lookedAt = System.nanoTime();
         try {
             Duration wait = workWithTable();
