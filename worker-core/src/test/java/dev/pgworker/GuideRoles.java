@@ -8,6 +8,7 @@ import java.sql.SQLException;
 import java.sql.Statement;
 import java.time.Duration;
 import java.time.Instant;
+import java.time.ZoneId;
 import java.time.ZoneOffset;
 import java.util.EnumSet;
 import java.util.List;
@@ -28,6 +29,7 @@ import dev.pgworker.crontab.CronAdmin;
 import dev.pgworker.crontab.Crontab;
 import dev.pgworker.event.WorkerEvent.JobCompleted;
 import dev.pgworker.event.WorkerEvent.JobFailed;
+import dev.pgworker.event.WorkerEvent.ScheduleExecuted;
 import dev.pgworker.event.WorkerEvent.WorkersRecovered;
 import dev.pgworker.job.CleanupTask;
 import dev.pgworker.job.Job;
@@ -209,6 +211,13 @@ final class GuideRoles {
                                 .build())
                         .build())
                 .crontab(Crontab.parse("t", "* * * * * minutely ?fill=2m&jobKey=minutely {}"))
+                .schedules(List.of(Schedule.builder(
+                                "declared",
+                                Recurrence.fixedDelay(Duration.ofSeconds(1)),
+                                "minutely",
+                                null)
+                        .spec(JobSpec.builder().jobKey("declared").build())
+                        .build()))
                 .task(WORK, (text, context) -> {
                     if (text.equals("more")) {
                         context.jobScheduler()
@@ -239,6 +248,15 @@ final class GuideRoles {
             events.await(JobFailed.class, 2);
             events.await(JobCompleted.class, done -> done.job().payload().contains("child"));
             events.await(JobCompleted.class, 206);
+            schedules(owner, schema)
+                    .put(Schedule.builder(
+                                    "skip", Recurrence.cron("* * * * * *", ZoneId.of("UTC")), "minutely", Map.of("a", 1))
+                            .overlap(Overlap.SKIP)
+                            .build());
+            for (String name : List.of("declared", "skip")) {
+                events.await(
+                        ScheduleExecuted.class, 2, executed -> executed.schedule().equals(name));
+            }
         } finally {
             worker.stop();
         }

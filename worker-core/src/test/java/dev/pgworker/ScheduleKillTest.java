@@ -87,7 +87,8 @@ class ScheduleKillTest {
                   for each statement execute function {schema}.slow()
                 """).update();
         createSchedules(1);
-        db.sql("update {schema}.pgworker_schedules set next_at = now()").update();
+        db.sql("update {schema}.pgworker_schedules set next_at = date_trunc('second', now())")
+                .update();
         try (WorkerProcess process = start("killed")) {
             Awaitility.await()
                     .atMost(Duration.ofSeconds(40))

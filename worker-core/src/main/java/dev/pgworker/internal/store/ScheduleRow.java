@@ -181,6 +181,12 @@ public record ScheduleRow(
                         + payload.getNodeType().name().toLowerCase(Locale.ROOT));
     }
 
+    /** Returns whether it matters if the job of the last execution is still there. */
+    boolean dependsOnLastJob() {
+        return schedule != null
+                && (schedule.overlap() == Overlap.SKIP || schedule.recurrence().kind() == Recurrence.Kind.FIXED_DELAY);
+    }
+
     /** Returns how its jobs are added: those of which each waits for the one before it are in a queue. */
     public JobSpec specOfJobs(JobSpec spec) {
         boolean queued = schedule != null && schedule.overlap() == Overlap.QUEUE && spec.queueName() == null;

@@ -11,10 +11,12 @@ import java.time.Instant;
 import java.util.ArrayList;
 import java.util.Collection;
 import java.util.Comparator;
+import java.util.HashSet;
 import java.util.IdentityHashMap;
 import java.util.List;
 import java.util.Objects;
 import java.util.Optional;
+import java.util.Set;
 import javax.sql.DataSource;
 
 import org.jspecify.annotations.Nullable;
@@ -112,15 +114,8 @@ public final class ScheduleStore {
     public record Done(ScheduleStep step, List<Long> jobIds) {}
 
     private static final String SELECT = "select " + ScheduleRow.COLUMNS + """
-            , case when s.overlap = 'skip' or s.kind = 'delay' then exists (
-                select from {schema}._private_jobs j
-                where j.id = s.last_job_id and (j.attempts < j.max_attempts or {schema}.pgworker_locked(j.locked_at, j.locked_by)))
-              end
             from {schema}.pgworker_schedules s
             """;
-
-    private static final int NEXT_AT = 24;
-    private static final int LAST_JOB_LIVES = 32;
 
     private static final String LOCK_DUE = SELECT + """
             where s.next_at <= ? and s.next_at is not null and s.paused_at is null and s.retry_at is null and not s.declared
@@ -140,7 +135,7 @@ public final class ScheduleStore {
      */
     public List<Done> executeDue(Instant now, int most, Duration lockLimit, Plan plan) throws SQLException {
         return limitingLocks(lockLimit, connection -> {
-            List<DueSchedule> rows = new ArrayList<>();
+            List<ScheduleRow> rows = new ArrayList<>();
             try (PreparedStatement lock = connection.prepareStatement(schema.in(LOCK_DUE))) {
                 lock.setObject(1, Timestamps.offset(now), Types.TIMESTAMP_WITH_TIMEZONE);
                 lock.setInt(2, most);
@@ -166,7 +161,7 @@ public final class ScheduleStore {
     /** As {@link #executeDue}, but for one schedule, even if it has failed before. Returns nothing if there is nothing to do. */
     public Optional<Done> executeOne(String name, Instant now, Duration lockLimit, Plan plan) throws SQLException {
         return limitingLocks(lockLimit, connection -> {
-            List<DueSchedule> rows = new ArrayList<>();
+            List<ScheduleRow> rows = new ArrayList<>();
             try (PreparedStatement lock = connection.prepareStatement(schema.in(LOCK_ONE))) {
                 lock.setString(1, name);
                 lock.setObject(2, Timestamps.offset(now), Types.TIMESTAMP_WITH_TIMEZONE);
@@ -239,20 +234,22 @@ public final class ScheduleStore {
                         })));
     }
 
-    private static void read(PreparedStatement statement, List<DueSchedule> into) throws SQLException {
+    private static void read(PreparedStatement statement, List<ScheduleRow> into) throws SQLException {
         try (ResultSet rows = statement.executeQuery()) {
             while (rows.next()) {
-                into.add(new DueSchedule(
-                        ScheduleRow.read(rows), Timestamps.instant(rows, NEXT_AT), rows.getBoolean(LAST_JOB_LIVES)));
+                into.add(ScheduleRow.read(rows));
             }
         }
     }
 
-    private List<Done> execute(Connection connection, List<DueSchedule> rows, Plan plan) throws SQLException {
+    private List<Done> execute(Connection connection, List<ScheduleRow> rows, Plan plan) throws SQLException {
         if (rows.isEmpty()) {
             return List.of();
         }
-        List<ScheduleStep> steps = rows.stream().map(plan::of).toList();
+        Set<Long> living = living(connection, rows);
+        List<ScheduleStep> steps = rows.stream()
+                .map(row -> plan.of(due(row, living)))
+                .toList();
         IdentityHashMap<ScheduleStep.NewJob, Long> ids = add(connection, steps);
         List<Done> done = steps.stream()
                 .map(step -> new Done(
@@ -263,6 +260,44 @@ public final class ScheduleStore {
                 .toList();
         advance(connection, done);
         return done;
+    }
+
+    private static DueSchedule due(ScheduleRow row, Set<Long> living) {
+        Long lastJob = row.status().lastJobId();
+        return new DueSchedule(
+                row, Objects.requireNonNull(row.nextAt()), lastJob != null && living.contains(lastJob));
+    }
+
+    private static final String LIVING = """
+            select j.id from {schema}._private_jobs j
+            where j.id = any(?) and (j.attempts < j.max_attempts or {schema}.pgworker_locked(j.locked_at, j.locked_by))
+            """;
+
+    /**
+     * Returns which jobs wait or run, of those where it matters. Asked after the rows are locked: a statement that waits for a row
+     * sees its newest version, but not the job that was added with it.
+     */
+    private Set<Long> living(Connection connection, List<ScheduleRow> rows) throws SQLException {
+        List<Long> asked = new ArrayList<>();
+        for (ScheduleRow row : rows) {
+            Long lastJob = row.status().lastJobId();
+            if (lastJob != null && row.dependsOnLastJob()) {
+                asked.add(lastJob);
+            }
+        }
+        Set<Long> living = new HashSet<>();
+        if (asked.isEmpty()) {
+            return living;
+        }
+        try (PreparedStatement statement = connection.prepareStatement(schema.in(LIVING))) {
+            statement.setArray(1, SqlArrays.ids(connection, asked.stream()));
+            try (ResultSet jobs = statement.executeQuery()) {
+                while (jobs.next()) {
+                    living.add(jobs.getLong(1));
+                }
+            }
+        }
+        return living;
     }
 
     /** Jobs with keys come last, in the order in which everybody locks keys. */

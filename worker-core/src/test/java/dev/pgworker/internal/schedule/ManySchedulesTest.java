@@ -2,7 +2,6 @@ package dev.pgworker.internal.schedule;
 
 import java.sql.PreparedStatement;
 import java.sql.ResultSet;
-import java.sql.SQLException;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.LinkedHashMap;
@@ -53,7 +52,7 @@ class ManySchedulesTest {
     }
 
     @Test
-    void tenThatAreDueCostWhatTenCost() throws SQLException {
+    void tenThatAreDueCostWhatTenCost() throws Exception {
         create(
                 "case when i <= 10 then now() - interval '1 second' else now() + interval '1 day' + i * interval '1 second' end");
         ScheduleService service = service(new InterceptedDataSource(db.dataSource(), this::explain));
@@ -87,7 +86,7 @@ class ManySchedulesTest {
     }
 
     @Test
-    void allOfThemAtOnce() throws SQLException {
+    void allOfThemAtOnce() throws Exception {
         create("now() - interval '1 second'");
         ScheduleService service = service(db.dataSource());
         long begin = System.nanoTime();
@@ -105,7 +104,7 @@ class ManySchedulesTest {
     }
 
     @Test
-    void thoseThatOthersDeclareAreNotInTheWay() throws SQLException {
+    void thoseThatOthersDeclareAreNotInTheWay() throws Exception {
         create("now() - interval '1 second'");
         db.sql("update {schema}.pgworker_schedules set declared = true where name <> 'schedule-500'")
                 .update();
@@ -120,7 +119,7 @@ class ManySchedulesTest {
     }
 
     @Test
-    void aHundredThousandDelaysCostALookAtSome() throws SQLException {
+    void aHundredThousandDelaysCostALookAtSome() throws Exception {
         db.sql("insert into {schema}._private_jobs (task_id, payload) select"
                         + " (select {schema}.pgworker_task_id('t')), '{}' from generate_series(1, " + MANY + ")")
                 .update();
@@ -204,7 +203,7 @@ class ManySchedulesTest {
                 new Outage());
     }
 
-    private static void run(ScheduleService service) throws SQLException {
+    private static void run(ScheduleService service) throws Exception {
         while (service.work().isZero()) {
             // There is more to do.
         }

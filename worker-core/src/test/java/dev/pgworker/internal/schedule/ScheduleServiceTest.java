@@ -1,7 +1,6 @@
 package dev.pgworker.internal.schedule;
 
 import java.sql.Connection;
-import java.sql.SQLException;
 import java.sql.Statement;
 import java.time.Duration;
 import java.time.Instant;
@@ -67,7 +66,7 @@ class ScheduleServiceTest {
     private volatile Instant now = START;
 
     @Test
-    void addsEachDueJobWithItsCron() throws SQLException {
+    void addsEachDueJobWithItsCron() throws Exception {
         put("a", Recurrence.cron("30 * * * * *", UTC), schedule -> schedule.payload(java.util.Map.of("x", 1)));
         put("b", MINUTELY, schedule -> schedule);
         ScheduleService service = service();
@@ -199,7 +198,7 @@ class ScheduleServiceTest {
     @MethodSource("misfires")
     void missedExecutionsTakePlaceAsTheScheduleSays(
             String name, String from, String to, String cron, ZoneId zone, String skip, String once, String all)
-            throws SQLException {
+            throws Exception {
         Recurrence recurrence = Recurrence.cron(cron, zone);
         now = Instant.parse(from);
         put("skip", recurrence, schedule -> schedule.misfire(Misfire.SKIP));
@@ -230,7 +229,7 @@ class ScheduleServiceTest {
     }
 
     @Test
-    void whatIsSkippedIsTold() throws SQLException {
+    void whatIsSkippedIsTold() throws Exception {
         put("a", MINUTELY, schedule -> schedule);
         run(service());
         now = MINUTE.plusSeconds(600);
@@ -241,7 +240,7 @@ class ScheduleServiceTest {
     }
 
     @Test
-    void theBackfillPeriodLimitsWhatIsMadeUpFor() throws SQLException {
+    void theBackfillPeriodLimitsWhatIsMadeUpFor() throws Exception {
         put("all", MINUTELY, schedule -> schedule.misfire(Misfire.RUN_ALL).backfill(Duration.ofMinutes(3)));
         put(
                 "once",
@@ -256,7 +255,7 @@ class ScheduleServiceTest {
     }
 
     @Test
-    void muchIsMadeUpForInPartsWhileOthersAreInTime() throws SQLException {
+    void muchIsMadeUpForInPartsWhileOthersAreInTime() throws Exception {
         for (int i = 0; i < 30; i++) {
             put(
                     "all" + i,
@@ -290,7 +289,7 @@ class ScheduleServiceTest {
     }
 
     @Test
-    void aClockSetBackExecutesNothingTwiceAndIsToldOnce() throws SQLException {
+    void aClockSetBackExecutesNothingTwiceAndIsToldOnce() throws Exception {
         put("a", MINUTELY, schedule -> schedule.misfire(Misfire.RUN_ALL));
         ScheduleService service = service();
         run(service);
@@ -316,7 +315,7 @@ class ScheduleServiceTest {
     }
 
     @Test
-    void anOverlappingExecutionIsSkippedWhileTheJobWaitsOrRunsOrIsRetried() throws SQLException {
+    void anOverlappingExecutionIsSkippedWhileTheJobWaitsOrRunsOrIsRetried() throws Exception {
         put(
                 "a",
                 MINUTELY,
@@ -351,7 +350,7 @@ class ScheduleServiceTest {
     }
 
     @Test
-    void aLockThatProtectsNobodyDoesNotKeepAScheduleFromBeingExecuted() throws SQLException {
+    void aLockThatProtectsNobodyDoesNotKeepAScheduleFromBeingExecuted() throws Exception {
         put("a", MINUTELY, schedule -> schedule.overlap(Overlap.SKIP));
         ScheduleService service = service();
         run(service);
@@ -366,7 +365,7 @@ class ScheduleServiceTest {
     }
 
     @Test
-    void overlappingExecutionsOfAQueueWaitInIt() throws SQLException {
+    void overlappingExecutionsOfAQueueWaitInIt() throws Exception {
         put("a", MINUTELY, schedule -> schedule.overlap(Overlap.QUEUE));
         put(
                 "b",
@@ -384,7 +383,7 @@ class ScheduleServiceTest {
     }
 
     @Test
-    void ofWhatIsMadeUpForOneIsAddedIfExecutionsDoNotOverlap() throws SQLException {
+    void ofWhatIsMadeUpForOneIsAddedIfExecutionsDoNotOverlap() throws Exception {
         put("a", MINUTELY, schedule -> schedule.overlap(Overlap.SKIP).misfire(Misfire.RUN_ALL));
         ScheduleService service = service();
         run(service);
@@ -396,7 +395,7 @@ class ScheduleServiceTest {
     }
 
     @Test
-    void aFixedDelayBeginsAtTheEndOfItsJobWhoeverEndsIt() throws SQLException {
+    void aFixedDelayBeginsAtTheEndOfItsJobWhoeverEndsIt() throws Exception {
         put("a", Recurrence.fixedDelay(Duration.ofSeconds(10)), schedule -> schedule);
         ScheduleService service = service();
         run(service);
@@ -424,7 +423,7 @@ class ScheduleServiceTest {
         List<Integer> unused = db.sql(statement).query((row, i) -> 1).list();
     }
 
-    private void assertNext(ScheduleService service, int second) throws SQLException {
+    private void assertNext(ScheduleService service, int second) throws Exception {
         now = START.plusSeconds(second - 10L).plusMillis(0);
         run(service);
         assertThat(schedules().find("a").orElseThrow().nextRun()).isEqualTo(START.plusSeconds(second));
@@ -435,7 +434,7 @@ class ScheduleServiceTest {
     }
 
     @Test
-    void manyDelaysAreLookedThroughInParts() throws SQLException {
+    void manyDelaysAreLookedThroughInParts() throws Exception {
         db.sql(
                         "insert into {schema}.pgworker_schedules (name, kind, every, task_identifier, next_at, awaits_end, last_job_id, last_at)"
                                 + " select 's' || i, 'delay', '1 hour', 't', null, true, -i, now() from generate_series(1, 4500) i")
@@ -453,7 +452,7 @@ class ScheduleServiceTest {
     }
 
     @Test
-    void aScheduleWhoseJobKeyIsHeldDelaysNoOther() throws SQLException {
+    void aScheduleWhoseJobKeyIsHeldDelaysNoOther() throws Exception {
         put(
                 "held",
                 MINUTELY,
@@ -494,7 +493,7 @@ class ScheduleServiceTest {
     }
 
     @Test
-    void aJobThatTheDatabaseRefusesIsRetriedAndHurtsNoOther() throws SQLException {
+    void aJobThatTheDatabaseRefusesIsRetriedAndHurtsNoOther() throws Exception {
         db.sql("alter table {schema}._private_jobs add constraint no_bad check (payload->>'bad' is null)")
                 .update();
         put(
@@ -527,7 +526,7 @@ class ScheduleServiceTest {
     }
 
     @Test
-    void rowsThatCannotBeReadAreSaidOnceAndHurtNoOther() throws SQLException {
+    void rowsThatCannotBeReadAreSaidOnceAndHurtNoOther() throws Exception {
         put("a", MINUTELY, schedule -> schedule);
         insert("zone", "'crontab', '* * * * *', 'Mars/Olympus'");
         insert("never", "'cron', '0 0 0 30 2 *', 'UTC'");
@@ -563,7 +562,7 @@ class ScheduleServiceTest {
     }
 
     @Test
-    void anInterceptorThatThrowsOrWantsNoJobHurtsOnlyThatExecution() throws SQLException {
+    void anInterceptorThatThrowsOrWantsNoJobHurtsOnlyThatExecution() throws Exception {
         put("throws", MINUTELY, schedule -> schedule);
         put("null", MINUTELY, schedule -> schedule);
         put("error", MINUTELY, schedule -> schedule);
@@ -597,7 +596,7 @@ class ScheduleServiceTest {
     }
 
     @Test
-    void aScheduleThatSomebodyIsChangingDelaysNoOther() throws SQLException {
+    void aScheduleThatSomebodyIsChangingDelaysNoOther() throws Exception {
         put("held", MINUTELY, schedule -> schedule);
         put("a", MINUTELY, schedule -> schedule);
         ScheduleService service = service();
@@ -622,7 +621,7 @@ class ScheduleServiceTest {
     }
 
     @Test
-    void onlyThoseWhoDeclareAScheduleExecuteIt() throws SQLException {
+    void onlyThoseWhoDeclareAScheduleExecuteIt() throws Exception {
         schedulesOf().declare(List.of(schedule("mine", MINUTELY, s -> s), schedule("yours", MINUTELY, s -> s)));
         put("free", MINUTELY, s -> s);
         ScheduleService service = service("mine");
@@ -635,7 +634,7 @@ class ScheduleServiceTest {
     }
 
     @Test
-    void jobsRunLaterByTheJitterAtMost() throws SQLException {
+    void jobsRunLaterByTheJitterAtMost() throws Exception {
         for (int i = 0; i < 40; i++) {
             put("a" + i, MINUTELY, schedule -> schedule.jitter(Duration.ofSeconds(20)));
         }
@@ -652,7 +651,7 @@ class ScheduleServiceTest {
     }
 
     @Test
-    void startAndEndAreKept() throws SQLException {
+    void startAndEndAreKept() throws Exception {
         put(
                 "a",
                 MINUTELY,
@@ -696,7 +695,7 @@ class ScheduleServiceTest {
             }));
         }
         Random random = new Random(42);
-        while (db.jobs() < 400) {
+        while (db.jobs() < 200) {
             assertThat(now).as("time until there are enough jobs").isBefore(START.plusSeconds(1_000));
             now = now.plusMillis(random.nextInt(300));
             put(
@@ -718,7 +717,7 @@ class ScheduleServiceTest {
         assertThat(events.all(ScheduleExecuted.class)).hasSize((int) expected);
     }
 
-    private void tick(ScheduleService service, int minute) throws SQLException {
+    private void tick(ScheduleService service, int minute) throws Exception {
         now = MINUTE.plusSeconds(60L * minute);
         run(service);
     }
@@ -760,7 +759,7 @@ class ScheduleServiceTest {
     }
 
     /** Works until there is nothing to do, and returns for how long. */
-    private static Duration run(ScheduleService service) throws SQLException {
+    private static Duration run(ScheduleService service) throws Exception {
         Duration wait = service.work();
         while (wait.isZero()) {
             wait = service.work();
