@@ -48,7 +48,7 @@ class BackfillTest {
 
     @Test
     void aRareItemIsSoughtABoundedNumberOfMinutesAtATime() {
-        CronItem rare = CronItem.of("r").pattern("0 0 30 2 *").build();
+        CronItem rare = CronItem.of("r").pattern("0 0 29 2 *").build();
         backfill.add(rare, NOW.minus(Duration.ofDays(3650)));
 
         Backfill.Chunk chunk = backfill.take(NOW);
