@@ -265,7 +265,10 @@ class TestWorkerTest {
     void theTimeOfASchedulePasses() {
         JobSchedules schedules = WorkerClient.jobSchedules(dataSource, schema, codec);
         schedules.put(Schedule.builder(
-                        "every_day", Recurrence.fixedRate(Duration.ofDays(1), Instant.now()), HELLO, new Greeting("rate"))
+                        "every_day",
+                        Recurrence.fixedRate(Duration.ofDays(1), Instant.now()),
+                        HELLO,
+                        new Greeting("rate"))
                 .misfire(Misfire.RUN_ONCE)
                 .build());
         worker.start();

@@ -10,7 +10,6 @@ import java.util.List;
 import java.util.Map;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
-
 import javax.sql.DataSource;
 
 import org.jspecify.annotations.Nullable;
@@ -46,7 +45,8 @@ class ManySchedulesTest {
 
     private void create(String nextAt) {
         db.sql("insert into {schema}.pgworker_schedules (name, kind, expression, zone, task_identifier, next_at)"
-                        + " select 'schedule-' || i, 'cron', '0 0 4 * * *', 'Europe/Berlin', 'task-' || i % 50, " + nextAt
+                        + " select 'schedule-' || i, 'cron', '0 0 4 * * *', 'Europe/Berlin', 'task-' || i % 50, "
+                        + nextAt
                         + " from generate_series(1, " + MANY + ") i")
                 .update();
         db.sql("vacuum analyze {schema}.pgworker_schedules").update();
@@ -54,7 +54,8 @@ class ManySchedulesTest {
 
     @Test
     void tenThatAreDueCostWhatTenCost() throws SQLException {
-        create("case when i <= 10 then now() - interval '1 second' else now() + interval '1 day' + i * interval '1 second' end");
+        create(
+                "case when i <= 10 then now() - interval '1 second' else now() + interval '1 day' + i * interval '1 second' end");
         ScheduleService service = service(new InterceptedDataSource(db.dataSource(), this::explain));
 
         run(service);
@@ -62,9 +63,11 @@ class ManySchedulesTest {
         assertThat(db.jobs()).isEqualTo(10);
         plans.forEach((statement, plan) -> System.out.println("--- " + statement + "\n" + plan));
         assertThat(plans).hasSizeGreaterThanOrEqualTo(3);
-        plans.forEach((statement, plan) -> assertThat(pages(plan)).as(statement + "\n" + plan).isLessThan(FEW_PAGES));
+        plans.forEach((statement, plan) ->
+                assertThat(pages(plan)).as(statement + "\n" + plan).isLessThan(FEW_PAGES));
 
-        db.sql("update {schema}.pgworker_schedules set next_at = now() - interval '1 second' where name in ('schedule-3', 'schedule-77')")
+        db.sql(
+                        "update {schema}.pgworker_schedules set next_at = now() - interval '1 second' where name in ('schedule-3', 'schedule-77')")
                 .update();
         ScheduleService plain = service(db.dataSource());
         run(plain);
@@ -94,7 +97,8 @@ class ManySchedulesTest {
         double seconds = (System.nanoTime() - begin) / 1e9;
         System.out.printf("100,000 schedules at once: %.1f s, %.0f jobs/s%n", seconds, MANY / seconds);
         assertThat(db.jobs()).isEqualTo(MANY);
-        assertThat(db.sql("select count(*) from {schema}.pgworker_schedules where next_at > now() and last_job_id is not null")
+        assertThat(db.sql(
+                                "select count(*) from {schema}.pgworker_schedules where next_at > now() and last_job_id is not null")
                         .query(Integer.class)
                         .single())
                 .isEqualTo(MANY);
@@ -103,14 +107,16 @@ class ManySchedulesTest {
     @Test
     void thoseThatOthersDeclareAreNotInTheWay() throws SQLException {
         create("now() - interval '1 second'");
-        db.sql("update {schema}.pgworker_schedules set declared = true where name <> 'schedule-500'").update();
+        db.sql("update {schema}.pgworker_schedules set declared = true where name <> 'schedule-500'")
+                .update();
         db.sql("vacuum analyze {schema}.pgworker_schedules").update();
         ScheduleService service = service(new InterceptedDataSource(db.dataSource(), this::explain));
 
         run(service);
 
         assertThat(db.jobs()).isEqualTo(1);
-        plans.forEach((statement, plan) -> assertThat(pages(plan)).as(statement + "\n" + plan).isLessThan(FEW_PAGES));
+        plans.forEach((statement, plan) ->
+                assertThat(pages(plan)).as(statement + "\n" + plan).isLessThan(FEW_PAGES));
     }
 
     @Test
@@ -118,8 +124,9 @@ class ManySchedulesTest {
         db.sql("insert into {schema}._private_jobs (task_id, payload) select"
                         + " (select {schema}.pgworker_task_id('t')), '{}' from generate_series(1, " + MANY + ")")
                 .update();
-        db.sql("insert into {schema}.pgworker_schedules (name, kind, every, task_identifier, next_at, awaits_end, last_job_id, last_at)"
-                        + " select 'schedule-' || j.id, 'delay', '1 hour', 't', null, true, j.id, now() from {schema}._private_jobs j")
+        db.sql(
+                        "insert into {schema}.pgworker_schedules (name, kind, every, task_identifier, next_at, awaits_end, last_job_id, last_at)"
+                                + " select 'schedule-' || j.id, 'delay', '1 hour', 't', null, true, j.id, now() from {schema}._private_jobs j")
                 .update();
         db.sql("vacuum analyze {schema}._private_jobs").update();
         db.sql("vacuum analyze {schema}.pgworker_schedules").update();
@@ -129,7 +136,8 @@ class ManySchedulesTest {
         System.out.println("A look at 2,000 delays with EXPLAIN: " + (System.nanoTime() - begin) / 1_000 + " us");
 
         plans.forEach((statement, plan) -> System.out.println("--- " + statement + "\n" + plan));
-        plans.forEach((statement, plan) -> assertThat(pages(plan)).as(statement + "\n" + plan).isLessThan(15_000));
+        plans.forEach((statement, plan) ->
+                assertThat(pages(plan)).as(statement + "\n" + plan).isLessThan(15_000));
     }
 
     /** Has each statement about schedules explained before it is executed. */
@@ -141,7 +149,10 @@ class ManySchedulesTest {
             parameters.computeIfAbsent(sql, any -> new ArrayList<>()).add(call);
         } else if (method.startsWith("execute") && sql.contains("pgworker_schedules")) {
             List<InterceptedDataSource.Call> given = parameters.remove(sql);
-            plans.merge(sql.strip().lines().findFirst().orElse("") + " ... " + sql.hashCode(), plan(call, given), (a, b) -> a);
+            plans.merge(
+                    sql.strip().lines().findFirst().orElse("") + " ... " + sql.hashCode(),
+                    plan(call, given),
+                    (a, b) -> a);
         }
         return proceed.proceed();
     }

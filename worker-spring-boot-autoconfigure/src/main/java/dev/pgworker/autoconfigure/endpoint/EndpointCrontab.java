@@ -60,15 +60,7 @@ final class EndpointCrontab {
         return Map.of("changed", admin.pause(EndpointParameters.required("item", item)));
     }
 
-    Object forget(@Nullable String item) {
-        return Map.of("changed", admin.forget(EndpointParameters.required("item", item)));
-    }
-
     Object resume(@Nullable String item) {
         return Map.of("changed", admin.resume(EndpointParameters.required("item", item)));
-    }
-
-    Object forget(@Nullable String item) {
-        return Map.of("changed", admin.forget(EndpointParameters.required("item", item)));
     }
 }

@@ -447,7 +447,8 @@ class WorkerEndpointTest {
             assertThat(b.path("expression").asString()).isEqualTo("0 30 4 * * *");
             assertThat(b.path("zone").asString()).isEqualTo("Europe/Berlin");
             assertThat(b.path("declared").asBoolean()).isFalse();
-            List<Instant> runs = b.path("nextRuns").valueStream()
+            List<Instant> runs = b.path("nextRuns")
+                    .valueStream()
                     .map(run -> Instant.parse(run.asString()))
                     .toList();
             assertThat(runs).hasSize(3).isSorted();
@@ -471,11 +472,18 @@ class WorkerEndpointTest {
                             "/worker/schedule-trigger", "{'schedule': 'report/a', 'payload': '{\\\"only\\\": 2}'}"))
                     .path("job")
                     .asLong();
-            assertThat(client.context.getBean(JobAdmin.class).find(job).orElseThrow().payload())
+            assertThat(client.context
+                            .getBean(JobAdmin.class)
+                            .find(job)
+                            .orElseThrow()
+                            .payload())
                     .contains("\"only\":2", "\"schedule\":\"report/a\"");
             assertThat(changed(client, "schedule-delete", "{'schedule': 'b'}")).isTrue();
             assertThat(client.get("/worker/schedules/b").statusCode()).isEqualTo(404);
             assertThat(changed(client, "schedule-delete", "{'schedule': 'b'}")).isFalse();
+            HttpResponse<String> unknown = client.post("/worker/schedule-trigger", "{'schedule': 'b'}");
+            assertThat(unknown.statusCode()).isEqualTo(400);
+            assertThat(unknown.body()).contains("but there is none");
         }
     }
 
@@ -499,7 +507,6 @@ class WorkerEndpointTest {
                     GET | schedules?paused=perhaps | | paused must be true or false
                     GET | schedules/x?runs=1001 | | runs must be between 0 and 1000
                     POST | schedule-pause | {} | schedule is required
-                    POST | schedule-trigger | {'schedule': 'none'} | but there is none
                     POST | schedule-trigger | {'schedule': 'none', 'payload': '[1]'} | payload must be a JSON object
                     POST | schedule-trigger | {'schedule': 'none', 'payload': '{'} | payload must be a JSON object:
                     POST | schedule-delete | {'schedule': '\\u0000'} | must not contain the NUL character
