@@ -244,8 +244,7 @@ public abstract class PeriodicService implements Service {
     }
 
     private Duration observed(ObservationRegistry observations) throws SQLException, InterruptedException {
-        WorkObservation observation =
-                observations.isNoop() ? null : WorkObservation.begin(observations, this, workMethod());
+        WorkObservation observation = WorkObservation.begin(observations, this, PeriodicService::workMethod);
         if (observation == null) {
             return work();
         }

@@ -1,6 +1,7 @@
 package dev.pgworker.internal.lifecycle;
 
 import java.lang.reflect.Method;
+import java.util.function.Supplier;
 
 import io.micrometer.observation.Observation;
 import io.micrometer.observation.ObservationRegistry;
@@ -35,12 +36,13 @@ final class WorkObservation {
      * @param method what the target executes
      * @return null if nobody observes, or the observation has failed
      */
-    static @Nullable WorkObservation begin(ObservationRegistry registry, Object target, Method method) {
+    static @Nullable WorkObservation begin(ObservationRegistry registry, Object target, Supplier<Method> method) {
         if (registry.isNoop()) {
             return null;
         }
         try {
-            WorkObservation begun = new WorkObservation(new ScheduledTaskObservationContext(target, method), registry);
+            WorkObservation begun =
+                    new WorkObservation(new ScheduledTaskObservationContext(target, method.get()), registry);
             begun.observation.start();
             begun.scope = begun.observation.openScope();
             return begun;
