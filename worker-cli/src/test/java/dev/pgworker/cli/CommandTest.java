@@ -551,7 +551,7 @@ class CommandTest {
         sql(
                 "select graphile_worker.pgworker_put_schedule('report/a', 'report', cron => '0 30 4 * * *', zone => 'Asia/Tokyo')");
         sql(
-                "select graphile_worker.pgworker_put_schedule('b', 'other', fixed_rate => '90 minutes', overlap => 'skip')");
+                "select graphile_worker.pgworker_put_schedule('b', 'other', fixed_rate => '90 minutes', origin => '2026-01-01T00:00:00Z', overlap => 'skip')");
         assertThat(terminal.run("schedules", "list", "-o", "json")).isZero();
         assertThat(json().get("schedules").get(0).get("name").asString()).isEqualTo("b");
         assertThat(json().get("schedules").get(0).get("every").asString()).isEqualTo("PT1H30M");
