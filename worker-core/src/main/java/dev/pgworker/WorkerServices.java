@@ -12,6 +12,7 @@ import org.jspecify.annotations.Nullable;
 import org.springframework.transaction.PlatformTransactionManager;
 
 import dev.pgworker.event.WorkerEventListener;
+import dev.pgworker.internal.client.JdbcJobAdmin;
 import dev.pgworker.internal.client.JdbcJobSchedules;
 import dev.pgworker.internal.crontab.CronScheduler;
 import dev.pgworker.internal.engine.WorkerContext;
@@ -58,6 +59,7 @@ import dev.pgworker.internal.recovery.OldLocks;
 import dev.pgworker.internal.recovery.Sweep;
 import dev.pgworker.internal.schedule.DeclaredSchedules;
 import dev.pgworker.internal.schedule.ScheduleService;
+import dev.pgworker.internal.store.CleanupStore;
 import dev.pgworker.internal.store.CrontabStore;
 import dev.pgworker.internal.store.HistoryStore;
 import dev.pgworker.internal.store.JobStore;
@@ -73,9 +75,12 @@ import dev.pgworker.internal.store.WorkerStore;
 import dev.pgworker.internal.watch.HistoryKeeper;
 import dev.pgworker.internal.watch.MigrationWatch;
 import dev.pgworker.internal.watch.NotificationListener;
+import dev.pgworker.internal.watch.ScheduledCleanup;
 import dev.pgworker.internal.watch.SnapshotWatch;
 import dev.pgworker.internal.watch.UnservedTasks;
 import dev.pgworker.internal.watch.Vacuum;
+import dev.pgworker.job.CleanupSettings;
+import dev.pgworker.job.JobAdmin;
 import dev.pgworker.recovery.RecoverySettings;
 import dev.pgworker.schedule.Schedule;
 
@@ -118,6 +123,7 @@ final class WorkerServices {
     final UnservedTasks unservedTasks;
     final @Nullable Vacuum vacuum;
     final @Nullable CronScheduler cron;
+    final @Nullable ScheduledCleanup cleanup;
     final ScheduleService schedules;
     final WorkRecord record;
 
@@ -232,6 +238,7 @@ final class WorkerServices {
         watchdog = new LeaseWatchdog(lease, onLost, context.outage());
         sweep = sweep(recovery);
         cron = cron();
+        cleanup = cleanup(parts.settings().cleanup());
         record = new WorkRecord(
                 attempts,
                 localQueue,
@@ -317,6 +324,24 @@ final class WorkerServices {
                 context.outage());
     }
 
+    private @Nullable ScheduledCleanup cleanup(CleanupSettings settings) {
+        if (settings.schedule() == null) {
+            return null;
+        }
+        JobAdmin admin = new JdbcJobAdmin(
+                parts.dataSource(),
+                parts.schema(),
+                new SweepStore(parts.dataSource(), parts.schema(), parts.recoveryHandlers()),
+                SweepStore.Request.of(parts.settings().recovery()),
+                context.events());
+        return new ScheduledCleanup(
+                settings.schedule(),
+                settings,
+                new CleanupStore(parts.dataSource(), parts.schema()),
+                admin,
+                context.outage());
+    }
+
     private @Nullable CronScheduler cron() {
         return parts.cron().isEmpty()
                 ? null
@@ -348,7 +373,7 @@ final class WorkerServices {
         // Jobs wait until it is known whether a history is kept.
         periodic.start(history);
         ofOwnThread().forEach(BackgroundService::start);
-        Stream.of(migrations, reconciler, sweep, snapshots, unservedTasks, vacuum, cron)
+        Stream.of(migrations, reconciler, sweep, snapshots, unservedTasks, vacuum, cron, schedules, cleanup)
                 .filter(Objects::nonNull)
                 .forEach(periodic::start);
     }
@@ -357,7 +382,7 @@ final class WorkerServices {
     private Stream<BackgroundService> ofOwnThread() {
         Stream<@Nullable BackgroundService> first =
                 Stream.of(heartbeat, watchdog, completer, listener, fetchLoop, secondFetchLoop);
-        Stream<@Nullable BackgroundService> last = Stream.of(floorScanner, schedules, record);
+        Stream<@Nullable BackgroundService> last = Stream.of(floorScanner, record);
         return Stream.concat(Stream.concat(first, direct.services()), last).filter(Objects::nonNull);
     }
 

@@ -3,6 +3,7 @@ package dev.pgworker;
 import java.time.Duration;
 
 import dev.pgworker.history.HistorySettings;
+import dev.pgworker.job.CleanupSettings;
 import dev.pgworker.recovery.RecoverySettings;
 
 /**
@@ -30,6 +31,7 @@ import dev.pgworker.recovery.RecoverySettings;
  * @param statistics whether the worker records what becomes of its jobs, and takes part in recording the backlog, for
  *     {@link dev.pgworker.statistics.JobStatistics}; the default is false
  * @param history whether and how the worker has its schema keep a history of jobs; the default is to leave that as it is
+ * @param cleanup when the worker removes data that is no longer used by itself, and which; the default is never
  * @since 0.1.0
  */
 public record WorkerSettings(
@@ -44,7 +46,8 @@ public record WorkerSettings(
         RecoverySettings recovery,
         boolean vacuum,
         boolean statistics,
-        HistorySettings history) {
+        HistorySettings history,
+        CleanupSettings cleanup) {
 
     private static final int MOST_CONCURRENCY = 10_000;
     private static final int LARGEST_LOCAL_QUEUE = 10_000;
@@ -89,7 +92,8 @@ public record WorkerSettings(
                 recovery,
                 vacuum,
                 recorded,
-                history);
+                history,
+                cleanup);
     }
 
     /** Returns a builder with the default settings. */
@@ -137,6 +141,7 @@ public record WorkerSettings(
         private boolean vacuum = true;
         private boolean statistics;
         private HistorySettings history = HistorySettings.DEFAULT;
+        private CleanupSettings cleanup = CleanupSettings.DEFAULT;
 
         private Builder() {}
 
@@ -212,6 +217,12 @@ public record WorkerSettings(
             return this;
         }
 
+        /** Sets when the worker removes data that is no longer used by itself, and which. */
+        public Builder cleanup(CleanupSettings cleanup) {
+            this.cleanup = cleanup;
+            return this;
+        }
+
         /**
          * Returns the settings.
          *
@@ -230,7 +241,8 @@ public record WorkerSettings(
                     recovery,
                     vacuum,
                     statistics,
-                    history);
+                    history,
+                    cleanup);
         }
     }
 }

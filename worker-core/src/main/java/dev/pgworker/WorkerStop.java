@@ -105,6 +105,7 @@ final class WorkerStop {
         stopAll(
                 CLAIMING_LIMIT,
                 services.cron,
+                services.cleanup,
                 services.schedules,
                 services.sweep,
                 services.history,

@@ -3,6 +3,12 @@ package dev.pgworker;
 import java.sql.Timestamp;
 import java.time.Duration;
 import java.time.Instant;
+import java.util.List;
+import java.util.Map;
+import java.util.Objects;
+import java.util.Optional;
+import java.util.concurrent.BlockingQueue;
+import java.util.concurrent.LinkedBlockingQueue;
 import java.util.stream.Stream;
 
 import org.awaitility.Awaitility;
@@ -17,6 +23,9 @@ import dev.pgworker.event.WorkerEvent.CronJobAdded;
 import dev.pgworker.event.WorkerEvent.CronStarted;
 import dev.pgworker.event.WorkerEvent.JobCompleted;
 import dev.pgworker.job.Task;
+import dev.pgworker.task.ScheduledRun;
+import dev.pgworker.task.TaskOptions;
+import dev.pgworker.task.TaskRegistration;
 import dev.pgworker.testing.RecordingListener;
 import dev.pgworker.testing.TestSchema;
 
@@ -52,6 +61,35 @@ class CrontabTest {
                 .until(() -> Stream.of(events, later)
                         .flatMap(listener -> listener.all(JobCompleted.class).stream())
                         .anyMatch(completed -> completed.job().id() == added.jobId()));
+    }
+
+    /** Whether the handler runs in a batch of its own transaction or not, and whatever an interceptor makes of the payload. */
+    @Test
+    void aHandlerIsToldTheExecutionThatItIsFor() {
+        BlockingQueue<Optional<ScheduledRun>> runs = new LinkedBlockingQueue<>();
+        Worker worker = db.start(db.worker()
+                .task(REPORT, (report, context) -> runs.add(context.scheduledRun()))
+                .tasks(List.of(TaskRegistration.of(
+                                Task.of("direct", JsonNode.class),
+                                (report, context) -> runs.add(context.scheduledRun()))
+                        .with(TaskOptions.DEFAULT.withDirect(true))))
+                .jobInterceptor((context, execution) -> execution.proceed("{\"hidden\":true}"))
+                .crontab(Crontab.parse("t", "0 0 1 1 * report ?id=r {a: 1}\n0 0 1 1 * direct {}")));
+
+        Instant before = db.sql("select date_trunc('milliseconds', clock_timestamp())")
+                .query((row, i) -> row.getTimestamp(1).toInstant())
+                .single();
+        for (String item : List.of("r", "direct")) {
+            worker.cronAdmin().trigger(item);
+            ScheduledRun run =
+                    Awaitility.await().until(runs::poll, Objects::nonNull).orElseThrow();
+            assertThat(run.schedule()).isEqualTo(item);
+            assertThat(run.backfilled()).isFalse();
+            assertThat(run.scheduledAt()).isBetween(before, before.plus(Duration.ofMinutes(1)));
+        }
+        db.scheduler().addJob("report", Map.of("_cron", 7));
+        Optional<ScheduledRun> none = Awaitility.await().until(runs::poll, Objects::nonNull);
+        assertThat(none).isEmpty();
     }
 
     @Test

@@ -317,8 +317,7 @@ final class GuideRoles {
                 .update();
         cron.pause("nightly");
         cron.resume("nightly");
-        sql(owner, schema, "delete from {schema}._private_known_crontabs where identifier = 'nightly'")
-                .update();
+        cron.forget("nightly");
         sql(owner, schema, "delete from {schema}._private_jobs where locked_at is null and run_at <= now()")
                 .update();
     }

@@ -28,7 +28,8 @@ final class CleanupCommand extends SessionCommand {
             paramLabel = "TASK",
             arity = "0..*",
             split = ",",
-            description = "delete_permafailed_jobs, gc_job_queues or gc_task_identifiers. Default: all of them.")
+            description =
+                    "delete_permafailed_jobs, delete_ended_schedules, gc_job_queues or gc_task_identifiers. Default: all of them.")
     private List<String> tasks = new ArrayList<>();
 
     @Mixin

@@ -11,8 +11,8 @@ import picocli.CommandLine.Parameters;
 import dev.pgworker.crontab.CronAdmin;
 import dev.pgworker.crontab.CronItemStatus;
 
-/** Looks at recurring jobs and pauses them. */
-@Command(name = "crontab", description = "Check a crontab, and look at recurring jobs or pause them.")
+/** Looks at recurring jobs, pauses and forgets them. */
+@Command(name = "crontab", description = "Check a crontab, and look at recurring jobs, pause or forget them.")
 final class CrontabCommand {
 
     /** Lists recurring jobs that workers have registered. */
@@ -87,6 +87,27 @@ final class CrontabCommand {
         public Integer call() {
             CronAdmin crontab = session.crontab();
             return change(session, crontab, items, crontab::resume, "resumed", "was not paused");
+        }
+    }
+
+    /** Forgets recurring jobs that no crontab has any more. */
+    @Command(
+            name = "forget",
+            description = "Forget recurring jobs that have left every crontab. A running worker that still has one"
+                    + " registers it again, as if it were new.")
+    static final class Forget extends SessionCommand {
+
+        @Parameters(paramLabel = "ITEM", arity = "1..*", description = "Identifiers, as crontab list shows them.")
+        private List<String> items = List.of();
+
+        Forget(Session session) {
+            super(session);
+        }
+
+        @Override
+        public Integer call() {
+            CronAdmin crontab = session.crontab();
+            return change(session, crontab, items, crontab::forget, "forgotten", "was forgotten already");
         }
     }
 

@@ -42,6 +42,12 @@ final class SchedulesCommand {
         private @Nullable Boolean paused;
 
         @Option(
+                names = "--problem",
+                negatable = true,
+                description = "Those that are not executed for a problem, or are.")
+        private @Nullable Boolean problem;
+
+        @Option(
                 names = {"-n", "--limit"},
                 paramLabel = "N",
                 description = "How many at most, 1 to 1000. Default: ${DEFAULT-VALUE}.")
@@ -60,7 +66,7 @@ final class SchedulesCommand {
                 throw CommandFailure.usage("--limit must be between 1 and 1000, but is " + limit);
             }
             List<ScheduleStatus> found =
-                    session.schedules().list(new ScheduleQuery(prefix, task, paused, after, limit));
+                    session.schedules().list(new ScheduleQuery(prefix, task, paused, problem, after, limit));
             String next = found.size() < limit ? null : found.get(limit - 1).name();
             if (session.isJson()) {
                 session.writeJson(Json.object(

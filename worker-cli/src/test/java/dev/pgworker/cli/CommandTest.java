@@ -498,7 +498,7 @@ class CommandTest {
     @Test
     void checksCrontabs() throws Exception {
         Path file = Files.writeString(
-                directory.resolve("crontab"), "0 8 * * * remind ?tz=Europe/Berlin\n5 4 31 2 * never\n");
+                directory.resolve("crontab"), "0 8 * * * remind ?tz=Europe/Berlin\n5 4 29 2 * leap\n");
         terminal.environment.clear();
         assertThat(terminal.run("crontab", "check", file.toString(), "--from", "2026-01-01T00:00:00Z", "--runs", "2"))
                 .isZero();
@@ -506,7 +506,8 @@ class CommandTest {
                 ITEM    TASK    SCHEDULE    ZONE           NEXT RUNS
                 remind  remind  0 8 * * *   Europe/Berlin  2026-01-01T07:00:00Z
                                                            2026-01-02T07:00:00Z
-                never   never   5 4 31 2 *  UTC            never
+                leap    leap    5 4 29 2 *  UTC            2028-02-29T04:05:00Z
+                                                           2032-02-29T04:05:00Z
                 """);
         assertThat(terminal.run("crontab", "check", file.toString(), "--strict"))
                 .isEqualTo(ExitStatus.FAILED);
@@ -514,6 +515,9 @@ class CommandTest {
         terminal.input("99 * * * * x\n");
         assertThat(terminal.run("crontab", "check", "-", "-o", "json")).isEqualTo(ExitStatus.FAILED);
         assertThat(json().get("problems").get(0).get("line").asInt()).isEqualTo(1);
+        terminal.input("5 4 31 2 * never\n");
+        assertThat(terminal.run("crontab", "check", "-")).isEqualTo(ExitStatus.FAILED);
+        assertThat(terminal.errors()).contains("standard input:1:5: \"31\": day of month", "never be due");
         terminal.input("* * * * * x\n");
         assertThat(terminal.run("crontab", "check", "-", "-o", "json", "--zone", "Asia/Tokyo"))
                 .isZero();
@@ -537,6 +541,70 @@ class CommandTest {
         assertThat(terminal.errors()).isEqualTo("rollup was not paused\n");
         assertThat(terminal.run("crontab", "list")).isZero();
         assertThat(terminal.output()).contains("rollup");
+        assertThat(terminal.run("crontab", "forget", "rollup")).isZero();
+        assertThat(terminal.errors()).isEqualTo("rollup forgotten\n");
+        assertThat(terminal.run("crontab", "forget", "rollup")).isEqualTo(ExitStatus.NOT_FOUND);
+    }
+
+    @Test
+    void administersSchedules() throws Exception {
+        sql(
+                "select graphile_worker.pgworker_put_schedule('report/a', 'report', cron => '0 30 4 * * *', zone => 'Asia/Tokyo')");
+        sql(
+                "select graphile_worker.pgworker_put_schedule('b', 'other', fixed_rate => '90 minutes', overlap => 'skip')");
+        assertThat(terminal.run("schedules", "list", "-o", "json")).isZero();
+        assertThat(json().get("schedules").get(0).get("name").asString()).isEqualTo("b");
+        assertThat(json().get("schedules").get(0).get("every").asString()).isEqualTo("PT1H30M");
+        assertThat(terminal.run("schedules", "list", "--prefix", "report/")).isZero();
+        assertThat(terminal.output()).contains("0 30 4 * * * Asia/Tokyo").doesNotContain("other");
+        assertThat(terminal.run("schedules", "list", "-n", "1")).isZero();
+        assertThat(terminal.errors()).isEqualTo("There may be more: --after b\n");
+        assertThat(terminal.run("schedules", "list", "-n", "0")).isEqualTo(ExitStatus.USAGE);
+
+        assertThat(terminal.run("schedules", "show", "report/a", "--runs", "3", "-o", "json"))
+                .isZero();
+        assertThat(json().get("nextRuns").size()).isEqualTo(3);
+        assertThat(terminal.run("schedules", "show", "b")).isZero();
+        assertThat(terminal.output()).contains("fixed_rate", "nextRuns");
+        assertThat(terminal.run("schedules", "show", "none")).isEqualTo(ExitStatus.NOT_FOUND);
+        assertThat(terminal.run("schedules", "show", "b", "--runs", "1001")).isEqualTo(ExitStatus.USAGE);
+
+        assertThat(terminal.run("schedules", "pause", "b", "none")).isEqualTo(ExitStatus.NOT_FOUND);
+        assertThat(terminal.errors()).isEqualTo("b paused\nNo schedule none\n");
+        assertThat(terminal.run("schedules", "list", "--paused", "-o", "json")).isZero();
+        assertThat(json().get("schedules").get(0).get("pausedBy").asString())
+                .isEqualTo(System.getProperty("user.name"));
+        assertThat(terminal.run("schedules", "list", "--no-paused", "-o", "json"))
+                .isZero();
+        assertThat(json().get("schedules").get(0).get("name").asString()).isEqualTo("report/a");
+        assertThat(terminal.run("schedules", "resume", "b")).isZero();
+        assertThat(terminal.run("schedules", "resume", "b", "-o", "json")).isZero();
+        assertThat(terminal.errors()).isEqualTo("b was not paused\n");
+
+        assertThat(terminal.run("schedules", "trigger", "b", "--payload", "{\"n\": 1.10}", "-o", "json"))
+                .as(terminal.errors())
+                .isZero();
+        assertThat(json().get("payload").get("n").asInt()).isEqualTo(1);
+        assertThat(json().get("payload").get("_cron").get("schedule").asString())
+                .isEqualTo("b");
+        assertThat(terminal.run("schedules", "trigger", "b", "--payload", "[1]"))
+                .isEqualTo(ExitStatus.USAGE);
+        assertThat(terminal.run("schedules", "trigger", "none")).isEqualTo(ExitStatus.NOT_FOUND);
+
+        assertThat(terminal.run("schedules", "delete", "b")).isEqualTo(ExitStatus.NOT_CONFIRMED);
+        assertThat(terminal.run("schedules", "delete", "b", "--yes")).isZero();
+        assertThat(value("select count(*) from graphile_worker.pgworker_schedules"))
+                .isEqualTo("1");
+        assertThat(terminal.run("schedules")).isEqualTo(ExitStatus.USAGE);
+    }
+
+    @Test
+    void forgetsRecurringJobs() throws Exception {
+        sql("insert into graphile_worker._private_known_crontabs values ('gone', now(), now()), ('kept', now(), null)");
+        assertThat(terminal.run("crontab", "forget", "gone", "none")).isEqualTo(ExitStatus.NOT_FOUND);
+        assertThat(terminal.errors()).isEqualTo("gone forgotten\nNo recurring job none\n");
+        assertThat(terminal.run("crontab", "list")).isZero();
+        assertThat(terminal.output()).contains("kept").doesNotContain("gone");
     }
 
     @ParameterizedTest

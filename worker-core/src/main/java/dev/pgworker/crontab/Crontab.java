@@ -98,8 +98,8 @@ public final class Crontab {
         private Builder() {}
 
         /**
-         * Sets whether texts that are added after this call are rejected if other Graphile Workers would not understand
-         * them. The default is false.
+         * Sets whether texts that are added after this call are rejected if Graphile Workers on Node.js or in Rust would
+         * refuse, ignore or read differently anything in them. The default is false.
          */
         public Builder strict(boolean strict) {
             this.strict = strict;

@@ -18,5 +18,11 @@ public enum CleanupTask {
     GC_JOB_QUEUES,
 
     /** Jobs that have failed permanently and are not locked. */
-    DELETE_PERMAFAILED_JOBS
+    DELETE_PERMAFAILED_JOBS,
+
+    /**
+     * Schedules whose end is past and of which nothing is left to be done. Those that applications declare stay, because they
+     * would be back with the next start.
+     */
+    DELETE_ENDED_SCHEDULES
 }

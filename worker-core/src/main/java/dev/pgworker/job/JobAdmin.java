@@ -66,6 +66,16 @@ public interface JobAdmin {
      */
     CleanupResult cleanup(Set<CleanupTask> tasks);
 
+    /**
+     * As {@link #cleanup(Set)}, but of the jobs that have failed permanently it removes only those that failed long ago. If
+     * the calling thread is interrupted while it removes these, it removes no more of them.
+     *
+     * @param failedJobsOlderThan how long ago the last attempt of a failed job must have ended, by the database's clock; 0
+     *     to 3650 days
+     * @throws IllegalArgumentException if it is not between these
+     */
+    CleanupResult cleanup(Set<CleanupTask> tasks, Duration failedJobsOlderThan);
+
     /** Returns one job, with its payload. */
     Optional<Job> find(long id);
 

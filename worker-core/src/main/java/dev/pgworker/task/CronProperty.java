@@ -16,7 +16,8 @@ import tools.jackson.core.json.JsonFactory;
  * The property that a crontab or a schedule adds to the payloads of its jobs. Payloads come from anywhere: what is not as it
  * should be counts as not there.
  */
-final class CronProperty {
+record CronProperty(
+        Instant ts, boolean backfilled, @Nullable String schedule) {
 
     private static final String NAME = "_cron";
     private static final int LONGEST_TIME = 64;
@@ -31,14 +32,8 @@ final class CronProperty {
                     .build())
             .build();
 
-    private @Nullable String ts;
-    private boolean backfilled;
-    private @Nullable String schedule;
-
-    private CronProperty() {}
-
     /** Returns null if there is none. */
-    static @Nullable ScheduledRun read(String payload) {
+    static @Nullable CronProperty read(String payload) {
         if (!payload.contains(NAME)) {
             return null;
         }
@@ -52,24 +47,26 @@ final class CronProperty {
                 JsonToken value = parser.nextToken();
                 if (wanted) {
                     // As for any reader of JSON, the last of several counts.
-                    found = value == JsonToken.START_OBJECT ? new CronProperty().fill(parser) : null;
+                    found = value == JsonToken.START_OBJECT ? properties(parser) : null;
                 }
-                if (!wanted || value == JsonToken.START_ARRAY) {
-                    parser.skipChildren();
-                }
+                parser.skipChildren();
             }
         } catch (JacksonException e) {
             return null;
         }
-        return found == null ? null : found.run();
+        return found;
     }
 
-    private CronProperty fill(JsonParser parser) {
+    /** Reads to the end of the object. */
+    private static @Nullable CronProperty properties(JsonParser parser) {
+        Instant ts = null;
+        boolean backfilled = false;
+        String schedule = null;
         while (parser.nextToken() == JsonToken.PROPERTY_NAME) {
             String name = parser.currentName();
             JsonToken value = parser.nextToken();
             switch (name) {
-                case "ts" -> ts = value == JsonToken.VALUE_STRING ? parser.getString() : null;
+                case "ts" -> ts = value == JsonToken.VALUE_STRING ? instant(parser.getString()) : null;
                 case "backfilled" -> backfilled = value == JsonToken.VALUE_TRUE;
                 case "schedule" -> schedule = value == JsonToken.VALUE_STRING ? parser.getString() : null;
                 default -> {
@@ -78,16 +75,15 @@ final class CronProperty {
             }
             parser.skipChildren();
         }
-        return this;
+        return ts == null ? null : new CronProperty(ts, backfilled, schedule);
     }
 
-    private @Nullable ScheduledRun run() {
-        if (ts == null || ts.length() > LONGEST_TIME) {
+    private static @Nullable Instant instant(String text) {
+        if (text.length() > LONGEST_TIME) {
             return null;
         }
         try {
-            return new ScheduledRun(
-                    schedule, DateTimeFormatter.ISO_OFFSET_DATE_TIME.parse(ts, Instant::from), backfilled);
+            return DateTimeFormatter.ISO_OFFSET_DATE_TIME.parse(text, Instant::from);
         } catch (DateTimeException e) {
             return null;
         }

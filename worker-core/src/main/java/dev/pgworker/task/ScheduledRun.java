@@ -23,6 +23,9 @@ public record ScheduledRun(@Nullable String schedule, Instant scheduledAt, boole
      * without one, whatever its payload is: nothing that another worker or SQL has written makes this fail.
      */
     public static Optional<ScheduledRun> of(Job job) {
-        return Optional.ofNullable(CronProperty.read(job.payload()));
+        CronProperty cron = CronProperty.read(job.payload());
+        return cron == null
+                ? Optional.empty()
+                : Optional.of(new ScheduledRun(cron.schedule(), cron.ts(), cron.backfilled()));
     }
 }

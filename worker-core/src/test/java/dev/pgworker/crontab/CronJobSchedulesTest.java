@@ -299,7 +299,30 @@ class CronJobSchedulesTest {
         String wrong = "@CronJob of " + Wrong.class.getName();
         assertThat(e.problems())
                 .extracting(problem -> problem.toString().replace(wrong, ""))
-                .containsExactly("");
+                .containsExactly(
+                        ".a(): \"\": exactly one of value, cron, fixedRate and fixedDelay must be set",
+                        ".b(): \"value, cron\": exactly one of value, cron, fixedRate and fixedDelay must be set",
+                        ".b(), jitter: \"soon\": jitter must be a duration such as 90m, 1h30m or PT90M",
+                        ".c(), zone: \"Mars\": zone must be a time zone such as Europe/Berlin or +02:00",
+                        ".c(), origin: \"2026-01-01T00:00:00Z\": origin requires fixedRate",
+                        ".c(), cron: \"0 8 * * *\": expression \"0 8 * * *\" is invalid: Cron expression must consist of 6 fields"
+                                + " (found 5 in \"0 8 * * *\")",
+                        ".c(), startsAt: \"2026-01-01\": startsAt must be an instant such as 2026-01-01T06:00:00Z or"
+                                + " 2026-01-01T06:00:00+01:00",
+                        ".d(), origin: \"tomorrow\": origin must be an instant such as 2026-01-01T06:00:00Z or"
+                                + " 2026-01-01T06:00:00+01:00",
+                        ".d(), zone: \"Europe/Berlin\": zone requires value or cron",
+                        ".d(), fixedRate: \"every day\": fixedRate must be a duration such as 90m, 1h30m or PT90M",
+                        ".d(), endsAt: \"never\": endsAt must be an instant such as 2026-01-01T06:00:00Z or"
+                                + " 2026-01-01T06:00:00+01:00",
+                        ".e(), origin: \"2026-01-01T00:00:00Z\": origin requires fixedRate",
+                        ".e(), fixedDelay: \"10ms\": delay must be between 1 s and 3650 days, but is PT0.01S",
+                        ".f(), fill: \"1d\": fill requires misfire RUN_ALL, for each missed execution, or RUN_ONCE, for the last"
+                                + " of them",
+                        ".g(), value: \"61\": minute must be 0 to 59",
+                        ".h(): \"h\": endsAt must be after startsAt, 2027-01-01T00:00:00Z, but is 2026-01-01T00:00:00Z",
+                        ".i(), cron: \"0 0 0 30 2 ?\": expression \"0 0 0 30 2 ?\" must be due at some time, but never is",
+                        ".j(): \"10s\": must be used together with @JobHandler, which specifies the task to run");
     }
 
     static class Both {

@@ -63,11 +63,13 @@ final class FaultRun {
 
     /** What threads of periodic tasks are called while they work. */
     private static final Set<String> PERIODIC = Set.of(
+            "worker-cleanup",
             "worker-cron",
             "worker-history",
             "worker-hints",
             "worker-migrations",
             "worker-reconcile",
+            "worker-schedules",
             "worker-snapshot",
             "worker-sweep",
             "worker-vacuum");

@@ -22,7 +22,6 @@ import java.util.function.UnaryOperator;
 import java.util.stream.IntStream;
 
 import org.awaitility.Awaitility;
-import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.extension.RegisterExtension;
 import org.postgresql.PGConnection;
@@ -746,7 +745,6 @@ class JobSchedulesTest {
 
     /** Each statement reads about as many rows as it returns. */
     @Test
-    @Tag("slow")
     void findsAmongAHundredThousand() {
         db.sql("insert into {schema}.pgworker_schedules (name, kind, expression, zone, task_identifier, paused_at)"
                         + " select 'tenant-' || i, 'cron', '@daily', 'UTC', case when i % 1000 = 0 then 'rare' else 'usual' end,"

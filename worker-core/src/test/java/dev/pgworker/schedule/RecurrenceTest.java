@@ -179,12 +179,13 @@ class RecurrenceTest {
     void refusesWhatIsNoRecurrence() {
         assertThatIllegalArgumentException()
                 .isThrownBy(() -> Recurrence.crontab("0 0 30 2 *", UTC))
-                .withMessage("pattern \"0 0 30 2 *\" must be due at some time, but never is");
+                .withMessageStartingWith(
+                        "pattern \"0 0 30 2 *\" is invalid: \"30\": day of month must occur in month 2");
         assertThatIllegalArgumentException()
                 .isThrownBy(() -> Recurrence.crontab("61 0 * x *", UTC))
-                .withMessage(
-                        "pattern \"61 0 * x *\" is invalid: \"61\": minute must be 0 to 59; \"x\": month must be a number,"
-                                + " a range a-b, * or */n, several joined by commas");
+                .withMessageMatching(
+                        "pattern \"61 0 \\* x \\*\" is invalid: \"61\": minute must be 0 to 59; \"x\": month must be"
+                                + " 1 to 12.*");
         assertThatIllegalArgumentException()
                 .isThrownBy(() -> Recurrence.cron("61 0 0 * * *", UTC))
                 .withMessageStartingWith("expression \"61 0 0 * * *\" is invalid: ");

@@ -446,7 +446,8 @@ class PayloadCodecTest {
                         strict, "{\"_cron\": {\"ts\": \"t\", \"backfilled\": true, \"other\": 1}}", Executed.class))
                 .isInstanceOf(PayloadException.class)
                 .hasMessageContaining(" at $._cron.other: ");
-        assertThatThrownBy(() -> read(strict, "{\"address\": {\"schedule\": 1}}", Customer.class))
+        assertThatThrownBy(() ->
+                        read(strict, "{\"address\": {\"street\": \"s\", \"zip\": 1, \"schedule\": 1}}", Customer.class))
                 .isInstanceOf(PayloadException.class)
                 .hasMessageContaining("schedule");
     }

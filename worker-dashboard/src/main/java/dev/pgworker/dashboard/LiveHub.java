@@ -112,6 +112,8 @@ final class LiveHub {
         try {
             response.getOutputStream().setWriteListener(client);
         } catch (IllegalStateException | UnsupportedOperationException e) {
+            // Servers say the first where a filter has made the request synchronous or has set a listener of its own,
+            // and the streams of filters that keep answers back say the second.
             client.end();
             throw new Refusal(503, "A filter of the application does not let answers be written bit by bit.");
         }

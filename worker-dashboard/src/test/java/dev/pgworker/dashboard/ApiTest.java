@@ -1,11 +1,13 @@
 package dev.pgworker.dashboard;
 
 import java.net.URLEncoder;
+import java.time.Duration;
 import java.time.Instant;
 import java.util.List;
 import java.util.Map;
 import java.util.stream.IntStream;
 
+import org.awaitility.Awaitility;
 import org.junit.jupiter.api.AfterAll;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeAll;
@@ -386,16 +388,12 @@ class ApiTest {
     }
 
     /** Asks until the change has ended. */
-    private static JsonNode await(String bulk) throws InterruptedException {
-        long end = System.nanoTime() + 30_000_000_000L;
-        while (System.nanoTime() < end) {
-            JsonNode state = http.json("/default/bulk/" + bulk);
-            if (!state.path("state").asString().equals("running")) {
-                return state;
-            }
-            Thread.sleep(20);
-        }
-        throw new AssertionError("The change of jobs does not end");
+    private static JsonNode await(String bulk) {
+        return Awaitility.await("the change of jobs ends")
+                .atMost(Duration.ofSeconds(30))
+                .until(
+                        () -> http.json("/default/bulk/" + bulk),
+                        change -> !change.path("state").asString().equals("running"));
     }
 
     @Test

@@ -1,7 +1,9 @@
 package dev.pgworker.dashboard;
 
+import java.io.BufferedInputStream;
 import java.io.BufferedReader;
 import java.io.IOException;
+import java.io.InputStream;
 import java.io.InputStreamReader;
 import java.io.UncheckedIOException;
 import java.net.InetAddress;
@@ -35,11 +37,10 @@ final class Events implements AutoCloseable {
         reader.start();
     }
 
-    /** Asks by HTTP 1.0, whose answers are not in chunks. */
     static Events open(int port, String path) {
         try {
             Socket socket = new Socket(InetAddress.getLoopbackAddress(), port);
-            socket.getOutputStream().write(("GET " + path + " HTTP/1.0\r\nHost: localhost\r\n\r\n").getBytes(UTF_8));
+            socket.getOutputStream().write(("GET " + path + " HTTP/1.1\r\nHost: localhost\r\n\r\n").getBytes(UTF_8));
             return new Events(socket);
         } catch (IOException e) {
             throw new UncheckedIOException(e);
@@ -47,7 +48,8 @@ final class Events implements AutoCloseable {
     }
 
     private void read() {
-        try (BufferedReader lines = new BufferedReader(new InputStreamReader(socket.getInputStream(), UTF_8))) {
+        try (BufferedReader lines =
+                new BufferedReader(new InputStreamReader(new Body(socket.getInputStream()), UTF_8))) {
             String name = "";
             for (String line = lines.readLine(); line != null; line = lines.readLine()) {
                 if (line.startsWith("event: ")) {
@@ -60,6 +62,54 @@ final class Events implements AutoCloseable {
             // The test has closed it, or the server.
         }
         received.add(new Event("closed", Http.json.createObjectNode()));
+    }
+
+    /** What an answer in chunks contains. */
+    private static final class Body extends InputStream {
+
+        private final InputStream answer;
+        private int left;
+
+        Body(InputStream answer) throws IOException {
+            this.answer = new BufferedInputStream(answer);
+            if (!line().endsWith(" 200")) {
+                throw new IOException("The stream is refused");
+            }
+            while (!line().isEmpty()) {
+                // Headers tell nothing that tests ask for.
+            }
+        }
+
+        private String line() throws IOException {
+            StringBuilder line = new StringBuilder();
+            for (int c = answer.read(); c >= 0 && c != '\n'; c = answer.read()) {
+                line.append((char) c);
+            }
+            return line.toString().strip();
+        }
+
+        @Override
+        public int read() throws IOException {
+            byte[] one = new byte[1];
+            return read(one, 0, 1) < 0 ? -1 : one[0] & 0xff;
+        }
+
+        @Override
+        public int read(byte[] bytes, int from, int most) throws IOException {
+            if (left == 0) {
+                String size = line();
+                left = size.isEmpty() ? 0 : Integer.parseInt(size, 16);
+                if (left == 0) {
+                    return -1;
+                }
+            }
+            int read = answer.read(bytes, from, Math.min(left, most));
+            left -= Math.max(read, 0);
+            if (left == 0) {
+                String unused = line();
+            }
+            return read;
+        }
     }
 
     /** Waits for an event. */

@@ -18,7 +18,8 @@ final class CrontabFailureAnalyzer extends AbstractFailureAnalyzer<CrontabExcept
                         .map(CrontabProblem::toString)
                         .collect(Collectors.joining("\n    ", "The crontab cannot be used:\n    ", "")),
                 "Correct each line or attribute; the numbers are line and column. A line has minute, hour, day of month,"
-                        + " month, day of week and the task, then optionally ?options and a JSON5 payload.",
+                        + " month, day of week and the task, then optionally ?options and a JSON5 payload. A @CronJob has five such"
+                        + " fields as value, or else six as cron, a fixedRate or a fixedDelay.",
                 cause);
     }
 }

@@ -4,6 +4,7 @@ import java.time.Duration;
 import java.time.ZoneId;
 import java.util.List;
 import java.util.Map;
+import java.util.Set;
 import java.util.function.BiFunction;
 
 import org.jspecify.annotations.Nullable;
@@ -16,6 +17,8 @@ import org.springframework.util.unit.DataSize;
 
 import dev.pgworker.WorkerSettings;
 import dev.pgworker.history.HistorySettings;
+import dev.pgworker.job.CleanupSettings;
+import dev.pgworker.job.CleanupTask;
 import dev.pgworker.recovery.RecoverySettings;
 import dev.pgworker.schema.PeerIndexes;
 import dev.pgworker.schema.SchemaMode;
@@ -38,13 +41,14 @@ import dev.pgworker.schema.WorkerSchema;
  * @param crontab Recurring jobs, one per line, in the Graphile Worker crontab format.
  * @param crontabFile Location of a file with further recurring jobs in the same format.
  * @param crontabZone Time zone of recurring jobs that do not specify one.
- * @param crontabStrict Whether to reject crontab text that other Graphile Workers would not understand.
+ * @param crontabStrict Whether to reject crontab text that other Graphile Workers would not understand, or read differently.
  * @param shutdown Graceful shutdown of the worker.
  * @param schema Database schema that holds the jobs.
  * @param listen Connection that listens for notifications.
  * @param recovery Detection of dead workers and recovery of their jobs.
  * @param statistics Figures of the last 24 hours.
  * @param history What became of jobs, kept in the database.
+ * @param cleanup Removal of data that is no longer used.
  * @param tasks Tasks that this worker serves, or * for all that the application has handlers for. By default, those that no
  *     other worker of the application serves.
  * @param dataSource Name of the data source bean whose database holds the jobs. By default, the one marked with
@@ -74,6 +78,7 @@ public record WorkerProperties(
         @DefaultValue Recovery recovery,
         @DefaultValue Statistics statistics,
         @DefaultValue History history,
+        @DefaultValue Cleanup cleanup,
         @DefaultValue List<String> tasks,
         @Nullable String dataSource,
         @Nullable String transactionManager,
@@ -259,6 +264,40 @@ public record WorkerProperties(
         }
     }
 
+    /**
+     * Removal of data that is no longer used. Each time is that of one worker of the schema, whichever is first.
+     *
+     * @param schedule When to remove it: a cron expression of Spring with six fields, such as "0 0 3 * * *", or a macro such as
+     *     "@daily", in the time zone worker.crontab-zone. By default, or if set to "-", never.
+     * @param tasks What to remove.
+     * @param failedJobsOlderThan How long ago the last attempt of a permanently failed job must have ended for it to be removed,
+     *     if that is among the tasks, 0 to 3650 days.
+     * @since 0.1.0
+     */
+    public record Cleanup(
+            @Nullable String schedule,
+
+            @DefaultValue({"gc-job-queues", "delete-ended-schedules"})
+            Set<CleanupTask> tasks,
+
+            @DefaultValue("30d") Duration failedJobsOlderThan) {
+
+        /**
+         * Returns the settings.
+         *
+         * @param prefix what the names of the worker's properties begin with
+         * @throws InvalidConfigurationPropertyValueException if one is not allowed
+         */
+        CleanupSettings settings(String prefix, ZoneId zone) {
+            boolean never = schedule == null || schedule.isBlank() || schedule.equals("-");
+            try {
+                return new CleanupSettings(never ? null : schedule, zone, tasks, failedJobsOlderThan);
+            } catch (IllegalArgumentException e) {
+                throw refused(prefix + ".cleanup.", this, e);
+            }
+        }
+    }
+
     /** The message of the exception begins with the name of the setting. */
     private static InvalidConfigurationPropertyValueException refused(
             String prefix, Object value, IllegalArgumentException e) {
@@ -312,6 +351,7 @@ public record WorkerProperties(
                 shutdown.interruptedJobRetryDelay());
         return settings.recovery(recovery.settings(prefix))
                 .history(history.settings(prefix))
+                .cleanup(cleanup.settings(prefix, crontabZone))
                 .build();
     }
 

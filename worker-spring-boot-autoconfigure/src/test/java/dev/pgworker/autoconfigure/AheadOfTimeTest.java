@@ -28,14 +28,19 @@ import org.springframework.core.test.tools.CompileWithForkedClassLoader;
 import org.springframework.core.test.tools.TestCompiler;
 import org.springframework.javapoet.ClassName;
 
+import dev.pgworker.Worker;
 import dev.pgworker.autoconfigure.testing.TestDatabase;
+import dev.pgworker.crontab.CronJob;
 import dev.pgworker.job.Job;
 import dev.pgworker.job.JobScheduler;
+import dev.pgworker.schedule.Overlap;
+import dev.pgworker.schedule.Schedule;
 import dev.pgworker.task.JobHandler;
 import dev.pgworker.task.RetryPolicy;
 import dev.pgworker.testsupport.TestPostgres;
 
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.tuple;
 
 /** An application that has been processed ahead of time runs jobs, and knows what a native image has to contain. */
 class AheadOfTimeTest {
@@ -65,6 +70,7 @@ class AheadOfTimeTest {
         }
 
         @JobHandler(value = "report", worker = "reports")
+        @CronJob(cron = "${report.cron:0 0 3 * * *}", overlap = Overlap.SKIP)
         void report() {
             runs.add("reported");
         }
@@ -121,6 +127,11 @@ class AheadOfTimeTest {
                 fresh.refresh();
 
                 assertThat(new String[] {next(), next()}).containsExactlyInAnyOrder("shipped to Ada", "reported");
+                assertThat(fresh.getBean("reportsWorker", Worker.class).declaredSchedules())
+                        .extracting(
+                                Schedule::name,
+                                schedule -> schedule.recurrence().expression())
+                        .containsExactly(tuple("report", "0 0 3 * * *"));
             }
         });
 

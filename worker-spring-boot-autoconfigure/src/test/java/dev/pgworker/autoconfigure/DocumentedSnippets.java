@@ -2,7 +2,9 @@ package dev.pgworker.autoconfigure;
 
 import java.time.Duration;
 import java.time.Instant;
+import java.time.YearMonth;
 import java.time.ZoneId;
+import java.time.ZoneOffset;
 import java.util.EnumSet;
 import java.util.List;
 import java.util.Map;
@@ -276,6 +278,15 @@ class DocumentedSnippets {
         void rollup(Map<String, Object> options) {
             log.info("Rolling up with {}", options);
         }
+
+        @JobHandler("bill")
+        @CronJob(value = "0 2 1 * *", fill = "5d")
+        void bill(JobContext context) {
+            YearMonth month = context.scheduledRun()
+                    .map(run -> YearMonth.from(run.scheduledAt().atZone(ZoneOffset.UTC)))
+                    .orElseGet(() -> YearMonth.now(ZoneOffset.UTC)); // added by hand
+            log.info("Billing {}", month);
+        }
     }
 
     List<Object> lookBack(JobAdmin admin) {
@@ -290,7 +301,8 @@ class DocumentedSnippets {
         Job job = crons.trigger("rollup"); // one job, at once
         boolean paused = crons.pause("send_weekly_email"); // false if it was paused already
         boolean resumed = crons.resume("send_weekly_email");
-        return List.of(items, job, paused, resumed);
+        boolean forgotten = crons.forget("old_report"); // false if it was forgotten meanwhile
+        return List.of(items, job, paused, resumed, forgotten);
     }
 
     List<Object> administerManyJobs(JobAdmin admin) {

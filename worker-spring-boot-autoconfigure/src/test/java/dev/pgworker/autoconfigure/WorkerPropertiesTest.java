@@ -105,6 +105,10 @@ class WorkerPropertiesTest {
             case "java.time.Duration" ->
                 DurationStyle.detectAndParse(value.asString()).plusSeconds(1).toString();
             case "java.util.List<java.lang.String>" -> "other";
+            case "java.time.ZoneId" -> "Europe/Berlin";
+            case "java.util.Set<dev.pgworker.job.CleanupTask>" -> "gc-task-identifiers";
+            case "java.lang.String" ->
+                property.path("name").asString().equals("worker.cleanup.schedule") ? "@daily" : null;
             default -> null;
         };
     }
@@ -116,6 +120,8 @@ class WorkerPropertiesTest {
         values.putAll(components(settings.recovery()));
         values.remove("history");
         components(settings.history()).forEach((name, value) -> values.put("history." + name, value));
+        values.remove("cleanup");
+        components(settings.cleanup()).forEach((name, value) -> values.put("cleanup." + name, value));
         return values;
     }
 
@@ -190,6 +196,12 @@ class WorkerPropertiesTest {
                     worker.history.max-result-size | -1B | between 0 and 16777216
                     worker.history.max-result-size | 17MB | between 0 and 16777216
                     worker.history.enabled | maybe | java.lang.Boolean
+                    worker.cleanup.schedule | 0 3 * * * | six fields
+                    worker.cleanup.schedule | 0 0 3 31 2 * | due sometimes
+                    worker.cleanup.schedule | never | six fields
+                    worker.cleanup.failed-jobs-older-than | 3651d | between 0 and 3650 days
+                    worker.cleanup.failed-jobs-older-than | -1s | between 0 and 3650 days
+                    worker.cleanup.tasks | everything | CleanupTask
                     worker.schema.name | Jobs | only lower-case letters, digits and underscores
                     worker.schema.mode | update | MIGRATE
                     worker.schema.peer-indexes | maybe | NEVER

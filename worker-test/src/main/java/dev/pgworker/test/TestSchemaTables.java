@@ -88,6 +88,7 @@ final class TestSchemaTables {
             "delete from {schema}._private_known_crontabs",
             "delete from {schema}.pgworker_paused_crontabs",
             "delete from {schema}.pgworker_schedules",
+            "delete from {schema}.pgworker_cleanup",
             "delete from {schema}._private_workers",
             "delete from {schema}.pgworker_recoveries",
             "delete from {schema}.pgworker_retirements",

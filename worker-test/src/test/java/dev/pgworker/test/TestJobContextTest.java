@@ -2,6 +2,7 @@ package dev.pgworker.test;
 
 import java.io.IOException;
 import java.time.Duration;
+import java.time.Instant;
 import java.time.LocalDate;
 import java.util.ArrayList;
 import java.util.List;
@@ -17,6 +18,7 @@ import dev.pgworker.task.JobContext;
 import dev.pgworker.task.JobControlException;
 import dev.pgworker.task.JobHandler;
 import dev.pgworker.task.PayloadException;
+import dev.pgworker.task.ScheduledRun;
 import dev.pgworker.task.TaskRegistration;
 
 import static org.assertj.core.api.Assertions.assertThat;
@@ -62,6 +64,15 @@ class TestJobContextTest {
         void fatal() {
             throw new AssertionError("fatal");
         }
+    }
+
+    @Test
+    void tellsTheExecutionThatThePayloadIsFor() {
+        Map<String, Object> cron = Map.of("ts", "2026-03-01T12:01:00.000Z", "backfilled", true, "schedule", "daily");
+
+        assertThat(TestJobContext.of("report", Map.of("_cron", cron)).scheduledRun())
+                .contains(new ScheduledRun("daily", Instant.parse("2026-03-01T12:01:00Z"), true));
+        assertThat(TestJobContext.of("report", null).scheduledRun()).isEmpty();
     }
 
     @Test

@@ -262,6 +262,28 @@ class TestWorkerTest {
     }
 
     @Test
+    void theTimeOfASchedulePasses() {
+        JobSchedules schedules = WorkerClient.jobSchedules(dataSource, schema, codec);
+        schedules.put(Schedule.builder(
+                        "every_day",
+                        Recurrence.fixedRate(Duration.ofDays(1), Instant.now()),
+                        HELLO,
+                        new Greeting("rate"))
+                .misfire(Misfire.RUN_ONCE)
+                .build());
+        worker.start();
+        worker.advance(Duration.ofHours(1));
+        assertThat(worker.runs()).isEmpty();
+
+        worker.advance(Duration.ofDays(1));
+
+        assertThat(worker.await(HELLO)).isCompleted();
+        assertThat(greeted).containsExactly(new Greeting("rate"));
+        worker.clear();
+        assertThat(schedules.find("every_day")).isEmpty();
+    }
+
+    @Test
     void timePassesForDeadWorkers() {
         JdbcClient.create(dataSource)
                 .sql(schema.in("select {schema}.worker_heartbeat('dead', null)"))

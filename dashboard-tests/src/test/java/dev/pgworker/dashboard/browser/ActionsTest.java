@@ -121,6 +121,33 @@ class ActionsTest extends DashboardTest {
         assertThat(stock.exists(jobs.get(1))).isTrue();
     }
 
+    @Test
+    void noMessageLiesOverTheButtonsOfASelection() {
+        Job held = stock.heldBy("dead-worker-3");
+        browser.open("jobs");
+        browser.click("main tr[data-id='" + held.id() + "'] input");
+        browser.press("main", "Remove");
+        confirm();
+        browser.await(".toast.error");
+
+        browser.await(() -> browser.all("dialog").isEmpty());
+        if (browser.all(".selection-bar").isEmpty()) {
+            browser.click("main tr[data-id='" + held.id() + "'] input");
+        }
+        browser.await(".selection-bar");
+        for (int width : List.of(1280, 375)) {
+            browser.resize(width, 900);
+            assertThat(browser.run("""
+                            const covered = (button) => {
+                              const box = button.getBoundingClientRect();
+                              return !button.contains(document.elementFromPoint(box.x + box.width / 2, box.y + box.height / 2));
+                            };
+                            return [document.querySelectorAll('.corner > :not(:empty)').length > 0,
+                              [...document.querySelectorAll('.selection-bar button')].filter(covered).map(one => one.textContent)]
+                            """)).as("%d pixels", width).isEqualTo(List.of(true, List.of()));
+        }
+    }
+
     /** The number stands there before; what is added meanwhile is left alone. */
     @Test
     void allFailedOfATaskRunAgain() {
@@ -195,7 +222,7 @@ class ActionsTest extends DashboardTest {
         Job job = stock.heldBy("dead-worker-2");
         browser.open("maintenance");
         browser.press("main", "Dry run");
-        browser.awaitText("main", "1");
+        browser.awaitText("main .notice-text", "1 dead worker.");
         assertThat(stock.now(job).lockedBy()).isEqualTo("dead-worker-2");
         browser.press("main", "Sweep …");
         confirm();

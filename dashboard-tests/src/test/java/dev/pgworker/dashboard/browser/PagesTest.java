@@ -300,6 +300,33 @@ class PagesTest extends DashboardTest {
     }
 
     @Test
+    void coloursAreThoseOfTheSystemUntilOthersAreChosen() {
+        browser.open("queues");
+        assertThat(scheme()).isEqualTo("light rgb(251, 251, 252)");
+        browser.prefer("dark");
+        assertThat(scheme()).isEqualTo("dark rgb(16, 17, 20)");
+        browser.open("tasks");
+        assertThat(scheme()).startsWith("dark");
+
+        browser.press("Colours: system");
+        browser.await(() -> scheme().startsWith("light"));
+        browser.open("queues");
+        assertThat(scheme()).startsWith("light");
+        browser.press("Colours: light");
+        browser.await(() -> scheme().startsWith("dark"));
+        browser.prefer("light");
+        assertThat(scheme()).startsWith("dark");
+        browser.press("Colours: dark");
+        browser.await(() -> scheme().startsWith("light"));
+    }
+
+    private String scheme() {
+        return (String)
+                browser.run(
+                        "return document.documentElement.dataset.theme + ' ' + getComputedStyle(document.body).backgroundColor");
+    }
+
+    @Test
     void whatDoesNotExistIsSaid() {
         browser.open("nothing/here");
         browser.awaitText("main h1", "");

@@ -44,6 +44,9 @@ final class Shop implements AutoCloseable {
             Map.entry("worker.dashboard.allow-actions", "true"),
             Map.entry("worker.dashboard.payloads", "shown"),
             Map.entry("worker.instances.reports.concurrency", "1"),
+            // Dead workers are there to be swept by hand.
+            Map.entry("worker.recovery.enabled", "false"),
+            Map.entry("worker.instances.reports.recovery.enabled", "false"),
             Map.entry("logging.level.root", "warn"));
 
     private final ConfigurableApplicationContext context;

@@ -48,19 +48,22 @@ final class Cleanup {
         this.schema = schema;
     }
 
-    CleanupResult run(Set<CleanupTask> tasks) {
+    CleanupResult run(Set<CleanupTask> tasks, Duration failedJobsOlderThan) {
         return tasks.isEmpty()
                 ? new CleanupResult(Map.of(), Set.of())
-                : connections.apart("clean up", transactions -> run(tasks, transactions));
+                : connections.apart("clean up", transactions -> run(tasks, failedJobsOlderThan, transactions));
     }
 
     /** Failed jobs go first: they are the last users of some queues and tasks. */
-    private CleanupResult run(Set<CleanupTask> tasks, OwnTransactions transactions) {
+    private CleanupResult run(Set<CleanupTask> tasks, Duration failedJobsOlderThan, OwnTransactions transactions) {
         Map<CleanupTask, Long> deleted = new EnumMap<>(CleanupTask.class);
         Set<CleanupTask> skipped = EnumSet.noneOf(CleanupTask.class);
         if (tasks.contains(CleanupTask.DELETE_PERMAFAILED_JOBS)) {
-            deleted.put(CleanupTask.DELETE_PERMAFAILED_JOBS, deleteFailedJobs(transactions));
+            deleted.put(CleanupTask.DELETE_PERMAFAILED_JOBS, deleteFailedJobs(failedJobsOlderThan, transactions));
             sweepUp(transactions);
+        }
+        if (tasks.contains(CleanupTask.DELETE_ENDED_SCHEDULES)) {
+            deleted.put(CleanupTask.DELETE_ENDED_SCHEDULES, deleteEndedSchedules(transactions));
         }
         for (Table table : Table.values()) {
             if (tasks.contains(table.task)) {
@@ -79,6 +82,7 @@ final class Cleanup {
             with chunk as materialized (
               select j.id from {schema}._private_jobs j
               where j.id > ? and j.attempts >= j.max_attempts and j.locked_at is null
+                and j.updated_at <= pg_catalog.clock_timestamp() - pg_catalog.make_interval(secs => ?)
               order by j.id limit 5000 for update skip locked),
             gone as (delete from {schema}._private_jobs j using chunk c where j.id = c.id)
             select pg_catalog.count(*), pg_catalog.max(id) from chunk
@@ -88,21 +92,32 @@ final class Cleanup {
     private record Chunk(long jobs, long lastId) {}
 
     /** Each chunk starts where the one before ended, so the table is read once. */
-    private long deleteFailedJobs(OwnTransactions transactions) {
+    private long deleteFailedJobs(Duration olderThan, OwnTransactions transactions) {
         long total = 0;
         long last = 0;
         while (true) {
             long after = last;
             Chunk chunk = transactions.run(client -> client.sql(schema.in(DELETE_FAILED))
                     .param(after)
+                    .param((double) olderThan.toSeconds())
                     .query((row, number) -> new Chunk(row.getLong(1), row.getLong(2)))
                     .single());
             total += chunk.jobs;
             last = chunk.lastId;
-            if (chunk.jobs == 0) {
+            if (chunk.jobs == 0 || Thread.currentThread().isInterrupted()) {
                 return total;
             }
         }
+    }
+
+    private static final String DELETE_ENDED = """
+            delete from {schema}.pgworker_schedules s
+            where s.ends_at <= pg_catalog.clock_timestamp() and s.next_at is null and not s.awaits_end and not s.declared
+            """;
+
+    private long deleteEndedSchedules(OwnTransactions transactions) {
+        return transactions.run(
+                client -> (long) client.sql(schema.in(DELETE_ENDED)).update());
     }
 
     private static final String SWEEP_UP = """

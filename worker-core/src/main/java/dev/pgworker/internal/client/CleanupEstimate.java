@@ -35,6 +35,11 @@ final class CleanupEstimate {
         return connections.query("look what a clean-up would delete", false, client -> {
             Map<CleanupTask, Long> counts = new EnumMap<>(CleanupTask.class);
             Set<CleanupTask> atMost = EnumSet.noneOf(CleanupTask.class);
+            if (tasks.contains(CleanupTask.DELETE_ENDED_SCHEDULES)) {
+                counts.put(
+                        CleanupTask.DELETE_ENDED_SCHEDULES,
+                        client.sql(schema.in(ENDED)).query(Long.class).single());
+            }
             boolean failedStay = !tasks.contains(CleanupTask.DELETE_PERMAFAILED_JOBS);
             if (!failedStay) {
                 counts.put(
@@ -57,6 +62,12 @@ final class CleanupEstimate {
             atMost.add(task);
         }
     }
+
+    private static final String ENDED = """
+            select pg_catalog.count(*) from (
+              select from {schema}.pgworker_schedules s
+              where s.ends_at <= pg_catalog.clock_timestamp() and s.next_at is null and not s.awaits_end and not s.declared
+              limit\s""" + LIMIT + ") e";
 
     private static final String FAILED = """
             select pg_catalog.count(*) from (

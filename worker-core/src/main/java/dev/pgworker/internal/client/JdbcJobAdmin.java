@@ -57,6 +57,8 @@ public final class JdbcJobAdmin implements JobAdmin {
     private final JobHistory history;
     private final SweepStore sweeps;
     private final SweepStore.Request usualSweep;
+    private static final Duration LONGEST_AGE = Duration.ofDays(3650);
+
     private final WorkerEvents events;
     private final ChangeReport report;
 
@@ -188,7 +190,16 @@ public final class JdbcJobAdmin implements JobAdmin {
 
     @Override
     public CleanupResult cleanup(Set<CleanupTask> which) {
-        CleanupResult result = cleanup.run(Arguments.requireElements("tasks", which));
+        return cleanup(which, Duration.ZERO);
+    }
+
+    @Override
+    public CleanupResult cleanup(Set<CleanupTask> which, Duration failedJobsOlderThan) {
+        if (failedJobsOlderThan.isNegative() || failedJobsOlderThan.compareTo(LONGEST_AGE) > 0) {
+            throw new IllegalArgumentException(
+                    "failedJobsOlderThan must be between 0 and 3650 days, but is " + failedJobsOlderThan);
+        }
+        CleanupResult result = cleanup.run(Arguments.requireElements("tasks", which), failedJobsOlderThan);
         long rows =
                 result.deleted().values().stream().mapToLong(Long::longValue).sum();
         if (rows > 0) {

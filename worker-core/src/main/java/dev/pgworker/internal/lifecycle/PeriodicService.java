@@ -58,6 +58,9 @@ public abstract class PeriodicService implements Service {
     /** Set by {@link #wake} until the work begins. */
     private volatile boolean woken;
 
+    /** Whether the work that is being done, or was last, was called for by {@link #wake}. */
+    private volatile boolean byWake;
+
     /** Whether the work waits because it has failed, which nobody ends. */
     private volatile boolean backingOff;
 
@@ -100,6 +103,11 @@ public abstract class PeriodicService implements Service {
         if (scheduled != null && !backingOff) {
             scheduled.reconsider();
         }
+    }
+
+    /** Returns whether the work is done because {@link #wake} has been called. Called by the work. */
+    protected final boolean wasWoken() {
+        return byWake;
     }
 
     /** Waits in the middle of the work; the stop ends that with an interruption. What has been done until then counts as done. */
@@ -207,6 +215,7 @@ public abstract class PeriodicService implements Service {
                 return false;
             }
             thread = Thread.currentThread();
+            byWake = woken;
             woken = false;
             backingOff = false;
             return true;

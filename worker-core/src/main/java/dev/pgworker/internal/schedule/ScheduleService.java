@@ -14,7 +14,7 @@ import org.slf4j.LoggerFactory;
 
 import dev.pgworker.internal.event.WorkerEvents;
 import dev.pgworker.internal.failure.Outage;
-import dev.pgworker.internal.lifecycle.BackgroundService;
+import dev.pgworker.internal.lifecycle.PeriodicService;
 import dev.pgworker.internal.store.ScheduleStore;
 import dev.pgworker.internal.store.ScheduleStore.Look;
 
@@ -25,7 +25,7 @@ import dev.pgworker.internal.store.ScheduleStore.Look;
  * <p>The database's clock decides what time it is, and the rows say all else, so that this worker may end at any moment. A clock
  * set back executes nothing twice: what was to be due remains so.
  */
-public final class ScheduleService extends BackgroundService {
+public final class ScheduleService extends PeriodicService {
 
     private static final Logger log = LoggerFactory.getLogger(ScheduleService.class);
 
@@ -70,7 +70,7 @@ public final class ScheduleService extends BackgroundService {
     private final EndedJobs ended = new EndedJobs(this::announced);
     private final AtomicBoolean announced = new AtomicBoolean();
 
-    // Owned by the thread.
+    // Owned by the work.
     private final ClockWatch clockWatch = new ClockWatch();
     private Duration held = SHORTEST_HELD;
     private boolean awaiting;
@@ -111,7 +111,7 @@ public final class ScheduleService extends BackgroundService {
             Clock clock,
             WorkerEvents events,
             Outage outage) {
-        super("worker-schedules", true, outage);
+        super("worker-schedules", "execute the schedules of the database", outage);
         this.executor = executor;
         this.store = store;
         this.declared = declared;
@@ -127,30 +127,14 @@ public final class ScheduleService extends BackgroundService {
         }
     }
 
+    /** Does one piece of work. */
     @Override
-    protected void step() throws SQLException, InterruptedException {
-        if (announced.getAndSet(false)) {
-            long early = SHORTEST_NANOS - (System.nanoTime() - lookedAt);
-            if (early > 0) {
-                idle(() -> {
-                    TimeUnit.NANOSECONDS.sleep(early);
-                    return true;
-                });
-            }
+    protected Duration work() throws SQLException {
+        long early = SHORTEST_NANOS - (System.nanoTime() - lookedAt);
+        if (wasWoken() && early > 0) {
+            return Duration.ofNanos(early);
         }
-        Duration wait = work();
-        if (wait.compareTo(Duration.ZERO) > 0) {
-            pause(wait.toNanos());
-        }
-    }
-
-    @Override
-    protected void afterLastStep() {
-        events.tell(null);
-    }
-
-    /** Does one piece of work and returns how long there is none. */
-    Duration work() throws SQLException {
+        announced.set(false);
         lookedAt = System.nanoTime();
         try {
             Duration wait = workWithTable();

@@ -366,6 +366,14 @@ create index if not exists pgworker_schedules_problem on "${schema}".pgworker_sc
 comment on table "${schema}".pgworker_schedules is
   'Recurring jobs made at run time; those of crontabs are in known_crontabs. Rows that declared marks are executed by applications that declare them.';
 
+-- Which of the workers that clean up by themselves does so at a time, and until when the others leave it alone.
+create table if not exists "${schema}".pgworker_cleanup (
+  one boolean default true constraint pgworker_cleanup_pkey primary key constraint pgworker_cleanup_one_check check (one),
+  due_at timestamptz not null,
+  busy_until timestamptz not null
+);
+comment on table "${schema}".pgworker_cleanup is 'When workers have last cleaned up as their settings say, and until when one of them may be at it.';
+
 -- What became of jobs, where a schema keeps that. Nothing is written here, and no trigger stands on the jobs, until somebody switches it
 -- on, see chapter 10. The partitions are a ring: each takes what ends in a stretch of time, the one after the last is emptied before it is
 -- its turn, and is then the newest. So old entries go at no cost, and none is ever deleted by itself. No key, because nothing that stands
@@ -440,7 +448,8 @@ begin
     where c.oid = '"${schema}"._private_jobs'::regclass and a.privilege_type = 'UPDATE' and a.grantee <> c.relowner
   loop
     execute format('grant select, insert, update, delete on "${schema}".pgworker_recoveries, "${schema}".pgworker_retirements, "${schema}".pgworker_batches, '
-      '"${schema}".pgworker_running, "${schema}".pgworker_task_minutes, "${schema}".pgworker_samples, "${schema}".pgworker_schedules to %s', grantee);
+      '"${schema}".pgworker_running, "${schema}".pgworker_task_minutes, "${schema}".pgworker_samples, "${schema}".pgworker_schedules, '
+      '"${schema}".pgworker_cleanup to %s', grantee);
     execute format('grant select on "${schema}".pgworker_history, "${schema}".pgworker_history_settings, "${schema}".pgworker_history_sizes to %s', grantee);
   end loop;
 end

@@ -160,6 +160,7 @@ class CleanupTest {
         assertThat(result.deleted())
                 .isEqualTo(Map.of(
                         CleanupTask.DELETE_PERMAFAILED_JOBS, 1L,
+                        CleanupTask.DELETE_ENDED_SCHEDULES, 0L,
                         CleanupTask.GC_JOB_QUEUES, 1L,
                         CleanupTask.GC_TASK_IDENTIFIERS, 1L));
         assertThat(result.skipped()).isEmpty();

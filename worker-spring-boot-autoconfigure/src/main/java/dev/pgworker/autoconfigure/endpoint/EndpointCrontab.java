@@ -30,6 +30,7 @@ final class EndpointCrontab {
     private static Map<String, Object> view(CronItemStatus status) {
         Map<String, Object> view = new LinkedHashMap<>();
         view.put("identifier", status.identifier());
+        view.put("inThisCrontab", status.isInThisCrontab());
         CronItem item = status.item();
         if (item != null) {
             view.put("task", item.task());

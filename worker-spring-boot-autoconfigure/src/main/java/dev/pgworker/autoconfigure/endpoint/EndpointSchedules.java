@@ -13,6 +13,7 @@ import tools.jackson.core.JacksonException;
 import tools.jackson.databind.JsonNode;
 import tools.jackson.databind.json.JsonMapper;
 
+import dev.pgworker.job.Job;
 import dev.pgworker.job.JobSpec;
 import dev.pgworker.schedule.JobSchedules;
 import dev.pgworker.schedule.Recurrence;
@@ -40,19 +41,22 @@ final class EndpointSchedules {
         this.clock = clock;
     }
 
-    Object list(
+    /** Which schedules are meant, as text. */
+    record Filters(
             @Nullable String prefix,
             @Nullable String task,
             @Nullable String paused,
-            @Nullable String limit,
-            @Nullable String after) {
+            @Nullable String problem) {}
+
+    Object list(Filters filters, @Nullable String limit, @Nullable String after) {
         Integer most = EndpointParameters.integer("limit", limit);
         EndpointParameters.requireRange("limit", most, 1, 1000);
         int size = most == null ? ScheduleQuery.ALL.limit() : most;
         List<ScheduleStatus> found = schedules.list(new ScheduleQuery(
-                given(prefix),
-                given(task),
-                given(paused) == null ? null : EndpointParameters.flag("paused", paused),
+                given(filters.prefix),
+                given(filters.task),
+                flag("paused", filters.paused),
+                flag("problem", filters.problem),
                 given(after),
                 size));
         Map<String, Object> view = new LinkedHashMap<>();
@@ -61,6 +65,10 @@ final class EndpointSchedules {
             view.put("next", found.get(size - 1).name());
         }
         return view;
+    }
+
+    private static @Nullable Boolean flag(String name, @Nullable String text) {
+        return given(text) == null ? null : EndpointParameters.flag(name, text);
     }
 
     private static @Nullable String given(@Nullable String text) {
@@ -149,9 +157,13 @@ final class EndpointSchedules {
 
     Object trigger(@Nullable String schedule, @Nullable String payload) {
         String name = EndpointParameters.required("schedule", schedule);
-        return Map.of(
-                "job",
-                (given(payload) == null ? schedules.trigger(name) : schedules.trigger(name, object(payload))).id());
+        try {
+            Job job = given(payload) == null ? schedules.trigger(name) : schedules.trigger(name, object(payload));
+            return Map.of("job", job.id());
+        } catch (IllegalStateException e) {
+            // Somebody has written the schedule by SQL, and it cannot be read.
+            throw new IllegalArgumentException(e.getMessage(), e);
+        }
     }
 
     private static JsonNode object(@Nullable String payload) {

@@ -63,6 +63,7 @@ final class WorkerEndpoint {
             @Nullable String points,
             @Nullable String prefix,
             @Nullable String paused,
+            @Nullable String problem,
             @Nullable String limit,
             @Nullable String after,
             @Nullable String instance) {
@@ -76,7 +77,9 @@ final class WorkerEndpoint {
             case "queues" -> views(instance).queues(limit, after);
             case "workers" -> views(instance).workers();
             case "crontab" -> crontab(instance).list();
-            case "schedules" -> schedules(instance, SecurityContext.NONE).list(prefix, task, paused, limit, after);
+            case "schedules" ->
+                schedules(instance, SecurityContext.NONE)
+                        .list(new EndpointSchedules.Filters(prefix, task, paused, problem), limit, after);
             default -> null;
         });
     }
@@ -137,6 +140,7 @@ final class WorkerEndpoint {
             case "cron-trigger" -> crontab(instance).trigger(item);
             case "cron-pause" -> crontab(instance).pause(item);
             case "cron-resume" -> crontab(instance).resume(item);
+            case "cron-forget" -> crontab(instance).forget(item);
             case "schedule-trigger" -> schedules(instance, security).trigger(schedule, payload);
             case "schedule-pause" -> schedules(instance, security).pause(schedule);
             case "schedule-resume" -> schedules(instance, security).resume(schedule);

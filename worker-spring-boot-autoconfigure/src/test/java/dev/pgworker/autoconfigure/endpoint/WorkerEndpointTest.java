@@ -6,8 +6,12 @@ import java.net.http.HttpClient;
 import java.net.http.HttpRequest;
 import java.net.http.HttpResponse;
 import java.security.Principal;
+import java.time.Duration;
+import java.time.Instant;
+import java.time.ZoneId;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Map;
 
 import jakarta.servlet.Filter;
 import jakarta.servlet.http.HttpServletRequest;
@@ -38,6 +42,10 @@ import dev.pgworker.job.JobAdmin;
 import dev.pgworker.job.JobQuery;
 import dev.pgworker.job.JobScheduler;
 import dev.pgworker.job.JobSpec;
+import dev.pgworker.schedule.JobSchedules;
+import dev.pgworker.schedule.Overlap;
+import dev.pgworker.schedule.Recurrence;
+import dev.pgworker.schedule.Schedule;
 import dev.pgworker.testsupport.TestPostgres;
 
 import static org.assertj.core.api.Assertions.assertThat;
@@ -374,12 +382,18 @@ class WorkerEndpointTest {
 
     @Test
     void showsTriggersAndPausesRecurringJobs() throws Exception {
-        try (Client client = new Client("worker.crontab=0 4 1 1 * report ?id=yearly")) {
+        try (Client client = new Client("worker.crontab=0 4 1 1 * report ?id=yearly&fill=2d&tz=Europe/Berlin")) {
             JsonNode item =
                     client.json(client.get("/worker/crontab")).path("items").path(0);
             assertThat(item.path("identifier").asString()).isEqualTo("yearly");
             assertThat(item.path("task").asString()).isEqualTo("report");
+            assertThat(item.path("schedule").asString()).isEqualTo("0 4 1 1 *");
+            assertThat(item.path("zone").asString()).isEqualTo("UTC");
             assertThat(item.has("nextExecution")).isTrue();
+            assertThat(item.path("schedule").asString()).isEqualTo("0 4 1 1 *");
+            assertThat(item.path("zone").asString()).isEqualTo("Europe/Berlin");
+            assertThat(item.path("fill").asString()).isEqualTo("PT48H");
+            assertThat(item.path("inThisCrontab").asBoolean()).isTrue();
 
             long job = client.json(client.post("/worker/cron-trigger", "{'item': 'yearly'}"))
                     .path("job")
@@ -401,11 +415,101 @@ class WorkerEndpointTest {
             HttpResponse<String> unknown = client.post("/worker/cron-trigger", "{'item': 'daily'}");
             assertThat(unknown.statusCode()).isEqualTo(400);
             assertThat(unknown.body()).contains("yearly");
+            HttpResponse<String> own = client.post("/worker/cron-forget", "{'item': 'yearly'}");
+            assertThat(own.statusCode()).isEqualTo(400);
+            assertThat(own.body()).contains("remove it there first");
         }
+    }
+
+    @Test
+    void showsTriggersPausesAndDeletesSchedules() throws Exception {
+        try (Client client = new Client("worker.enabled=false")) {
+            Recurrence daily = Recurrence.cron("0 30 4 * * *", ZoneId.of("Europe/Berlin"));
+            JobSchedules schedules = client.context.getBean(JobSchedules.class);
+            schedules.put(Schedule.builder("report/a", daily, "report", Map.of("secret", 1))
+                    .overlap(Overlap.SKIP)
+                    .backfill(Duration.ofDays(2))
+                    .build());
+            schedules.put(Schedule.builder("b", daily, "other", null).build());
+
+            assertThat(names(client, "")).containsExactly("b", "report/a");
+            assertThat(names(client, "?prefix=report/")).containsExactly("report/a");
+            assertThat(names(client, "?task=other")).containsExactly("b");
+            assertThat(names(client, "?limit=1")).containsExactly("b");
+            assertThat(client.json(client.get("/worker/schedules?limit=1"))
+                            .path("next")
+                            .asString())
+                    .isEqualTo("b");
+            assertThat(names(client, "?after=b")).containsExactly("report/a");
+
+            JsonNode b = client.json(client.get("/worker/schedules/b?runs=3"));
+            assertThat(b.path("kind").asString()).isEqualTo("cron");
+            assertThat(b.path("expression").asString()).isEqualTo("0 30 4 * * *");
+            assertThat(b.path("zone").asString()).isEqualTo("Europe/Berlin");
+            assertThat(b.path("declared").asBoolean()).isFalse();
+            List<Instant> runs = b.path("nextRuns")
+                    .valueStream()
+                    .map(run -> Instant.parse(run.asString()))
+                    .toList();
+            assertThat(runs).hasSize(3).isSorted();
+            assertThat(runs.get(0)).isEqualTo(b.path("nextRun").asString());
+            assertThat(client.get("/worker/schedules").body())
+                    .contains("\"overlap\":\"skip\"", "\"backfill\":\"PT48H\"")
+                    .doesNotContain("secret");
+
+            assertThat(changed(client, "schedule-pause", "{'schedule': 'b'}")).isTrue();
+            assertThat(changed(client, "schedule-pause", "{'schedule': 'b'}")).isFalse();
+            assertThat(names(client, "?paused=true")).containsExactly("b");
+            assertThat(names(client, "?paused=false")).containsExactly("report/a");
+            assertThat(names(client, "?problem=true")).isEmpty();
+            assertThat(client.json(client.get("/worker/schedules/b"))
+                            .path("nextRuns")
+                            .size())
+                    .isEqualTo(5);
+            assertThat(changed(client, "schedule-resume", "{'schedule': 'b'}")).isTrue();
+
+            long job = client.json(client.post(
+                            "/worker/schedule-trigger", "{'schedule': 'report/a', 'payload': '{\\\"only\\\": 2}'}"))
+                    .path("job")
+                    .asLong();
+            assertThat(client.context
+                            .getBean(JobAdmin.class)
+                            .find(job)
+                            .orElseThrow()
+                            .payload())
+                    .contains("\"only\":2", "\"schedule\":\"report/a\"");
+            assertThat(changed(client, "schedule-delete", "{'schedule': 'b'}")).isTrue();
+            assertThat(client.get("/worker/schedules/b").statusCode()).isEqualTo(404);
+            assertThat(changed(client, "schedule-delete", "{'schedule': 'b'}")).isFalse();
+            HttpResponse<String> unknown = client.post("/worker/schedule-trigger", "{'schedule': 'b'}");
+            assertThat(unknown.statusCode()).isEqualTo(400);
+            assertThat(unknown.body()).contains("but there is none");
+        }
+    }
+
+    private static List<String> names(Client client, String query) throws Exception {
+        return client.json(client.get("/worker/schedules" + query))
+                .path("schedules")
+                .valueStream()
+                .map(schedule -> schedule.path("name").asString())
+                .toList();
+    }
+
+    private static boolean changed(Client client, String action, String body) throws Exception {
+        return client.json(client.post("/worker/" + action, body))
+                .path("changed")
+                .asBoolean();
     }
 
     @ParameterizedTest
     @CsvSource(delimiter = '|', quoteCharacter = '~', textBlock = """
+                    GET | schedules?limit=0 | | limit must be between 1 and 1000
+                    GET | schedules?paused=perhaps | | paused must be true or false
+                    GET | schedules/x?runs=1001 | | runs must be between 0 and 1000
+                    POST | schedule-pause | {} | schedule is required
+                    POST | schedule-trigger | {'schedule': 'none', 'payload': '[1]'} | payload must be a JSON object
+                    POST | schedule-trigger | {'schedule': 'none', 'payload': '{'} | payload must be a JSON object:
+                    POST | schedule-delete | {'schedule': '\\u0000'} | must not contain the NUL character
                     GET | jobs?state=broken | | state must be one of [READY
                     GET | jobs?limit=0 | | limit must be between 1 and 1000
                     GET | jobs?limit=many | | limit must be an integer
@@ -453,6 +557,7 @@ class WorkerEndpointTest {
                     POST | sweep | {'dryRun': 'perhaps'} | dryRun must be true or false
                     POST | cron-trigger | {} | item is required
                     POST | cron-pause | {} | item is required
+                    POST | cron-forget | {} | item is required
                     """)
     void refusesWhatIsWrong(String method, String path, String body, String message) throws Exception {
         HttpResponse<String> response =

@@ -85,8 +85,10 @@ export function Shell() {
           ? html`<${NoSession} error=${error} />` : html`<div class="page"><${Skeleton} lines=${8} /></div>`}
       </main>
     </div>
-    <${BulkActivity} />
-    <${Toasts} />
+    <div class="corner">
+      <${BulkActivity} />
+      <${Toasts} />
+    </div>
     <${DialogHost} />
   `;
 }

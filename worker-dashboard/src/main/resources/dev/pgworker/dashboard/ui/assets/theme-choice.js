@@ -23,21 +23,22 @@ function shown() {
   return choice === "light" || choice === "dark" ? choice : dark.matches ? "dark" : "light";
 }
 
-dark.addEventListener("change", () => theme.set(shown()));
+/* The colours first, because charts read them. */
+function show() {
+  document.documentElement.dataset.theme = shown();
+  theme.set(shown());
+}
+
+dark.addEventListener("change", show);
 
 /** Goes from system to light to dark. */
 export function nextTheme() {
   const choice = { system: "light", light: "dark", dark: "system" }[themeChoice.get()] ?? "system";
   themeChoice.set(choice);
-  if (choice === "system") {
-    delete document.documentElement.dataset.theme;
-  } else {
-    document.documentElement.dataset.theme = choice;
-  }
   try {
     localStorage.setItem(KEY, choice);
   } catch {
     // Without storage the choice lasts as long as the page.
   }
-  theme.set(shown());
+  show();
 }

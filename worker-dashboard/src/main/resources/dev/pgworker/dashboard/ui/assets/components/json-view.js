@@ -72,7 +72,9 @@ function Container({ node, name, depth, comma }) {
   if (children.length === 0) {
     return html`<div class="json-line"><${Name} name=${name} />${start}${end}${comma}</div>`;
   }
-  const what = node.type === "object" ? "properties" : "items";
+  const what = children.length === 1
+    ? node.type === "object" ? "property" : "item"
+    : node.type === "object" ? "properties" : "items";
   return html`<div>
     <div class="json-line">
       <button type="button" class="json-fold" aria-expanded=${open ? "true" : "false"}

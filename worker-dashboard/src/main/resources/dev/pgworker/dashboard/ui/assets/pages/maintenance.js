@@ -20,6 +20,7 @@ const CLEANUPS = {
   DELETE_PERMAFAILED_JOBS: ["Failed jobs",
     "Deletes jobs that have no attempts left. Their errors are lost, unless the history keeps them."],
   GC_JOB_QUEUES: ["Unused queues", "Deletes named queues that no job uses. They come back with the next job that names them."],
+  DELETE_ENDED_SCHEDULES: ["Ended schedules", "Deletes recurring jobs whose end is past, but not those that applications declare."],
   GC_TASK_IDENTIFIERS: ["Unused tasks", "Deletes task names that no job uses and no worker serves. Node.js workers miss later jobs of such a task until they are restarted."],
 };
 
