@@ -689,6 +689,10 @@ class JobSchedulesTest {
         assertThat(names(new ScheduleQuery(null, "report", false, "aé", 5))).containsExactly("b");
         assertThat(names(new ScheduleQuery(null, "t", null, null, 5))).containsExactly("other");
         assertThat(names(new ScheduleQuery(null, "nobody's", null, null, 5))).isEmpty();
+        db.sql("update {schema}.pgworker_schedules set problem = 'p' where name in ('b', 'B')")
+                .update();
+        assertThat(names(new ScheduleQuery(null, null, null, true, null, 5))).containsExactly("B", "b");
+        assertThat(names(new ScheduleQuery("a", null, null, false, "a_", 5))).containsExactly("ab", "aé");
     }
 
     private List<String> names(ScheduleQuery query) {

@@ -2,6 +2,7 @@ package dev.pgworker.dashboard;
 
 import java.util.List;
 
+import org.awaitility.Awaitility;
 import org.junit.jupiter.api.Test;
 
 import dev.pgworker.autoconfigure.WorkerInstances;
@@ -51,6 +52,9 @@ class InstancesTest {
                 "worker.instances.reports.crontab=0 5 1 1 * report ?id=of-reports\n")) {
             Http http = application.api().withCsrf();
 
+            // Each worker registers its own when it has started.
+            Awaitility.await()
+                    .until(() -> http.json("/default/crontab").path("items").size() == 5);
             var items = http.json("/default/crontab").path("items");
             for (var item : items) {
                 boolean shared =

@@ -282,7 +282,7 @@ class ActionsTest extends DashboardTest {
 
         browser.press("main", "More actions");
         browser.press("main", "Change");
-        browser.click("dialog option[value=fixed-rate]");
+        browser.await("dialog select[id$=kind]").sendKeys("Fixed rate");
         browser.type("dialog input[id$=every]", "90");
         browser.awaitText("dialog .preview", "Every 90 minutes");
         confirm();

@@ -32,6 +32,10 @@ abstract class DashboardTest {
     /** No page writes to the console, breaks the content security policy, or asks anybody else. */
     @AfterEach
     void end() {
+        if (!browser.all("dialog").isEmpty()) {
+            // It would be in the way of what comes next.
+            browser.load("");
+        }
         browser.checkQuiet();
         stock.clear();
     }

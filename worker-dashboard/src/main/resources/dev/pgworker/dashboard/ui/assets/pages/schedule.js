@@ -90,7 +90,8 @@ function Body({ schedule, act, reload }) {
 
 function Problem({ schedule, act, reload }) {
   const changeable = whyNoForm(schedule) === null;
-  const remedy = changeable ? "Change it accordingly, and it goes on by itself."
+  const remedy = schedule.next ? "It is tried again by itself, and at once when it is changed."
+    : changeable ? "Change it accordingly, and it goes on by itself."
     : schedule.declared ? "Change it where it is declared, and start that application again."
     : "Write it again by SQL or JobSchedules, or delete it.";
   return html`<${Notice} level="error" actions=${changeable
