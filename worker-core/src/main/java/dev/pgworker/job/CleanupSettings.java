@@ -30,7 +30,7 @@ public record CleanupSettings(
     /** The default settings: nothing is removed. */
     public static final CleanupSettings DEFAULT = new CleanupSettings(
             null,
-            ZoneOffset.UTC,
+            ZoneId.of("UTC"),
             EnumSet.of(CleanupTask.GC_JOB_QUEUES, CleanupTask.DELETE_ENDED_SCHEDULES),
             Duration.ofDays(30));
 

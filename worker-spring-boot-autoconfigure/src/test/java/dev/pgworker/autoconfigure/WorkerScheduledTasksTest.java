@@ -25,6 +25,7 @@ import org.springframework.boot.micrometer.metrics.autoconfigure.CompositeMeterR
 import org.springframework.boot.micrometer.metrics.autoconfigure.MetricsAutoConfiguration;
 import org.springframework.boot.micrometer.metrics.autoconfigure.export.simple.SimpleMetricsExportAutoConfiguration;
 import org.springframework.boot.micrometer.observation.autoconfigure.ObservationAutoConfiguration;
+import org.springframework.boot.micrometer.observation.autoconfigure.ScheduledTasksObservationAutoConfiguration;
 import org.springframework.boot.test.context.runner.ApplicationContextRunner;
 import org.springframework.context.ApplicationContext;
 import org.springframework.context.annotation.Bean;
@@ -61,7 +62,8 @@ class WorkerScheduledTasksTest {
                         MetricsAutoConfiguration.class,
                         SimpleMetricsExportAutoConfiguration.class,
                         CompositeMeterRegistryAutoConfiguration.class,
-                        ObservationAutoConfiguration.class))
+                        ObservationAutoConfiguration.class,
+                        ScheduledTasksObservationAutoConfiguration.class))
                 .withPropertyValues("management.endpoints.web.exposure.include=scheduledtasks")
                 .withBean(
                         TaskRegistration.class,

@@ -14,6 +14,7 @@ import org.springframework.boot.autoconfigure.condition.ConditionalOnClass;
 import org.springframework.boot.autoconfigure.condition.ConditionalOnProperty;
 import org.springframework.boot.context.properties.EnableConfigurationProperties;
 import org.springframework.context.annotation.Bean;
+import org.springframework.context.annotation.Fallback;
 import org.springframework.util.function.SingletonSupplier;
 
 import dev.pgworker.Worker;
@@ -72,7 +73,9 @@ public final class WorkerMetricsAutoConfiguration {
         };
     }
 
+    /** Whoever injects the one holder of tasks that there is without a worker gets that one. */
     @Bean
+    @Fallback
     BacklogSampler workerBacklogSampler(
             WorkerInstances instances, WorkerMetricsProperties properties, MeterRegistry registry) {
         return new BacklogSampler(instances.all(), properties.interval(), registry);
