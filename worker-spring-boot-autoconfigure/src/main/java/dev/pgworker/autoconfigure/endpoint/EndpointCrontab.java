@@ -63,4 +63,8 @@ final class EndpointCrontab {
     Object resume(@Nullable String item) {
         return Map.of("changed", admin.resume(EndpointParameters.required("item", item)));
     }
+
+    Object forget(@Nullable String item) {
+        return Map.of("changed", admin.forget(EndpointParameters.required("item", item)));
+    }
 }
