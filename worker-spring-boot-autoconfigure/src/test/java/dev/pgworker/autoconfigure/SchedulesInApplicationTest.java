@@ -93,7 +93,8 @@ class SchedulesInApplicationTest {
                     ScheduledRun second = jobs.next();
 
                     assertThat(first.schedule()).isEqualTo("each_second");
-                    assertThat(first.scheduledAt()).isEqualTo(first.scheduledAt().truncatedTo(ChronoUnit.SECONDS));
+                    assertThat(first.scheduledAt())
+                            .isEqualTo(first.scheduledAt().truncatedTo(ChronoUnit.SECONDS));
                     assertThat(second.scheduledAt())
                             .isAfterOrEqualTo(first.scheduledAt().plusSeconds(1));
                     JobSchedules schedules = context.getBean(JobSchedules.class);
