@@ -221,6 +221,8 @@ class JobWaitsTest {
                 .isEqualTo(Map.of(
                         CleanupTask.DELETE_PERMAFAILED_JOBS,
                         1L,
+                        CleanupTask.DELETE_ENDED_SCHEDULES,
+                        0L,
                         CleanupTask.GC_JOB_QUEUES,
                         3L,
                         CleanupTask.GC_TASK_IDENTIFIERS,
