@@ -211,13 +211,10 @@ final class GuideRoles {
                                 .build())
                         .build())
                 .crontab(Crontab.parse("t", "* * * * * minutely ?fill=2m&jobKey=minutely {}"))
-                .schedules(List.of(Schedule.builder(
-                                "declared",
-                                Recurrence.fixedDelay(Duration.ofSeconds(1)),
-                                "minutely",
-                                null)
-                        .spec(JobSpec.builder().jobKey("declared").build())
-                        .build()))
+                .schedules(List.of(
+                        Schedule.builder("declared", Recurrence.fixedDelay(Duration.ofSeconds(1)), "minutely", null)
+                                .spec(JobSpec.builder().jobKey("declared").build())
+                                .build()))
                 .task(WORK, (text, context) -> {
                     if (text.equals("more")) {
                         context.jobScheduler()
@@ -250,12 +247,17 @@ final class GuideRoles {
             events.await(JobCompleted.class, 206);
             schedules(owner, schema)
                     .put(Schedule.builder(
-                                    "skip", Recurrence.cron("* * * * * *", ZoneId.of("UTC")), "minutely", Map.of("a", 1))
+                                    "skip",
+                                    Recurrence.cron("* * * * * *", ZoneId.of("UTC")),
+                                    "minutely",
+                                    Map.of("a", 1))
                             .overlap(Overlap.SKIP)
                             .build());
             for (String name : List.of("declared", "skip")) {
                 events.await(
-                        ScheduleExecuted.class, 2, executed -> executed.schedule().equals(name));
+                        ScheduleExecuted.class,
+                        2,
+                        executed -> executed.schedule().equals(name));
             }
         } finally {
             worker.stop();

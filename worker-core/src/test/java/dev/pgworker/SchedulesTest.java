@@ -81,8 +81,8 @@ class SchedulesTest {
             latencies.add(Duration.ofNanos(System.nanoTime() - begin));
         }
         latencies.sort(null);
-        System.out.println("A schedule was executed " + latencies.get(10).toMillis() + " ms after it was created (median), "
-                + latencies.get(19).toMillis() + " ms at most");
+        System.out.println("A schedule was executed " + latencies.get(10).toMillis()
+                + " ms after it was created (median), " + latencies.get(19).toMillis() + " ms at most");
         // A busy machine may delay some, but nobody finds them by chance before five seconds are over.
         assertThat(latencies.get(10)).isLessThan(Duration.ofSeconds(1));
         assertThat(latencies.get(19)).isLessThan(Duration.ofSeconds(4));

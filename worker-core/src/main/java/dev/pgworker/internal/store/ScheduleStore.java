@@ -247,9 +247,8 @@ public final class ScheduleStore {
             return List.of();
         }
         Set<Long> living = living(connection, rows);
-        List<ScheduleStep> steps = rows.stream()
-                .map(row -> plan.of(due(row, living)))
-                .toList();
+        List<ScheduleStep> steps =
+                rows.stream().map(row -> plan.of(due(row, living))).toList();
         IdentityHashMap<ScheduleStep.NewJob, Long> ids = add(connection, steps);
         List<Done> done = steps.stream()
                 .map(step -> new Done(
@@ -264,8 +263,7 @@ public final class ScheduleStore {
 
     private static DueSchedule due(ScheduleRow row, Set<Long> living) {
         Long lastJob = row.status().lastJobId();
-        return new DueSchedule(
-                row, Objects.requireNonNull(row.nextAt()), lastJob != null && living.contains(lastJob));
+        return new DueSchedule(row, Objects.requireNonNull(row.nextAt()), lastJob != null && living.contains(lastJob));
     }
 
     private static final String LIVING = """
