@@ -387,8 +387,6 @@ class WorkerEndpointTest {
                     client.json(client.get("/worker/crontab")).path("items").path(0);
             assertThat(item.path("identifier").asString()).isEqualTo("yearly");
             assertThat(item.path("task").asString()).isEqualTo("report");
-            assertThat(item.path("schedule").asString()).isEqualTo("0 4 1 1 *");
-            assertThat(item.path("zone").asString()).isEqualTo("UTC");
             assertThat(item.has("nextExecution")).isTrue();
             assertThat(item.path("schedule").asString()).isEqualTo("0 4 1 1 *");
             assertThat(item.path("zone").asString()).isEqualTo("Europe/Berlin");
