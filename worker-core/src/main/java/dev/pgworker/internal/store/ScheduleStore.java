@@ -154,7 +154,7 @@ public final class ScheduleStore {
     }
 
     private static final String LOCK_ONE = SELECT + """
-            where s.name = ? and s.next_at <= ? and s.paused_at is null and (s.retry_at is null or s.retry_at <= ?)
+            where s.name = ?::pg_catalog.text and s.next_at <= ? and s.paused_at is null and (s.retry_at is null or s.retry_at <= ?)
             for update of s skip locked
             """;
 
@@ -198,7 +198,7 @@ public final class ScheduleStore {
     private static final String PUT_OFF = """
             update {schema}.pgworker_schedules s set retry_at = ?, problem = ?
             from (
-              select l.name from {schema}.pgworker_schedules l where l.name = ? and l.next_at <= ? and l.paused_at is null
+              select l.name from {schema}.pgworker_schedules l where l.name = ?::pg_catalog.text and l.next_at <= ? and l.paused_at is null
               for update skip locked) l
             where s.name = l.name
             """;
@@ -472,7 +472,7 @@ public final class ScheduleStore {
     private static final String ENDED = """
             with part as materialized (
               select s.name, s.last_job_id from {schema}.pgworker_schedules s
-              where s.awaits_end and s.paused_at is null and s.name > ?
+              where s.awaits_end and s.paused_at is null and s.name > ?::pg_catalog.text
               order by s.name limit ?)
             select
               (select pg_catalog.array_agg(p.name) from part p where not exists (
