@@ -248,7 +248,7 @@ class ApiTest {
                 .contains("a");
         assertThat(http.json("/default/crontab").path("items")).isEmpty();
         assertThat(http.json("/default/workers").path("workers")).isEmpty();
-        assertThat(http.json("/default/maintenance").path("cleanup").size()).isEqualTo(3);
+        assertThat(http.json("/default/maintenance").path("cleanup").size()).isEqualTo(4);
         assertThat(http.json("/me").path("payloads").asString()).isEqualTo("all");
     }
 

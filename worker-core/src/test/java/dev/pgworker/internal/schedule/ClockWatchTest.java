@@ -2,10 +2,12 @@ package dev.pgworker.internal.schedule;
 
 import java.time.Instant;
 
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+@Tag("any-postgres")
 class ClockWatchTest {
 
     private static final Instant NOON = Instant.parse("2026-03-01T12:00:00Z");
