@@ -1,5 +1,6 @@
 package dev.pgworker.task;
 
+import java.time.Duration;
 import java.time.Instant;
 import java.util.Optional;
 
@@ -18,14 +19,32 @@ import dev.pgworker.job.Job;
  */
 public record ScheduledRun(@Nullable String schedule, Instant scheduledAt, boolean backfilled) {
 
+    /** By how much a job is added later than it is due that is in time. */
+    private static final Duration IN_TIME = Duration.ofMinutes(1);
+
     /**
      * Returns the execution that a job was added for, as the property {@code _cron} of its payload tells. Empty for a job
      * without one, whatever its payload is: nothing that another worker or SQL has written makes this fail.
+     *
+     * <p>Rust workers store the JSON value {@code null} for a crontab item without a payload. Such a job counts as that of an
+     * execution if its time is the beginning of a minute, which is so until its first attempt has failed.
      */
     public static Optional<ScheduledRun> of(Job job) {
-        CronProperty cron = CronProperty.read(job.payload());
-        return cron == null
+        String payload = job.payload();
+        if (payload.length() <= 10 && payload.strip().equals("null")) {
+            return ofRust(job);
+        }
+        CronProperty found = CronProperty.read(payload);
+        return found == null
                 ? Optional.empty()
-                : Optional.of(new ScheduledRun(cron.schedule(), cron.ts(), cron.backfilled()));
+                : Optional.of(new ScheduledRun(found.schedule(), found.ts(), found.backfilled()));
+    }
+
+    private static Optional<ScheduledRun> ofRust(Job job) {
+        Instant due = job.runAt();
+        return due.getEpochSecond() % 60 == 0 && due.getNano() == 0
+                ? Optional.of(new ScheduledRun(
+                        null, due, Duration.between(due, job.createdAt()).compareTo(IN_TIME) >= 0))
+                : Optional.empty();
     }
 }

@@ -9,6 +9,8 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 
+import dev.pgworker.testing.TestJob;
+
 import static org.assertj.core.api.Assertions.assertThat;
 
 /** What a payload tells of the recurring job that it belongs to, whoever has written it. */
@@ -47,7 +49,6 @@ class ScheduledRunTest {
     @ParameterizedTest
     @ValueSource(
             strings = {
-                "null",
                 "7",
                 "\"_cron\"",
                 "[]",
@@ -104,9 +105,24 @@ class ScheduledRunTest {
     void theContextOfARunTells() {
         assertThat(Running.with("{\"_cron\":{\"ts\":\"2026-03-01T12:01:00Z\"}}").scheduledRun())
                 .contains(run(null, false));
-        assertThat(Running.with("null").scheduledRun())
-                .as("a Rust worker's item without payload")
-                .isEmpty();
+    }
+
+    @Test
+    void anItemOfRustWithoutPayloadIsKnownByItsTime() {
+        assertThat(ofRust(TestJob.TIME)).contains(new ScheduledRun(null, TestJob.TIME, false));
+        assertThat(ofRust(TestJob.TIME.minusSeconds(60)))
+                .contains(new ScheduledRun(null, TestJob.TIME.minusSeconds(60), true));
+        assertThat(ofRust(TestJob.TIME.plusSeconds(60)))
+                .contains(new ScheduledRun(null, TestJob.TIME.plusSeconds(60), false));
+        assertThat(ofRust(TestJob.TIME.plusSeconds(1))).as("no minute begins").isEmpty();
+        assertThat(ofRust(TestJob.TIME.plusNanos(1_000))).isEmpty();
+        assertThat(ofRust(Instant.MIN)).isPresent();
+        assertThat(ofRust(Instant.MAX)).isEmpty();
+    }
+
+    /** A job that was added at {@link TestJob#TIME}. */
+    private static Optional<ScheduledRun> ofRust(Instant runAt) {
+        return ScheduledRun.of(TestJob.withId(1).payload("null").runAt(runAt).build());
     }
 
     private static Optional<ScheduledRun> of(String payload) {

@@ -2,10 +2,12 @@ package dev.pgworker.autoconfigure;
 
 import java.util.LinkedHashSet;
 import java.util.Objects;
+import java.util.function.Supplier;
 import java.util.stream.Collectors;
 
 import io.micrometer.observation.ObservationRegistry;
 import org.springframework.beans.factory.ObjectProvider;
+import org.springframework.beans.factory.annotation.Qualifier;
 import org.springframework.beans.factory.config.ConfigurableListableBeanFactory;
 import org.springframework.boot.autoconfigure.AutoConfiguration;
 import org.springframework.boot.autoconfigure.condition.ConditionalOnBean;
@@ -47,7 +49,7 @@ public final class WorkerAutoConfiguration {
             ObjectProvider<TaskRegistration> registrations,
             PayloadCodec codec,
             Environment environment,
-            ObjectProvider<ObservationRegistry> observations) {
+            @Qualifier("workerTaskObservations") ObjectProvider<Supplier<ObservationRegistry>> observations) {
         return new WorkerFactory(clients, instances, handlerBeans, registrations, codec, environment, observations);
     }
 

@@ -6,6 +6,7 @@ import java.util.LinkedHashSet;
 import java.util.List;
 import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
+import java.util.function.Supplier;
 
 import io.micrometer.observation.ObservationRegistry;
 import org.jspecify.annotations.Nullable;
@@ -39,7 +40,7 @@ final class WorkerFactory {
     private final ObjectProvider<TaskRegistration> registrations;
     private final PayloadCodec codec;
     private final Environment environment;
-    private final ObjectProvider<ObservationRegistry> observations;
+    private final ObjectProvider<Supplier<ObservationRegistry>> observations;
     private final TaskAssignment assignment;
     private final Set<Worker> made = ConcurrentHashMap.newKeySet();
 
@@ -50,7 +51,7 @@ final class WorkerFactory {
             ObjectProvider<TaskRegistration> registrations,
             PayloadCodec codec,
             Environment environment,
-            ObjectProvider<ObservationRegistry> observations) {
+            ObjectProvider<Supplier<ObservationRegistry>> observations) {
         this.clients = clients;
         this.instances = instances;
         this.handlerBeans = handlerBeans;
@@ -109,11 +110,9 @@ final class WorkerFactory {
         return worker;
     }
 
-    /** Periodic tasks are observed in order to be measured. */
     private ObservationRegistry observationRegistry() {
-        boolean measured = environment.getProperty("worker.metrics.enabled", Boolean.class, true);
-        ObservationRegistry registry = measured ? observations.getIfUnique() : null;
-        return registry == null ? ObservationRegistry.NOOP : registry;
+        Supplier<ObservationRegistry> registry = observations.getIfAvailable();
+        return registry == null ? ObservationRegistry.NOOP : registry.get();
     }
 
     /** Returns false for a worker that the application has made itself. */

@@ -12,7 +12,7 @@ import java.util.stream.Stream;
 
 import io.micrometer.core.instrument.MeterRegistry;
 import io.micrometer.core.instrument.Timer;
-import io.micrometer.observation.ObservationPredicate;
+import io.micrometer.core.instrument.config.MeterFilter;
 import org.awaitility.Awaitility;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.extension.RegisterExtension;
@@ -35,7 +35,6 @@ import org.springframework.scheduling.annotation.Scheduled;
 import org.springframework.scheduling.annotation.ScheduledAnnotationBeanPostProcessor;
 import org.springframework.scheduling.concurrent.ThreadPoolTaskScheduler;
 import org.springframework.scheduling.config.ScheduledTaskHolder;
-import org.springframework.scheduling.support.ScheduledTaskObservationContext;
 
 import dev.pgworker.Worker;
 import dev.pgworker.autoconfigure.metrics.WorkerMetricsAutoConfiguration;
@@ -171,9 +170,9 @@ class WorkerScheduledTasksTest {
     static class Excluding {
 
         @Bean
-        ObservationPredicate workerTasksAreNotObserved() {
-            return (name, context) -> !(context instanceof ScheduledTaskObservationContext task
-                    && task.getTargetClass().getName().startsWith("dev.pgworker.internal."));
+        MeterFilter workerTasksAreNotMeasured() {
+            return MeterFilter.deny(meter -> meter.getName().startsWith("tasks.scheduled.execution")
+                    && String.valueOf(meter.getTag("code.namespace")).startsWith("dev.pgworker.internal."));
         }
     }
 

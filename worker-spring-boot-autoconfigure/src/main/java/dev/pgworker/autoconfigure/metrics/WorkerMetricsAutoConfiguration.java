@@ -3,8 +3,11 @@ package dev.pgworker.autoconfigure.metrics;
 import java.util.Set;
 import java.util.function.BiFunction;
 import java.util.function.Function;
+import java.util.function.Supplier;
 
 import io.micrometer.core.instrument.MeterRegistry;
+import io.micrometer.core.instrument.observation.DefaultMeterObservationHandler;
+import io.micrometer.observation.ObservationRegistry;
 import org.springframework.beans.factory.ObjectProvider;
 import org.springframework.beans.factory.SmartInitializingSingleton;
 import org.springframework.beans.factory.annotation.Qualifier;
@@ -52,6 +55,16 @@ public final class WorkerMetricsAutoConfiguration {
     @Qualifier("workerJobSchedulerDecorator") BiFunction<String, JobScheduler, JobScheduler> workerEnqueuedMetrics(ObjectProvider<WorkerMetrics> metrics) {
         return (worker, scheduler) -> new CountingJobScheduler(
                 scheduler, SingletonSupplier.of(() -> metrics.getObject().of(worker)));
+    }
+
+    /** Times executions of periodic tasks, and does not trace them: there is one each second. No bean, which would be given Boot's handlers. */
+    @Bean(defaultCandidate = false)
+    @Qualifier("workerTaskObservations") Supplier<ObservationRegistry> workerTaskObservations(MeterRegistry registry) {
+        return SingletonSupplier.of(() -> {
+            ObservationRegistry observations = ObservationRegistry.create();
+            observations.observationConfig().observationHandler(new DefaultMeterObservationHandler(registry));
+            return observations;
+        });
     }
 
     /** Waits for the workers, which are built when all beans exist. */
