@@ -8,6 +8,8 @@ import java.util.List;
 import java.util.Map;
 import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicInteger;
 
 import com.zaxxer.hikari.HikariDataSource;
@@ -21,6 +23,7 @@ import dev.pgworker.event.WorkerEvent.JobCompleted;
 import dev.pgworker.event.WorkerEvent.JobFailed;
 import dev.pgworker.event.WorkerEvent.ListenerConnected;
 import dev.pgworker.event.WorkerEvent.ScheduleExecuted;
+import dev.pgworker.event.WorkerEvent.ScheduleFailed;
 import dev.pgworker.internal.schedule.DeclaredSchedules;
 import dev.pgworker.internal.schedule.ScheduleService;
 import dev.pgworker.job.JobSpec;
@@ -108,6 +111,29 @@ class SchedulesTest {
         return db.sql("select clock_timestamp()")
                 .query((row, i) -> row.getTimestamp(1).toInstant())
                 .single();
+    }
+
+    @Test
+    void aStopInTheMiddleOfAnInterceptorLosesNoExecution() throws Exception {
+        CountDownLatch asked = new CountDownLatch(1);
+        Worker stopped = db.start(db.worker().listener(events).scheduleInterceptor(job -> {
+            asked.countDown();
+            try {
+                Thread.sleep(Duration.ofMinutes(1).toMillis());
+            } catch (InterruptedException e) {
+                throw new IllegalStateException(e);
+            }
+            return job;
+        }));
+        schedules()
+                .create(schedule("delay", Recurrence.fixedDelay(Duration.ofHours(1)))
+                        .build());
+        assertThat(asked.await(20, TimeUnit.SECONDS)).isTrue();
+        stopped.stop();
+        assertThat(events.all(ScheduleFailed.class)).isEmpty();
+
+        start(1);
+        events.await(ScheduleExecuted.class, executed -> executed.schedule().equals("delay"));
     }
 
     @Test

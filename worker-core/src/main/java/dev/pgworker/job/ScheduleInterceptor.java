@@ -11,6 +11,10 @@ import org.jspecify.annotations.Nullable;
  * although only one worker adds the job. The payload is a {@code JsonNode} that contains {@code _cron}, and the minute
  * cannot be changed.
  *
+ * <p>For a schedule of the database, the worker that executes it calls its interceptors, on the thread {@code worker-schedules}
+ * and while the row of the schedule is locked, so that they must not change schedules. If that takes ten seconds, another worker
+ * executes the schedule.
+ *
  * @since 0.1.0
  */
 @FunctionalInterface

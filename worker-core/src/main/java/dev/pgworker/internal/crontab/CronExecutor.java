@@ -8,6 +8,8 @@ import java.util.HashSet;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
+import java.util.concurrent.CancellationException;
+import java.util.function.BooleanSupplier;
 
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
@@ -29,15 +31,22 @@ final class CronExecutor {
     private final CronPlan plan;
     private final CrontabStore store;
     private final WorkerEvents events;
+    private final BooleanSupplier stopping;
 
     /** Items of which it was told that they have to wait. */
     private final Set<String> toldHeld = new HashSet<>();
 
-    CronExecutor(String workerId, CronPlan plan, CrontabStore store, WorkerEvents events) {
+    /**
+     * Creates the executor of one worker.
+     *
+     * @param stopping whether the thread is interrupted because it is to end
+     */
+    CronExecutor(String workerId, CronPlan plan, CrontabStore store, WorkerEvents events, BooleanSupplier stopping) {
         this.workerId = workerId;
         this.plan = plan;
         this.store = store;
         this.events = events;
+        this.stopping = stopping;
     }
 
     /** An item and a minute for which it is due. */
@@ -115,6 +124,10 @@ final class CronExecutor {
         try {
             return plan.execution(due.item(), due.tick(), backfilled);
         } catch (Throwable e) {
+            if (stopping.getAsBoolean()) {
+                // It is the stop that an interceptor failed of: whoever comes next executes the item.
+                throw new CancellationException("The worker stops");
+            }
             // Interceptors are the application's: they may throw anything, and what they throw may not be readable.
             Throwable loggable = ErrorText.loggable(e);
             String identifier = due.item().identifier();

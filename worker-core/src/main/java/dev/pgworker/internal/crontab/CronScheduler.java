@@ -86,7 +86,7 @@ public final class CronScheduler extends PeriodicService {
         this.workerId = workerId;
         this.items = plan.items();
         this.store = store;
-        this.executor = new CronExecutor(workerId, plan, store, events);
+        this.executor = new CronExecutor(workerId, plan, store, events, this::isStopping);
         this.clock = clock;
         this.events = events;
     }

@@ -5,6 +5,8 @@ import java.time.Duration;
 import java.time.Instant;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.concurrent.CancellationException;
+import java.util.function.BooleanSupplier;
 
 import org.jspecify.annotations.Nullable;
 
@@ -50,14 +52,20 @@ final class ScheduleExecutor {
         this.reporter = reporter;
     }
 
-    /** Executes some that are due; returns how many there were, 0 if there are no more, or others have them. */
-    int executeDue(Instant now) throws SQLException {
+    /**
+     * Executes some that are due; returns how many there were, 0 if there are no more, or others have them.
+     *
+     * @param stopping whether the thread is interrupted because it is to end
+     */
+    int executeDue(Instant now, BooleanSupplier stopping) throws SQLException {
         List<Decision> decisions = new ArrayList<>();
         try {
             List<ScheduleStore.Done> done =
-                    store.executeDue(now, MOST_TOGETHER, LOCK_LIMIT, due -> decide(due, now, decisions));
+                    store.executeDue(now, MOST_TOGETHER, LOCK_LIMIT, due -> decide(due, now, stopping, decisions));
+            // On a connection that has broken meanwhile others have been decided before.
+            int first = decisions.size() - done.size();
             for (int i = 0; i < done.size(); i++) {
-                reporter.report(decisions.get(i), done.get(i).jobIds());
+                reporter.report(decisions.get(first + i), done.get(i).jobIds());
             }
             return done.size();
         } catch (SQLException e) {
@@ -65,33 +73,38 @@ final class ScheduleExecutor {
                 throw e;
             }
             for (Decision decision : decisions) {
-                executeOne(decision.step().due().name(), now);
+                executeOne(decision.step().due().name(), now, stopping);
             }
             return decisions.size();
         }
     }
 
     /** The same for those that have failed before or make up for something, one after the other. */
-    int executeLater(Instant now) throws SQLException {
+    int executeLater(Instant now, BooleanSupplier stopping) throws SQLException {
         List<String> names = store.later(now, MOST_LATER);
         for (String name : names) {
-            executeOne(name, now);
+            executeOne(name, now, stopping);
         }
         return names.size();
     }
 
-    private ScheduleStep decide(DueSchedule due, Instant now, List<Decision> into) {
+    private ScheduleStep decide(DueSchedule due, Instant now, BooleanSupplier stopping, List<Decision> into) {
         Decision decision = rules.decide(due, now);
+        if (!decision.failed().isEmpty() && stopping.getAsBoolean()) {
+            // It was the stop that an interceptor failed of: nothing is written, and another worker executes all of
+            // these.
+            throw new CancellationException("The worker stops");
+        }
         into.add(decision);
         return decision.step();
     }
 
-    private void executeOne(String name, Instant now) throws SQLException {
+    private void executeOne(String name, Instant now, BooleanSupplier stopping) throws SQLException {
         for (int attempt = 1; ; attempt++) {
             List<Decision> decisions = new ArrayList<>();
             try {
-                store.executeOne(name, now, LOCK_LIMIT_ALONE, due -> decide(due, now, decisions))
-                        .ifPresent(done -> reporter.report(decisions.get(0), done.jobIds()));
+                store.executeOne(name, now, LOCK_LIMIT_ALONE, due -> decide(due, now, stopping, decisions))
+                        .ifPresent(done -> reporter.report(decisions.get(decisions.size() - 1), done.jobIds()));
                 return;
             } catch (SQLException e) {
                 DatabaseFailure kind = DatabaseFailure.of(e);

@@ -5,6 +5,7 @@ import java.time.Instant;
 import java.util.HashSet;
 import java.util.List;
 import java.util.Set;
+import java.util.concurrent.TimeUnit;
 
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
@@ -27,6 +28,11 @@ final class ScheduleReporter {
     /** Of so many it is remembered that something has been said. */
     private static final int MOST_TOLD = 10_000;
 
+    /** So many schedules are worth a message within a while: what all have in common may fail for a hundred thousand at once. */
+    private static final int MOST_LOGGED = 100;
+
+    private static final long WHILE_NANOS = TimeUnit.HOURS.toNanos(1);
+
     private static final int LONGEST_PROBLEM = 1_000;
 
     private final String workerId;
@@ -34,6 +40,9 @@ final class ScheduleReporter {
 
     /** Schedules whose job an interceptor rejected last time. */
     private final Set<String> rejected = new HashSet<>();
+
+    private int logged;
+    private long loggedSince = System.nanoTime();
 
     ScheduleReporter(String workerId, WorkerEvents events) {
         this.workerId = workerId;
@@ -70,7 +79,9 @@ final class ScheduleReporter {
 
     /** The row says from then on what is wrong, so that nobody looks at it again before it is changed. */
     private void reportBroken(String name, String problem, List<Failed> failed) {
-        log.error("Schedule {} is not executed: {}. Change it (JobSchedules.put), or delete it", name, problem);
+        if (isWorthAMessage()) {
+            log.error("Schedule {} is not executed: {}. Change it (JobSchedules.put), or delete it", name, problem);
+        }
         failed.forEach(one -> publishFailed(name, one.dueAt(), one.error()));
     }
 
@@ -79,7 +90,7 @@ final class ScheduleReporter {
             rejected.clear();
         }
         for (Failed one : failed) {
-            if (rejected.add(name)) {
+            if (rejected.add(name) && isWorthAMessage()) {
                 log.error(
                         "The job of schedule {} was rejected for {}, probably by an interceptor: it is not added",
                         name,
@@ -102,7 +113,8 @@ final class ScheduleReporter {
         String problem = held
                 ? "An open transaction holds the job of its job key; retried every few seconds"
                 : "The database refuses its job, which is retried every minute: " + ErrorText.headline(error);
-        if (decision == null || decision.step().due().row().status().problem() == null) {
+        boolean said = decision != null && decision.step().due().row().status().problem() != null;
+        if (!said && isWorthAMessage()) {
             if (held) {
                 log.warn(
                         "Schedule {} waits for {}: an open transaction holds the job of its job key; retrying every few seconds",
@@ -118,6 +130,20 @@ final class ScheduleReporter {
         }
         publishFailed(name, dueAt, error);
         return problem.length() > LONGEST_PROBLEM ? problem.substring(0, LONGEST_PROBLEM) : problem;
+    }
+
+    private boolean isWorthAMessage() {
+        long time = System.nanoTime();
+        if (time - loggedSince > WHILE_NANOS) {
+            loggedSince = time;
+            logged = 0;
+        }
+        if (logged == MOST_LOGGED) {
+            log.error(
+                    "More schedules are not executed: ScheduleFailed and the column problem tell which, and for an hour the log does"
+                            + " not");
+        }
+        return logged++ < MOST_LOGGED;
     }
 
     private void publishFailed(String name, @Nullable Instant dueAt, Exception error) {

@@ -159,10 +159,10 @@ public final class ScheduleService extends PeriodicService {
         }
         int done = 0;
         if (Timeline.isUpTo(look.due(), now)) {
-            done += executor.executeDue(now);
+            done += executor.executeDue(now, this::isStopping);
         }
         if (done < ScheduleExecutor.MOST_TOGETHER && Timeline.isUpTo(look.later(), now)) {
-            done += executor.executeLater(now);
+            done += executor.executeLater(now, this::isStopping);
         }
         if (done > 0) {
             held = SHORTEST_HELD;

@@ -17,6 +17,7 @@ import java.util.List;
 import java.util.Objects;
 import java.util.Optional;
 import java.util.Set;
+import java.util.concurrent.TimeUnit;
 import javax.sql.DataSource;
 
 import org.jspecify.annotations.Nullable;
@@ -38,6 +39,12 @@ public final class ScheduleStore {
 
     /** How long the server may take for one statement. */
     private static final Duration ANSWER_LIMIT = Duration.ofSeconds(30);
+
+    /** How long rows stay locked while it is decided what becomes of them, one more decision aside: interceptors may be slow. */
+    private static final long DECISION_NANOS = TimeUnit.SECONDS.toNanos(1);
+
+    /** After which the server ends the transaction, so that an interceptor that hangs keeps nobody else from these rows. */
+    private static final Duration IDLE_LIMIT = Duration.ofSeconds(10);
 
     private final DataSource dataSource;
     private final WorkerSchema schema;
@@ -128,7 +135,8 @@ public final class ScheduleStore {
             """;
 
     /**
-     * Executes schedules that are due, unless somebody else does or is changing them. If a job cannot be added, none is.
+     * Executes schedules that are due, unless somebody else does or is changing them: as many as there is time for. If a job cannot be
+     * added, none is.
      *
      * @param most how many, of those that are declared and of others
      * @param lockLimit how long to wait for a job that has the key of another
@@ -215,7 +223,8 @@ public final class ScheduleStore {
     }
 
     private static final String LIMIT_LOCKS = """
-            select pg_catalog.set_config('lock_timeout', ?, true)
+            select pg_catalog.set_config('lock_timeout', ?, true),
+              pg_catalog.set_config('idle_in_transaction_session_timeout', ?, true)
             """;
 
     /** Works in a transaction of its own, in which no statement waits longer than that for a lock. */
@@ -228,6 +237,7 @@ public final class ScheduleStore {
                         () -> Connections.inTransaction(connection, () -> {
                             try (PreparedStatement limit = connection.prepareStatement(LIMIT_LOCKS)) {
                                 limit.setString(1, lockLimit.toMillis() + "ms");
+                                limit.setString(2, IDLE_LIMIT.toMillis() + "ms");
                                 limit.execute();
                             }
                             return work.on(connection);
@@ -247,8 +257,7 @@ public final class ScheduleStore {
             return List.of();
         }
         Set<Long> living = living(connection, rows);
-        List<ScheduleStep> steps =
-                rows.stream().map(row -> plan.of(due(row, living))).toList();
+        List<ScheduleStep> steps = decide(rows, living, plan);
         IdentityHashMap<ScheduleStep.NewJob, Long> ids = add(connection, steps);
         List<Done> done = steps.stream()
                 .map(step -> new Done(
@@ -259,6 +268,19 @@ public final class ScheduleStore {
                 .toList();
         advance(connection, done);
         return done;
+    }
+
+    /** What there is no time for remains due. */
+    private static List<ScheduleStep> decide(List<ScheduleRow> rows, Set<Long> living, Plan plan) {
+        long begin = System.nanoTime();
+        List<ScheduleStep> steps = new ArrayList<>();
+        for (ScheduleRow row : rows) {
+            if (!steps.isEmpty() && System.nanoTime() - begin > DECISION_NANOS) {
+                break;
+            }
+            steps.add(plan.of(due(row, living)));
+        }
+        return steps;
     }
 
     private static DueSchedule due(ScheduleRow row, Set<Long> living) {

@@ -12,11 +12,13 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.Random;
 import java.util.concurrent.Callable;
+import java.util.concurrent.CancellationException;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
 import java.util.concurrent.Future;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicBoolean;
+import java.util.concurrent.atomic.AtomicReference;
 import java.util.stream.IntStream;
 
 import ch.qos.logback.classic.Logger;
@@ -591,6 +593,24 @@ class CronSchedulerTest {
             threads.shutdown();
         }
         assertThat(jobs()).hasSize(45).doesNotHaveDuplicates();
+    }
+
+    @Test
+    void anInterceptorThatFailsOfTheStopLosesNoExecution() throws SQLException {
+        String crontab = "* * * * * a ?fill=1h";
+        AtomicReference<CronScheduler> stopped = new AtomicReference<>();
+        CronScheduler scheduler = scheduler(crontab, request -> {
+            stopped.get().beginStop();
+            throw new IllegalStateException("interrupted");
+        });
+        stopped.set(scheduler);
+        run(scheduler);
+        now = MINUTE;
+        assertThatThrownBy(() -> run(scheduler)).isInstanceOf(CancellationException.class);
+
+        assertThat(events.all(CronJobFailed.class)).isEmpty();
+        run(scheduler(crontab));
+        assertThat(jobs()).containsExactly("a 12:01:00");
     }
 
     @Test

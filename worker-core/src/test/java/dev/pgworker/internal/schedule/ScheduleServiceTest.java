@@ -8,15 +8,18 @@ import java.time.ZoneId;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Random;
+import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
 import java.util.concurrent.Future;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicBoolean;
+import java.util.concurrent.locks.LockSupport;
 import java.util.function.UnaryOperator;
 import java.util.stream.IntStream;
 import java.util.stream.Stream;
 
+import org.awaitility.Awaitility;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.extension.RegisterExtension;
@@ -593,6 +596,82 @@ class ScheduleServiceTest {
                 .containsOnly(ScheduleSkipReason.REJECTED)
                 .hasSize(4);
         assertThat(schedules().find("delay").orElseThrow().nextRun()).isEqualTo(MINUTE.plusSeconds(90));
+    }
+
+    @Test
+    void whatFailsForManySchedulesDoesNotFillTheLog() throws Exception {
+        for (int i = 0; i < 150; i++) {
+            put("a" + i, MINUTELY, schedule -> schedule);
+        }
+        interceptors.add(job -> {
+            throw new IllegalStateException("on purpose");
+        });
+        ScheduleService service = service();
+        run(service);
+        try (LogCapture log = new LogCapture(ScheduleReporter.class)) {
+            tick(service, 0);
+            tick(service, 1);
+            assertThat(log.messages()).hasSize(101);
+            assertThat(log.messages().get(100)).startsWith("More schedules are not executed");
+        }
+        assertThat(events.all(ScheduleFailed.class)).hasSize(300);
+    }
+
+    @Test
+    void slowInterceptorsKeepRowsLockedForASecondOrSo() throws Exception {
+        for (int i = 0; i < 4; i++) {
+            put("slow" + i, MINUTELY, schedule -> schedule);
+        }
+        interceptors.add(job -> {
+            LockSupport.parkNanos(Duration.ofMillis(800).toNanos());
+            return job;
+        });
+        ScheduleService service = service();
+        run(service);
+        now = MINUTE;
+
+        assertThat(service.work()).isZero();
+        assertThat(jobs()).as("jobs of the first transaction").hasSizeBetween(1, 3);
+        run(service);
+        assertThat(jobs()).hasSize(4);
+    }
+
+    @Test
+    void anInterceptorThatHangsKeepsNoOtherWorkerFromExecuting() throws Exception {
+        put("a", MINUTELY, schedule -> schedule);
+        run(service());
+        now = MINUTE;
+        CountDownLatch hanging = new CountDownLatch(1);
+        CountDownLatch end = new CountDownLatch(1);
+        ScheduleService others = service();
+        interceptors.add(job -> {
+            hanging.countDown();
+            try {
+                end.await();
+            } catch (InterruptedException e) {
+                Thread.currentThread().interrupt();
+            }
+            return job;
+        });
+        ScheduleService hangs = service();
+        ExecutorService thread = Executors.newSingleThreadExecutor();
+        try {
+            Future<Duration> work = thread.submit(() -> run(hangs));
+            assertThat(hanging.await(10, TimeUnit.SECONDS)).isTrue();
+            assertThat(run(others)).isPositive();
+            assertThat(jobs()).as("while the row is locked").isEmpty();
+            Awaitility.await().atMost(Duration.ofSeconds(30)).until(() -> {
+                run(others);
+                return db.jobs() == 1;
+            });
+            end.countDown();
+            assertThat(work.get(20, TimeUnit.SECONDS)).as("without an outage").isPositive();
+        } finally {
+            end.countDown();
+            thread.shutdown();
+        }
+        assertThat(jobs()).containsExactly("a 12:01:00");
+        assertThat(events.all(ScheduleExecuted.class)).hasSize(1);
     }
 
     @Test
