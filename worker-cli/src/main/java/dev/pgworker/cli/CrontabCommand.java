@@ -1,8 +1,6 @@
 package dev.pgworker.cli;
 
-import java.util.ArrayList;
 import java.util.List;
-import java.util.Optional;
 import java.util.function.Predicate;
 
 import picocli.CommandLine.Command;
@@ -118,24 +116,7 @@ final class CrontabCommand {
             Predicate<String> change,
             String done,
             String notNeeded) {
-        int status = ExitStatus.OK;
-        List<String> changed = new ArrayList<>();
-        for (String item : items) {
-            Optional<CronItemStatus> known = crontab.find(item);
-            if (known.isEmpty()) {
-                session.say("No recurring job " + Text.line(item));
-                status = ExitStatus.NOT_FOUND;
-                continue;
-            }
-            boolean needed = change.test(item);
-            if (needed) {
-                changed.add(item);
-            }
-            session.say(Text.line(item) + " " + (needed ? done : notNeeded));
-        }
-        if (session.isJson()) {
-            session.writeJson(Json.object("changed", changed));
-        }
-        return status;
+        Predicate<String> isKnown = item -> crontab.find(item).isPresent();
+        return session.change("recurring job", items, isKnown, change, done, notNeeded);
     }
 }

@@ -270,24 +270,8 @@ final class SchedulesCommand {
             Predicate<String> change,
             String done,
             String notNeeded) {
-        int status = ExitStatus.OK;
-        List<String> changed = new ArrayList<>();
-        for (String name : names) {
-            if (schedules.find(name).isEmpty()) {
-                session.say("No schedule " + Text.line(name));
-                status = ExitStatus.NOT_FOUND;
-                continue;
-            }
-            boolean needed = change.test(name);
-            if (needed) {
-                changed.add(name);
-            }
-            session.say(Text.line(name) + " " + (needed ? done : notNeeded));
-        }
-        if (session.isJson()) {
-            session.writeJson(Json.object("changed", changed));
-        }
-        return status;
+        Predicate<String> isKnown = name -> schedules.find(name).isPresent();
+        return session.change("schedule", names, isKnown, change, done, notNeeded);
     }
 
     /** Returns in one line when a schedule is due. */

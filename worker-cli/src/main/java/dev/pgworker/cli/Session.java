@@ -1,9 +1,11 @@
 package dev.pgworker.cli;
 
 import java.nio.file.Path;
+import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
 import java.util.Properties;
+import java.util.function.Predicate;
 import java.util.logging.Level;
 import java.util.logging.Logger;
 import javax.sql.DataSource;
@@ -220,5 +222,38 @@ final class Session {
     void say(String line) {
         terminal.out().flush();
         terminal.err().println(line);
+    }
+
+    /**
+     * Changes things one after the other and says of each what became of it.
+     *
+     * @param what they are, in the singular
+     * @param change returns whether it was needed
+     */
+    int change(
+            String what,
+            List<String> names,
+            Predicate<String> isKnown,
+            Predicate<String> change,
+            String done,
+            String notNeeded) {
+        int status = ExitStatus.OK;
+        List<String> changed = new ArrayList<>();
+        for (String name : names) {
+            if (!isKnown.test(name)) {
+                say("No " + what + " " + Text.line(name));
+                status = ExitStatus.NOT_FOUND;
+                continue;
+            }
+            boolean needed = change.test(name);
+            if (needed) {
+                changed.add(name);
+            }
+            say(Text.line(name) + " " + (needed ? done : notNeeded));
+        }
+        if (isJson()) {
+            writeJson(Json.object("changed", changed));
+        }
+        return status;
     }
 }
