@@ -3,7 +3,13 @@ package dev.pgworker.internal.watch;
 import java.sql.Connection;
 import java.sql.SQLException;
 import java.sql.Statement;
+import java.util.HashSet;
+import java.util.Map;
+import java.util.Objects;
+import java.util.Set;
 import java.util.concurrent.TimeUnit;
+import java.util.stream.Collectors;
+import java.util.stream.Stream;
 import javax.sql.DataSource;
 
 import org.jspecify.annotations.Nullable;
@@ -30,7 +36,6 @@ public final class NotificationListener extends BackgroundService {
 
     private static final String JOBS_INSERT = "jobs:insert";
     private static final String WORKER_MIGRATE = "worker:migrate";
-    private static final String SCHEDULES = "pgworker:schedules";
 
     /** How long one wait takes at most, and so how long a stop may go unnoticed where it cannot end the wait. */
     private static final int WAIT_MILLIS = 200;
@@ -72,9 +77,16 @@ public final class NotificationListener extends BackgroundService {
      *
      * @param onJobs when jobs may be due
      * @param onMigrate when somebody announces a migration of some schema, and when announcements may have been missed
-     * @param onSchedules when schedules of some schema may have changed
+     * @param others by the names of further channels, when something is announced there, whatever it says and of whichever schema,
+     *     when announcements may have been missed, and when they are no longer heard
      */
-    public record Told(Runnable onJobs, Runnable onMigrate, Runnable onSchedules) {}
+    public record Told(Runnable onJobs, Runnable onMigrate, Map<String, Runnable> others) {
+
+        /** Copies the map. */
+        public Told {
+            others = Map.copyOf(others);
+        }
+    }
 
     /**
      * Creates a listener.
@@ -107,6 +119,9 @@ public final class NotificationListener extends BackgroundService {
             }
         } catch (SQLException | RuntimeException | Error e) {
             drop();
+            if (!isStopping()) {
+                listeners.others().keySet().forEach(this::tellOther);
+            }
             if (!isStopping() && !disconnectedReported) {
                 disconnectedReported = true;
                 Exception error = e instanceof Exception exception ? exception : new IllegalStateException(e);
@@ -128,7 +143,9 @@ public final class NotificationListener extends BackgroundService {
         fresh.setNetworkTimeout(Runnable::run, LISTEN_LIMIT_MILLIS);
         try (Statement statement = fresh.createStatement()) {
             statement.execute(
-                    "listen \"" + JOBS_INSERT + "\"; listen \"" + WORKER_MIGRATE + "\"; listen \"" + SCHEDULES + "\"");
+                    Stream.concat(Stream.of(JOBS_INSERT, WORKER_MIGRATE), listeners.others().keySet().stream())
+                            .map(channel -> "listen \"" + channel + "\"")
+                            .collect(Collectors.joining("; ")));
         }
         fresh.setNetworkTimeout(Runnable::run, usual);
         DatabaseContact.made();
@@ -139,7 +156,7 @@ public final class NotificationListener extends BackgroundService {
         events.publish(new WorkerEvent.ListenerConnected(workerId));
         announcements.missed();
         tellJobs();
-        tellSchedules();
+        listeners.others().keySet().forEach(this::tellOther);
         if (connectedBefore) {
             tellMigration();
         }
@@ -170,12 +187,12 @@ public final class NotificationListener extends BackgroundService {
         boolean jobs = false;
         boolean elsewhere = false;
         boolean migration = false;
-        boolean schedules = false;
+        Set<String> others = new HashSet<>();
         for (PGNotification notification : notifications) {
             if (notification.getName().equals(WORKER_MIGRATE)) {
                 migration = true;
-            } else if (notification.getName().equals(SCHEDULES)) {
-                schedules = true;
+            } else if (listeners.others().containsKey(notification.getName())) {
+                others.add(notification.getName());
             } else {
                 jobs = true;
                 elsewhere |= announcements.made(notification.getParameter());
@@ -184,9 +201,7 @@ public final class NotificationListener extends BackgroundService {
         if (migration) {
             tellMigration();
         }
-        if (schedules) {
-            tellSchedules();
-        }
+        others.forEach(this::tellOther);
         // The others may have come after the first was told.
         if (elsewhere || (jobs && !(told && notifications.length == 1))) {
             tellJobs();
@@ -212,11 +227,11 @@ public final class NotificationListener extends BackgroundService {
     }
 
     /** Anybody may announce anything here, too. */
-    private void tellSchedules() {
+    private void tellOther(String channel) {
         try {
-            listeners.onSchedules().run();
+            Objects.requireNonNull(listeners.others().get(channel)).run();
         } catch (RuntimeException | Error e) {
-            log.debug("Schedules were announced, but not all parts of the worker could be notified", e);
+            log.debug("Something was announced on {}, but not all parts of the worker could be notified", channel, e);
         }
     }
 

@@ -2,6 +2,7 @@ package dev.pgworker.internal.watch;
 
 import java.time.Duration;
 import java.util.List;
+import java.util.Map;
 import java.util.concurrent.BlockingQueue;
 import java.util.concurrent.LinkedBlockingQueue;
 import java.util.concurrent.TimeUnit;
@@ -60,10 +61,10 @@ class NotificationListenerTest {
                             told.add("migration");
                             throw new IllegalArgumentException("on purpose");
                         },
-                        () -> {
+                        Map.of("pgworker:schedules", () -> {
                             toldSchedules.add("schedules");
                             throw new IllegalStateException("on purpose");
-                        }),
+                        })),
                 new WorkerEvents("w", List.of(events), List.of()),
                 new Outage());
         listener.start();
