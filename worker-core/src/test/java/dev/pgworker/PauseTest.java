@@ -3,9 +3,7 @@ package dev.pgworker;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
-import java.util.Objects;
 import java.util.concurrent.CountDownLatch;
-import java.util.concurrent.atomic.AtomicReference;
 import java.util.stream.IntStream;
 
 import org.awaitility.Awaitility;
@@ -272,7 +270,6 @@ class PauseTest {
 
     @Test
     void tellsWhoHasPausedWhatAndWhy() {
-        AtomicReference<Pause> seen = new AtomicReference<>();
         assertThat(db.admin().pauses()).isEmpty();
         assertThat(db.admin().actingAs("ann").pause(PAUSED, "the partner is down"))
                 .isTrue();
@@ -280,9 +277,8 @@ class PauseTest {
                 .as("it is left as it is")
                 .isFalse();
         db.start(worker(true, 1));
-        seen.set(events.await(PauseBegan.class).pause());
+        Pause pause = events.await(PauseBegan.class).pause();
 
-        Pause pause = Objects.requireNonNull(seen.get());
         assertThat(db.admin().pauses()).containsExactly(pause);
         assertThat(pause.text())
                 .isEqualTo("task \"work\" paused by ann since " + pause.since() + ": the partner is down");
