@@ -3,6 +3,7 @@ package dev.pgworker;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Map;
 import java.util.Objects;
 import java.util.Set;
 import java.util.function.Consumer;
@@ -301,7 +302,10 @@ final class WorkerServices {
                 parts.listenDataSource(),
                 announcements,
                 new NotificationListener.Told(
-                        context.signal()::jobsMayBeDue, migrations::migrationAnnounced, schedules::announced),
+                        context.signal()::jobsMayBeDue,
+                        Map.of(
+                                "worker:migrate", text -> migrations.migrationAnnounced(),
+                                "pgworker:schedules", text -> schedules.announced())),
                 context.events(),
                 context.outage());
     }
