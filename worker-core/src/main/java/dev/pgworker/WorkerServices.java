@@ -84,7 +84,6 @@ import dev.pgworker.internal.watch.SnapshotWatch;
 import dev.pgworker.internal.watch.UnservedTasks;
 import dev.pgworker.internal.watch.Vacuum;
 import dev.pgworker.job.CleanupSettings;
-import dev.pgworker.job.JobAdmin;
 import dev.pgworker.recovery.RecoverySettings;
 import dev.pgworker.schedule.Schedule;
 
@@ -357,17 +356,18 @@ final class WorkerServices {
         if (settings.schedule() == null) {
             return null;
         }
-        JobAdmin admin = new JdbcJobAdmin(
-                parts.dataSource(),
-                parts.schema(),
-                new SweepStore(parts.dataSource(), parts.schema(), parts.recoveryHandlers()),
-                SweepStore.Request.of(parts.settings().recovery()),
-                context.events());
+        JdbcJobAdmin admin = new JdbcJobAdmin(
+                        parts.dataSource(),
+                        parts.schema(),
+                        new SweepStore(parts.dataSource(), parts.schema(), parts.recoveryHandlers()),
+                        SweepStore.Request.of(parts.settings().recovery()),
+                        context.events())
+                .actingAs(ScheduledCleanup.USER);
         return new ScheduledCleanup(
                 settings.schedule(),
                 settings,
                 new CleanupStore(parts.dataSource(), parts.schema()),
-                admin,
+                limit -> admin.cleanup(settings.tasks(), settings.failedJobsOlderThan(), limit),
                 context.outage());
     }
 
