@@ -84,7 +84,6 @@ import dev.pgworker.internal.watch.SnapshotWatch;
 import dev.pgworker.internal.watch.UnservedTasks;
 import dev.pgworker.internal.watch.Vacuum;
 import dev.pgworker.job.CleanupSettings;
-import dev.pgworker.job.JobAdmin;
 import dev.pgworker.recovery.RecoverySettings;
 import dev.pgworker.schedule.Schedule;
 
@@ -327,8 +326,10 @@ final class WorkerServices {
                 announcements,
                 new NotificationListener.Told(
                         context.signal()::jobsMayBeDue,
-                        migrations::migrationAnnounced,
-                        Map.of("pgworker:schedules", schedules::announced, "pgworker:pauses", pauses::announced)),
+                        Map.of(
+                                "worker:migrate", text -> migrations.migrationAnnounced(),
+                                "pgworker:schedules", text -> schedules.announced(),
+                                "pgworker:pauses", text -> pauses.announced())),
                 context.events(),
                 context.outage());
     }
@@ -355,17 +356,18 @@ final class WorkerServices {
         if (settings.schedule() == null) {
             return null;
         }
-        JobAdmin admin = new JdbcJobAdmin(
-                parts.dataSource(),
-                parts.schema(),
-                new SweepStore(parts.dataSource(), parts.schema(), parts.recoveryHandlers()),
-                SweepStore.Request.of(parts.settings().recovery()),
-                context.events());
+        JdbcJobAdmin admin = new JdbcJobAdmin(
+                        parts.dataSource(),
+                        parts.schema(),
+                        new SweepStore(parts.dataSource(), parts.schema(), parts.recoveryHandlers()),
+                        SweepStore.Request.of(parts.settings().recovery()),
+                        context.events())
+                .actingAs(ScheduledCleanup.USER);
         return new ScheduledCleanup(
                 settings.schedule(),
                 settings,
                 new CleanupStore(parts.dataSource(), parts.schema()),
-                admin,
+                limit -> admin.cleanup(settings.tasks(), settings.failedJobsOlderThan(), limit),
                 context.outage());
     }
 

@@ -115,7 +115,7 @@ public final class JdbcJobAdmin implements JobAdmin {
     }
 
     @Override
-    public JobAdmin actingAs(String user) {
+    public JdbcJobAdmin actingAs(String user) {
         return new JdbcJobAdmin(this, Arguments.requireUser(user));
     }
 
@@ -223,11 +223,20 @@ public final class JdbcJobAdmin implements JobAdmin {
 
     @Override
     public CleanupResult cleanup(Set<CleanupTask> which, Duration failedJobsOlderThan) {
+        return cleanup(which, failedJobsOlderThan, Cleanup.UNTIL_DONE);
+    }
+
+    /**
+     * As {@link #cleanup(Set, Duration)}, but in bounded time: the next one goes on with the rest.
+     *
+     * @param limit after which no more chunks of jobs and schedules are deleted
+     */
+    public CleanupResult cleanup(Set<CleanupTask> which, Duration failedJobsOlderThan, Duration limit) {
         if (failedJobsOlderThan.isNegative() || failedJobsOlderThan.compareTo(LONGEST_AGE) > 0) {
             throw new IllegalArgumentException(
                     "failedJobsOlderThan must be between 0 and 3650 days, but is " + failedJobsOlderThan);
         }
-        CleanupResult result = cleanup.run(Arguments.requireElements("tasks", which), failedJobsOlderThan);
+        CleanupResult result = cleanup.run(Arguments.requireElements("tasks", which), failedJobsOlderThan, limit);
         long rows =
                 result.deleted().values().stream().mapToLong(Long::longValue).sum();
         if (rows > 0) {

@@ -3,13 +3,10 @@ package dev.pgworker.internal.watch;
 import java.sql.Connection;
 import java.sql.SQLException;
 import java.sql.Statement;
-import java.util.HashSet;
 import java.util.Map;
 import java.util.Objects;
-import java.util.Set;
 import java.util.concurrent.TimeUnit;
-import java.util.stream.Collectors;
-import java.util.stream.Stream;
+import java.util.function.Consumer;
 import javax.sql.DataSource;
 
 import org.jspecify.annotations.Nullable;
@@ -35,7 +32,6 @@ public final class NotificationListener extends BackgroundService {
     private static final Logger log = LoggerFactory.getLogger(NotificationListener.class);
 
     private static final String JOBS_INSERT = "jobs:insert";
-    private static final String WORKER_MIGRATE = "worker:migrate";
 
     /** How long one wait takes at most, and so how long a stop may go unnoticed where it cannot end the wait. */
     private static final int WAIT_MILLIS = 200;
@@ -70,21 +66,19 @@ public final class NotificationListener extends BackgroundService {
     private boolean told;
     private long checkAt;
     private boolean disconnectedReported;
-    private boolean connectedBefore;
 
     /**
-     * Who is called on the listening thread; each must return at once.
+     * Who is called on the listening thread; each must return at once. Anybody may notify, of any schema and with any text.
      *
      * @param onJobs when jobs may be due
-     * @param onMigrate when somebody announces a migration of some schema, and when announcements may have been missed
-     * @param others by the names of further channels, when something is announced there, whatever it says and of whichever schema,
-     *     when announcements may have been missed, and when they are no longer heard
+     * @param channels by the names of the other channels: with the text of each notification, and with null when some may have been
+     *     missed, because the connection has just been made, and when they are no longer heard
      */
-    public record Told(Runnable onJobs, Runnable onMigrate, Map<String, Runnable> others) {
+    public record Told(Runnable onJobs, Map<String, Consumer<@Nullable String>> channels) {
 
-        /** Copies the map. */
+        /** Copies the channels. */
         public Told {
-            others = Map.copyOf(others);
+            channels = Map.copyOf(channels);
         }
     }
 
@@ -119,11 +113,9 @@ public final class NotificationListener extends BackgroundService {
             }
         } catch (SQLException | RuntimeException | Error e) {
             drop();
-            if (!isStopping()) {
-                listeners.others().keySet().forEach(this::tellOther);
-            }
             if (!isStopping() && !disconnectedReported) {
                 disconnectedReported = true;
+                tellUnheard();
                 Exception error = e instanceof Exception exception ? exception : new IllegalStateException(e);
                 events.publish(new WorkerEvent.ListenerDisconnected(workerId, error));
             }
@@ -142,10 +134,10 @@ public final class NotificationListener extends BackgroundService {
         int usual = fresh.getNetworkTimeout();
         fresh.setNetworkTimeout(Runnable::run, LISTEN_LIMIT_MILLIS);
         try (Statement statement = fresh.createStatement()) {
-            statement.execute(
-                    Stream.concat(Stream.of(JOBS_INSERT, WORKER_MIGRATE), listeners.others().keySet().stream())
-                            .map(channel -> "listen \"" + channel + "\"")
-                            .collect(Collectors.joining("; ")));
+            statement.execute("listen \"" + JOBS_INSERT + "\"");
+            for (String channel : listeners.channels().keySet()) {
+                statement.execute("listen \"" + channel + "\"");
+            }
         }
         fresh.setNetworkTimeout(Runnable::run, usual);
         DatabaseContact.made();
@@ -156,11 +148,7 @@ public final class NotificationListener extends BackgroundService {
         events.publish(new WorkerEvent.ListenerConnected(workerId));
         announcements.missed();
         tellJobs();
-        listeners.others().keySet().forEach(this::tellOther);
-        if (connectedBefore) {
-            tellMigration();
-        }
-        connectedBefore = true;
+        tellUnheard();
     }
 
     private void receive(Connection used) throws SQLException {
@@ -186,22 +174,14 @@ public final class NotificationListener extends BackgroundService {
         checkAt = System.nanoTime() + CHECK_NANOS;
         boolean jobs = false;
         boolean elsewhere = false;
-        boolean migration = false;
-        Set<String> others = new HashSet<>();
         for (PGNotification notification : notifications) {
-            if (notification.getName().equals(WORKER_MIGRATE)) {
-                migration = true;
-            } else if (listeners.others().containsKey(notification.getName())) {
-                others.add(notification.getName());
+            if (listeners.channels().containsKey(notification.getName())) {
+                tell(notification.getName(), notification.getParameter());
             } else {
                 jobs = true;
                 elsewhere |= announcements.made(notification.getParameter());
             }
         }
-        if (migration) {
-            tellMigration();
-        }
-        others.forEach(this::tellOther);
         // The others may have come after the first was told.
         if (elsewhere || (jobs && !(told && notifications.length == 1))) {
             tellJobs();
@@ -217,21 +197,15 @@ public final class NotificationListener extends BackgroundService {
         }
     }
 
-    /** Anybody may announce anything: the text does not matter. */
-    private void tellMigration() {
-        try {
-            listeners.onMigrate().run();
-        } catch (RuntimeException | Error e) {
-            log.debug("A migration was announced, but not all parts of the worker could be notified", e);
-        }
+    private void tellUnheard() {
+        listeners.channels().keySet().forEach(channel -> tell(channel, null));
     }
 
-    /** Anybody may announce anything here, too. */
-    private void tellOther(String channel) {
+    private void tell(String channel, @Nullable String text) {
         try {
-            Objects.requireNonNull(listeners.others().get(channel)).run();
+            Objects.requireNonNull(listeners.channels().get(channel)).accept(text);
         } catch (RuntimeException | Error e) {
-            log.debug("Something was announced on {}, but not all parts of the worker could be notified", channel, e);
+            log.debug("Channel {} was notified, but not all parts of the worker could be told", channel, e);
         }
     }
 

@@ -1877,8 +1877,6 @@ begin
     perform "${schema}".pgworker_wrong('ends_at', 'must be finite, or null for no limit', given.ends_at::text);
   elsif given.ends_at <= given.starts_at then
     perform "${schema}".pgworker_wrong('ends_at', format('must be after starts_at, %s', given.starts_at), given.ends_at::text);
-  elsif given.jitter > interval '7 days' then
-    perform "${schema}".pgworker_wrong('jitter', 'must be between 0 and 7 days', given.jitter::text);
   elsif given.kind = 'rate' and given.jitter >= given.every then
     perform "${schema}".pgworker_wrong('jitter', format('must be less than fixed_rate, %s', given.every), given.jitter::text);
   elsif json_typeof(given.payload) <> 'object' then
@@ -1926,6 +1924,8 @@ begin
     perform "${schema}".pgworker_wrong('max_attempts', 'must be between 1 and 32767', max_attempts::text);
   elsif priority not between -32768 and 32767 then
     perform "${schema}".pgworker_wrong('priority', 'must be between -32768 and 32767', priority::text);
+  elsif jitter < interval '0' or jitter > interval '7 days' then
+    perform "${schema}".pgworker_wrong('jitter', 'must be between 0 and 7 days', jitter::text);
   end if;
   perform "${schema}".pgworker_check_length('name', name, 128), "${schema}".pgworker_check_length('identifier', identifier, 128),
     "${schema}".pgworker_check_length('crontab', crontab, 1000), "${schema}".pgworker_check_length('cron', cron, 1000),
