@@ -156,7 +156,8 @@ class DocumentationTest {
                         .as("properties in " + page.getFileName())
                         .allMatch(name -> !name.startsWith("worker.")
                                 || known.contains(name.replaceAll("\\[\\d+]", "")
-                                        .replaceFirst("^worker\\.instances\\.[^.]+", "worker")));
+                                        .replaceFirst("^worker\\.instances\\.[^.]+", "worker")
+                                        .replaceFirst("^worker\\.task-defaults\\..+", "worker.task-defaults")));
             }
         }
     }
