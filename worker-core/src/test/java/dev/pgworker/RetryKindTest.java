@@ -15,6 +15,7 @@ import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.extension.RegisterExtension;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
+import org.springframework.core.ParameterizedTypeReference;
 import org.springframework.jdbc.datasource.DataSourceTransactionManager;
 
 import dev.pgworker.event.WorkerEvent.JobCompleted;
@@ -124,7 +125,7 @@ class RetryKindTest {
                     } else if (n == 2 && context.job().attempts() < 3) {
                         throw new NumberFormatException("again");
                     } else if (n == 3 && context.job().attempts() < 2) {
-                        throw JobControlException.retryIn(Duration.ZERO, new IllegalArgumentException("as it says"));
+                        throw JobControlException.retryIn(Duration.ZERO, "as it says", new IllegalArgumentException());
                     }
                 })
                 .with(options(Set.of(IllegalArgumentException.class), Set.of(NumberFormatException.class))
@@ -145,7 +146,7 @@ class RetryKindTest {
 
     @Test
     void aBatchIsRetriedIfOneOfItsFailedItemsIs() {
-        Task<List<Integer>> batch = Task.ofList("batch", Integer.class);
+        Task<List<Integer>> batch = Task.of("batch", new ParameterizedTypeReference<>() {});
         start(TaskRegistration.ofBatch(batch, (items, context) -> {
                     List<Throwable> errors = new ArrayList<>();
                     for (int item : items) {
