@@ -59,6 +59,7 @@ import dev.pgworker.internal.recovery.OldLocks;
 import dev.pgworker.internal.recovery.Sweep;
 import dev.pgworker.internal.schedule.DeclaredSchedules;
 import dev.pgworker.internal.schedule.ScheduleService;
+import dev.pgworker.internal.store.CancelStore;
 import dev.pgworker.internal.store.CleanupStore;
 import dev.pgworker.internal.store.CrontabStore;
 import dev.pgworker.internal.store.HistoryStore;
@@ -72,6 +73,7 @@ import dev.pgworker.internal.store.StatisticsStore;
 import dev.pgworker.internal.store.SweepStore;
 import dev.pgworker.internal.store.UnservedStore;
 import dev.pgworker.internal.store.WorkerStore;
+import dev.pgworker.internal.watch.CancelWatch;
 import dev.pgworker.internal.watch.HistoryKeeper;
 import dev.pgworker.internal.watch.MigrationWatch;
 import dev.pgworker.internal.watch.NotificationListener;
@@ -116,6 +118,7 @@ final class WorkerServices {
     final @Nullable NotificationListener listener;
     final MigrationWatch migrations;
     final HistoryKeeper history;
+    final CancelWatch cancels;
     final Heartbeat heartbeat;
     final LeaseWatchdog watchdog;
     final Sweep sweep;
@@ -216,6 +219,13 @@ final class WorkerServices {
                 context.events(),
                 context.outage());
         schedules = schedules();
+        cancels = new CancelWatch(
+                workerId,
+                new CancelStore(parts.dataSource(), parts.schema(), workerId),
+                localQueue,
+                executor,
+                this::isListening,
+                context.outage());
         listener = parts.settings().listen() ? listener(announcements) : null;
         JobTableStore table = new JobTableStore(parts.dataSource(), parts.schema());
         snapshots = new SnapshotWatch(
@@ -234,6 +244,7 @@ final class WorkerServices {
                 parts.metadata(),
                 recovery.heartbeatInterval(),
                 lease,
+                cancels::anyKnown,
                 context.outage());
         watchdog = new LeaseWatchdog(lease, onLost, context.outage());
         sweep = sweep(recovery);
@@ -280,7 +291,12 @@ final class WorkerServices {
                         : new HandlerTransactions(
                                 manager, parts.dataSource(), store.outcomes(), localQueue, queueFloors, ownership),
                 parts.jobScheduler(),
-                new RunResults(kept, parts.codec(), parts.settings().history().maxResultSize()));
+                new RunResults(kept, parts.codec(), parts.settings().history().maxResultSize()),
+                parts.settings().cancel());
+    }
+
+    private boolean isListening() {
+        return listener != null && listener.isListening();
     }
 
     private Reconciler reconciler(ClaimPlanner planner) {
@@ -301,7 +317,10 @@ final class WorkerServices {
                 parts.listenDataSource(),
                 announcements,
                 new NotificationListener.Told(
-                        context.signal()::jobsMayBeDue, migrations::migrationAnnounced, schedules::announced),
+                        context.signal()::jobsMayBeDue,
+                        migrations::migrationAnnounced,
+                        schedules::announced,
+                        cancels::announced),
                 context.events(),
                 context.outage());
     }
@@ -382,7 +401,7 @@ final class WorkerServices {
     private Stream<BackgroundService> ofOwnThread() {
         Stream<@Nullable BackgroundService> first =
                 Stream.of(heartbeat, watchdog, completer, listener, fetchLoop, secondFetchLoop);
-        Stream<@Nullable BackgroundService> last = Stream.of(floorScanner, record);
+        Stream<@Nullable BackgroundService> last = Stream.of(floorScanner, cancels, record);
         return Stream.concat(Stream.concat(first, direct.services()), last).filter(Objects::nonNull);
     }
 

@@ -33,6 +33,11 @@ final class ChangeReport {
         return new ChangeReport(events, other);
     }
 
+    /** Returns in whose name; null if that was not said. */
+    @Nullable String user() {
+        return user;
+    }
+
     /** Tells of jobs, unless there are none. */
     void jobs(ChangeStatement change, List<Long> ids) {
         if (!ids.isEmpty()) {

@@ -4,6 +4,7 @@ import java.sql.Connection;
 import java.sql.SQLException;
 import java.sql.Statement;
 import java.util.concurrent.TimeUnit;
+import java.util.function.Consumer;
 import javax.sql.DataSource;
 
 import org.jspecify.annotations.Nullable;
@@ -31,6 +32,7 @@ public final class NotificationListener extends BackgroundService {
     private static final String JOBS_INSERT = "jobs:insert";
     private static final String WORKER_MIGRATE = "worker:migrate";
     private static final String SCHEDULES = "pgworker:schedules";
+    private static final String CANCEL = "pgworker:cancel";
 
     /** How long one wait takes at most, and so how long a stop may go unnoticed where it cannot end the wait. */
     private static final int WAIT_MILLIS = 200;
@@ -73,8 +75,10 @@ public final class NotificationListener extends BackgroundService {
      * @param onJobs when jobs may be due
      * @param onMigrate when somebody announces a migration of some schema, and when announcements may have been missed
      * @param onSchedules when schedules of some schema may have changed
+     * @param onCancel when running jobs of a worker have been cancelled, with its id; with an empty text when announcements may have
+     *     been missed
      */
-    public record Told(Runnable onJobs, Runnable onMigrate, Runnable onSchedules) {}
+    public record Told(Runnable onJobs, Runnable onMigrate, Runnable onSchedules, Consumer<String> onCancel) {}
 
     /**
      * Creates a listener.
@@ -127,8 +131,8 @@ public final class NotificationListener extends BackgroundService {
         int usual = fresh.getNetworkTimeout();
         fresh.setNetworkTimeout(Runnable::run, LISTEN_LIMIT_MILLIS);
         try (Statement statement = fresh.createStatement()) {
-            statement.execute(
-                    "listen \"" + JOBS_INSERT + "\"; listen \"" + WORKER_MIGRATE + "\"; listen \"" + SCHEDULES + "\"");
+            statement.execute("listen \"" + JOBS_INSERT + "\"; listen \"" + WORKER_MIGRATE + "\"; listen \"" + SCHEDULES
+                    + "\"; listen \"" + CANCEL + "\"");
         }
         fresh.setNetworkTimeout(Runnable::run, usual);
         DatabaseContact.made();
@@ -140,6 +144,7 @@ public final class NotificationListener extends BackgroundService {
         announcements.missed();
         tellJobs();
         tellSchedules();
+        tellCancel("");
         if (connectedBefore) {
             tellMigration();
         }
@@ -176,6 +181,8 @@ public final class NotificationListener extends BackgroundService {
                 migration = true;
             } else if (notification.getName().equals(SCHEDULES)) {
                 schedules = true;
+            } else if (notification.getName().equals(CANCEL)) {
+                tellCancel(notification.getParameter());
             } else {
                 jobs = true;
                 elsewhere |= announcements.made(notification.getParameter());
@@ -217,6 +224,15 @@ public final class NotificationListener extends BackgroundService {
             listeners.onSchedules().run();
         } catch (RuntimeException | Error e) {
             log.debug("Schedules were announced, but not all parts of the worker could be notified", e);
+        }
+    }
+
+    /** The text is compared only. */
+    private void tellCancel(String worker) {
+        try {
+            listeners.onCancel().accept(worker);
+        } catch (RuntimeException | Error e) {
+            log.debug("A cancellation was announced, but not all parts of the worker could be notified", e);
         }
     }
 

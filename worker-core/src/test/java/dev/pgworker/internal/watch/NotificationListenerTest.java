@@ -31,6 +31,7 @@ class NotificationListenerTest {
 
     private final BlockingQueue<String> told = new LinkedBlockingQueue<>();
     private final BlockingQueue<String> toldSchedules = new LinkedBlockingQueue<>();
+    private final BlockingQueue<String> toldCancel = new LinkedBlockingQueue<>();
     private final RecordingListener events = new RecordingListener();
     private NotificationListener listener;
 
@@ -63,6 +64,10 @@ class NotificationListenerTest {
                         () -> {
                             toldSchedules.add("schedules");
                             throw new IllegalStateException("on purpose");
+                        },
+                        worker -> {
+                            toldCancel.add(worker);
+                            throw new IllegalStateException("on purpose");
                         }),
                 new WorkerEvents("w", List.of(events), List.of()),
                 new Outage());
@@ -72,6 +77,11 @@ class NotificationListenerTest {
 
         db.sql("notify \"pgworker:schedules\", 'anything'").update();
         assertThat(toldSchedules.poll(10, TimeUnit.SECONDS)).isEqualTo("schedules");
+        assertThat(next()).as("until its name is read").isEqualTo("jobs");
+
+        assertThat(toldCancel.poll(10, TimeUnit.SECONDS)).as("on connecting").isEmpty();
+        db.sql("notify \"pgworker:cancel\", 'some worker'").update();
+        assertThat(toldCancel.poll(10, TimeUnit.SECONDS)).isEqualTo("some worker");
         assertThat(next()).as("until its name is read").isEqualTo("jobs");
 
         db.sql("notify \"worker:migrate\", 'not JSON'").update();

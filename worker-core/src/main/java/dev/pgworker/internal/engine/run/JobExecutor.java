@@ -3,6 +3,7 @@ package dev.pgworker.internal.engine.run;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Set;
 import java.util.function.BooleanSupplier;
 import java.util.function.Consumer;
 
@@ -56,7 +57,7 @@ public final class JobExecutor {
         this.attempts = attempts;
         this.ownership = ownership;
         this.inbox = inbox;
-        supervisor = new AttemptSupervisor(context, attempts, this::abandon);
+        supervisor = new AttemptSupervisor(context, calls.cancelling(), attempts, this::abandon);
         pipeline = new JobPipeline(context, calls, supervisor, inbox);
     }
 
@@ -256,6 +257,18 @@ public final class JobExecutor {
     /** Gives a job back that has not started. */
     public void giveBack(Job job) {
         inbox.submit(inbox.encode(job, new JobOutcome.Returned(false, null), null));
+    }
+
+    /**
+     * Ends jobs that have been cancelled: those that wait for a handler do not start, and handlers that run are told, interrupted and in
+     * the end abandoned. To be called again with those that are not attended to yet. Takes the place of what was given before.
+     */
+    public void cancel(Set<Claim> claims) {
+        supervisor.cancel(claims);
+        for (Job job : localQueue.remove(claims)) {
+            inbox.submit(inbox.encode(job, new JobOutcome.Cancelled(null), null));
+        }
+        localQueue.missingRunners().forEach(this::start);
     }
 
     /** Returns true if the handler of this claim runs, or its outcome is to be written. */
