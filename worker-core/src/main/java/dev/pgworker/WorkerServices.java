@@ -223,7 +223,7 @@ final class WorkerServices {
                 workerId,
                 new CancelStore(parts.dataSource(), parts.schema(), workerId),
                 localQueue,
-                executor,
+                executor::cancel,
                 this::isListening,
                 context.outage());
         listener = parts.settings().listen() ? listener(announcements) : null;

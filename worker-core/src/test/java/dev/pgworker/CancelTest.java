@@ -167,9 +167,9 @@ class CancelTest {
                 .isInstanceOf(IllegalStateException.class)
                 .hasMessageContaining("transaction");
         assertThatThrownBy(() -> new CancelSettings(Duration.ofSeconds(-1), Duration.ZERO))
-                .hasMessageContaining("cancel.interruptAfter");
+                .hasMessageContaining("interruptAfter must be between");
         assertThatThrownBy(() -> new CancelSettings(Duration.ZERO, Duration.ofDays(366)))
-                .hasMessageContaining("cancel.abandonAfter");
+                .hasMessageContaining("abandonAfter must be between");
         assertThatThrownBy(() -> db.sql("select {schema}.pgworker_cancel_jobs(array[1], repeat('x', 256))")
                         .query()
                         .listOfRows())

@@ -31,7 +31,7 @@ public record CancelSettings(Duration interruptAfter, Duration abandonAfter) {
     private static void require(String name, Duration value) {
         if (value.isNegative() || value.compareTo(LONGEST) > 0) {
             throw new IllegalArgumentException(
-                    "cancel." + name + " must be between 0 and " + LONGEST.toDays() + " days, but is " + value);
+                    name + " must be between 0 and " + LONGEST.toDays() + " days, but is " + value);
         }
     }
 }

@@ -2,12 +2,10 @@ package dev.pgworker.internal.watch;
 
 import java.sql.SQLException;
 import java.time.Duration;
-import java.util.HashSet;
 import java.util.Set;
 import java.util.function.BooleanSupplier;
 
 import dev.pgworker.internal.engine.queue.LocalQueue;
-import dev.pgworker.internal.engine.run.JobExecutor;
 import dev.pgworker.internal.failure.Outage;
 import dev.pgworker.internal.lifecycle.BackgroundService;
 import dev.pgworker.internal.store.CancelStore;
@@ -32,7 +30,7 @@ public final class CancelWatch extends BackgroundService {
     private final String workerId;
     private final CancelStore store;
     private final LocalQueue localQueue;
-    private final JobExecutor executor;
+    private final Jobs jobs;
     private final BooleanSupplier listening;
 
     private volatile boolean announced;
@@ -43,23 +41,37 @@ public final class CancelWatch extends BackgroundService {
     private boolean anyOpen;
     private long tendAt = System.nanoTime();
 
+    /** The jobs of a worker. */
+    @FunctionalInterface
+    public interface Jobs {
+
+        /**
+         * Has cancelled jobs end.
+         *
+         * @param held each with the time of its lock
+         * @return false to be called again soon
+         */
+        boolean cancel(Set<Claim> held);
+    }
+
     /**
      * Creates the watch of one worker.
      *
+     * @param jobs what runs them
      * @param listening whether notifications arrive, as far as is known
      */
     public CancelWatch(
             String workerId,
             CancelStore store,
             LocalQueue localQueue,
-            JobExecutor executor,
+            Jobs jobs,
             BooleanSupplier listening,
             Outage outage) {
         super("worker-cancel", true, outage);
         this.workerId = workerId;
         this.store = store;
         this.localQueue = localQueue;
-        this.executor = executor;
+        this.jobs = jobs;
         this.listening = listening;
     }
 
@@ -101,26 +113,19 @@ public final class CancelWatch extends BackgroundService {
     }
 
     private void look() throws SQLException {
-        boolean known = false;
+        boolean looked = false;
         try {
-            Set<Claim> here = new HashSet<>();
-            boolean unknown = false;
-            for (Claim requested : store.requested()) {
-                Claim claim = localQueue.claimOf(requested.jobId(), requested.lockedAt());
-                unknown |= claim == null || !executor.isAttendedTo(claim);
-                here.add(claim == null ? requested : claim);
-            }
-            executor.cancel(here);
-            recheckNanos = recheck(unknown);
-            anyOpen = unknown;
-            known = true;
+            boolean open = !jobs.cancel(store.requested());
+            recheckNanos = recheck(open);
+            anyOpen = open;
+            looked = true;
         } finally {
-            announced |= !known;
+            announced |= !looked;
         }
     }
 
-    private long recheck(boolean unknown) {
-        if (!unknown) {
+    private long recheck(boolean open) {
+        if (!open) {
             return PAUSE_NANOS;
         }
         return anyOpen ? Math.min(PAUSE_NANOS, 2 * recheckNanos) : FIRST_RECHECK_NANOS;

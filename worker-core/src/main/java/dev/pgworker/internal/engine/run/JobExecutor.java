@@ -2,6 +2,7 @@ package dev.pgworker.internal.engine.run;
 
 import java.time.Duration;
 import java.util.ArrayList;
+import java.util.HashSet;
 import java.util.List;
 import java.util.Set;
 import java.util.function.BooleanSupplier;
@@ -261,14 +262,25 @@ public final class JobExecutor {
 
     /**
      * Ends jobs that have been cancelled: those that wait for a handler do not start, and handlers that run are told, interrupted and in
-     * the end abandoned. To be called again with those that are not attended to yet. Takes the place of what was given before.
+     * the end abandoned. Takes the place of what was given before.
+     *
+     * @param held the jobs that are cancelled, each with the time that its lock has, which may have been renewed
+     * @return false if one of them is not here yet, or about to begin: to be called again
      */
-    public void cancel(Set<Claim> claims) {
+    public boolean cancel(Set<Claim> held) {
+        Set<Claim> claims = new HashSet<>();
+        boolean all = true;
+        for (Claim one : held) {
+            Claim claim = localQueue.claimOf(one.jobId(), one.lockedAt());
+            all &= claim != null && isAttendedTo(claim);
+            claims.add(claim == null ? one : claim);
+        }
         supervisor.cancel(claims);
         for (Job job : localQueue.remove(claims)) {
             inbox.submit(inbox.encode(job, new JobOutcome.Cancelled(null), null));
         }
         localQueue.missingRunners().forEach(this::start);
+        return all;
     }
 
     /** Returns true if the handler of this claim runs, or its outcome is to be written. */
