@@ -61,6 +61,7 @@ import dev.pgworker.internal.recovery.OldLocks;
 import dev.pgworker.internal.recovery.Sweep;
 import dev.pgworker.internal.schedule.DeclaredSchedules;
 import dev.pgworker.internal.schedule.ScheduleService;
+import dev.pgworker.internal.store.CancelStore;
 import dev.pgworker.internal.store.CleanupStore;
 import dev.pgworker.internal.store.CrontabStore;
 import dev.pgworker.internal.store.HistoryStore;
@@ -75,6 +76,7 @@ import dev.pgworker.internal.store.StatisticsStore;
 import dev.pgworker.internal.store.SweepStore;
 import dev.pgworker.internal.store.UnservedStore;
 import dev.pgworker.internal.store.WorkerStore;
+import dev.pgworker.internal.watch.CancelWatch;
 import dev.pgworker.internal.watch.HistoryKeeper;
 import dev.pgworker.internal.watch.MigrationWatch;
 import dev.pgworker.internal.watch.NotificationListener;
@@ -121,6 +123,7 @@ final class WorkerServices {
     final MigrationWatch migrations;
     final HistoryKeeper history;
     final PauseWatch pauses;
+    final CancelWatch cancels;
     final Heartbeat heartbeat;
     final LeaseWatchdog watchdog;
     final Sweep sweep;
@@ -227,6 +230,13 @@ final class WorkerServices {
                 context.events(),
                 context.outage());
         schedules = schedules();
+        cancels = new CancelWatch(
+                workerId,
+                new CancelStore(parts.dataSource(), parts.schema(), workerId),
+                localQueue,
+                executor::cancel,
+                this::isListening,
+                context.outage());
         listener = parts.settings().listen() ? listener(announcements) : null;
         JobTableStore table = new JobTableStore(parts.dataSource(), parts.schema());
         snapshots = new SnapshotWatch(
@@ -245,6 +255,7 @@ final class WorkerServices {
                 parts.metadata(),
                 recovery.heartbeatInterval(),
                 lease,
+                cancels::anyKnown,
                 context.outage());
         watchdog = new LeaseWatchdog(lease, onLost, context.outage());
         sweep = sweep(recovery);
@@ -304,7 +315,8 @@ final class WorkerServices {
                         : new HandlerTransactions(
                                 manager, parts.dataSource(), store.outcomes(), localQueue, queueFloors, ownership),
                 parts.jobScheduler(),
-                new RunResults(kept, parts.codec(), parts.settings().history().maxResultSize()));
+                new RunResults(kept, parts.codec(), parts.settings().history().maxResultSize()),
+                parts.settings().cancel());
     }
 
     private Reconciler reconciler(ClaimPlanner planner) {
@@ -329,7 +341,8 @@ final class WorkerServices {
                         Map.of(
                                 "worker:migrate", text -> migrations.migrationAnnounced(),
                                 "pgworker:schedules", text -> schedules.announced(),
-                                "pgworker:pauses", text -> pauses.announced())),
+                                "pgworker:pauses", text -> pauses.announced(),
+                                "pgworker:cancel", text -> cancels.announced(text == null ? "" : text))),
                 context.events(),
                 context.outage());
     }
@@ -412,7 +425,7 @@ final class WorkerServices {
     private Stream<BackgroundService> ofOwnThread() {
         Stream<@Nullable BackgroundService> first =
                 Stream.of(heartbeat, watchdog, completer, listener, fetchLoop, secondFetchLoop);
-        Stream<@Nullable BackgroundService> last = Stream.of(floorScanner, record);
+        Stream<@Nullable BackgroundService> last = Stream.of(floorScanner, cancels, record);
         return Stream.concat(Stream.concat(first, direct.services()), last).filter(Objects::nonNull);
     }
 

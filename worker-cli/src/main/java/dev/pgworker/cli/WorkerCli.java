@@ -95,6 +95,7 @@ public final class WorkerCli {
                 .addSubcommand(new CompleteCommand(session))
                 .addSubcommand(new FailCommand(session))
                 .addSubcommand(new RemoveCommand(session))
+                .addSubcommand(new CancelCommand(session))
                 .addSubcommand(new HistoryCommand(session))
                 .addSubcommand(new StatsCommand(session))
                 .addSubcommand(new WatchCommand(session))

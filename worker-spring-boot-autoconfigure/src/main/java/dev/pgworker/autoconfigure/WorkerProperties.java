@@ -23,6 +23,7 @@ import dev.pgworker.recovery.RecoverySettings;
 import dev.pgworker.schema.PeerIndexes;
 import dev.pgworker.schema.SchemaMode;
 import dev.pgworker.schema.WorkerSchema;
+import dev.pgworker.task.CancelSettings;
 
 /**
  * The properties of PgWorker.
@@ -79,6 +80,7 @@ public record WorkerProperties(
         @DefaultValue Statistics statistics,
         @DefaultValue History history,
         @DefaultValue Cleanup cleanup,
+        @DefaultValue Cancel cancel,
         @DefaultValue List<String> tasks,
         @Nullable String dataSource,
         @Nullable String transactionManager,
@@ -298,6 +300,34 @@ public record WorkerProperties(
         }
     }
 
+    /**
+     * How handlers are ended whose jobs are cancelled.
+     *
+     * @param interruptAfter How long a handler may go on undisturbed after its job has been cancelled, before its thread is
+     *     interrupted, 0 to 365 days. JobContext.isCancelled() returns true at once.
+     * @param abandonAfter How long a handler may take to end after it was interrupted, before the worker goes on without it, 0 to
+     *     365 days.
+     * @since 0.1.0
+     */
+    public record Cancel(
+            @DefaultValue("0s") Duration interruptAfter,
+            @DefaultValue("5s") Duration abandonAfter) {
+
+        /**
+         * Returns the settings.
+         *
+         * @param prefix what the names of the worker's properties begin with
+         * @throws InvalidConfigurationPropertyValueException if one is not allowed
+         */
+        CancelSettings settings(String prefix) {
+            try {
+                return new CancelSettings(interruptAfter, abandonAfter);
+            } catch (IllegalArgumentException e) {
+                throw refused(prefix + ".cancel.", this, e);
+            }
+        }
+    }
+
     /** The message of the exception begins with the name of the setting. */
     private static InvalidConfigurationPropertyValueException refused(
             String prefix, Object value, IllegalArgumentException e) {
@@ -352,6 +382,7 @@ public record WorkerProperties(
         return settings.recovery(recovery.settings(prefix))
                 .history(history.settings(prefix))
                 .cleanup(cleanup.settings(prefix, crontabZone))
+                .cancel(cancel.settings(prefix))
                 .build();
     }
 

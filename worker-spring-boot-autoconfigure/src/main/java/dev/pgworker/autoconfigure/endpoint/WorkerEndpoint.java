@@ -84,13 +84,14 @@ final class WorkerEndpoint {
         });
     }
 
-    /** Returns one job, what became of it, a recurring item or a schedule. */
+    /** Returns one job, what became of it or of its cancellation, a recurring item or a schedule. */
     @ReadOperation
     WebEndpointResponse<Object> one(
             @Selector String what, @Selector String id, @Nullable String runs, @Nullable String instance) {
         return answer(() -> switch (what) {
             case "jobs" -> views(instance).job(id);
             case "history" -> views(instance).historyOf(id);
+            case "cancellations" -> views(instance).cancellation(id);
             case "crontab" -> crontab(instance).one(id);
             case "schedules" -> schedules(instance, SecurityContext.NONE).one(id, runs);
             default -> null;
@@ -134,6 +135,7 @@ final class WorkerEndpoint {
             case "reschedule" -> actions(instance, security).reschedule(target, runAt, priority, attempts, maxAttempts);
             case "run-now" -> actions(instance, security).runNow(target);
             case "remove" -> actions(instance, security).remove(target);
+            case "cancel" -> actions(instance, security).cancel(target);
             case "cleanup" -> actions(instance, security).cleanup(tasks, dryRun);
             case "force-unlock" -> actions(instance, security).forceUnlock(workers);
             case "sweep" -> actions(instance, security).sweep(threshold, recoveryDelay, dryRun);
