@@ -38,6 +38,9 @@ public record JobWait(
         /** It has failed permanently. */
         FAILED,
 
+        /** Its task, its queue or everything is paused. */
+        PAUSED,
+
         /** Another job of its queue runs. */
         QUEUE_RUNS,
 

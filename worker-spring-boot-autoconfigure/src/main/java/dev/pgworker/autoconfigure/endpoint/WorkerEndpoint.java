@@ -42,8 +42,8 @@ final class WorkerEndpoint {
     }
 
     /**
-     * Lists jobs, what became of them, what runs, tasks, queues, workers, recurring items or schedules, or figures of the last
-     * day.
+     * Lists jobs, what became of them, what runs, tasks, queues, workers, pauses, recurring items or schedules, or figures of
+     * the last day.
      */
     @ReadOperation
     WebEndpointResponse<Object> list(
@@ -76,6 +76,7 @@ final class WorkerEndpoint {
             case "tasks" -> views(instance).tasks(limit, after);
             case "queues" -> views(instance).queues(limit, after);
             case "workers" -> views(instance).workers();
+            case "pauses" -> views(instance).pauses();
             case "crontab" -> crontab(instance).list();
             case "schedules" ->
                 schedules(instance, SecurityContext.NONE)
@@ -98,7 +99,7 @@ final class WorkerEndpoint {
         });
     }
 
-    /** Changes jobs. */
+    /** Changes jobs, or what is paused. */
     @WriteOperation
     WebEndpointResponse<Object> change(
             SecurityContext security,
@@ -125,6 +126,7 @@ final class WorkerEndpoint {
             @Nullable String recoveryDelay,
             @Nullable String item,
             @Nullable String schedule,
+            @Nullable String everything,
             @Nullable String payload,
             @Nullable String instance) {
         EndpointFilters filters = new EndpointFilters(state, task, queue, key, flag, from, to, search);
@@ -139,6 +141,8 @@ final class WorkerEndpoint {
             case "cleanup" -> actions(instance, security).cleanup(tasks, dryRun);
             case "force-unlock" -> actions(instance, security).forceUnlock(workers);
             case "sweep" -> actions(instance, security).sweep(threshold, recoveryDelay, dryRun);
+            case "pause" -> actions(instance, security).pause(task, queue, everything, reason);
+            case "resume" -> actions(instance, security).resume(task, queue, everything);
             case "cron-trigger" -> crontab(instance).trigger(item);
             case "cron-pause" -> crontab(instance).pause(item);
             case "cron-resume" -> crontab(instance).resume(item);
