@@ -111,8 +111,10 @@ final class ScheduleApi {
     }
 
     View create(Source source, Input input, Visitor visitor) {
-        JsonNode payload = payload(input);
-        Schedule schedule = form.schedule(input, payload == null ? Json.read("payload", "{}") : payload);
+        Schedule schedule = form.schedule(input, () -> {
+            JsonNode payload = payload(input);
+            return payload == null ? Json.read("payload", "{}") : payload;
+        });
         try {
             acting(source, visitor).create(schedule);
         } catch (DuplicateKeyException e) {
@@ -140,7 +142,6 @@ final class ScheduleApi {
     View change(Source source, Input input, Visitor visitor) {
         String name = input.given("name");
         Instant readAs = input.instant("updatedAt");
-        JsonNode payload = payload(input);
         return source.change(() -> {
             JobSchedules schedules = acting(source, visitor);
             ScheduleStatus status = schedules.find(name).orElseThrow(() -> noSuch(name));
@@ -156,7 +157,10 @@ final class ScheduleApi {
             if (former == null) {
                 throw new Refusal(409, "The schedule cannot be read: " + status.problem());
             }
-            schedules.put(form.schedule(input, payload == null ? kept(former, input, visitor) : payload));
+            schedules.put(form.schedule(input, () -> {
+                JsonNode payload = payload(input);
+                return payload == null ? kept(former, input, visitor) : payload;
+            }));
             return new View().put("name", name).put("text", name + " was changed.");
         });
     }
