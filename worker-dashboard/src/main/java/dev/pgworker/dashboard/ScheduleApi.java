@@ -2,6 +2,7 @@ package dev.pgworker.dashboard;
 
 import java.time.Clock;
 import java.time.Instant;
+import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
@@ -103,7 +104,13 @@ final class ScheduleApi {
         Schedule schedule = form.preview(input);
         View view = new View();
         ScheduleViews.putRecurrence(view, schedule.recurrence());
-        return view.put("next", ScheduleViews.texts(schedule.next(clock.instant(), PREVIEW)));
+        List<Instant> next = new ArrayList<>();
+        Instant first = schedule.firstDue(clock.instant());
+        if (first != null) {
+            next.add(first);
+            next.addAll(schedule.next(first, PREVIEW - 1));
+        }
+        return view.put("next", ScheduleViews.texts(next));
     }
 
     private static JobSchedules acting(Source source, Visitor visitor) {

@@ -278,6 +278,11 @@ class SchedulesTest {
         assertThat(http.json("/default/schedules/preview?kind=fixed-rate&every=PT90M&origin=2026-01-01T00:00:00Z")
                         .path("next"))
                 .hasSize(5);
+        assertThat(http.json("/default/schedules/preview?kind=fixed-delay&every=PT1H&startsAt=2040-01-01T00:00:00Z"
+                                + "&endsAt=2040-01-01T02:00:00Z")
+                        .path("next")
+                        .toString())
+                .isEqualTo("[\"2040-01-01T00:00:00Z\",\"2040-01-01T01:00:00Z\"]");
     }
 
     @ParameterizedTest
