@@ -2193,9 +2193,13 @@ begin
     when row(old.starts_at, old.ends_at) is distinct from row(given.starts_at, given.ends_at) then '-infinity'
     when row(old.kind, old.expression, old.zone, old.every, old.origin)
       is not distinct from row(given.kind, given.expression, given.zone, given.every, given.origin) then old.next_at
-    when both_delays and old.last_at is not null then old.next_at - old.every + given.every
+    when both_delays and old.last_at is not null and isfinite(old.next_at)
+      then greatest(old.next_at - old.every + given.every, given.starts_at)
     else '-infinity'
   end;
+  if given.kind = 'delay' and given.next_at >= given.ends_at then
+    given.next_at := null;
+  end if;
   return given;
 end
 $$;
@@ -2310,7 +2314,7 @@ begin
       paused_at = null, paused_by = null, retry_at = null, updated_at = clock_timestamp(),
       next_at = case
         when s.next_at is null or s.next_at = '-infinity' or s.next_at > clock_timestamp() then s.next_at
-        when s.kind = 'delay' then clock_timestamp() + s.every
+        when s.kind = 'delay' then case when clock_timestamp() + s.every >= s.ends_at then null else clock_timestamp() + s.every end
         else '-infinity'
       end
     where s.name = pgworker_resume_schedule.name and s.paused_at is not null;

@@ -2,6 +2,7 @@ package dev.pgworker.autoconfigure.endpoint;
 
 import java.security.Principal;
 import java.util.Map;
+import java.util.Set;
 import java.util.function.Supplier;
 
 import org.jspecify.annotations.Nullable;
@@ -27,6 +28,9 @@ final class WorkerEndpoint {
 
     private static final int LONGEST_NAME = 255;
 
+    /** What has names that may contain a slash, which servers refuse in a path. */
+    private static final Set<String> BY_NAME = Set.of("crontab", "schedules");
+
     private final WorkerInstances instances;
     private final boolean showPayloads;
 
@@ -43,7 +47,7 @@ final class WorkerEndpoint {
 
     /**
      * Lists jobs, what became of them, what runs, tasks, queues, workers, pauses, recurring items or schedules, or figures of
-     * the last day.
+     * the last day. One recurring item or schedule may be named by a parameter.
      */
     @ReadOperation
     WebEndpointResponse<Object> list(
@@ -64,9 +68,14 @@ final class WorkerEndpoint {
             @Nullable String prefix,
             @Nullable String paused,
             @Nullable String problem,
+            @Nullable String name,
+            @Nullable String runs,
             @Nullable String limit,
             @Nullable String after,
             @Nullable String instance) {
+        if (name != null && BY_NAME.contains(what)) {
+            return one(what, name, runs, instance);
+        }
         EndpointFilters filters = new EndpointFilters(state, task, queue, key, flag, from, to, search);
         return answer(() -> switch (what) {
             case "jobs" -> views(instance).jobs(filters, sort, scanLimit, limit, after);
