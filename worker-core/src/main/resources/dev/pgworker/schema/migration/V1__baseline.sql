@@ -945,10 +945,10 @@ language sql stable as $$
 $$;
 comment on function "${schema}".pgworker_lives(text) is 'Whether the worker is registered and has sent a heartbeat within the last hour.';
 
--- Locks of four hours count as none, except those of a worker that proves its life.
+-- Locks of four hours count as none, except those of a worker that proves its life, and so does the lock of a job that waits for a limit.
 create or replace function "${schema}".pgworker_locked(locked_at timestamptz, locked_by text) returns boolean
 language sql stable as $$
-  select locked_at is not null and (
+  select locked_at is not null and locked_at operator(pg_catalog.<>) '9999-01-01 00:00:00+00'::pg_catalog.timestamptz and (
     locked_at operator(pg_catalog.>) (pg_catalog.now() operator(pg_catalog.-) interval '4 hours')
       or "${schema}".pgworker_lives(locked_by))
 $$;
@@ -1188,7 +1188,7 @@ begin
             returning * into job;
           return job;
         end if;
-        if job.is_available then
+        if job.is_available or "${schema}".pgworker_parked(job.locked_at) then
           update "${schema}"._private_jobs j set
               job_queue_id = queue,
               task_id = task,
@@ -1331,7 +1331,9 @@ begin
   if add_job.job_key_mode operator(pg_catalog.=) 'unsafe_dedupe' and job.revision operator(pg_catalog.>) 0 then
     return job;
   end if;
-  perform "${schema}".pgworker_wake(1, job.run_at, job.priority::pg_catalog.text, job.job_queue_id is not null);
+  if job.locked_at is null then
+    perform "${schema}".pgworker_wake(1, job.run_at, job.priority::pg_catalog.text, job.job_queue_id is not null);
+  end if;
   return job;
 end
 $$;
@@ -1444,11 +1446,11 @@ begin
       -- The jobs that wait under the other keys: one statement that locks them and one that updates them as pgworker_put does.
       if attempt <= patience and coalesce(cardinality(jobs), 0) < total then
         with held as materialized (
-          select j.key, j.is_available from "${schema}"._private_jobs j
+          select j.key, j.is_available or "${schema}".pgworker_parked(j.locked_at) as waits from "${schema}"._private_jobs j
           where j.key = any(array(select unnest(keys) except select n.key from unnest(jobs) n))
           order by j.key collate "C"
           for update nowait)
-        select array_agg(held.key) into waiting from held where held.is_available;
+        select array_agg(held.key) into waiting from held where held.waits;
         with put as (
           update "${schema}"._private_jobs j set
               job_queue_id = q.id,
@@ -1527,14 +1529,18 @@ create or replace function "${schema}".pgworker_add_jobs(
   out job_ids bigint[], out added_at timestamptz
 ) language plpgsql volatile
 set search_path = pg_catalog, pg_temp as $$
+declare
+  available bigint;
 begin
-  select array_agg(j.id), now() into job_ids, added_at
+  select array_agg(j.id), now(), count(*) filter (where j.locked_at is null) into job_ids, added_at, available
     from "${schema}".pgworker_put_all(null, identifiers, "${schema}".pgworker_json('payloads', payloads), queue_names, run_ats,
       pgworker_add_jobs.max_attempts, null, priorities, pgworker_add_jobs.flags) j;
   if coalesce(cardinality(job_ids), 0) < cardinality(identifiers) then
     perform "${schema}".pgworker_kept_out(coalesce(cardinality(job_ids), 0), cardinality(identifiers));
   end if;
-  perform "${schema}".pgworker_announce(cardinality(job_ids), queue_names, run_ats, priorities);
+  if available > 0 then
+    perform "${schema}".pgworker_announce(cardinality(job_ids), queue_names, run_ats, priorities);
+  end if;
 end
 $$;
 comment on function "${schema}".pgworker_add_jobs(text[], text[], text[], timestamptz[], int[], int[], text[]) is
@@ -1721,6 +1727,8 @@ begin
       ready := ready + 1;
       earliest := least(earliest, job.run_at);
       levels := levels || job.priority;
+    end if;
+    if job.attempts < job.max_attempts then
       perform "${schema}".pgworker_revive(job.id);
     end if;
     return next job;
@@ -1745,7 +1753,7 @@ language sql stable rows 1000
 set enable_seqscan = on set jit = off
 set search_path = pg_catalog, pg_temp as $$
   select j.id, j.job_queue_id, j.locked_by, j.locked_at, j.flags from "${schema}"._private_jobs j
-  where (j.locked_by is not null or j.locked_at is not null)
+  where (j.locked_by is not null or j.locked_at is not null) and j.locked_at is distinct from '9999-01-01 00:00:00+00'
     and case when worker_ids is null then j.locked_at is not null else j.locked_by = any(worker_ids) end
   union all
   select null, q.id, q.locked_by, q.locked_at, null from "${schema}"._private_job_queues q
@@ -1753,7 +1761,8 @@ set search_path = pg_catalog, pg_temp as $$
     and case when worker_ids is null then q.locked_at is not null else q.locked_by = any(worker_ids) end
 $$;
 comment on function "${schema}".pgworker_locks(text[]) is
-  'The jobs and queues (job_id is null) that the given workers hold, or anybody: one snapshot, one pass over each table.';
+  'The jobs and queues (job_id is null) that the given workers hold, or anybody: one snapshot, one pass over each table. Jobs that wait for '
+  'a limit are held by nobody.';
 
 create or replace function "${schema}".pgworker_held_by(worker_ids text[], out job_ids bigint[], out idle_queues int[])
 language sql stable
@@ -3900,7 +3909,7 @@ begin
     returning j.id, j.job_queue_id, j.is_available and j.run_at <= clock_timestamp() as due,
       case
         when m.ended then 'superseded'
-        when not j.is_available then 'failed'
+        when j.attempts >= j.max_attempts then 'failed'
         when m.action = 'back' then 'back'
         else 'retried'
       end as outcome,
@@ -4450,7 +4459,7 @@ begin
   if exists (
     select from pg_trigger t
     where t.tgrelid = to_regclass('"${schema}"._private_jobs') and t.tgtype & 8 <> 0 and t.tgenabled <> 'D'
-      and t.tgname <> 'pgworker_history_deleted')
+      and t.tgname not in ('pgworker_history_deleted', 'zz_pgworker_limits_deleted'))
     or (select c.relhasrules from pg_class c where c.oid = to_regclass('"${schema}"._private_jobs'))
   then
     begin
@@ -4740,17 +4749,20 @@ begin
       if noted is null then
         insert into "${schema}".pgworker_history (job_id, ended_at, started_at, took, created_at, run_at, slot, attempt, max_attempts,
             priority, outcome, task_identifier, queue_name, key, worker_id, flags, payload)
-          select g.id, ended, g.locked_at,
-            case when g.locked_at <= ended and isfinite(g.locked_at) then ended - g.locked_at end,
+          select g.id, ended, h.locked_at,
+            case when h.locked_at <= ended and isfinite(h.locked_at) then ended - h.locked_at end,
             g.created_at, g.run_at, kept.slot,
-            case when g.locked_at is not null then g.attempts when direct then g.attempts + 1 else 0 end,
-            g.max_attempts, g.priority, coalesce(outcome, case when g.locked_at is null then 'removed' else 'succeeded' end),
+            case when h.locked_at is not null then g.attempts when direct then g.attempts + 1 else 0 end,
+            g.max_attempts, g.priority, coalesce(outcome, case when h.locked_at is null then 'removed' else 'succeeded' end),
             coalesce(task, (select t.identifier from "${schema}"._private_tasks t where t.id = g.task_id), 'task ' || g.task_id),
             case when g.job_queue_id is not null then (
               select q.queue_name from "${schema}"._private_job_queues q where q.id = g.job_queue_id) end,
-            g.key, g.locked_by, g.flags, case when kept.payloads and pg_column_size(g.payload) <= 65536 and octet_length(g.payload::text) <= 65536 then g.payload end
+            g.key, h.locked_by, g.flags, case when kept.payloads and pg_column_size(g.payload) <= 65536 and octet_length(g.payload::text) <= 65536 then g.payload end
           from gone g
-          where outcome is not null or g.locked_at is not null or g.attempts < g.max_attempts;
+          cross join lateral (
+            select case when p.waits then null else g.locked_at end as locked_at, case when p.waits then null else g.locked_by end as locked_by
+            from (select "${schema}".pgworker_parked(g.locked_at) as waits) p) h
+          where outcome is not null or h.locked_at is not null or g.attempts < g.max_attempts;
       else
         begun := nullif(current_setting('pgworker.run_begun', true), '')::timestamptz;
         runner := nullif(current_setting('pgworker.run_by', true), '');
@@ -4806,6 +4818,10 @@ begin
     return null;
   end if;
   begin
+    if "${schema}".pgworker_parked(old.locked_at) then
+      old.locked_at := null;
+      old.locked_by := null;
+    end if;
     final := new.attempts >= new.max_attempts;
     told := new.last_error;
     if old.locked_at is null then
@@ -5061,10 +5077,11 @@ begin
   then
     create trigger pgworker_history_updated after update of last_error, run_at, max_attempts on "${schema}"._private_jobs
       for each row when (
-        new.locked_at is null and (
-          old.locked_at is not null and (new.attempts >= old.attempts or new.last_error is distinct from old.last_error
+        (new.locked_at is null or new.locked_at = '9999-01-01 00:00:00+00') and (
+          old.locked_at is not null and old.locked_at <> '9999-01-01 00:00:00+00' and (new.attempts >= old.attempts or new.last_error is distinct from old.last_error
             or new.last_error = 'Job recovered after worker interruption')
-          or old.locked_at is null and old.attempts < old.max_attempts and new.attempts >= new.max_attempts)
+          or (old.locked_at is null or old.locked_at = '9999-01-01 00:00:00+00')
+            and old.attempts < old.max_attempts and new.attempts >= new.max_attempts)
         and current_setting('pgworker.ending', true) is distinct from 'told')
       execute function "${schema}".pgworker_record_updated();
   end if;
@@ -5359,11 +5376,12 @@ create or replace function "${schema}".pgworker_drop_permits(job_ids bigint[]) r
 language plpgsql volatile
 set plan_cache_mode = force_generic_plan set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off set jit = off
 set search_path = pg_catalog, pg_temp as $$
+declare
+  buckets bigint[];
 begin
-  perform "${schema}".pgworker_tell_limits('b', d.bucket_id::text)
-    from (
-      with dropped as (delete from "${schema}".pgworker_permits p where p.job_id = any(job_ids) returning p.bucket_id)
-      select distinct d.bucket_id from dropped d) d;
+  with dropped as (delete from "${schema}".pgworker_permits p where p.job_id = any(job_ids) returning p.bucket_id)
+  select array_agg(distinct d.bucket_id) into buckets from dropped d;
+  perform "${schema}".pgworker_tell_limits('b', b.id::text) from unnest(buckets) b(id);
 end
 $$;
 comment on function "${schema}".pgworker_drop_permits(bigint[]) is 'Deletes the permits of these jobs.';
@@ -5456,17 +5474,12 @@ comment on function "${schema}".pgworker_park_changed() is
 
 create or replace function "${schema}".pgworker_permits_of_deleted() returns trigger
 language plpgsql volatile security definer
-set plan_cache_mode = force_generic_plan set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off set jit = off
 set search_path = pg_catalog, pg_temp as $$
 begin
   if tg_relid <> '"${schema}"._private_jobs'::regclass then
     raise exception 'The limits of schema "${schema}" are kept by triggers on its jobs alone' using errcode = '42501';
   end if;
-  perform "${schema}".pgworker_tell_limits('b', d.bucket_id::text)
-    from (
-      with dropped as (
-        delete from "${schema}".pgworker_permits p where p.job_id = any(array(select g.id from gone g)) returning p.bucket_id)
-      select distinct d.bucket_id from dropped d) d;
+  perform "${schema}".pgworker_drop_permits(array(select g.id from gone g));
   return null;
 end
 $$;
@@ -6411,7 +6424,7 @@ begin
       where o.job_id = any(looked) and not exists (
         select from "${schema}"._private_jobs j
         where j.id = o.job_id and (j.is_available or j.locked_at is not null and j.locked_at <> '9999-01-01 00:00:00+00'))
-      for update skip locked)
+      for update skip locked))
     returning p.bucket_id)
   select count(*) into leaked
     from (select "${schema}".pgworker_tell_limits('b', l.bucket_id::text) from (select distinct l.bucket_id from leaks l) l offset 0) t;
