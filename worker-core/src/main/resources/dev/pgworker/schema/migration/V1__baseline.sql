@@ -451,12 +451,13 @@ create table if not exists "${schema}".pgworker_limits (
 comment on table "${schema}".pgworker_limits is
   'At most max_running jobs of these tasks at once, or max_starts of them in each period, for each value of a field of the payload if one is '
   'given. In state applying it is being made known to the jobs that are there, in state removing they are being let go.';
-create table if not exists "${schema}".pgworker_limit_tasks (
-  task_identifier text collate "C",
-  limit_id int,
-  constraint pgworker_limit_tasks_pkey primary key (task_identifier, limit_id)
+create table if not exists "${schema}".pgworker_limited_tasks (
+  task_identifier text collate "C" constraint pgworker_limited_tasks_pkey primary key,
+  limit_ids int[] not null,
+  fields text[] not null
 );
-comment on table "${schema}".pgworker_limit_tasks is 'The limits that jobs of a task are subject to.';
+comment on table "${schema}".pgworker_limited_tasks is
+  'What adding a job has to know: the limits that jobs of a task are subject to, and the text of the field of each, null if it has none.';
 create table if not exists "${schema}".pgworker_limit_state (
   name text constraint pgworker_limit_state_pkey primary key constraint pgworker_limit_state_check check (name in ('changes', 'checked')),
   number bigint not null
@@ -532,7 +533,7 @@ begin
       '"${schema}".pgworker_running, "${schema}".pgworker_task_minutes, "${schema}".pgworker_samples, "${schema}".pgworker_schedules, '
       '"${schema}".pgworker_cleanup to %s', grantee);
     execute format('grant select on "${schema}".pgworker_history, "${schema}".pgworker_history_settings, "${schema}".pgworker_history_sizes, '
-      '"${schema}".pgworker_limits, "${schema}".pgworker_limit_tasks, "${schema}".pgworker_limit_buckets, "${schema}".pgworker_limit_lanes, '
+      '"${schema}".pgworker_limits, "${schema}".pgworker_limited_tasks, "${schema}".pgworker_limit_buckets, "${schema}".pgworker_limit_lanes, '
       '"${schema}".pgworker_limit_turns, "${schema}".pgworker_permits to %s', grantee);
   end loop;
 end
@@ -5331,22 +5332,42 @@ $$;
 comment on function "${schema}".pgworker_limit_value(json, text[]) is
   'The value at this place of the payload that a limit counts by: an empty one where there is none, a long one cut and made unmistakable.';
 
+-- The text of a field has been made by PostgreSQL from an array, and so is one.
+create or replace function "${schema}".pgworker_limit_values(payload json, fields text[]) returns text[]
+language plpgsql immutable as $$
+declare
+  bucket_values pg_catalog.text[] := '{}';
+  field pg_catalog.text;
+begin
+  foreach field in array fields loop
+    bucket_values := bucket_values operator(pg_catalog.||)
+      case when field is null then '' else "${schema}".pgworker_limit_value(payload, field::pg_catalog.text[]) end;
+  end loop;
+  return bucket_values;
+end
+$$;
+comment on function "${schema}".pgworker_limit_values(json, text[]) is 'The value by which each limit counts a job with this payload.';
+
+create or replace function "${schema}".pgworker_lane_name(task_id int, queue_id int, limit_ids int[], bucket_values text[]) returns text
+language sql immutable as $$
+  select pg_catalog.concat(task_id, ':', coalesce(queue_id, 0), ':', pg_catalog.left(pg_catalog.encode(pg_catalog.sha256(
+    pg_catalog.convert_to(pg_catalog.concat(limit_ids, bucket_values), 'UTF8')), 'hex'), 32))
+$$;
+comment on function "${schema}".pgworker_lane_name(int, int, int[], text[]) is 'The lane of a job with these values for these limits.';
+
 create or replace function "${schema}".pgworker_lane(
   task_id int, queue_id int, payload json, out lane text, out limit_ids int[], out bucket_values text[]
 )
 language plpgsql stable
 set search_path = pg_catalog, pg_temp as $$
+declare
+  fields text[];
 begin
-  select array_agg(l.id order by l.id),
-      array_agg(case when l.field is null then '' else "${schema}".pgworker_limit_value(payload, l.field) end order by l.id)
-    into limit_ids, bucket_values
-    from "${schema}"._private_tasks t
-    join "${schema}".pgworker_limit_tasks m on m.task_identifier = t.identifier collate "C"
-    join "${schema}".pgworker_limits l on l.id = m.limit_id
-    where t.id = pgworker_lane.task_id;
-  if limit_ids is not null then
-    lane := task_id || ':' || coalesce(queue_id, 0) || ':'
-      || left(encode(sha256(convert_to(limit_ids::text || bucket_values::text, 'UTF8')), 'hex'), 32);
+  select k.limit_ids, k.fields into limit_ids, fields from "${schema}".pgworker_limited_tasks k
+    where k.task_identifier = (select t.identifier from "${schema}"._private_tasks t where t.id = pgworker_lane.task_id) collate "C";
+  if found then
+    bucket_values := "${schema}".pgworker_limit_values(payload, fields);
+    lane := "${schema}".pgworker_lane_name(task_id, queue_id, limit_ids, bucket_values);
   end if;
 end
 $$;
@@ -5392,6 +5413,7 @@ create or replace function "${schema}".pgworker_park_added() returns trigger
 language plpgsql volatile security definer as $$
 declare
   lane pg_catalog.text;
+  limited record;
 begin
   if tg_relid operator(pg_catalog.<>) '"${schema}"._private_jobs'::pg_catalog.regclass then
     raise exception 'The limits of schema "${schema}" are kept by triggers on its jobs alone' using errcode = '42501';
@@ -5399,12 +5421,12 @@ begin
   if pg_catalog.current_setting('transaction_isolation') operator(pg_catalog.<>) 'read committed' then
     perform from "${schema}".pgworker_limit_state s where s.name operator(pg_catalog.=) 'changes' for share;
   end if;
-  if exists (
-    select from "${schema}".pgworker_limit_tasks m
-    where m.task_identifier operator(pg_catalog.=) (
-      select t.identifier from "${schema}"._private_tasks t where t.id operator(pg_catalog.=) new.task_id) collate pg_catalog."C")
-  then
-    select l.lane into lane from "${schema}".pgworker_lane(new.task_id, new.job_queue_id, new.payload) l;
+  select k.limit_ids, k.fields into limited from "${schema}".pgworker_limited_tasks k
+    where k.task_identifier operator(pg_catalog.=) (
+      select t.identifier from "${schema}"._private_tasks t where t.id operator(pg_catalog.=) new.task_id) collate pg_catalog."C";
+  if found then
+    lane := "${schema}".pgworker_lane_name(
+      new.task_id, new.job_queue_id, limited.limit_ids, "${schema}".pgworker_limit_values(new.payload, limited.fields));
     new.locked_at := '9999-01-01 00:00:00+00'::pg_catalog.timestamptz;
     new.locked_by := 'pgworker-limit:'::pg_catalog.text operator(pg_catalog.||) lane;
     perform "${schema}".pgworker_tell_limits('l', lane);
@@ -5440,17 +5462,14 @@ begin
   if current_setting('transaction_isolation') <> 'read committed' then
     perform from "${schema}".pgworker_limit_state s where s.name = 'changes' for share;
   end if;
-  if exists (
-    select from "${schema}".pgworker_limit_tasks m
-    where m.task_identifier = (select t.identifier from "${schema}"._private_tasks t where t.id = new.task_id) collate "C")
-  then
+  select l.lane into lane from "${schema}".pgworker_lane(new.task_id, new.job_queue_id, new.payload) l;
+  if lane is not null then
     if old.locked_at is null and old.attempts < old.max_attempts and new.locked_at is null
       and new.run_at = old.run_at and new.task_id = old.task_id and new.job_queue_id is not distinct from old.job_queue_id
       and new.payload::text = old.payload::text
     then
       return new;
     end if;
-    select l.lane into lane from "${schema}".pgworker_lane(new.task_id, new.job_queue_id, new.payload) l;
     new.locked_at := '9999-01-01 00:00:00+00';
     new.locked_by := 'pgworker-limit:' || lane;
     if held or old.locked_at is null then
@@ -5524,6 +5543,20 @@ end
 $$;
 comment on function "${schema}".pgworker_switch_limits(boolean) is
   'Makes the triggers that keep the limits, or drops them; returns false if locks of others are in the way.';
+
+create or replace function "${schema}".pgworker_note_limited(tasks text[]) returns void
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp as $$
+begin
+  delete from "${schema}".pgworker_limited_tasks k where k.task_identifier = any(tasks);
+  insert into "${schema}".pgworker_limited_tasks (task_identifier, limit_ids, fields)
+    select t.name, array_agg(l.id order by l.id), array_agg(l.field::text order by l.id)
+    from (select distinct u.name collate "C" as name from unnest(tasks) u(name)) t
+    join "${schema}".pgworker_limits l on l.state <> 'removing' and t.name = any(l.task_identifiers)
+    group by t.name;
+end
+$$;
+comment on function "${schema}".pgworker_note_limited(text[]) is 'Notes the limits of these tasks, for those who add jobs.';
 
 -- What a limit counts by is not changed in place: jobs that wait, and those that run, have to be looked at anew, as for a limit that is made.
 create or replace function "${schema}".pgworker_put_limit(
@@ -5608,9 +5641,7 @@ begin
         coalesce(pgworker_put_limit.declared, false))
       returning * into put;
   end if;
-  delete from "${schema}".pgworker_limit_tasks m where m.limit_id = put.id and m.task_identifier <> all(tasks);
-  insert into "${schema}".pgworker_limit_tasks (task_identifier, limit_id)
-    select t.name, put.id from unnest(tasks) t(name) on conflict do nothing;
+  perform "${schema}".pgworker_note_limited(tasks || before.task_identifiers);
   perform pg_notify('pgworker:limits', 's');
   return put;
 end
@@ -5624,17 +5655,17 @@ create or replace function "${schema}".pgworker_delete_limit(name text) returns 
 language plpgsql volatile security definer
 set search_path = pg_catalog, pg_temp as $$
 declare
-  gone int;
+  tasks text[];
 begin
   update "${schema}".pgworker_limit_state s set number = s.number + 1 where s.name = 'changes';
   update "${schema}".pgworker_limits l set
       state = 'removing', unaware = null, looked_at = null, place = null, passed = false, sure = false, settled = false, updated_at = clock_timestamp()
     where l.name = pgworker_delete_limit.name and l.state <> 'removing'
-    returning l.id into gone;
+    returning l.task_identifiers into tasks;
   if not found then
     return false;
   end if;
-  delete from "${schema}".pgworker_limit_tasks m where m.limit_id = gone;
+  perform "${schema}".pgworker_note_limited(tasks);
   perform pg_notify('pgworker:limits', 's');
   return true;
 end
@@ -5681,7 +5712,7 @@ set search_path = pg_catalog, pg_temp as $$
 declare
   limited constant int[] := array(
     select t.id from "${schema}"._private_tasks t
-    where exists (select from "${schema}".pgworker_limit_tasks m where m.task_identifier = t.identifier collate "C"));
+    where exists (select from "${schema}".pgworker_limited_tasks k where k.task_identifier = t.identifier collate "C"));
   freed record;
   run record;
   running bigint[];
@@ -6093,8 +6124,8 @@ begin
     where not k.buckets && closed_buckets
       and (k.task_id = any(task_ids) or t.identifier <> all(served))
       and not exists (
-        select from "${schema}".pgworker_limit_tasks m
-        join "${schema}".pgworker_limits l on l.id = m.limit_id and l.state = 'applying'
+        select from "${schema}".pgworker_limited_tasks m
+        join "${schema}".pgworker_limits l on l.id = any(m.limit_ids) and l.state = 'applying'
         where m.task_identifier = t.identifier collate "C")),
   free as materialized (
     select f.*, f.queue_id is null or f.of_queue = 1 and (
@@ -6274,7 +6305,7 @@ begin
   select * into turn from "${schema}".pgworker_lanes_in_turn(
     task_ids,
     case when exists (
-        select from "${schema}".pgworker_limit_tasks m
+        select from "${schema}".pgworker_limited_tasks m
         join "${schema}"._private_tasks t on t.identifier = m.task_identifier collate "default" and t.id <> all(task_ids))
       then "${schema}".pgworker_served()
     end,
