@@ -5445,7 +5445,9 @@ language plpgsql volatile security definer
 set search_path = pg_catalog, pg_temp as $$
 declare
   lane text;
+  limited record;
   held boolean;
+  leaves boolean;
 begin
   if tg_relid <> '"${schema}"._private_jobs'::regclass then
     raise exception 'The limits of schema "${schema}" are kept by triggers on its jobs alone' using errcode = '42501';
@@ -5454,7 +5456,7 @@ begin
   if new.attempts >= new.max_attempts then
     new.locked_at := null;
     new.locked_by := null;
-    if held or old.attempts < old.max_attempts then
+    if (held or old.attempts < old.max_attempts) and exists (select from "${schema}".pgworker_permits p where p.job_id = new.id) then
       perform "${schema}".pgworker_drop_permits(array[new.id]);
     end if;
     return new;
@@ -5462,28 +5464,27 @@ begin
   if current_setting('transaction_isolation') <> 'read committed' then
     perform from "${schema}".pgworker_limit_state s where s.name = 'changes' for share;
   end if;
-  select l.lane into lane from "${schema}".pgworker_lane(new.task_id, new.job_queue_id, new.payload) l;
-  if lane is not null then
+  leaves := held or old.locked_at is null;
+  select k.limit_ids, k.fields into limited from "${schema}".pgworker_limited_tasks k
+    where k.task_identifier = (select t.identifier from "${schema}"._private_tasks t where t.id = new.task_id) collate "C";
+  if found then
     if old.locked_at is null and old.attempts < old.max_attempts and new.locked_at is null
       and new.run_at = old.run_at and new.task_id = old.task_id and new.job_queue_id is not distinct from old.job_queue_id
       and new.payload::text = old.payload::text
     then
       return new;
     end if;
+    lane := "${schema}".pgworker_lane_name(
+      new.task_id, new.job_queue_id, limited.limit_ids, "${schema}".pgworker_limit_values(new.payload, limited.fields));
     new.locked_at := '9999-01-01 00:00:00+00';
     new.locked_by := 'pgworker-limit:' || lane;
-    if held or old.locked_at is null then
-      perform "${schema}".pgworker_drop_permits(array[new.id]);
-    end if;
     perform "${schema}".pgworker_tell_limits('l', lane);
-  else
-    if new.locked_at is not null then
-      new.locked_at := null;
-      new.locked_by := null;
-    end if;
-    if held or new.task_id <> old.task_id then
-      perform "${schema}".pgworker_drop_permits(array[new.id]);
-    end if;
+  elsif new.locked_at is not null then
+    new.locked_at := null;
+    new.locked_by := null;
+  end if;
+  if leaves and exists (select from "${schema}".pgworker_permits p where p.job_id = new.id) then
+    perform "${schema}".pgworker_drop_permits(array[new.id]);
   end if;
   return new;
 end
@@ -5725,7 +5726,9 @@ begin
     where case
         when j.is_available then j.task_id = any(limited) and (
           select count(*) from "${schema}".pgworker_permits p where p.job_id = j.id) < (
-          select cardinality(l.limit_ids) from "${schema}".pgworker_lane(j.task_id, j.job_queue_id, j.payload) l)
+          select cardinality(k.limit_ids) from "${schema}"._private_tasks t
+          join "${schema}".pgworker_limited_tasks k on k.task_identifier = t.identifier collate "C"
+          where t.id = j.task_id)
         when j.locked_at = '9999-01-01 00:00:00+00' then j.locked_by is distinct from (
           select 'pgworker-limit:' || l.lane from "${schema}".pgworker_lane(j.task_id, j.job_queue_id, j.payload) l)
       end),
