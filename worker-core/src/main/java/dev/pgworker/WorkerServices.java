@@ -16,6 +16,7 @@ import dev.pgworker.event.WorkerEventListener;
 import dev.pgworker.internal.client.JdbcJobAdmin;
 import dev.pgworker.internal.client.JdbcJobSchedules;
 import dev.pgworker.internal.crontab.CronScheduler;
+import dev.pgworker.internal.engine.HeldBack;
 import dev.pgworker.internal.engine.WorkerContext;
 import dev.pgworker.internal.engine.claim.ClaimPermission;
 import dev.pgworker.internal.engine.claim.ClaimPlanner;
@@ -67,6 +68,7 @@ import dev.pgworker.internal.store.JobStore;
 import dev.pgworker.internal.store.JobTableStore;
 import dev.pgworker.internal.store.KeptHistory;
 import dev.pgworker.internal.store.MigrationStore;
+import dev.pgworker.internal.store.PauseStore;
 import dev.pgworker.internal.store.RunningStore;
 import dev.pgworker.internal.store.ScheduleStore;
 import dev.pgworker.internal.store.StatisticsStore;
@@ -76,12 +78,12 @@ import dev.pgworker.internal.store.WorkerStore;
 import dev.pgworker.internal.watch.HistoryKeeper;
 import dev.pgworker.internal.watch.MigrationWatch;
 import dev.pgworker.internal.watch.NotificationListener;
+import dev.pgworker.internal.watch.PauseWatch;
 import dev.pgworker.internal.watch.ScheduledCleanup;
 import dev.pgworker.internal.watch.SnapshotWatch;
 import dev.pgworker.internal.watch.UnservedTasks;
 import dev.pgworker.internal.watch.Vacuum;
 import dev.pgworker.job.CleanupSettings;
-import dev.pgworker.job.JobAdmin;
 import dev.pgworker.recovery.RecoverySettings;
 import dev.pgworker.schedule.Schedule;
 
@@ -98,6 +100,7 @@ final class WorkerServices {
     private final JobStore store;
     private final Ownership ownership;
     private final KeptHistory kept = new KeptHistory();
+    private final HeldBack held = new HeldBack();
 
     final WorkerContext context;
     final PeriodicTasks periodic;
@@ -117,6 +120,7 @@ final class WorkerServices {
     final @Nullable NotificationListener listener;
     final MigrationWatch migrations;
     final HistoryKeeper history;
+    final PauseWatch pauses;
     final Heartbeat heartbeat;
     final LeaseWatchdog watchdog;
     final Sweep sweep;
@@ -164,7 +168,13 @@ final class WorkerServices {
                 kept,
                 signal::leaseChanged,
                 context.outage());
-        ownership = new Ownership(lease, store.holdings(), localQueue, history::isReady);
+        pauses = new PauseWatch(
+                new PauseStore(parts.dataSource(), parts.schema()),
+                held,
+                this::isListening,
+                signal::leaseChanged,
+                context);
+        ownership = new Ownership(lease, store.holdings(), localQueue, () -> history.isReady() && pauses.isKnown());
         ClaimFloor floor = new ClaimFloor(signal::scanWanted);
         QueueFloors queueFloors = new QueueFloors(signal::scanWanted);
         OutcomeInbox inbox = new OutcomeInbox(parts.settings().interruptedJobRetryDelay());
@@ -178,8 +188,8 @@ final class WorkerServices {
                 inbox);
 
         // Claim and complete.
-        ServedTasks tasks =
-                new ServedTasks(store.claims(), parts.tasks().identifiers(), new DirectTasks(directTasks, signal));
+        ServedTasks tasks = new ServedTasks(
+                store.claims(), parts.tasks().identifiers(), new DirectTasks(directTasks, signal), held);
         ClaimPermission permission = new ClaimPermission(tasks, flags, ownership);
         followUps = new FollowUpClaims(permission, localQueue, queueFloors, executor);
         completer = new JobCompleter(
@@ -247,7 +257,19 @@ final class WorkerServices {
                 counts,
                 new StatisticsStore(parts.dataSource(), parts.schema()),
                 context.outage());
+        held.tells(() -> {
+            tasks.refresh();
+            floor.forget();
+            queueFloors.forget();
+            localQueue.putHeldAside();
+            signal.tasksMayHaveChanged();
+        });
         signal.wakes(fetchLoop, secondFetchLoop, direct, completer, floorScanner, reconciler, watchdog);
+    }
+
+    private boolean isListening() {
+        NotificationListener current = listener;
+        return current != null && current.isListening();
     }
 
     private WorkerContext context(String workerId, WorkSignal signal, @Nullable TaskCounts counts) {
@@ -267,6 +289,7 @@ final class WorkerServices {
                 settings.localQueueSize(),
                 settings.localQueueTtl(),
                 settings.queueRunLimit(),
+                held,
                 signal::capacityFreed);
     }
 
@@ -305,7 +328,8 @@ final class WorkerServices {
                         context.signal()::jobsMayBeDue,
                         Map.of(
                                 "worker:migrate", text -> migrations.migrationAnnounced(),
-                                "pgworker:schedules", text -> schedules.announced())),
+                                "pgworker:schedules", text -> schedules.announced(),
+                                "pgworker:pauses", text -> pauses.announced())),
                 context.events(),
                 context.outage());
     }
@@ -332,17 +356,18 @@ final class WorkerServices {
         if (settings.schedule() == null) {
             return null;
         }
-        JobAdmin admin = new JdbcJobAdmin(
-                parts.dataSource(),
-                parts.schema(),
-                new SweepStore(parts.dataSource(), parts.schema(), parts.recoveryHandlers()),
-                SweepStore.Request.of(parts.settings().recovery()),
-                context.events());
+        JdbcJobAdmin admin = new JdbcJobAdmin(
+                        parts.dataSource(),
+                        parts.schema(),
+                        new SweepStore(parts.dataSource(), parts.schema(), parts.recoveryHandlers()),
+                        SweepStore.Request.of(parts.settings().recovery()),
+                        context.events())
+                .actingAs(ScheduledCleanup.USER);
         return new ScheduledCleanup(
                 settings.schedule(),
                 settings,
                 new CleanupStore(parts.dataSource(), parts.schema()),
-                admin,
+                limit -> admin.cleanup(settings.tasks(), settings.failedJobsOlderThan(), limit),
                 context.outage());
     }
 
@@ -374,8 +399,9 @@ final class WorkerServices {
 
     /** Starts all services. */
     void start() {
-        // Jobs wait until it is known whether a history is kept.
+        // Jobs wait until it is known whether a history is kept, and what is paused.
         periodic.start(history);
+        periodic.start(pauses);
         ofOwnThread().forEach(BackgroundService::start);
         Stream.of(migrations, reconciler, sweep, snapshots, unservedTasks, vacuum, cron, schedules, cleanup)
                 .filter(Objects::nonNull)

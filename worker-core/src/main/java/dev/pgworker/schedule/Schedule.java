@@ -59,7 +59,8 @@ public final class Schedule {
             throw new IllegalArgumentException("endsAt must be after startsAt, " + startsAt + ", but is " + endsAt);
         }
         if (startsAt != null && endsAt != null && firstDue(justBefore(startsAt)) == null) {
-            throw new IllegalArgumentException("recurrence must be due between startsAt and endsAt, but " + recurrence
+            // Also tells those who have put it by SQL, where the two have other names.
+            throw new IllegalArgumentException("recurrence must be due between start and end, but " + recurrence
                     + " is not between " + startsAt + " and " + endsAt);
         }
         Duration every = recurrence.every();

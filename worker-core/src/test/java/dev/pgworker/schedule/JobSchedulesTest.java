@@ -521,10 +521,12 @@ class JobSchedulesTest {
                 "ends_at must be after starts_at, ");
         refused.put(
                 "'n', 't', cron => '@daily', jitter => '-1 s'",
-                "jitter must be between 00:00:00 and 3650 days, but is '-00:00:01'");
+                "jitter must be between 0 and 7 days, but is '-00:00:01'");
         refused.put(
-                "'n', 't', cron => '@daily', jitter => '8 d'",
-                "jitter must be between 0 and 7 days, but is '192:00:00'");
+                "'n', 't', cron => '@daily', jitter => '8 d'", "jitter must be between 0 and 7 days, but is '8 days'");
+        refused.put(
+                "'n', 't', cron => '@daily', jitter => '-1 month 31 days'",
+                "jitter must be given in days, hours, minutes and seconds, as months differ in length, but is '-1 mons +31 days'");
         refused.put(
                 "'n', 't', fixed_rate => '1 h', origin => 'epoch', jitter => '1 h'",
                 "jitter must be less than fixed_rate, 01:00:00, but is '01:00:00'");
@@ -739,7 +741,9 @@ class JobSchedulesTest {
     void declaredOnesStayDeclared() {
         JdbcJobSchedules all = new JdbcJobSchedules(db.dataSource(), db.schema(), db.codec(), db.scheduler());
         all.put(daily("r").build());
-        all.declare(List.of(daily("r").build(), daily("s").build()));
+        for (String name : List.of("r", "s")) {
+            all.declare(daily(name).build(), Duration.ofSeconds(1));
+        }
 
         assertThat(all.put(daily("r").misfire(Misfire.RUN_ALL).build()).declared())
                 .isTrue();

@@ -102,7 +102,7 @@ class ScheduleTest {
                 "endsAt must be after startsAt, 2026-05-02T00:00:00Z, but is 2026-05-02T00:00:00Z");
         wrong.put(
                 it -> it.startsAt(NOON).endsAt(NOON.plusSeconds(60)),
-                "recurrence must be due between startsAt and endsAt, but cron \"@daily\" in Z is not between"
+                "recurrence must be due between start and end, but cron \"@daily\" in Z is not between"
                         + " 2026-05-01T12:00:00Z and 2026-05-01T12:01:00Z");
         wrong.forEach((change, message) -> assertThatIllegalArgumentException()
                 .as(message)
