@@ -37,6 +37,7 @@ final class SinglePass {
         services.periodic.start(services.reconciler);
         services.record.start();
         try {
+            boolean limited = services.limits.applyOnce();
             services.fetcher.learnTasks();
             while (true) {
                 if (services.lease.isLost()) {
@@ -48,6 +49,9 @@ final class SinglePass {
                 long settled = services.localQueue.settledInTotal();
                 boolean idle = services.localQueue.isIdle();
                 boolean anyFetched = fetch();
+                if (!anyFetched && limited && services.limitGate.admitOnce() > 0) {
+                    continue;
+                }
                 if (!anyFetched && idle && services.lease.isHeld()) {
                     return settled;
                 } else if (!anyFetched) {

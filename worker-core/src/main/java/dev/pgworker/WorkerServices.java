@@ -14,6 +14,7 @@ import org.springframework.transaction.PlatformTransactionManager;
 
 import dev.pgworker.event.WorkerEventListener;
 import dev.pgworker.internal.client.JdbcJobAdmin;
+import dev.pgworker.internal.client.JdbcJobLimits;
 import dev.pgworker.internal.client.JdbcJobSchedules;
 import dev.pgworker.internal.crontab.CronScheduler;
 import dev.pgworker.internal.engine.WorkerContext;
@@ -52,6 +53,9 @@ import dev.pgworker.internal.lifecycle.Lease;
 import dev.pgworker.internal.lifecycle.PeriodicTasks;
 import dev.pgworker.internal.lifecycle.Service;
 import dev.pgworker.internal.lifecycle.WorkSignal;
+import dev.pgworker.internal.limit.DeclaredLimits;
+import dev.pgworker.internal.limit.LimitGate;
+import dev.pgworker.internal.limit.LimitKeeper;
 import dev.pgworker.internal.record.TaskCounts;
 import dev.pgworker.internal.record.WorkRecord;
 import dev.pgworker.internal.recovery.Heartbeat;
@@ -66,6 +70,7 @@ import dev.pgworker.internal.store.HistoryStore;
 import dev.pgworker.internal.store.JobStore;
 import dev.pgworker.internal.store.JobTableStore;
 import dev.pgworker.internal.store.KeptHistory;
+import dev.pgworker.internal.store.LimitStore;
 import dev.pgworker.internal.store.MigrationStore;
 import dev.pgworker.internal.store.RunningStore;
 import dev.pgworker.internal.store.ScheduleStore;
@@ -126,6 +131,8 @@ final class WorkerServices {
     final @Nullable CronScheduler cron;
     final @Nullable ScheduledCleanup cleanup;
     final ScheduleService schedules;
+    final LimitGate limitGate;
+    final LimitKeeper limits;
     final WorkRecord record;
 
     /**
@@ -217,6 +224,10 @@ final class WorkerServices {
                 context.events(),
                 context.outage());
         schedules = schedules();
+        LimitStore limitStore = new LimitStore(parts.dataSource(), parts.schema(), workerId);
+        limitGate = new LimitGate(
+                workerId, limitStore, parts.tasks().identifiers(), task -> false, context.events(), context.outage());
+        limits = limits(limitStore);
         listener = parts.settings().listen() ? listener(announcements) : null;
         JobTableStore table = new JobTableStore(parts.dataSource(), parts.schema());
         snapshots = new SnapshotWatch(
@@ -305,9 +316,15 @@ final class WorkerServices {
                         context.signal()::jobsMayBeDue,
                         Map.of(
                                 "worker:migrate", text -> migrations.migrationAnnounced(),
-                                "pgworker:schedules", text -> schedules.announced())),
+                                "pgworker:schedules", text -> schedules.announced(),
+                                "pgworker:limits", this::limitsTold)),
                 context.events(),
                 context.outage());
+    }
+
+    private void limitsTold(@Nullable String text) {
+        limits.told(text);
+        limitGate.told(text);
     }
 
     /** Where nothing is announced anything may have happened between two polls. */
@@ -372,12 +389,26 @@ final class WorkerServices {
                 context.outage());
     }
 
+    private LimitKeeper limits(LimitStore store) {
+        Set<String> served = parts.tasks().identifiers();
+        JdbcJobLimits client = new JdbcJobLimits(parts.dataSource(), parts.schema());
+        return new LimitKeeper(
+                context.workerId(),
+                store,
+                new DeclaredLimits(client, parts.limits(), served),
+                limitGate,
+                new LimitKeeper.Rules(served, parts.settings().listen(), tasks -> {}),
+                context.events(),
+                context.outage());
+    }
+
     /** Starts all services. */
     void start() {
+        limits.begin();
         // Jobs wait until it is known whether a history is kept.
         periodic.start(history);
         ofOwnThread().forEach(BackgroundService::start);
-        Stream.of(migrations, reconciler, sweep, snapshots, unservedTasks, vacuum, cron, schedules, cleanup)
+        Stream.of(migrations, reconciler, sweep, snapshots, unservedTasks, vacuum, cron, schedules, limits, cleanup)
                 .filter(Objects::nonNull)
                 .forEach(periodic::start);
     }
@@ -392,6 +423,6 @@ final class WorkerServices {
 
     /** Returns all services. */
     Stream<Service> all() {
-        return Stream.concat(ofOwnThread(), periodic.services().stream());
+        return Stream.concat(Stream.concat(ofOwnThread(), Stream.of(limitGate)), periodic.services().stream());
     }
 }

@@ -38,6 +38,9 @@ public record JobWait(
         /** It has failed permanently. */
         FAILED,
 
+        /** Limits do not allow it. */
+        LIMIT,
+
         /** Another job of its queue runs. */
         QUEUE_RUNS,
 

@@ -1,0 +1,251 @@
+package dev.pgworker.internal.limit;
+
+import java.sql.SQLException;
+import java.time.Duration;
+import java.util.List;
+import java.util.Set;
+import java.util.TreeSet;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicBoolean;
+import java.util.function.Consumer;
+
+import org.jspecify.annotations.Nullable;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+import dev.pgworker.event.WorkerEvent;
+import dev.pgworker.internal.event.WorkerEvents;
+import dev.pgworker.internal.failure.Outage;
+import dev.pgworker.internal.lifecycle.PeriodicService;
+import dev.pgworker.internal.store.LimitStore;
+import dev.pgworker.internal.store.LimitStore.Look;
+import dev.pgworker.internal.store.LimitStore.Step;
+
+/**
+ * Keeps the limits of the database, on {@code worker-limit-keeper}: puts those that the application declares, puts those that are
+ * new, changed or deleted into effect, gives back permits that nobody uses, and starts the {@link LimitGate} when there is a
+ * limit. Where there is none that is one small query from time to time.
+ */
+public final class LimitKeeper extends PeriodicService {
+
+    private static final Logger log = LoggerFactory.getLogger(LimitKeeper.class);
+
+    /** Between two looks: those who change a limit may not be heard. */
+    private static final Duration INTERVAL = Duration.ofSeconds(5);
+
+    /** The same where nobody listens. */
+    private static final Duration DEAF_INTERVAL = Duration.ofSeconds(1);
+
+    /** Where there are no limits, there are so many times fewer looks. */
+    private static final int IDLE_FACTOR = 3;
+
+    /** The same where the table cannot be used: it may be installed any time. */
+    private static final Duration UNUSABLE_INTERVAL = Duration.ofMinutes(1);
+
+    /** Between two looks at the permits, by the first worker. */
+    private static final Duration CHECK_INTERVAL = Duration.ofSeconds(1);
+
+    private static final int MOST_RANKS = 10;
+
+    /** How long to wait for others that are in the way of a limit. */
+    private static final Duration HELD_UP = Duration.ofMillis(50);
+
+    /** However much is announced, there is one look in that time. */
+    private static final long SHORTEST_NANOS = TimeUnit.MILLISECONDS.toNanos(50);
+
+    /** After so many seconds of waiting for others it is worth a word. */
+    private static final long LONG_HELD_UP_NANOS = TimeUnit.SECONDS.toNanos(30);
+
+    private final String workerId;
+    private final LimitStore store;
+    private final DeclaredLimits declared;
+    private final LimitGate gate;
+    private final Rules rules;
+    private final WorkerEvents events;
+    private final AtomicBoolean announced = new AtomicBoolean();
+
+    // Owned by the work.
+    private Set<String> held = Set.of();
+    private long lookedAt = System.nanoTime() - SHORTEST_NANOS;
+    private long checkedAt = System.nanoTime() - CHECK_INTERVAL.toNanos();
+    private @Nullable Long heldUpSince;
+    private boolean toldUnusable;
+
+    /**
+     * What the worker knows and does.
+     *
+     * @param served the tasks that it serves
+     * @param listening whether somebody calls {@link #announced} when limits have changed
+     * @param holdBack told which tasks must not start, whenever these are others
+     */
+    public record Rules(Set<String> served, boolean listening, Consumer<Set<String>> holdBack) {}
+
+    /**
+     * Creates the service of one worker.
+     *
+     * @param declared put into the database before anything else
+     * @param gate started when there is a limit
+     */
+    public LimitKeeper(
+            String workerId,
+            LimitStore store,
+            DeclaredLimits declared,
+            LimitGate gate,
+            Rules rules,
+            WorkerEvents events,
+            Outage outage) {
+        super("worker-limit-keeper", "keep the limits of jobs", outage);
+        this.workerId = workerId;
+        this.store = store;
+        this.declared = declared;
+        this.gate = gate;
+        this.rules = rules;
+        this.events = events;
+    }
+
+    /** Has the tasks of declared limits wait until these are in the database; called before the worker claims anything. */
+    public void begin() {
+        holdBack(declared.heldBack());
+    }
+
+    /**
+     * Takes in a notification. Never waits; may be called from any thread, by anybody and as often as they like.
+     *
+     * @param text null where notifications may have been missed
+     */
+    public void told(@Nullable String text) {
+        if ((text == null || text.equals("s")) && announced.compareAndSet(false, true)) {
+            wake();
+        }
+    }
+
+    /** Does one piece of work. */
+    @Override
+    protected Duration work() throws SQLException {
+        long early = SHORTEST_NANOS - (System.nanoTime() - lookedAt);
+        if (wasWoken() && early > 0) {
+            return Duration.ofNanos(early);
+        }
+        announced.set(false);
+        lookedAt = System.nanoTime();
+        try {
+            Look look = look();
+            if (!look.limits().isEmpty()) {
+                gate.start();
+            }
+            toldUnusable = false;
+            return workWith(look);
+        } catch (SQLException e) {
+            if (!DeclaredLimits.isAboutTheSchema(e)) {
+                throw e;
+            }
+            tellUnusable(e);
+            gate.know(null);
+            holdBack(Set.of());
+            return UNUSABLE_INTERVAL;
+        }
+    }
+
+    private Look look() throws SQLException {
+        declared.put();
+        Look look = store.look(rules.served);
+        declared.compare(look.limits());
+        holdBack(look.heldBack());
+        gate.know(look.limits().isEmpty() ? null : look);
+        return look;
+    }
+
+    private void holdBack(Set<String> tasks) {
+        Set<String> own = new TreeSet<>(tasks);
+        own.retainAll(rules.served);
+        if (!own.equals(held)) {
+            held = own;
+            rules.holdBack.accept(own);
+        }
+    }
+
+    private Duration workWith(Look look) throws SQLException {
+        Duration usual = rules.listening ? INTERVAL : DEAF_INTERVAL;
+        if (look.limits().isEmpty()) {
+            return usual.multipliedBy(IDLE_FACTOR);
+        }
+        if (look.isPending()) {
+            return apply();
+        }
+        Duration untilCheck = CHECK_INTERVAL.multipliedBy(1 + Math.min(MOST_RANKS, look.rank()));
+        if (System.nanoTime() - checkedAt >= untilCheck.toNanos()) {
+            checkedAt = System.nanoTime();
+            long unused = store.checkPermits();
+        }
+        return untilCheck.compareTo(usual) < 0 ? untilCheck : usual;
+    }
+
+    /** Does a step towards limits that are in effect; returns how long to wait for others that are in the way. */
+    private Duration apply() throws SQLException {
+        List<Step> steps = store.apply();
+        steps.stream().filter(Step::done).forEach(this::tellDone);
+        if (steps.isEmpty() || steps.stream().anyMatch(Step::isHeldUp)) {
+            tellHeldUp(steps);
+            return HELD_UP;
+        }
+        heldUpSince = null;
+        return Duration.ZERO;
+    }
+
+    private void tellDone(Step step) {
+        boolean removed = !step.state().equals("active");
+        log.info("Limit \"{}\" {}", step.name(), removed ? "is removed" : "is in effect");
+        events.publish(new WorkerEvent.LimitApplied(workerId, step.name(), removed));
+    }
+
+    private void tellHeldUp(List<Step> steps) {
+        long now = System.nanoTime();
+        Long since = heldUpSince;
+        if (since == null) {
+            heldUpSince = now;
+        } else if (!steps.isEmpty() && now - since >= LONG_HELD_UP_NANOS) {
+            heldUpSince = now;
+            log.warn(
+                    "Limits {} cannot take effect while other sessions keep transactions open that have written jobs, or lock the"
+                            + " jobs table; the worker keeps trying",
+                    steps.stream().map(Step::name).toList());
+        }
+    }
+
+    /**
+     * Does on the calling thread what has to be done before jobs are let through; for a worker whose services do not run.
+     *
+     * @return whether there are limits
+     */
+    public boolean applyOnce() throws SQLException, InterruptedException {
+        try {
+            Look look = look();
+            while (look.isPending()) {
+                Thread.sleep(apply().toMillis());
+                look = look();
+            }
+            return !look.limits().isEmpty();
+        } catch (SQLException e) {
+            if (!DeclaredLimits.isAboutTheSchema(e)) {
+                throw e;
+            }
+            tellUnusable(e);
+            return false;
+        }
+    }
+
+    private void tellUnusable(SQLException e) {
+        if (toldUnusable) {
+            log.debug("Limits cannot be used", e);
+            return;
+        }
+        toldUnusable = true;
+        String message = "Limits cannot be used: {}. Migrate the schema, and grant the worker's role the rights of"
+                + " docs/schema.md";
+        if (declared.exist()) {
+            log.error(message, e.getMessage());
+        } else {
+            log.info(message, e.getMessage());
+        }
+    }
+}
