@@ -112,7 +112,7 @@ public final class Limit {
     }
 
     private static double seconds(Duration period) {
-        return period.toSeconds() + period.getNano() / 1e9;
+        return period.toNanos() / 1e9;
     }
 
     /**
