@@ -37,6 +37,8 @@ final class SinglePass {
         services.periodic.start(services.reconciler);
         services.record.start();
         try {
+            services.pauses.lookOnce();
+            services.periodic.start(services.pauses);
             boolean limited = services.limits.applyOnce();
             services.fetcher.learnTasks();
             while (true) {

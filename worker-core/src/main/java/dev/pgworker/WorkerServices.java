@@ -17,6 +17,7 @@ import dev.pgworker.internal.client.JdbcJobAdmin;
 import dev.pgworker.internal.client.JdbcJobLimits;
 import dev.pgworker.internal.client.JdbcJobSchedules;
 import dev.pgworker.internal.crontab.CronScheduler;
+import dev.pgworker.internal.engine.HeldBack;
 import dev.pgworker.internal.engine.WorkerContext;
 import dev.pgworker.internal.engine.claim.ClaimPermission;
 import dev.pgworker.internal.engine.claim.ClaimPlanner;
@@ -72,6 +73,7 @@ import dev.pgworker.internal.store.JobTableStore;
 import dev.pgworker.internal.store.KeptHistory;
 import dev.pgworker.internal.store.LimitStore;
 import dev.pgworker.internal.store.MigrationStore;
+import dev.pgworker.internal.store.PauseStore;
 import dev.pgworker.internal.store.RunningStore;
 import dev.pgworker.internal.store.ScheduleStore;
 import dev.pgworker.internal.store.StatisticsStore;
@@ -81,6 +83,7 @@ import dev.pgworker.internal.store.WorkerStore;
 import dev.pgworker.internal.watch.HistoryKeeper;
 import dev.pgworker.internal.watch.MigrationWatch;
 import dev.pgworker.internal.watch.NotificationListener;
+import dev.pgworker.internal.watch.PauseWatch;
 import dev.pgworker.internal.watch.ScheduledCleanup;
 import dev.pgworker.internal.watch.SnapshotWatch;
 import dev.pgworker.internal.watch.UnservedTasks;
@@ -103,6 +106,7 @@ final class WorkerServices {
     private final JobStore store;
     private final Ownership ownership;
     private final KeptHistory kept = new KeptHistory();
+    private final HeldBack held = new HeldBack();
 
     final WorkerContext context;
     final PeriodicTasks periodic;
@@ -122,6 +126,7 @@ final class WorkerServices {
     final @Nullable NotificationListener listener;
     final MigrationWatch migrations;
     final HistoryKeeper history;
+    final PauseWatch pauses;
     final Heartbeat heartbeat;
     final LeaseWatchdog watchdog;
     final Sweep sweep;
@@ -171,7 +176,20 @@ final class WorkerServices {
                 kept,
                 signal::leaseChanged,
                 context.outage());
-        ownership = new Ownership(lease, store.holdings(), localQueue, history::isReady);
+        pauses = new PauseWatch(
+                new PauseStore(parts.dataSource(), parts.schema()),
+                held,
+                this::isListening,
+                signal::leaseChanged,
+                context);
+        LimitStore limitStore = new LimitStore(parts.dataSource(), parts.schema(), workerId);
+        limitGate = new LimitGate(context, limitStore, parts.tasks().identifiers(), held);
+        limits = limits(limitStore);
+        ownership = new Ownership(
+                lease,
+                store.holdings(),
+                localQueue,
+                () -> history.isReady() && pauses.isKnown() && limits.isKnown());
         ClaimFloor floor = new ClaimFloor(signal::scanWanted);
         QueueFloors queueFloors = new QueueFloors(signal::scanWanted);
         OutcomeInbox inbox = new OutcomeInbox(parts.settings().interruptedJobRetryDelay());
@@ -185,8 +203,8 @@ final class WorkerServices {
                 inbox);
 
         // Claim and complete.
-        ServedTasks tasks =
-                new ServedTasks(store.claims(), parts.tasks().identifiers(), new DirectTasks(directTasks, signal));
+        ServedTasks tasks = new ServedTasks(
+                store.claims(), parts.tasks().identifiers(), new DirectTasks(directTasks, signal), held);
         ClaimPermission permission = new ClaimPermission(tasks, flags, ownership);
         followUps = new FollowUpClaims(permission, localQueue, queueFloors, executor);
         completer = new JobCompleter(
@@ -224,10 +242,6 @@ final class WorkerServices {
                 context.events(),
                 context.outage());
         schedules = schedules();
-        LimitStore limitStore = new LimitStore(parts.dataSource(), parts.schema(), workerId);
-        limitGate = new LimitGate(
-                workerId, limitStore, parts.tasks().identifiers(), task -> false, context.events(), context.outage());
-        limits = limits(limitStore);
         listener = parts.settings().listen() ? listener(announcements) : null;
         JobTableStore table = new JobTableStore(parts.dataSource(), parts.schema());
         snapshots = new SnapshotWatch(
@@ -258,7 +272,19 @@ final class WorkerServices {
                 counts,
                 new StatisticsStore(parts.dataSource(), parts.schema()),
                 context.outage());
+        held.tells(() -> {
+            tasks.refresh();
+            floor.forget();
+            queueFloors.forget();
+            localQueue.putHeldAside();
+            signal.tasksMayHaveChanged();
+        });
         signal.wakes(fetchLoop, secondFetchLoop, direct, completer, floorScanner, reconciler, watchdog);
+    }
+
+    private boolean isListening() {
+        NotificationListener current = listener;
+        return current != null && current.isListening();
     }
 
     private WorkerContext context(String workerId, WorkSignal signal, @Nullable TaskCounts counts) {
@@ -278,6 +304,7 @@ final class WorkerServices {
                 settings.localQueueSize(),
                 settings.localQueueTtl(),
                 settings.queueRunLimit(),
+                held,
                 signal::capacityFreed);
     }
 
@@ -317,6 +344,7 @@ final class WorkerServices {
                         Map.of(
                                 "worker:migrate", text -> migrations.migrationAnnounced(),
                                 "pgworker:schedules", text -> schedules.announced(),
+                                "pgworker:pauses", text -> pauses.announced(),
                                 "pgworker:limits", this::limitsTold)),
                 context.events(),
                 context.outage());
@@ -393,22 +421,24 @@ final class WorkerServices {
         Set<String> served = parts.tasks().identifiers();
         JdbcJobLimits client = new JdbcJobLimits(parts.dataSource(), parts.schema());
         return new LimitKeeper(
-                context.workerId(),
+                context,
                 store,
                 new DeclaredLimits(client, parts.limits(), served),
                 limitGate,
-                new LimitKeeper.Rules(served, parts.settings().listen(), tasks -> {}),
-                context.events(),
-                context.outage());
+                served,
+                held,
+                this::isListening);
     }
 
     /** Starts all services. */
     void start() {
         limits.begin();
-        // Jobs wait until it is known whether a history is kept.
+        // Jobs wait until it is known whether a history is kept, what is paused, and what limits there are.
         periodic.start(history);
+        periodic.start(pauses);
+        periodic.start(limits);
         ofOwnThread().forEach(BackgroundService::start);
-        Stream.of(migrations, reconciler, sweep, snapshots, unservedTasks, vacuum, cron, schedules, limits, cleanup)
+        Stream.of(migrations, reconciler, sweep, snapshots, unservedTasks, vacuum, cron, schedules, cleanup)
                 .filter(Objects::nonNull)
                 .forEach(periodic::start);
     }

@@ -124,7 +124,7 @@ class ArchitectureTest {
         layers.put("internal.record", and(jobs, "internal.engine.run"));
         layers.put("internal.recovery", below);
         layers.put("internal.schedule", and(below, "internal.client"));
-        layers.put("internal.limit", and(below, "internal.client"));
+        layers.put("internal.limit", and(engine, "internal.client"));
         layers.put("internal.crontab", and(below, "crontab", "internal.client"));
         return layers;
     }

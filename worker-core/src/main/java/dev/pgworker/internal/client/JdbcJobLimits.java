@@ -11,6 +11,7 @@ import org.slf4j.LoggerFactory;
 import org.springframework.jdbc.support.SqlArrayValue;
 
 import dev.pgworker.internal.argument.Arguments;
+import dev.pgworker.internal.argument.LogText;
 import dev.pgworker.internal.jdbc.ClientConnections;
 import dev.pgworker.internal.jdbc.Timestamps;
 import dev.pgworker.internal.store.LimitRow;

@@ -4,13 +4,12 @@ import java.sql.SQLException;
 import java.util.HashSet;
 import java.util.Set;
 import java.util.concurrent.TimeUnit;
-import java.util.function.Predicate;
 
 import org.jspecify.annotations.Nullable;
 
 import dev.pgworker.event.WorkerEvent;
-import dev.pgworker.internal.event.WorkerEvents;
-import dev.pgworker.internal.failure.Outage;
+import dev.pgworker.internal.engine.HeldBack;
+import dev.pgworker.internal.engine.WorkerContext;
 import dev.pgworker.internal.lifecycle.BackgroundService;
 import dev.pgworker.internal.limit.LimitSignals.Told;
 import dev.pgworker.internal.store.LimitStore;
@@ -44,11 +43,10 @@ public final class LimitGate extends BackgroundService {
 
     private static final long UNTIL_WOKEN_NANOS = TimeUnit.HOURS.toNanos(1);
 
-    private final String workerId;
+    private final WorkerContext context;
     private final LimitStore store;
     private final Set<String> served;
-    private final Predicate<String> isPaused;
-    private final WorkerEvents events;
+    private final HeldBack held;
     private final LimitSignals signals = new LimitSignals();
 
     /** Written by the keeper. */
@@ -64,21 +62,15 @@ public final class LimitGate extends BackgroundService {
      * Creates the gate of one worker.
      *
      * @param served the tasks that the worker serves
-     * @param isPaused whether a task is paused, so that others may have its permits
+     * @param held says which tasks are paused, of which other workers may let jobs through
      */
     public LimitGate(
-            String workerId,
-            LimitStore store,
-            Set<String> served,
-            Predicate<String> isPaused,
-            WorkerEvents events,
-            Outage outage) {
-        super("worker-limits", true, outage);
-        this.workerId = workerId;
+            WorkerContext context, LimitStore store, Set<String> served, HeldBack held) {
+        super("worker-limits", true, context.outage());
+        this.context = context;
         this.store = store;
         this.served = Set.copyOf(served);
-        this.isPaused = isPaused;
-        this.events = events;
+        this.held = held;
     }
 
     /**
@@ -165,7 +157,7 @@ public final class LimitGate extends BackgroundService {
     private long admit(Look known, Told asked, boolean walk) throws SQLException {
         Admission admission = store.admit(new Request(
                 known.limited(served).stream()
-                        .filter(task -> !isPaused.test(task))
+                        .filter(task -> !held.isPaused(task))
                         .toList(),
                 asked.lanes(),
                 asked.buckets(),
@@ -179,7 +171,7 @@ public final class LimitGate extends BackgroundService {
         long now = System.nanoTime();
         admission.waits().forEach((lane, seconds) -> times.put(lane, seconds, now));
         if (admission.admitted() > 0) {
-            events.publish(new WorkerEvent.JobsAdmitted(workerId, admission.admitted()));
+            context.events().publish(new WorkerEvent.JobsAdmitted(context.workerId(), admission.admitted()));
         }
         return admission.admitted();
     }

@@ -7,15 +7,15 @@ import java.util.Set;
 import java.util.TreeSet;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicBoolean;
-import java.util.function.Consumer;
+import java.util.function.BooleanSupplier;
 
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 import dev.pgworker.event.WorkerEvent;
-import dev.pgworker.internal.event.WorkerEvents;
-import dev.pgworker.internal.failure.Outage;
+import dev.pgworker.internal.engine.HeldBack;
+import dev.pgworker.internal.engine.WorkerContext;
 import dev.pgworker.internal.lifecycle.PeriodicService;
 import dev.pgworker.internal.store.LimitStore;
 import dev.pgworker.internal.store.LimitStore.Look;
@@ -45,6 +45,9 @@ public final class LimitKeeper extends PeriodicService {
     /** Between two looks at the permits, by the first worker. */
     private static final Duration CHECK_INTERVAL = Duration.ofSeconds(1);
 
+    /** How long jobs wait at the start for it to be known what limits there are. */
+    private static final Duration LONGEST_WAIT = Duration.ofSeconds(2);
+
     private static final int MOST_RANKS = 10;
 
     /** How long to wait for others that are in the way of a limit. */
@@ -56,51 +59,54 @@ public final class LimitKeeper extends PeriodicService {
     /** After so many seconds of waiting for others it is worth a word. */
     private static final long LONG_HELD_UP_NANOS = TimeUnit.SECONDS.toNanos(30);
 
-    private final String workerId;
+    private final WorkerContext context;
     private final LimitStore store;
     private final DeclaredLimits declared;
     private final LimitGate gate;
-    private final Rules rules;
-    private final WorkerEvents events;
+    private final Set<String> served;
+    private final HeldBack held;
+    private final BooleanSupplier listening;
     private final AtomicBoolean announced = new AtomicBoolean();
+    private final long createdAt = System.nanoTime();
+
+    private volatile boolean known;
 
     // Owned by the work.
-    private Set<String> held = Set.of();
     private long lookedAt = System.nanoTime() - SHORTEST_NANOS;
     private long checkedAt = System.nanoTime() - CHECK_INTERVAL.toNanos();
     private @Nullable Long heldUpSince;
     private boolean toldUnusable;
 
     /**
-     * What the worker knows and does.
-     *
-     * @param served the tasks that it serves
-     * @param listening whether somebody calls {@link #announced} when limits have changed
-     * @param holdBack told which tasks must not start, whenever these are others
-     */
-    public record Rules(Set<String> served, boolean listening, Consumer<Set<String>> holdBack) {}
-
-    /**
      * Creates the service of one worker.
      *
      * @param declared put into the database before anything else
      * @param gate started when there is a limit
+     * @param served the tasks that the worker serves
+     * @param held told which tasks must not start before their limits are in effect
+     * @param listening whether somebody calls {@link #told} when limits have changed
      */
     public LimitKeeper(
-            String workerId,
+            WorkerContext context,
             LimitStore store,
             DeclaredLimits declared,
             LimitGate gate,
-            Rules rules,
-            WorkerEvents events,
-            Outage outage) {
-        super("worker-limit-keeper", "keep the limits of jobs", outage);
-        this.workerId = workerId;
+            Set<String> served,
+            HeldBack held,
+            BooleanSupplier listening) {
+        super("worker-limit-keeper", "keep the limits of jobs", context.outage());
+        this.context = context;
         this.store = store;
         this.declared = declared;
         this.gate = gate;
-        this.rules = rules;
-        this.events = events;
+        this.served = served;
+        this.held = held;
+        this.listening = listening;
+    }
+
+    /** Returns whether jobs need not wait any longer for it to be known what limits there are. */
+    public boolean isKnown() {
+        return known || System.nanoTime() - createdAt >= LONGEST_WAIT.toNanos();
     }
 
     /** Has the tasks of declared limits wait until these are in the database; called before the worker claims anything. */
@@ -134,6 +140,7 @@ public final class LimitKeeper extends PeriodicService {
                 gate.start();
             }
             toldUnusable = false;
+            becomeKnown();
             return workWith(look);
         } catch (SQLException e) {
             if (!DeclaredLimits.isAboutTheSchema(e)) {
@@ -142,13 +149,21 @@ public final class LimitKeeper extends PeriodicService {
             tellUnusable(e);
             gate.know(null);
             holdBack(Set.of());
+            becomeKnown();
             return UNUSABLE_INTERVAL;
+        }
+    }
+
+    private void becomeKnown() {
+        if (!known) {
+            known = true;
+            context.signal().leaseChanged();
         }
     }
 
     private Look look() throws SQLException {
         declared.put();
-        Look look = store.look(rules.served);
+        Look look = store.look(served);
         declared.compare(look.limits());
         holdBack(look.heldBack());
         gate.know(look.limits().isEmpty() ? null : look);
@@ -157,15 +172,12 @@ public final class LimitKeeper extends PeriodicService {
 
     private void holdBack(Set<String> tasks) {
         Set<String> own = new TreeSet<>(tasks);
-        own.retainAll(rules.served);
-        if (!own.equals(held)) {
-            held = own;
-            rules.holdBack.accept(own);
-        }
+        own.retainAll(served);
+        held.hold(HeldBack.Reason.LIMIT, new HeldBack.Part(false, own, Set.of()));
     }
 
     private Duration workWith(Look look) throws SQLException {
-        Duration usual = rules.listening ? INTERVAL : DEAF_INTERVAL;
+        Duration usual = listening.getAsBoolean() ? INTERVAL : DEAF_INTERVAL;
         if (look.limits().isEmpty()) {
             return usual.multipliedBy(IDLE_FACTOR);
         }
@@ -195,7 +207,7 @@ public final class LimitKeeper extends PeriodicService {
     private void tellDone(Step step) {
         boolean removed = !step.state().equals("active");
         log.info("Limit \"{}\" {}", step.name(), removed ? "is removed" : "is in effect");
-        events.publish(new WorkerEvent.LimitApplied(workerId, step.name(), removed));
+        context.events().publish(new WorkerEvent.LimitApplied(context.workerId(), step.name(), removed));
     }
 
     private void tellHeldUp(List<Step> steps) {
