@@ -186,10 +186,7 @@ final class WorkerServices {
         limitGate = new LimitGate(context, limitStore, parts.tasks().identifiers(), held);
         limits = limits(limitStore);
         ownership = new Ownership(
-                lease,
-                store.holdings(),
-                localQueue,
-                () -> history.isReady() && pauses.isKnown() && limits.isKnown());
+                lease, store.holdings(), localQueue, () -> history.isReady() && pauses.isKnown() && limits.isKnown());
         ClaimFloor floor = new ClaimFloor(signal::scanWanted);
         QueueFloors queueFloors = new QueueFloors(signal::scanWanted);
         OutcomeInbox inbox = new OutcomeInbox(parts.settings().interruptedJobRetryDelay());

@@ -43,6 +43,9 @@ public interface JobLimits {
      */
     List<LimitUsage> usage(String name, @Nullable String after, int most);
 
+    /** Returns how much of each limit is used, in the order of their names. Costs milliseconds, however many jobs wait. */
+    List<LimitTotals> totals();
+
     /** Returns these limits with the user named in log lines. */
     JobLimits actingAs(String user);
 }

@@ -9,7 +9,7 @@ import org.jspecify.annotations.Nullable;
  *
  * @param value the value as text; {@code ""} for a limit without a field, and for jobs that lack it. One of more than 200
  *     characters is cut and ends with a hash
- * @param used number of jobs that hold a permit: they run or are about to start
+ * @param used number of jobs that hold a permit, because they run or are about to start; 0 for a limit of a rate
  * @param waiting number of jobs that wait, counted up to 10,000, those whose time has not come not included
  * @param tokens for a limit of a rate, how many jobs may start now; null for a limit of concurrency
  * @param nextStart for a limit of a rate, when the next job may start, if none may now; null otherwise

@@ -18,6 +18,7 @@ import dev.pgworker.internal.store.LimitRow;
 import dev.pgworker.limit.JobLimits;
 import dev.pgworker.limit.Limit;
 import dev.pgworker.limit.LimitStatus;
+import dev.pgworker.limit.LimitTotals;
 import dev.pgworker.limit.LimitUsage;
 import dev.pgworker.schema.WorkerSchema;
 
@@ -161,6 +162,20 @@ public final class JdbcJobLimits implements JobLimits {
                                 row.getLong(3),
                                 row.getObject(4, Double.class),
                                 Timestamps.nullableInstant(row, 5)))
+                        .list());
+    }
+
+    private static final String TOTALS = """
+            select t.name, t.waiting, t.used from {schema}.pgworker_limited_totals() t
+            """;
+
+    @Override
+    public List<LimitTotals> totals() {
+        return connections.query(
+                "look at the limits",
+                false,
+                client -> client.sql(schema.in(TOTALS))
+                        .query((row, number) -> new LimitTotals(row.getString(1), row.getLong(2), row.getLong(3)))
                         .list());
     }
 

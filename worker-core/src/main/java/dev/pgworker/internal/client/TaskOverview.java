@@ -127,7 +127,8 @@ final class TaskOverview {
         for (String lane : List.of(ClaimOrder.UNQUEUED, ClaimOrder.QUEUED)) {
             complete &= count(client, ClaimOrder.first(lane, "j.task_id", ClaimOrder.DUE, MOST_READ), jobs);
         }
-        return new Counted(jobs, complete & count(client, LIMITED, jobs));
+        complete &= count(client, LIMITED, jobs);
+        return new Counted(jobs, complete);
     }
 
     private static final String LIMITED = """

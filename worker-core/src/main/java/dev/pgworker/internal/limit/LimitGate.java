@@ -64,8 +64,7 @@ public final class LimitGate extends BackgroundService {
      * @param served the tasks that the worker serves
      * @param held says which tasks are paused, of which other workers may let jobs through
      */
-    public LimitGate(
-            WorkerContext context, LimitStore store, Set<String> served, HeldBack held) {
+    public LimitGate(WorkerContext context, LimitStore store, Set<String> served, HeldBack held) {
         super("worker-limits", true, context.outage());
         this.context = context;
         this.store = store;

@@ -14,10 +14,12 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 import dev.pgworker.event.WorkerEvent;
+import dev.pgworker.internal.argument.LogText;
 import dev.pgworker.internal.engine.HeldBack;
 import dev.pgworker.internal.engine.WorkerContext;
 import dev.pgworker.internal.lifecycle.PeriodicService;
 import dev.pgworker.internal.store.LimitStore;
+import dev.pgworker.internal.store.LimitStore.Known;
 import dev.pgworker.internal.store.LimitStore.Look;
 import dev.pgworker.internal.store.LimitStore.Step;
 
@@ -53,6 +55,12 @@ public final class LimitKeeper extends PeriodicService {
     /** How long to wait for others that are in the way of a limit. */
     private static final Duration HELD_UP = Duration.ofMillis(50);
 
+    /** The same if that takes longer. */
+    private static final Duration LATER = Duration.ofSeconds(1);
+
+    /** The same if somebody else does it, or if there is nothing to do. */
+    private static final Duration NOTHING = Duration.ofMillis(100);
+
     /** However much is announced, there is one look in that time. */
     private static final long SHORTEST_NANOS = TimeUnit.MILLISECONDS.toNanos(50);
 
@@ -76,6 +84,7 @@ public final class LimitKeeper extends PeriodicService {
     private long checkedAt = System.nanoTime() - CHECK_INTERVAL.toNanos();
     private @Nullable Long heldUpSince;
     private boolean toldUnusable;
+    private boolean switchedOff;
 
     /**
      * Creates the service of one worker.
@@ -179,10 +188,14 @@ public final class LimitKeeper extends PeriodicService {
     private Duration workWith(Look look) throws SQLException {
         Duration usual = listening.getAsBoolean() ? INTERVAL : DEAF_INTERVAL;
         if (look.limits().isEmpty()) {
-            return usual.multipliedBy(IDLE_FACTOR);
+            return isSwitchedOff(look) ? usual.multipliedBy(IDLE_FACTOR) : HELD_UP;
         }
-        if (look.isPending()) {
-            return apply();
+        switchedOff = false;
+        if (look.isUnsettled()) {
+            Duration pause = apply(look);
+            if (look.isPending() || pause.isZero()) {
+                return pause;
+            }
         }
         Duration untilCheck = CHECK_INTERVAL.multipliedBy(1 + Math.min(MOST_RANKS, look.rank()));
         if (System.nanoTime() - checkedAt >= untilCheck.toNanos()) {
@@ -192,22 +205,40 @@ public final class LimitKeeper extends PeriodicService {
         return untilCheck.compareTo(usual) < 0 ? untilCheck : usual;
     }
 
+    /** Sees to it that the last limit leaves nothing behind. */
+    private boolean isSwitchedOff(Look look) throws SQLException {
+        switchedOff = switchedOff || apply(look).equals(NOTHING);
+        return switchedOff;
+    }
+
     /** Does a step towards limits that are in effect; returns how long to wait for others that are in the way. */
-    private Duration apply() throws SQLException {
+    private Duration apply(Look before) throws SQLException {
         List<Step> steps = store.apply();
-        steps.stream().filter(Step::done).forEach(this::tellDone);
-        if (steps.isEmpty() || steps.stream().anyMatch(Step::isHeldUp)) {
+        steps.forEach(step -> tellDone(step, before));
+        if (steps.isEmpty()) {
+            return NOTHING;
+        }
+        boolean heldUp = steps.stream()
+                .anyMatch(step -> step.note() != null && !step.note().equals("later"));
+        if (heldUp) {
             tellHeldUp(steps);
             return HELD_UP;
         }
         heldUpSince = null;
-        return Duration.ZERO;
+        return steps.stream().anyMatch(step -> step.note() == null) ? Duration.ZERO : LATER;
     }
 
-    private void tellDone(Step step) {
-        boolean removed = !step.state().equals("active");
-        log.info("Limit \"{}\" {}", step.name(), removed ? "is removed" : "is in effect");
-        context.events().publish(new WorkerEvent.LimitApplied(context.workerId(), step.name(), removed));
+    private void tellDone(Step step, Look before) {
+        Known known = step.name() == null ? null : before.limits().get(step.name());
+        if (known == null || step.name() == null) {
+            return;
+        }
+        boolean applied = known.isApplying() && step.state().equals("active");
+        boolean removed = step.done() && step.state().equals("removing");
+        if (applied || removed) {
+            log.info("Limit \"{}\" {}", LogText.visible(step.name()), removed ? "is removed" : "is in effect");
+            context.events().publish(new WorkerEvent.LimitApplied(context.workerId(), step.name(), removed));
+        }
     }
 
     private void tellHeldUp(List<Step> steps) {
@@ -233,7 +264,7 @@ public final class LimitKeeper extends PeriodicService {
         try {
             Look look = look();
             while (look.isPending()) {
-                Thread.sleep(apply().toMillis());
+                Thread.sleep(apply(look).toMillis());
                 look = look();
             }
             return !look.limits().isEmpty();

@@ -61,9 +61,14 @@ public final class LimitStore {
             return tasks;
         }
 
-        /** Returns whether there is something to do before all limits are as they should be. */
+        /** Returns whether limits are about to take effect, or to end. */
         public boolean isPending() {
             return limits.values().stream().anyMatch(limit -> !limit.state.equals("active"));
+        }
+
+        /** Returns whether there is something to do before all limits are as they should be. */
+        public boolean isUnsettled() {
+            return limits.values().stream().anyMatch(limit -> !limit.settled);
         }
 
         /** Returns which of the given tasks have a limit. */
@@ -75,16 +80,23 @@ public final class LimitStore {
         }
     }
 
-    /** A limit. */
-    public record Known(Set<String> tasks, String state, boolean declared) {
+    /**
+     * A limit.
+     *
+     * @param settled whether nothing is left to do for it
+     */
+    public record Known(Set<String> tasks, String state, boolean declared, boolean settled) {
 
-        private boolean isApplying() {
+        /** Returns whether it is about to take effect. */
+        public boolean isApplying() {
             return state.equals("applying");
         }
     }
 
     private static final String LOOK = """
-            select l.name, l.task_identifiers, l.state, l.declared from {schema}.pgworker_limits l
+            select l.name, l.task_identifiers, l.state, l.declared,
+              l.state operator(pg_catalog.=) 'active' and l.settled and l.place is null
+            from {schema}.pgworker_limits l
             """;
 
     private static final String RANK = """
@@ -106,7 +118,8 @@ public final class LimitStore {
             try (ResultSet row = statement.executeQuery()) {
                 while (row.next()) {
                     Set<String> tasks = Set.copyOf(texts(row.getArray(2)));
-                    read.put(row.getString(1), new Known(tasks, row.getString(3), row.getBoolean(4)));
+                    read.put(
+                            row.getString(1), new Known(tasks, row.getString(3), row.getBoolean(4), row.getBoolean(5)));
                 }
             }
             return read;
@@ -203,9 +216,13 @@ public final class LimitStore {
      * @param name of which limit
      * @param state what it is afterwards
      * @param done whether nothing is left to do for it
-     * @param isHeldUp whether others are in the way
+     * @param note what is in the way: {@code busy} and {@code waiting} for a moment, {@code later} for a second; null for nothing
      */
-    public record Step(String name, String state, boolean done, boolean isHeldUp) {}
+    public record Step(
+            @Nullable String name,
+            String state,
+            boolean done,
+            @Nullable String note) {}
 
     private static final String APPLY = """
             select a.name, a.state, a.done, a.note from {schema}.pgworker_apply_limits() a
@@ -217,8 +234,7 @@ public final class LimitStore {
             List<Step> steps = new ArrayList<>();
             try (ResultSet row = statement.executeQuery()) {
                 while (row.next()) {
-                    steps.add(
-                            new Step(row.getString(1), row.getString(2), row.getBoolean(3), row.getString(4) != null));
+                    steps.add(new Step(row.getString(1), row.getString(2), row.getBoolean(3), row.getString(4)));
                 }
             }
             return steps;

@@ -15,6 +15,7 @@ import org.springframework.boot.actuate.endpoint.web.annotation.WebEndpoint;
 import dev.pgworker.autoconfigure.WorkerInstance;
 import dev.pgworker.autoconfigure.WorkerInstances;
 import dev.pgworker.job.JobAdmin;
+import dev.pgworker.limit.JobLimits;
 import dev.pgworker.schedule.JobSchedules;
 
 /**
@@ -42,8 +43,8 @@ final class WorkerEndpoint {
     }
 
     /**
-     * Lists jobs, what became of them, what runs, tasks, queues, workers, recurring items or schedules, or figures of the last
-     * day.
+     * Lists jobs, what became of them, what runs, tasks, queues, workers, recurring items, schedules or limits, or figures of
+     * the last day.
      */
     @ReadOperation
     WebEndpointResponse<Object> list(
@@ -77,6 +78,7 @@ final class WorkerEndpoint {
             case "queues" -> views(instance).queues(limit, after);
             case "workers" -> views(instance).workers();
             case "crontab" -> crontab(instance).list();
+            case "limits" -> limits(instance, SecurityContext.NONE).list();
             case "schedules" ->
                 schedules(instance, SecurityContext.NONE)
                         .list(new EndpointSchedules.Filters(prefix, task, paused, problem), limit, after);
@@ -84,15 +86,21 @@ final class WorkerEndpoint {
         });
     }
 
-    /** Returns one job, what became of it, a recurring item or a schedule. */
+    /** Returns one job, what became of it, a recurring item, a schedule or a limit. */
     @ReadOperation
     WebEndpointResponse<Object> one(
-            @Selector String what, @Selector String id, @Nullable String runs, @Nullable String instance) {
+            @Selector String what,
+            @Selector String id,
+            @Nullable String runs,
+            @Nullable String limit,
+            @Nullable String after,
+            @Nullable String instance) {
         return answer(() -> switch (what) {
             case "jobs" -> views(instance).job(id);
             case "history" -> views(instance).historyOf(id);
             case "crontab" -> crontab(instance).one(id);
             case "schedules" -> schedules(instance, SecurityContext.NONE).one(id, runs);
+            case "limits" -> limits(instance, SecurityContext.NONE).one(id, limit, after);
             default -> null;
         });
     }
@@ -125,6 +133,12 @@ final class WorkerEndpoint {
             @Nullable String item,
             @Nullable String schedule,
             @Nullable String payload,
+            @Nullable String name,
+            @Nullable String maxRunning,
+            @Nullable String maxStarts,
+            @Nullable String period,
+            @Nullable String burst,
+            @Nullable String per,
             @Nullable String instance) {
         EndpointFilters filters = new EndpointFilters(state, task, queue, key, flag, from, to, search);
         EndpointActions.Target target = new EndpointActions.Target(ids, filters, limit, dryRun);
@@ -145,6 +159,10 @@ final class WorkerEndpoint {
             case "schedule-pause" -> schedules(instance, security).pause(schedule);
             case "schedule-resume" -> schedules(instance, security).resume(schedule);
             case "schedule-delete" -> schedules(instance, security).delete(schedule);
+            case "limit-put" ->
+                limits(instance, security)
+                        .put(name, new EndpointLimits.Given(tasks, maxRunning, maxStarts, period, burst, per));
+            case "limit-delete" -> limits(instance, security).delete(name);
             default -> null;
         });
     }
@@ -173,6 +191,12 @@ final class WorkerEndpoint {
         return new EndpointSchedules(
                 user.isEmpty() ? schedules : schedules.actingAs(user),
                 () -> its.jobAdmin().now());
+    }
+
+    private EndpointLimits limits(@Nullable String instance, SecurityContext security) {
+        JobLimits limits = instance(instance).jobLimits();
+        String user = user(security);
+        return new EndpointLimits(user.isEmpty() ? limits : limits.actingAs(user));
     }
 
     private EndpointCrontab crontab(@Nullable String instance) {
