@@ -468,12 +468,13 @@ create table if not exists "${schema}".pgworker_limits (
 comment on table "${schema}".pgworker_limits is
   'At most max_running jobs of these tasks at once, or max_starts of them in each period, for each value of a field of the payload if one is '
   'given. In state applying it is being made known to the jobs that are there, in state removing they are being let go.';
-create table if not exists "${schema}".pgworker_limit_tasks (
-  task_identifier text collate "C",
-  limit_id int,
-  constraint pgworker_limit_tasks_pkey primary key (task_identifier, limit_id)
+create table if not exists "${schema}".pgworker_limited_tasks (
+  task_identifier text collate "C" constraint pgworker_limited_tasks_pkey primary key,
+  limit_ids int[] not null,
+  fields text[] not null
 );
-comment on table "${schema}".pgworker_limit_tasks is 'The limits that jobs of a task are subject to.';
+comment on table "${schema}".pgworker_limited_tasks is
+  'What adding a job has to know: the limits that jobs of a task are subject to, and the text of the field of each, null if it has none.';
 create table if not exists "${schema}".pgworker_limit_state (
   name text constraint pgworker_limit_state_pkey primary key constraint pgworker_limit_state_check check (name in ('changes', 'checked')),
   number bigint not null
@@ -549,7 +550,7 @@ begin
       '"${schema}".pgworker_running, "${schema}".pgworker_task_minutes, "${schema}".pgworker_samples, "${schema}".pgworker_schedules, '
       '"${schema}".pgworker_cleanup, "${schema}".pgworker_pauses to %s', grantee);
     execute format('grant select on "${schema}".pgworker_history, "${schema}".pgworker_history_settings, "${schema}".pgworker_history_sizes, '
-      '"${schema}".pgworker_limits, "${schema}".pgworker_limit_tasks, "${schema}".pgworker_limit_buckets, "${schema}".pgworker_limit_lanes, '
+      '"${schema}".pgworker_limits, "${schema}".pgworker_limited_tasks, "${schema}".pgworker_limit_buckets, "${schema}".pgworker_limit_lanes, '
       '"${schema}".pgworker_limit_turns, "${schema}".pgworker_permits to %s', grantee);
   end loop;
 end
@@ -962,10 +963,10 @@ language sql stable as $$
 $$;
 comment on function "${schema}".pgworker_lives(text) is 'Whether the worker is registered and has sent a heartbeat within the last hour.';
 
--- Locks of four hours count as none, except those of a worker that proves its life.
+-- Locks of four hours count as none, except those of a worker that proves its life, and so does the lock of a job that waits for a limit.
 create or replace function "${schema}".pgworker_locked(locked_at timestamptz, locked_by text) returns boolean
 language sql stable as $$
-  select locked_at is not null and (
+  select locked_at is not null and locked_at operator(pg_catalog.<>) '9999-01-01 00:00:00+00'::pg_catalog.timestamptz and (
     locked_at operator(pg_catalog.>) (pg_catalog.now() operator(pg_catalog.-) interval '4 hours')
       or "${schema}".pgworker_lives(locked_by))
 $$;
@@ -1205,7 +1206,7 @@ begin
             returning * into job;
           return job;
         end if;
-        if job.is_available then
+        if job.is_available or "${schema}".pgworker_parked(job.locked_at) then
           update "${schema}"._private_jobs j set
               job_queue_id = queue,
               task_id = task,
@@ -1348,7 +1349,9 @@ begin
   if add_job.job_key_mode operator(pg_catalog.=) 'unsafe_dedupe' and job.revision operator(pg_catalog.>) 0 then
     return job;
   end if;
-  perform "${schema}".pgworker_wake(1, job.run_at, job.priority::pg_catalog.text, job.job_queue_id is not null);
+  if job.locked_at is null then
+    perform "${schema}".pgworker_wake(1, job.run_at, job.priority::pg_catalog.text, job.job_queue_id is not null);
+  end if;
   return job;
 end
 $$;
@@ -1461,11 +1464,11 @@ begin
       -- The jobs that wait under the other keys: one statement that locks them and one that updates them as pgworker_put does.
       if attempt <= patience and coalesce(cardinality(jobs), 0) < total then
         with held as materialized (
-          select j.key, j.is_available from "${schema}"._private_jobs j
+          select j.key, j.is_available or "${schema}".pgworker_parked(j.locked_at) as waits from "${schema}"._private_jobs j
           where j.key = any(array(select unnest(keys) except select n.key from unnest(jobs) n))
           order by j.key collate "C"
           for update nowait)
-        select array_agg(held.key) into waiting from held where held.is_available;
+        select array_agg(held.key) into waiting from held where held.waits;
         with put as (
           update "${schema}"._private_jobs j set
               job_queue_id = q.id,
@@ -1544,14 +1547,18 @@ create or replace function "${schema}".pgworker_add_jobs(
   out job_ids bigint[], out added_at timestamptz
 ) language plpgsql volatile
 set search_path = pg_catalog, pg_temp as $$
+declare
+  available bigint;
 begin
-  select array_agg(j.id), now() into job_ids, added_at
+  select array_agg(j.id), now(), count(*) filter (where j.locked_at is null) into job_ids, added_at, available
     from "${schema}".pgworker_put_all(null, identifiers, "${schema}".pgworker_json('payloads', payloads), queue_names, run_ats,
       pgworker_add_jobs.max_attempts, null, priorities, pgworker_add_jobs.flags) j;
   if coalesce(cardinality(job_ids), 0) < cardinality(identifiers) then
     perform "${schema}".pgworker_kept_out(coalesce(cardinality(job_ids), 0), cardinality(identifiers));
   end if;
-  perform "${schema}".pgworker_announce(cardinality(job_ids), queue_names, run_ats, priorities);
+  if available > 0 then
+    perform "${schema}".pgworker_announce(cardinality(job_ids), queue_names, run_ats, priorities);
+  end if;
 end
 $$;
 comment on function "${schema}".pgworker_add_jobs(text[], text[], text[], timestamptz[], int[], int[], text[]) is
@@ -1738,6 +1745,8 @@ begin
       ready := ready + 1;
       earliest := least(earliest, job.run_at);
       levels := levels || job.priority;
+    end if;
+    if job.attempts < job.max_attempts then
       perform "${schema}".pgworker_revive(job.id);
     end if;
     return next job;
@@ -1762,7 +1771,7 @@ language sql stable rows 1000
 set enable_seqscan = on set jit = off
 set search_path = pg_catalog, pg_temp as $$
   select j.id, j.job_queue_id, j.locked_by, j.locked_at, j.flags from "${schema}"._private_jobs j
-  where (j.locked_by is not null or j.locked_at is not null)
+  where (j.locked_by is not null or j.locked_at is not null) and j.locked_at is distinct from '9999-01-01 00:00:00+00'
     and case when worker_ids is null then j.locked_at is not null else j.locked_by = any(worker_ids) end
   union all
   select null, q.id, q.locked_by, q.locked_at, null from "${schema}"._private_job_queues q
@@ -1771,8 +1780,8 @@ set search_path = pg_catalog, pg_temp as $$
     and q.locked_by is distinct from 'pgworker-paused'
 $$;
 comment on function "${schema}".pgworker_locks(text[]) is
-  'The jobs and queues (job_id is null) that the given workers hold, or anybody: one snapshot, one pass over each table. Paused queues '
-  'are held by nobody.';
+  'The jobs and queues (job_id is null) that the given workers hold, or anybody: one snapshot, one pass over each table. Paused queues and '
+  'jobs that wait for a limit are held by nobody.';
 
 create or replace function "${schema}".pgworker_held_by(worker_ids text[], out job_ids bigint[], out idle_queues int[])
 language sql stable
@@ -4076,7 +4085,7 @@ begin
     returning j.id, j.job_queue_id, j.is_available and j.run_at <= clock_timestamp() as due,
       case
         when m.ended then 'superseded'
-        when not j.is_available then 'failed'
+        when j.attempts >= j.max_attempts then 'failed'
         when m.action = 'back' then 'back'
         else 'retried'
       end as outcome,
@@ -4626,7 +4635,7 @@ begin
   if exists (
     select from pg_trigger t
     where t.tgrelid = to_regclass('"${schema}"._private_jobs') and t.tgtype & 8 <> 0 and t.tgenabled <> 'D'
-      and t.tgname <> 'pgworker_history_deleted')
+      and t.tgname not in ('pgworker_history_deleted', 'zz_pgworker_limits_deleted'))
     or (select c.relhasrules from pg_class c where c.oid = to_regclass('"${schema}"._private_jobs'))
   then
     begin
@@ -4916,17 +4925,20 @@ begin
       if noted is null then
         insert into "${schema}".pgworker_history (job_id, ended_at, started_at, took, created_at, run_at, slot, attempt, max_attempts,
             priority, outcome, task_identifier, queue_name, key, worker_id, flags, payload)
-          select g.id, ended, g.locked_at,
-            case when g.locked_at <= ended and isfinite(g.locked_at) then ended - g.locked_at end,
+          select g.id, ended, h.locked_at,
+            case when h.locked_at <= ended and isfinite(h.locked_at) then ended - h.locked_at end,
             g.created_at, g.run_at, kept.slot,
-            case when g.locked_at is not null then g.attempts when direct then g.attempts + 1 else 0 end,
-            g.max_attempts, g.priority, coalesce(outcome, case when g.locked_at is null then 'removed' else 'succeeded' end),
+            case when h.locked_at is not null then g.attempts when direct then g.attempts + 1 else 0 end,
+            g.max_attempts, g.priority, coalesce(outcome, case when h.locked_at is null then 'removed' else 'succeeded' end),
             coalesce(task, (select t.identifier from "${schema}"._private_tasks t where t.id = g.task_id), 'task ' || g.task_id),
             case when g.job_queue_id is not null then (
               select q.queue_name from "${schema}"._private_job_queues q where q.id = g.job_queue_id) end,
-            g.key, g.locked_by, g.flags, case when kept.payloads and pg_column_size(g.payload) <= 65536 and octet_length(g.payload::text) <= 65536 then g.payload end
+            g.key, h.locked_by, g.flags, case when kept.payloads and pg_column_size(g.payload) <= 65536 and octet_length(g.payload::text) <= 65536 then g.payload end
           from gone g
-          where outcome is not null or g.locked_at is not null or g.attempts < g.max_attempts;
+          cross join lateral (
+            select case when p.waits then null else g.locked_at end as locked_at, case when p.waits then null else g.locked_by end as locked_by
+            from (select "${schema}".pgworker_parked(g.locked_at) as waits) p) h
+          where outcome is not null or h.locked_at is not null or g.attempts < g.max_attempts;
       else
         begun := nullif(current_setting('pgworker.run_begun', true), '')::timestamptz;
         runner := nullif(current_setting('pgworker.run_by', true), '');
@@ -4982,6 +4994,10 @@ begin
     return null;
   end if;
   begin
+    if "${schema}".pgworker_parked(old.locked_at) then
+      old.locked_at := null;
+      old.locked_by := null;
+    end if;
     final := new.attempts >= new.max_attempts;
     told := new.last_error;
     if old.locked_at is null then
@@ -5237,10 +5253,11 @@ begin
   then
     create trigger pgworker_history_updated after update of last_error, run_at, max_attempts on "${schema}"._private_jobs
       for each row when (
-        new.locked_at is null and (
-          old.locked_at is not null and (new.attempts >= old.attempts or new.last_error is distinct from old.last_error
+        (new.locked_at is null or new.locked_at = '9999-01-01 00:00:00+00') and (
+          old.locked_at is not null and old.locked_at <> '9999-01-01 00:00:00+00' and (new.attempts >= old.attempts or new.last_error is distinct from old.last_error
             or new.last_error = 'Job recovered after worker interruption')
-          or old.locked_at is null and old.attempts < old.max_attempts and new.attempts >= new.max_attempts)
+          or (old.locked_at is null or old.locked_at = '9999-01-01 00:00:00+00')
+            and old.attempts < old.max_attempts and new.attempts >= new.max_attempts)
         and current_setting('pgworker.ending', true) is distinct from 'told')
       execute function "${schema}".pgworker_record_updated();
   end if;
@@ -5490,22 +5507,42 @@ $$;
 comment on function "${schema}".pgworker_limit_value(json, text[]) is
   'The value at this place of the payload that a limit counts by: an empty one where there is none, a long one cut and made unmistakable.';
 
+-- The text of a field has been made by PostgreSQL from an array, and so is one.
+create or replace function "${schema}".pgworker_limit_values(payload json, fields text[]) returns text[]
+language plpgsql immutable as $$
+declare
+  bucket_values pg_catalog.text[] := '{}';
+  field pg_catalog.text;
+begin
+  foreach field in array fields loop
+    bucket_values := bucket_values operator(pg_catalog.||)
+      case when field is null then '' else "${schema}".pgworker_limit_value(payload, field::pg_catalog.text[]) end;
+  end loop;
+  return bucket_values;
+end
+$$;
+comment on function "${schema}".pgworker_limit_values(json, text[]) is 'The value by which each limit counts a job with this payload.';
+
+create or replace function "${schema}".pgworker_lane_name(task_id int, queue_id int, limit_ids int[], bucket_values text[]) returns text
+language sql immutable as $$
+  select pg_catalog.concat(task_id, ':', coalesce(queue_id, 0), ':', pg_catalog.left(pg_catalog.encode(pg_catalog.sha256(
+    pg_catalog.convert_to(pg_catalog.concat(limit_ids, bucket_values), 'UTF8')), 'hex'), 32))
+$$;
+comment on function "${schema}".pgworker_lane_name(int, int, int[], text[]) is 'The lane of a job with these values for these limits.';
+
 create or replace function "${schema}".pgworker_lane(
   task_id int, queue_id int, payload json, out lane text, out limit_ids int[], out bucket_values text[]
 )
 language plpgsql stable
 set search_path = pg_catalog, pg_temp as $$
+declare
+  fields text[];
 begin
-  select array_agg(l.id order by l.id),
-      array_agg(case when l.field is null then '' else "${schema}".pgworker_limit_value(payload, l.field) end order by l.id)
-    into limit_ids, bucket_values
-    from "${schema}"._private_tasks t
-    join "${schema}".pgworker_limit_tasks m on m.task_identifier = t.identifier collate "C"
-    join "${schema}".pgworker_limits l on l.id = m.limit_id
-    where t.id = pgworker_lane.task_id;
-  if limit_ids is not null then
-    lane := task_id || ':' || coalesce(queue_id, 0) || ':'
-      || left(encode(sha256(convert_to(limit_ids::text || bucket_values::text, 'UTF8')), 'hex'), 32);
+  select k.limit_ids, k.fields into limit_ids, fields from "${schema}".pgworker_limited_tasks k
+    where k.task_identifier = (select t.identifier from "${schema}"._private_tasks t where t.id = pgworker_lane.task_id) collate "C";
+  if found then
+    bucket_values := "${schema}".pgworker_limit_values(payload, fields);
+    lane := "${schema}".pgworker_lane_name(task_id, queue_id, limit_ids, bucket_values);
   end if;
 end
 $$;
@@ -5535,11 +5572,12 @@ create or replace function "${schema}".pgworker_drop_permits(job_ids bigint[]) r
 language plpgsql volatile
 set plan_cache_mode = force_generic_plan set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off set jit = off
 set search_path = pg_catalog, pg_temp as $$
+declare
+  buckets bigint[];
 begin
-  perform "${schema}".pgworker_tell_limits('b', d.bucket_id::text)
-    from (
-      with dropped as (delete from "${schema}".pgworker_permits p where p.job_id = any(job_ids) returning p.bucket_id)
-      select distinct d.bucket_id from dropped d) d;
+  with dropped as (delete from "${schema}".pgworker_permits p where p.job_id = any(job_ids) returning p.bucket_id)
+  select array_agg(distinct d.bucket_id) into buckets from dropped d;
+  perform "${schema}".pgworker_tell_limits('b', b.id::text) from unnest(buckets) b(id);
 end
 $$;
 comment on function "${schema}".pgworker_drop_permits(bigint[]) is 'Deletes the permits of these jobs.';
@@ -5550,6 +5588,7 @@ create or replace function "${schema}".pgworker_park_added() returns trigger
 language plpgsql volatile security definer as $$
 declare
   lane pg_catalog.text;
+  limited record;
 begin
   if tg_relid operator(pg_catalog.<>) '"${schema}"._private_jobs'::pg_catalog.regclass then
     raise exception 'The limits of schema "${schema}" are kept by triggers on its jobs alone' using errcode = '42501';
@@ -5557,12 +5596,12 @@ begin
   if pg_catalog.current_setting('transaction_isolation') operator(pg_catalog.<>) 'read committed' then
     perform from "${schema}".pgworker_limit_state s where s.name operator(pg_catalog.=) 'changes' for share;
   end if;
-  if exists (
-    select from "${schema}".pgworker_limit_tasks m
-    where m.task_identifier operator(pg_catalog.=) (
-      select t.identifier from "${schema}"._private_tasks t where t.id operator(pg_catalog.=) new.task_id) collate pg_catalog."C")
-  then
-    select l.lane into lane from "${schema}".pgworker_lane(new.task_id, new.job_queue_id, new.payload) l;
+  select k.limit_ids, k.fields into limited from "${schema}".pgworker_limited_tasks k
+    where k.task_identifier operator(pg_catalog.=) (
+      select t.identifier from "${schema}"._private_tasks t where t.id operator(pg_catalog.=) new.task_id) collate pg_catalog."C";
+  if found then
+    lane := "${schema}".pgworker_lane_name(
+      new.task_id, new.job_queue_id, limited.limit_ids, "${schema}".pgworker_limit_values(new.payload, limited.fields));
     new.locked_at := '9999-01-01 00:00:00+00'::pg_catalog.timestamptz;
     new.locked_by := 'pgworker-limit:'::pg_catalog.text operator(pg_catalog.||) lane;
     perform "${schema}".pgworker_tell_limits('l', lane);
@@ -5598,17 +5637,14 @@ begin
   if current_setting('transaction_isolation') <> 'read committed' then
     perform from "${schema}".pgworker_limit_state s where s.name = 'changes' for share;
   end if;
-  if exists (
-    select from "${schema}".pgworker_limit_tasks m
-    where m.task_identifier = (select t.identifier from "${schema}"._private_tasks t where t.id = new.task_id) collate "C")
-  then
+  select l.lane into lane from "${schema}".pgworker_lane(new.task_id, new.job_queue_id, new.payload) l;
+  if lane is not null then
     if old.locked_at is null and old.attempts < old.max_attempts and new.locked_at is null
       and new.run_at = old.run_at and new.task_id = old.task_id and new.job_queue_id is not distinct from old.job_queue_id
       and new.payload::text = old.payload::text
     then
       return new;
     end if;
-    select l.lane into lane from "${schema}".pgworker_lane(new.task_id, new.job_queue_id, new.payload) l;
     new.locked_at := '9999-01-01 00:00:00+00';
     new.locked_by := 'pgworker-limit:' || lane;
     if held or old.locked_at is null then
@@ -5632,17 +5668,12 @@ comment on function "${schema}".pgworker_park_changed() is
 
 create or replace function "${schema}".pgworker_permits_of_deleted() returns trigger
 language plpgsql volatile security definer
-set plan_cache_mode = force_generic_plan set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off set jit = off
 set search_path = pg_catalog, pg_temp as $$
 begin
   if tg_relid <> '"${schema}"._private_jobs'::regclass then
     raise exception 'The limits of schema "${schema}" are kept by triggers on its jobs alone' using errcode = '42501';
   end if;
-  perform "${schema}".pgworker_tell_limits('b', d.bucket_id::text)
-    from (
-      with dropped as (
-        delete from "${schema}".pgworker_permits p where p.job_id = any(array(select g.id from gone g)) returning p.bucket_id)
-      select distinct d.bucket_id from dropped d) d;
+  perform "${schema}".pgworker_drop_permits(array(select g.id from gone g));
   return null;
 end
 $$;
@@ -5687,6 +5718,20 @@ end
 $$;
 comment on function "${schema}".pgworker_switch_limits(boolean) is
   'Makes the triggers that keep the limits, or drops them; returns false if locks of others are in the way.';
+
+create or replace function "${schema}".pgworker_note_limited(tasks text[]) returns void
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp as $$
+begin
+  delete from "${schema}".pgworker_limited_tasks k where k.task_identifier = any(tasks);
+  insert into "${schema}".pgworker_limited_tasks (task_identifier, limit_ids, fields)
+    select t.name, array_agg(l.id order by l.id), array_agg(l.field::text order by l.id)
+    from (select distinct u.name collate "C" as name from unnest(tasks) u(name)) t
+    join "${schema}".pgworker_limits l on l.state <> 'removing' and t.name = any(l.task_identifiers)
+    group by t.name;
+end
+$$;
+comment on function "${schema}".pgworker_note_limited(text[]) is 'Notes the limits of these tasks, for those who add jobs.';
 
 -- What a limit counts by is not changed in place: jobs that wait, and those that run, have to be looked at anew, as for a limit that is made.
 create or replace function "${schema}".pgworker_put_limit(
@@ -5771,9 +5816,7 @@ begin
         coalesce(pgworker_put_limit.declared, false))
       returning * into put;
   end if;
-  delete from "${schema}".pgworker_limit_tasks m where m.limit_id = put.id and m.task_identifier <> all(tasks);
-  insert into "${schema}".pgworker_limit_tasks (task_identifier, limit_id)
-    select t.name, put.id from unnest(tasks) t(name) on conflict do nothing;
+  perform "${schema}".pgworker_note_limited(tasks || before.task_identifiers);
   perform pg_notify('pgworker:limits', 's');
   return put;
 end
@@ -5787,17 +5830,17 @@ create or replace function "${schema}".pgworker_delete_limit(name text) returns 
 language plpgsql volatile security definer
 set search_path = pg_catalog, pg_temp as $$
 declare
-  gone int;
+  tasks text[];
 begin
   update "${schema}".pgworker_limit_state s set number = s.number + 1 where s.name = 'changes';
   update "${schema}".pgworker_limits l set
       state = 'removing', unaware = null, looked_at = null, place = null, passed = false, sure = false, settled = false, updated_at = clock_timestamp()
     where l.name = pgworker_delete_limit.name and l.state <> 'removing'
-    returning l.id into gone;
+    returning l.task_identifiers into tasks;
   if not found then
     return false;
   end if;
-  delete from "${schema}".pgworker_limit_tasks m where m.limit_id = gone;
+  perform "${schema}".pgworker_note_limited(tasks);
   perform pg_notify('pgworker:limits', 's');
   return true;
 end
@@ -5844,7 +5887,7 @@ set search_path = pg_catalog, pg_temp as $$
 declare
   limited constant int[] := array(
     select t.id from "${schema}"._private_tasks t
-    where exists (select from "${schema}".pgworker_limit_tasks m where m.task_identifier = t.identifier collate "C"));
+    where exists (select from "${schema}".pgworker_limited_tasks k where k.task_identifier = t.identifier collate "C"));
   freed record;
   run record;
   running bigint[];
@@ -6256,8 +6299,8 @@ begin
     where not k.buckets && closed_buckets
       and (k.task_id = any(task_ids) or t.identifier <> all(served))
       and not exists (
-        select from "${schema}".pgworker_limit_tasks m
-        join "${schema}".pgworker_limits l on l.id = m.limit_id and l.state = 'applying'
+        select from "${schema}".pgworker_limited_tasks m
+        join "${schema}".pgworker_limits l on l.id = any(m.limit_ids) and l.state = 'applying'
         where m.task_identifier = t.identifier collate "C")),
   free as materialized (
     select f.*, f.queue_id is null or f.of_queue = 1 and (
@@ -6437,7 +6480,7 @@ begin
   select * into turn from "${schema}".pgworker_lanes_in_turn(
     task_ids,
     case when exists (
-        select from "${schema}".pgworker_limit_tasks m
+        select from "${schema}".pgworker_limited_tasks m
         join "${schema}"._private_tasks t on t.identifier = m.task_identifier collate "default" and t.id <> all(task_ids))
       then "${schema}".pgworker_served()
     end,
@@ -6587,7 +6630,7 @@ begin
       where o.job_id = any(looked) and not exists (
         select from "${schema}"._private_jobs j
         where j.id = o.job_id and (j.is_available or j.locked_at is not null and j.locked_at <> '9999-01-01 00:00:00+00'))
-      for update skip locked)
+      for update skip locked))
     returning p.bucket_id)
   select count(*) into leaked
     from (select "${schema}".pgworker_tell_limits('b', l.bucket_id::text) from (select distinct l.bucket_id from leaks l) l offset 0) t;
