@@ -14,6 +14,7 @@ import org.springframework.transaction.PlatformTransactionManager;
 
 import dev.pgworker.event.WorkerEventListener;
 import dev.pgworker.internal.client.JdbcJobAdmin;
+import dev.pgworker.internal.client.JdbcJobLimits;
 import dev.pgworker.internal.client.JdbcJobSchedules;
 import dev.pgworker.internal.crontab.CronScheduler;
 import dev.pgworker.internal.engine.HeldBack;
@@ -53,6 +54,9 @@ import dev.pgworker.internal.lifecycle.Lease;
 import dev.pgworker.internal.lifecycle.PeriodicTasks;
 import dev.pgworker.internal.lifecycle.Service;
 import dev.pgworker.internal.lifecycle.WorkSignal;
+import dev.pgworker.internal.limit.DeclaredLimits;
+import dev.pgworker.internal.limit.LimitGate;
+import dev.pgworker.internal.limit.LimitKeeper;
 import dev.pgworker.internal.record.TaskCounts;
 import dev.pgworker.internal.record.WorkRecord;
 import dev.pgworker.internal.recovery.Heartbeat;
@@ -68,6 +72,7 @@ import dev.pgworker.internal.store.HistoryStore;
 import dev.pgworker.internal.store.JobStore;
 import dev.pgworker.internal.store.JobTableStore;
 import dev.pgworker.internal.store.KeptHistory;
+import dev.pgworker.internal.store.LimitStore;
 import dev.pgworker.internal.store.MigrationStore;
 import dev.pgworker.internal.store.PauseStore;
 import dev.pgworker.internal.store.RunningStore;
@@ -133,6 +138,8 @@ final class WorkerServices {
     final @Nullable CronScheduler cron;
     final @Nullable ScheduledCleanup cleanup;
     final ScheduleService schedules;
+    final LimitGate limitGate;
+    final LimitKeeper limits;
     final WorkRecord record;
 
     /**
@@ -177,7 +184,11 @@ final class WorkerServices {
                 this::isListening,
                 signal::leaseChanged,
                 context);
-        ownership = new Ownership(lease, store.holdings(), localQueue, () -> history.isReady() && pauses.isKnown());
+        LimitStore limitStore = new LimitStore(parts.dataSource(), parts.schema(), workerId);
+        limitGate = new LimitGate(context, limitStore, parts.tasks().identifiers(), held);
+        limits = limits(limitStore);
+        ownership = new Ownership(
+                lease, store.holdings(), localQueue, () -> history.isReady() && pauses.isKnown() && limits.isKnown());
         ClaimFloor floor = new ClaimFloor(signal::scanWanted);
         QueueFloors queueFloors = new QueueFloors(signal::scanWanted);
         OutcomeInbox inbox = new OutcomeInbox(parts.settings().interruptedJobRetryDelay());
@@ -342,9 +353,15 @@ final class WorkerServices {
                                 "worker:migrate", text -> migrations.migrationAnnounced(),
                                 "pgworker:schedules", text -> schedules.announced(),
                                 "pgworker:pauses", text -> pauses.announced(),
-                                "pgworker:cancel", text -> cancels.announced(text == null ? "" : text))),
+                                "pgworker:cancel", text -> cancels.announced(text == null ? "" : text),
+                                "pgworker:limits", this::limitsTold)),
                 context.events(),
                 context.outage());
+    }
+
+    private void limitsTold(@Nullable String text) {
+        limits.told(text);
+        limitGate.told(text);
     }
 
     /** Where nothing is announced anything may have happened between two polls. */
@@ -410,11 +427,26 @@ final class WorkerServices {
                 context.outage());
     }
 
+    private LimitKeeper limits(LimitStore store) {
+        Set<String> served = parts.tasks().identifiers();
+        JdbcJobLimits client = new JdbcJobLimits(parts.dataSource(), parts.schema());
+        return new LimitKeeper(
+                context,
+                store,
+                new DeclaredLimits(client, parts.limits(), served),
+                limitGate,
+                served,
+                held,
+                this::isListening);
+    }
+
     /** Starts all services. */
     void start() {
-        // Jobs wait until it is known whether a history is kept, and what is paused.
+        limits.begin();
+        // Jobs wait until it is known whether a history is kept, what is paused, and what limits there are.
         periodic.start(history);
         periodic.start(pauses);
+        periodic.start(limits);
         ofOwnThread().forEach(BackgroundService::start);
         Stream.of(migrations, reconciler, sweep, snapshots, unservedTasks, vacuum, cron, schedules, cleanup)
                 .filter(Objects::nonNull)
@@ -431,6 +463,6 @@ final class WorkerServices {
 
     /** Returns all services. */
     Stream<Service> all() {
-        return Stream.concat(ofOwnThread(), periodic.services().stream());
+        return Stream.concat(Stream.concat(ofOwnThread(), Stream.of(limitGate)), periodic.services().stream());
     }
 }

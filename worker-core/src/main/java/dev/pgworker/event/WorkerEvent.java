@@ -53,6 +53,25 @@ public sealed interface WorkerEvent {
     }
 
     /**
+     * Jobs that waited for limits may start: workers that serve their tasks claim them as others. Published on {@code
+     * worker-limits}; not by each worker, but by the one that let them through.
+     *
+     * @param jobs how many
+     * @since 0.1.0
+     */
+    record JobsAdmitted(String workerId, long jobs) implements WorkerEvent {}
+
+    /**
+     * A limit that was created, changed or deleted is now as it should be. Published on {@code worker-limit-keeper} by the worker
+     * that had the last jobs gone through.
+     *
+     * @param limit the name of the limit
+     * @param removed whether the limit exists no longer
+     * @since 0.1.0
+     */
+    record LimitApplied(String workerId, String limit, boolean removed) implements WorkerEvent {}
+
+    /**
      * The worker has looked up the ids of its tasks and starts looking for jobs. Published on {@code worker-fetch}.
      *
      * @param tasks the identifiers of the tasks that it serves
