@@ -83,6 +83,13 @@ class RetryKindTest {
         assertThat(none.retries(new UncheckedIOException(new IOException())))
                 .as("the outer one fits")
                 .isTrue();
+        assertThat(none.retries(new Exception() {
+                    @Override
+                    public Throwable getCause() {
+                        throw new IllegalStateException("on purpose");
+                    }
+                }))
+                .isTrue();
         Exception first = new Exception();
         first.initCause(new Exception(first));
         assertThat(none.retries(first)).isTrue();

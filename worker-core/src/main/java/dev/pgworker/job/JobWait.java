@@ -41,6 +41,9 @@ public record JobWait(
         /** Its task, its queue or everything is paused. */
         PAUSED,
 
+        /** Limits do not allow it. */
+        LIMIT,
+
         /** Another job of its queue runs. */
         QUEUE_RUNS,
 

@@ -69,6 +69,9 @@ public record TaskOptions(
      * retried, unless only {@code retryFor} has types.
      */
     public boolean retries(Throwable error) {
+        if (noRetryFor.isEmpty() && retryFor.isEmpty()) {
+            return true;
+        }
         Throwable asked = error;
         for (int depth = 0; asked != null && depth < MOST_CAUSES; depth++) {
             int not = distance(asked.getClass(), noRetryFor);
@@ -76,9 +79,18 @@ public record TaskOptions(
             if (not != yes) {
                 return yes < not;
             }
-            asked = asked.getCause();
+            asked = cause(asked);
         }
         return retryFor.isEmpty() || !noRetryFor.isEmpty();
+    }
+
+    /** An exception may be of any class, and its methods may fail. */
+    private static @Nullable Throwable cause(Throwable error) {
+        try {
+            return error.getCause();
+        } catch (RuntimeException | Error e) {
+            return null;
+        }
     }
 
     /** Returns how many steps up from a class the nearest of the types is; the largest number if none is above it. */

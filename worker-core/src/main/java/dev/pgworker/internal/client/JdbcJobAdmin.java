@@ -20,6 +20,7 @@ import dev.pgworker.internal.store.SweepStore;
 import dev.pgworker.job.ActiveWorker;
 import dev.pgworker.job.BulkProgress;
 import dev.pgworker.job.BulkResult;
+import dev.pgworker.job.Cancellation;
 import dev.pgworker.job.CleanupPreview;
 import dev.pgworker.job.CleanupResult;
 import dev.pgworker.job.CleanupTask;
@@ -49,6 +50,7 @@ public final class JdbcJobAdmin implements JobAdmin {
 
     private final ClientConnections connections;
     private final JobChanges changes;
+    private final JobCancels cancels;
     private final JobLookup lookup;
     private final SchemaOverview overview;
     private final TaskOverview tasks;
@@ -80,6 +82,7 @@ public final class JdbcJobAdmin implements JobAdmin {
             WorkerEvents events) {
         this.connections = new ClientConnections(dataSource);
         this.changes = new JobChanges(connections, schema);
+        this.cancels = new JobCancels(connections, schema);
         this.lookup = new JobLookup(connections, schema);
         this.overview = new SchemaOverview(connections, schema);
         this.tasks = new TaskOverview(connections, schema);
@@ -99,6 +102,7 @@ public final class JdbcJobAdmin implements JobAdmin {
     private JdbcJobAdmin(JdbcJobAdmin other, String user) {
         connections = other.connections;
         changes = other.changes;
+        cancels = other.cancels;
         lookup = other.lookup;
         overview = other.overview;
         tasks = other.tasks;
@@ -185,6 +189,39 @@ public final class JdbcJobAdmin implements JobAdmin {
     @Override
     public List<Pause> pauses() {
         return pauses.list();
+    }
+
+    @Override
+    public List<Cancellation> cancel(Collection<Long> ids) {
+        List<Cancellation> answers = cancels.cancel(ids, report.user());
+        reportCancelled(answers);
+        return answers;
+    }
+
+    @Override
+    public Optional<Cancellation> cancel(String jobKey) {
+        Optional<Cancellation> answer = cancels.cancel(jobKey, report.user());
+        reportCancelled(answer.stream().toList());
+        return answer;
+    }
+
+    private void reportCancelled(List<Cancellation> answers) {
+        report.jobs(
+                ChangeStatement.CANCEL,
+                answers.stream()
+                        .filter(answer -> answer.state() != Cancellation.State.GONE)
+                        .map(Cancellation::jobId)
+                        .toList());
+    }
+
+    @Override
+    public List<Cancellation> cancellations(Collection<Long> ids) {
+        return cancels.of(ids);
+    }
+
+    @Override
+    public List<Cancellation> awaitCancellations(Collection<Long> ids, Duration limit) {
+        return cancels.await(ids, limit);
     }
 
     @Override

@@ -88,9 +88,12 @@ final class SchemaOverview {
             select b.ready, b.scheduled, b.retrying, b.failed, extract(epoch from pg_catalog.now() - b.oldest_due)::double precision,
                    (select pg_catalog.count(*) from {schema}._private_workers w
                     where w.last_heartbeat_at > pg_catalog.now() - interval '5 minutes'),
-                   b.estimated
+                   b.estimated,
+                   (select pg_catalog.count(*) filter (where j.run_at <= pg_catalog.now()) from (
+                     select j.run_at from {schema}._private_jobs j where {parked}
+                     order by j.locked_by collate "C", j.priority, j.run_at, j.id limit 10000) j)
             from {schema}.pgworker_backlog(10000) b
-            """;
+            """.replace("{parked}", JobFilters.PARKED);
 
     JobBacklog backlog() {
         return connections.query(
@@ -108,6 +111,7 @@ final class SchemaOverview {
                 row.getLong(1),
                 row.getLong(2),
                 row.getLong(3),
+                row.getLong(8),
                 row.getLong(4),
                 oldestDue,
                 row.getLong(6),

@@ -136,8 +136,13 @@ final class TaskOverview {
         for (String lane : List.of(ClaimOrder.UNQUEUED, ClaimOrder.QUEUED)) {
             complete &= count(client, ClaimOrder.first(lane, "j.task_id", ClaimOrder.DUE, MOST_READ), jobs);
         }
+        complete &= count(client, LIMITED, jobs);
         return new Counted(jobs, complete);
     }
+
+    private static final String LIMITED = """
+            (select j.task_id from {schema}._private_jobs j where {parked} and j.run_at <= pg_catalog.now()
+             order by j.locked_by collate "C", j.priority, j.run_at, j.id limit\s""".replace("{parked}", JobFilters.PARKED) + MOST_READ + ")";
 
     private static final String FAILED = """
             (select j.task_id from {schema}._private_jobs j where not j.is_available and j.locked_at is null

@@ -84,6 +84,21 @@ final class EndpointActions {
                 : change(target, new JobChange.Remove(), admin::remove);
     }
 
+    /** Tells of ids and of a key what became of each job; of filters how many have been cancelled. */
+    Object cancel(Target target) {
+        EndpointFilters filters = target.filters;
+        boolean plain = target.limit == null && !EndpointParameters.flag("dryRun", target.dryRun);
+        if (plain && target.ids != null && filters.isEmpty()) {
+            return Map.of("cancellations", admin.cancel(EndpointParameters.ids(target.ids)));
+        } else if (plain && target.ids == null && filters.key() != null && filters.hasOnlyKey()) {
+            return Map.of(
+                    "cancellations",
+                    admin.cancel(EndpointParameters.required("key", filters.key())).stream()
+                            .toList());
+        }
+        return change(target, new JobChange.Cancel(), ids -> List.of());
+    }
+
     private Object change(Target target, JobChange change, Function<Collection<Long>, List<Job>> changeIds) {
         boolean dryRun = EndpointParameters.flag("dryRun", target.dryRun);
         if (target.ids != null) {

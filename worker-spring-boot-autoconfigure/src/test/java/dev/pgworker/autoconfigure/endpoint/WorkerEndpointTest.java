@@ -485,6 +485,11 @@ class WorkerEndpointTest {
                     .toList();
             assertThat(runs).hasSize(3).isSorted();
             assertThat(runs.get(0)).isEqualTo(b.path("nextRun").asString());
+            assertThat(client.json(client.get("/worker/schedules?name=report/a&runs=2"))
+                            .path("nextRuns")
+                            .size())
+                    .isEqualTo(2);
+            assertThat(client.get("/worker/schedules?name=report").statusCode()).isEqualTo(404);
             assertThat(client.get("/worker/schedules").body())
                     .contains("\"overlap\":\"skip\"", "\"backfill\":\"PT48H\"")
                     .doesNotContain("secret");
