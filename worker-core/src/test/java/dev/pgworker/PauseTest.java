@@ -123,8 +123,8 @@ class PauseTest {
     void noJobStartsOnceAWorkerKnows(boolean direct) {
         db.start(direct ? direct() : worker(true, 10));
         events.await(ListenerConnected.class);
-        add(WORK, 20_000);
-        awaitCompleted(WORK, 1_000);
+        add(WORK, 6_000);
+        awaitCompleted(WORK, 100);
 
         pause(PAUSED, 1);
         // A direct batch that is under way ends first, and so does what has been taken by a handler.
@@ -136,7 +136,7 @@ class PauseTest {
         add(OTHER, 1_000);
         awaitCompleted(OTHER, 1_002);
 
-        assertThat(started(WORK)).isEqualTo(then).isLessThan(20_000);
+        assertThat(started(WORK)).isEqualTo(then).isLessThan(6_000);
         assertThat(db.sql("select count(*) from {schema}._private_jobs where attempts > 0")
                         .query(Integer.class)
                         .single())
@@ -144,7 +144,7 @@ class PauseTest {
                 .isZero();
 
         db.admin().resume(PAUSED);
-        awaitCompleted(WORK, 20_000);
+        awaitCompleted(WORK, 6_000);
     }
 
     @Test
