@@ -151,7 +151,10 @@ class PauseTest {
     void whatIsClaimedAndHasNotStartedIsGivenBackAndWhatRunsGoesOn() throws Exception {
         CountDownLatch mayEnd = new CountDownLatch(1);
         db.start(db.worker()
-                .settings(WorkerSettings.builder().concurrency(1).build())
+                .settings(WorkerSettings.builder()
+                        .concurrency(1)
+                        .localQueueTtl(Duration.ofMinutes(1))
+                        .build())
                 .listener(events)
                 .task(WORK, (n, context) -> {
                     if (n < 0) {
@@ -290,25 +293,29 @@ class PauseTest {
     @Test
     void aQueueThatIsResumedWhileItsJobRunsStaysSerial() throws Exception {
         CountDownLatch mayEnd = new CountDownLatch(1);
-        db.start(db.worker()
-                .listener(events)
-                .task(WORK, (n, context) -> {
-                    if (n < 0) {
-                        mayEnd.await();
-                    }
-                })
-                .task(OTHER, (n, context) -> {}));
-        events.await(ListenerConnected.class);
+        for (int i = 0; i < 2; i++) {
+            db.start(db.worker()
+                    .listener(events)
+                    .task(WORK, (n, context) -> {
+                        if (n < 0) {
+                            mayEnd.await();
+                        }
+                    })
+                    .task(OTHER, (n, context) -> {}));
+        }
+        events.await(ListenerConnected.class, 2);
         JobSpec spec = JobSpec.builder().queueName("q").build();
         db.scheduler().addJob(WORK, -1, spec);
         events.await(JobStarted.class);
         db.scheduler().addJob(WORK, 1, spec);
 
-        pause(PauseTarget.queue("q"), 1);
+        pause(PauseTarget.queue("q"), 2);
         db.admin().resume(PauseTarget.queue("q"));
-        events.await(PauseEnded.class);
-        db.scheduler().addJob(OTHER, 1);
-        awaitCompleted(OTHER, 1);
+        events.await(PauseEnded.class, 2);
+        for (int n = 0; n < 50; n++) {
+            db.scheduler().addJob(OTHER, 1);
+            awaitCompleted(OTHER, n + 1);
+        }
         assertThat(started(WORK)).isEqualTo(1);
 
         mayEnd.countDown();
