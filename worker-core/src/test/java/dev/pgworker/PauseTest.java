@@ -4,6 +4,7 @@ import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.locks.LockSupport;
 import java.util.stream.IntStream;
 
 import org.awaitility.Awaitility;
@@ -61,7 +62,7 @@ class PauseTest {
         return db.worker()
                 .listener(events)
                 .tasks(List.of(
-                        TaskRegistration.of(WORK, (n, context) -> {}).with(direct),
+                        TaskRegistration.of(WORK, (n, context) -> LockSupport.parkNanos(200_000)).with(direct),
                         TaskRegistration.of(OTHER, (n, context) -> {}).with(direct)));
     }
 
