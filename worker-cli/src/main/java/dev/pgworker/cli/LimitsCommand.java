@@ -138,7 +138,11 @@ final class LimitsCommand {
         @Parameters(paramLabel = "LIMIT", description = "The name.")
         private String name = "";
 
-        @Option(names = "--task", required = true, paramLabel = "TASK", description = "A task that shares the limit; repeatable.")
+        @Option(
+                names = "--task",
+                required = true,
+                paramLabel = "TASK",
+                description = "A task that shares the limit; repeatable.")
         private List<String> tasks = List.of();
 
         @Option(names = "--max-running", paramLabel = "N", description = "How many jobs run at the same time.")
@@ -154,13 +158,17 @@ final class LimitsCommand {
                 description = "The period, such as 1m, 1s to 365d.")
         private @Nullable Duration period;
 
-        @Option(names = "--burst", paramLabel = "N", description = "How many jobs may start at once after a time without any.")
+        @Option(
+                names = "--burst",
+                paramLabel = "N",
+                description = "How many jobs may start at once after a time without any.")
         private @Nullable Integer burst;
 
         @Option(
                 names = "--per",
                 paramLabel = "FIELD",
-                description = "The field of the payload each value of which has the limit for itself, such as customer.id.")
+                description =
+                        "The field of the payload each value of which has the limit for itself, such as customer.id.")
         private @Nullable String per;
 
         Put(Session session) {
@@ -179,7 +187,8 @@ final class LimitsCommand {
             if (session.isJson()) {
                 session.writeJson(json(status, null));
             } else {
-                session.say("Limit " + Text.line(status.name()) + ": " + Text.line(limit.words()) + ", " + phase(status));
+                session.say(
+                        "Limit " + Text.line(status.name()) + ": " + Text.line(limit.words()) + ", " + phase(status));
             }
             return ExitStatus.OK;
         }
