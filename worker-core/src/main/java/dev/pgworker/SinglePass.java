@@ -35,6 +35,7 @@ final class SinglePass {
         services.heartbeat.start();
         services.completer.start();
         services.periodic.start(services.reconciler);
+        services.cancels.start();
         services.record.start();
         try {
             services.pauses.lookOnce();

@@ -65,6 +65,7 @@ import dev.pgworker.internal.recovery.OldLocks;
 import dev.pgworker.internal.recovery.Sweep;
 import dev.pgworker.internal.schedule.DeclaredSchedules;
 import dev.pgworker.internal.schedule.ScheduleService;
+import dev.pgworker.internal.store.CancelStore;
 import dev.pgworker.internal.store.CleanupStore;
 import dev.pgworker.internal.store.CrontabStore;
 import dev.pgworker.internal.store.HistoryStore;
@@ -80,6 +81,7 @@ import dev.pgworker.internal.store.StatisticsStore;
 import dev.pgworker.internal.store.SweepStore;
 import dev.pgworker.internal.store.UnservedStore;
 import dev.pgworker.internal.store.WorkerStore;
+import dev.pgworker.internal.watch.CancelWatch;
 import dev.pgworker.internal.watch.HistoryKeeper;
 import dev.pgworker.internal.watch.MigrationWatch;
 import dev.pgworker.internal.watch.NotificationListener;
@@ -89,7 +91,6 @@ import dev.pgworker.internal.watch.SnapshotWatch;
 import dev.pgworker.internal.watch.UnservedTasks;
 import dev.pgworker.internal.watch.Vacuum;
 import dev.pgworker.job.CleanupSettings;
-import dev.pgworker.job.JobAdmin;
 import dev.pgworker.recovery.RecoverySettings;
 import dev.pgworker.schedule.Schedule;
 
@@ -127,6 +128,7 @@ final class WorkerServices {
     final MigrationWatch migrations;
     final HistoryKeeper history;
     final PauseWatch pauses;
+    final CancelWatch cancels;
     final Heartbeat heartbeat;
     final LeaseWatchdog watchdog;
     final Sweep sweep;
@@ -239,6 +241,13 @@ final class WorkerServices {
                 context.events(),
                 context.outage());
         schedules = schedules();
+        cancels = new CancelWatch(
+                workerId,
+                new CancelStore(parts.dataSource(), parts.schema(), workerId),
+                localQueue,
+                executor::cancel,
+                this::isListening,
+                context.outage());
         listener = parts.settings().listen() ? listener(announcements) : null;
         JobTableStore table = new JobTableStore(parts.dataSource(), parts.schema());
         snapshots = new SnapshotWatch(
@@ -257,6 +266,7 @@ final class WorkerServices {
                 parts.metadata(),
                 recovery.heartbeatInterval(),
                 lease,
+                cancels::anyKnown,
                 context.outage());
         watchdog = new LeaseWatchdog(lease, onLost, context.outage());
         sweep = sweep(recovery);
@@ -316,7 +326,8 @@ final class WorkerServices {
                         : new HandlerTransactions(
                                 manager, parts.dataSource(), store.outcomes(), localQueue, queueFloors, ownership),
                 parts.jobScheduler(),
-                new RunResults(kept, parts.codec(), parts.settings().history().maxResultSize()));
+                new RunResults(kept, parts.codec(), parts.settings().history().maxResultSize()),
+                parts.settings().cancel());
     }
 
     private Reconciler reconciler(ClaimPlanner planner) {
@@ -342,6 +353,7 @@ final class WorkerServices {
                                 "worker:migrate", text -> migrations.migrationAnnounced(),
                                 "pgworker:schedules", text -> schedules.announced(),
                                 "pgworker:pauses", text -> pauses.announced(),
+                                "pgworker:cancel", text -> cancels.announced(text == null ? "" : text),
                                 "pgworker:limits", this::limitsTold)),
                 context.events(),
                 context.outage());
@@ -374,17 +386,18 @@ final class WorkerServices {
         if (settings.schedule() == null) {
             return null;
         }
-        JobAdmin admin = new JdbcJobAdmin(
-                parts.dataSource(),
-                parts.schema(),
-                new SweepStore(parts.dataSource(), parts.schema(), parts.recoveryHandlers()),
-                SweepStore.Request.of(parts.settings().recovery()),
-                context.events());
+        JdbcJobAdmin admin = new JdbcJobAdmin(
+                        parts.dataSource(),
+                        parts.schema(),
+                        new SweepStore(parts.dataSource(), parts.schema(), parts.recoveryHandlers()),
+                        SweepStore.Request.of(parts.settings().recovery()),
+                        context.events())
+                .actingAs(ScheduledCleanup.USER);
         return new ScheduledCleanup(
                 settings.schedule(),
                 settings,
                 new CleanupStore(parts.dataSource(), parts.schema()),
-                admin,
+                limit -> admin.cleanup(settings.tasks(), settings.failedJobsOlderThan(), limit),
                 context.outage());
     }
 
@@ -444,7 +457,7 @@ final class WorkerServices {
     private Stream<BackgroundService> ofOwnThread() {
         Stream<@Nullable BackgroundService> first =
                 Stream.of(heartbeat, watchdog, completer, listener, fetchLoop, secondFetchLoop);
-        Stream<@Nullable BackgroundService> last = Stream.of(floorScanner, record);
+        Stream<@Nullable BackgroundService> last = Stream.of(floorScanner, cancels, record);
         return Stream.concat(Stream.concat(first, direct.services()), last).filter(Objects::nonNull);
     }
 

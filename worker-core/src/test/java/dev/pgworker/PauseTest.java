@@ -3,13 +3,10 @@ package dev.pgworker;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
-import java.util.Objects;
 import java.util.concurrent.CountDownLatch;
-import java.util.concurrent.atomic.AtomicReference;
 import java.util.stream.IntStream;
 
 import org.awaitility.Awaitility;
-import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.extension.RegisterExtension;
@@ -32,7 +29,6 @@ import dev.pgworker.task.TaskOptions;
 import dev.pgworker.task.TaskRegistration;
 import dev.pgworker.testing.RecordingListener;
 import dev.pgworker.testing.TestSchema;
-import dev.pgworker.testing.WorkerProcess;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
@@ -237,42 +233,8 @@ class PauseTest {
         assertThat(worker(true, 4).build().runOnce()).isEqualTo(5);
     }
 
-    @Tag("slow")
-    @Test
-    void aPauseOutlivesKilledProcesses() throws Exception {
-        WorkerProcess.createLedger(db);
-        try (WorkerProcess process = WorkerProcess.start(db.schema(), "pause-1")) {
-            db.scheduler().addJob(WorkerProcess.SLEEP, 60_000);
-            Awaitility.await().atMost(Duration.ofSeconds(40)).until(() -> ledger() == 1);
-            db.admin().pause(PauseTarget.task("sleep"), "the partner is down");
-            process.kill();
-        }
-        db.scheduler().addJob(WorkerProcess.SLEEP, 0);
-        db.start(WorkerProcess.worker(db.dataSource(), db.schema())
-                .task(OTHER, (n, context) -> {})
-                .listener(events));
-        events.await(PauseBegan.class);
-        // The job of the killed worker is recovered, and paused like the others.
-        Awaitility.await().atMost(Duration.ofSeconds(40)).until(() -> locked() == 0);
-        db.scheduler().addJob(OTHER, 1);
-        awaitCompleted(OTHER, 1);
-
-        assertThat(ledger()).isEqualTo(1);
-        db.sql("update {schema}._private_jobs set payload = '0', run_at = now()")
-                .update();
-        db.admin().resume(PauseTarget.task("sleep"));
-        events.await(JobCompleted.class, 3);
-    }
-
-    private int ledger() {
-        return db.sql("select count(*) from {schema}.ledger where what = 'start'")
-                .query(Integer.class)
-                .single();
-    }
-
     @Test
     void tellsWhoHasPausedWhatAndWhy() {
-        AtomicReference<Pause> seen = new AtomicReference<>();
         assertThat(db.admin().pauses()).isEmpty();
         assertThat(db.admin().actingAs("ann").pause(PAUSED, "the partner is down"))
                 .isTrue();
@@ -280,9 +242,8 @@ class PauseTest {
                 .as("it is left as it is")
                 .isFalse();
         db.start(worker(true, 1));
-        seen.set(events.await(PauseBegan.class).pause());
+        Pause pause = events.await(PauseBegan.class).pause();
 
-        Pause pause = Objects.requireNonNull(seen.get());
         assertThat(db.admin().pauses()).containsExactly(pause);
         assertThat(pause.text())
                 .isEqualTo("task \"work\" paused by ann since " + pause.since() + ": the partner is down");

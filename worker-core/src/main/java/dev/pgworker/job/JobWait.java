@@ -38,6 +38,9 @@ public record JobWait(
         /** It has failed permanently. */
         FAILED,
 
+        /** Its task, its queue or everything is paused. */
+        PAUSED,
+
         /** Limits do not allow it. */
         LIMIT,
 

@@ -26,6 +26,7 @@ import dev.pgworker.recovery.RecoverySettings;
 import dev.pgworker.schema.PeerIndexes;
 import dev.pgworker.schema.SchemaMode;
 import dev.pgworker.schema.WorkerSchema;
+import dev.pgworker.task.CancelSettings;
 
 /**
  * The properties of PgWorker.
@@ -83,6 +84,7 @@ public record WorkerProperties(
         @DefaultValue Statistics statistics,
         @DefaultValue History history,
         @DefaultValue Cleanup cleanup,
+        @DefaultValue Cancel cancel,
         @DefaultValue Map<String, LimitProperties> limits,
         @DefaultValue List<String> tasks,
         @Nullable String dataSource,
@@ -304,6 +306,34 @@ public record WorkerProperties(
     }
 
     /**
+     * How handlers are ended whose jobs are cancelled.
+     *
+     * @param interruptAfter How long a handler may go on undisturbed after its job has been cancelled, before its thread is
+     *     interrupted, 0 to 365 days. JobContext.isCancelled() returns true at once.
+     * @param abandonAfter How long a handler may take to end after it was interrupted, before the worker goes on without it, 0 to
+     *     365 days.
+     * @since 0.1.0
+     */
+    public record Cancel(
+            @DefaultValue("0s") Duration interruptAfter,
+            @DefaultValue("5s") Duration abandonAfter) {
+
+        /**
+         * Returns the settings.
+         *
+         * @param prefix what the names of the worker's properties begin with
+         * @throws InvalidConfigurationPropertyValueException if one is not allowed
+         */
+        CancelSettings settings(String prefix) {
+            try {
+                return new CancelSettings(interruptAfter, abandonAfter);
+            } catch (IllegalArgumentException e) {
+                throw refused(prefix + ".cancel.", this, e);
+            }
+        }
+    }
+
+    /**
      * A limit across all workers of the schema: either of the jobs that run at the same time, or of those that start in a
      * period. If an annotation declares a limit of the same name, what is set here takes the place of its attributes.
      *
@@ -446,6 +476,7 @@ public record WorkerProperties(
         return settings.recovery(recovery.settings(prefix))
                 .history(history.settings(prefix))
                 .cleanup(cleanup.settings(prefix, crontabZone))
+                .cancel(cancel.settings(prefix))
                 .build();
     }
 

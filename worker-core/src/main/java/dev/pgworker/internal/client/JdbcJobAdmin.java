@@ -19,6 +19,7 @@ import dev.pgworker.internal.store.SweepStore;
 import dev.pgworker.job.ActiveWorker;
 import dev.pgworker.job.BulkProgress;
 import dev.pgworker.job.BulkResult;
+import dev.pgworker.job.Cancellation;
 import dev.pgworker.job.CleanupPreview;
 import dev.pgworker.job.CleanupResult;
 import dev.pgworker.job.CleanupTask;
@@ -48,6 +49,7 @@ public final class JdbcJobAdmin implements JobAdmin {
 
     private final ClientConnections connections;
     private final JobChanges changes;
+    private final JobCancels cancels;
     private final JobLookup lookup;
     private final SchemaOverview overview;
     private final TaskOverview tasks;
@@ -79,6 +81,7 @@ public final class JdbcJobAdmin implements JobAdmin {
             WorkerEvents events) {
         this.connections = new ClientConnections(dataSource);
         this.changes = new JobChanges(connections, schema);
+        this.cancels = new JobCancels(connections, schema);
         this.lookup = new JobLookup(connections, schema);
         this.overview = new SchemaOverview(connections, schema);
         this.tasks = new TaskOverview(connections, schema);
@@ -98,6 +101,7 @@ public final class JdbcJobAdmin implements JobAdmin {
     private JdbcJobAdmin(JdbcJobAdmin other, String user) {
         connections = other.connections;
         changes = other.changes;
+        cancels = other.cancels;
         lookup = other.lookup;
         overview = other.overview;
         tasks = other.tasks;
@@ -115,7 +119,7 @@ public final class JdbcJobAdmin implements JobAdmin {
     }
 
     @Override
-    public JobAdmin actingAs(String user) {
+    public JdbcJobAdmin actingAs(String user) {
         return new JdbcJobAdmin(this, Arguments.requireUser(user));
     }
 
@@ -181,6 +185,39 @@ public final class JdbcJobAdmin implements JobAdmin {
     }
 
     @Override
+    public List<Cancellation> cancel(Collection<Long> ids) {
+        List<Cancellation> answers = cancels.cancel(ids, report.user());
+        reportCancelled(answers);
+        return answers;
+    }
+
+    @Override
+    public Optional<Cancellation> cancel(String jobKey) {
+        Optional<Cancellation> answer = cancels.cancel(jobKey, report.user());
+        reportCancelled(answer.stream().toList());
+        return answer;
+    }
+
+    private void reportCancelled(List<Cancellation> answers) {
+        report.jobs(
+                ChangeStatement.CANCEL,
+                answers.stream()
+                        .filter(answer -> answer.state() != Cancellation.State.GONE)
+                        .map(Cancellation::jobId)
+                        .toList());
+    }
+
+    @Override
+    public List<Cancellation> cancellations(Collection<Long> ids) {
+        return cancels.of(ids);
+    }
+
+    @Override
+    public List<Cancellation> awaitCancellations(Collection<Long> ids, Duration limit) {
+        return cancels.await(ids, limit);
+    }
+
+    @Override
     public JobSelection select(JobQuery filter, int most) {
         return lookup.select(filter, most);
     }
@@ -223,11 +260,20 @@ public final class JdbcJobAdmin implements JobAdmin {
 
     @Override
     public CleanupResult cleanup(Set<CleanupTask> which, Duration failedJobsOlderThan) {
+        return cleanup(which, failedJobsOlderThan, Cleanup.UNTIL_DONE);
+    }
+
+    /**
+     * As {@link #cleanup(Set, Duration)}, but in bounded time: the next one goes on with the rest.
+     *
+     * @param limit after which no more chunks of jobs and schedules are deleted
+     */
+    public CleanupResult cleanup(Set<CleanupTask> which, Duration failedJobsOlderThan, Duration limit) {
         if (failedJobsOlderThan.isNegative() || failedJobsOlderThan.compareTo(LONGEST_AGE) > 0) {
             throw new IllegalArgumentException(
                     "failedJobsOlderThan must be between 0 and 3650 days, but is " + failedJobsOlderThan);
         }
-        CleanupResult result = cleanup.run(Arguments.requireElements("tasks", which), failedJobsOlderThan);
+        CleanupResult result = cleanup.run(Arguments.requireElements("tasks", which), failedJobsOlderThan, limit);
         long rows =
                 result.deleted().values().stream().mapToLong(Long::longValue).sum();
         if (rows > 0) {

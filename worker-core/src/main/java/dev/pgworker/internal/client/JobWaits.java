@@ -13,6 +13,7 @@ import org.springframework.jdbc.core.simple.JdbcClient;
 
 import dev.pgworker.internal.jdbc.ClientConnections;
 import dev.pgworker.internal.jdbc.Timestamps;
+import dev.pgworker.internal.store.PauseStore;
 import dev.pgworker.job.ActiveWorker;
 import dev.pgworker.job.JobWait;
 import dev.pgworker.job.JobWait.Reason;
@@ -163,7 +164,34 @@ final class JobWaits {
                 .orElse(null);
     }
 
+    private static final String PAUSES = "select " + PauseStore.COLUMNS + """
+             from {schema}.pgworker_pauses p
+            where p.resumed_at is null
+              and (p.kind = 'all' or p.kind = 'task' and p.name = ?::pg_catalog.text or p.kind = 'queue' and p.name = ?::pg_catalog.text)
+            order by p.kind
+            """;
+
+    private Optional<JobWait> paused(JdbcClient client, Row job) {
+        return client
+                .sql(schema.in(PAUSES))
+                .param(job.task)
+                .param(job.queue == null ? "" : job.queue.name)
+                .query((row, number) -> PauseStore.pause(row, 1))
+                .list()
+                .stream()
+                .findFirst()
+                .map(pause -> new JobWait(Reason.PAUSED, null, null, sentence(pause.text())));
+    }
+
+    private static String sentence(String text) {
+        return Character.toUpperCase(text.charAt(0)) + text.substring(1) + (text.endsWith(".") ? "" : ".");
+    }
+
     private JobWait due(JdbcClient client, Row job) {
+        return paused(client, job).orElseGet(() -> notPaused(client, job));
+    }
+
+    private JobWait notPaused(JdbcClient client, Row job) {
         boolean served = workers.get().stream()
                 .anyMatch(
                         worker -> !worker.stale() && TaskOverview.tasks(worker).contains(job.task));

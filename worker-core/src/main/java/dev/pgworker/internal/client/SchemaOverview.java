@@ -12,6 +12,7 @@ import org.jspecify.annotations.Nullable;
 import dev.pgworker.internal.argument.Arguments;
 import dev.pgworker.internal.jdbc.ClientConnections;
 import dev.pgworker.internal.jdbc.Timestamps;
+import dev.pgworker.internal.store.PauseStore;
 import dev.pgworker.job.ActiveWorker;
 import dev.pgworker.job.JobBacklog;
 import dev.pgworker.job.NamedQueue;
@@ -48,8 +49,11 @@ final class SchemaOverview {
             select q.queue_name,
                    (select pg_catalog.count(*) from (
                      select from {schema}._private_jobs j where j.job_queue_id = q.id and j.is_available limit 1001) c),
-                   q.locked_at, q.locked_by
+                   case when p.kind is null then q.locked_at end, case when p.kind is null then q.locked_by end,
+                   p.kind, p.name, p.paused_at, p.paused_by, p.reason
             from {schema}._private_job_queues q
+            left join {schema}.pgworker_pauses p
+              on p.kind = 'queue' and p.name = q.queue_name and p.resumed_at is null and q.locked_by = 'pgworker-paused'
             where q.queue_name > ?::pg_catalog.text
             order by q.queue_name limit ?
             """;
@@ -76,7 +80,8 @@ final class SchemaOverview {
                 Math.min(waiting, MOST_WAITING),
                 waiting > MOST_WAITING,
                 Timestamps.nullableInstant(row, 3),
-                row.getString(4));
+                row.getString(4),
+                row.getString(5) == null ? null : PauseStore.pause(row, 5));
     }
 
     private static final String BACKLOG = """

@@ -71,8 +71,8 @@ public final class NotificationListener extends BackgroundService {
      * Who is called on the listening thread; each must return at once. Anybody may notify, of any schema and with any text.
      *
      * @param onJobs when jobs may be due
-     * @param channels by the names of the other channels: with the text of each notification, and with null whenever the connection is
-     *     made, as some may have been missed
+     * @param channels by the names of the other channels: with the text of each notification, and with null when some may have been
+     *     missed, because the connection has just been made, and when they are no longer heard
      */
     public record Told(Runnable onJobs, Map<String, Consumer<@Nullable String>> channels) {
 
@@ -115,6 +115,7 @@ public final class NotificationListener extends BackgroundService {
             drop();
             if (!isStopping() && !disconnectedReported) {
                 disconnectedReported = true;
+                tellUnheard();
                 Exception error = e instanceof Exception exception ? exception : new IllegalStateException(e);
                 events.publish(new WorkerEvent.ListenerDisconnected(workerId, error));
             }
@@ -147,7 +148,7 @@ public final class NotificationListener extends BackgroundService {
         events.publish(new WorkerEvent.ListenerConnected(workerId));
         announcements.missed();
         tellJobs();
-        listeners.channels().keySet().forEach(channel -> tell(channel, null));
+        tellUnheard();
     }
 
     private void receive(Connection used) throws SQLException {
@@ -194,6 +195,10 @@ public final class NotificationListener extends BackgroundService {
         } catch (RuntimeException | Error e) {
             log.error("Jobs were announced, but not all parts of the worker could be notified", e);
         }
+    }
+
+    private void tellUnheard() {
+        listeners.channels().keySet().forEach(channel -> tell(channel, null));
     }
 
     private void tell(String channel, @Nullable String text) {

@@ -6,6 +6,7 @@ import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Locale;
 import java.util.Map;
+import java.util.Objects;
 import java.util.function.Function;
 import java.util.stream.Collectors;
 
@@ -115,7 +116,8 @@ final class EndpointLimits {
     }
 
     private static Limit rate(String name, int maxStarts, Given given, List<String> tasks) {
-        Duration period = EndpointParameters.duration("period", EndpointParameters.required("period", given.period));
+        Duration period = Objects.requireNonNull(
+                EndpointParameters.duration("period", EndpointParameters.required("period", given.period)));
         Integer burst = EndpointParameters.integer("burst", given.burst);
         Limit limit = Limit.rate(name, maxStarts, period, tasks);
         return burst == null ? limit : limit.withBurst(burst);

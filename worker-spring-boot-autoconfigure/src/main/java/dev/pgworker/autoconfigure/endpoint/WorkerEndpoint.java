@@ -2,6 +2,7 @@ package dev.pgworker.autoconfigure.endpoint;
 
 import java.security.Principal;
 import java.util.Map;
+import java.util.Set;
 import java.util.function.Supplier;
 
 import org.jspecify.annotations.Nullable;
@@ -28,6 +29,9 @@ final class WorkerEndpoint {
 
     private static final int LONGEST_NAME = 255;
 
+    /** What has names that may contain a slash, which servers refuse in a path. */
+    private static final Set<String> BY_NAME = Set.of("limits", "crontab", "schedules");
+
     private final WorkerInstances instances;
     private final boolean showPayloads;
 
@@ -43,8 +47,8 @@ final class WorkerEndpoint {
     }
 
     /**
-     * Lists jobs, what became of them, what runs, tasks, queues, workers, recurring items, schedules or limits, or figures of
-     * the last day.
+     * Lists jobs, what became of them, what runs, tasks, queues, workers, pauses, recurring items, schedules or limits, or
+     * figures of the last day. One recurring item or schedule may be named by a parameter.
      */
     @ReadOperation
     WebEndpointResponse<Object> list(
@@ -65,9 +69,14 @@ final class WorkerEndpoint {
             @Nullable String prefix,
             @Nullable String paused,
             @Nullable String problem,
+            @Nullable String name,
+            @Nullable String runs,
             @Nullable String limit,
             @Nullable String after,
             @Nullable String instance) {
+        if (name != null && BY_NAME.contains(what)) {
+            return one(what, name, runs, limit, after, instance);
+        }
         EndpointFilters filters = new EndpointFilters(state, task, queue, key, flag, from, to, search);
         return answer(() -> switch (what) {
             case "jobs" -> views(instance).jobs(filters, sort, scanLimit, limit, after);
@@ -77,6 +86,7 @@ final class WorkerEndpoint {
             case "tasks" -> views(instance).tasks(limit, after);
             case "queues" -> views(instance).queues(limit, after);
             case "workers" -> views(instance).workers();
+            case "pauses" -> views(instance).pauses();
             case "crontab" -> crontab(instance).list();
             case "limits" -> limits(instance, SecurityContext.NONE).list();
             case "schedules" ->
@@ -86,7 +96,7 @@ final class WorkerEndpoint {
         });
     }
 
-    /** Returns one job, what became of it, a recurring item, a schedule or a limit. */
+    /** Returns one job, what became of it or of its cancellation, a recurring item, a schedule or a limit. */
     @ReadOperation
     WebEndpointResponse<Object> one(
             @Selector String what,
@@ -98,6 +108,7 @@ final class WorkerEndpoint {
         return answer(() -> switch (what) {
             case "jobs" -> views(instance).job(id);
             case "history" -> views(instance).historyOf(id);
+            case "cancellations" -> views(instance).cancellation(id);
             case "crontab" -> crontab(instance).one(id);
             case "schedules" -> schedules(instance, SecurityContext.NONE).one(id, runs);
             case "limits" -> limits(instance, SecurityContext.NONE).one(id, limit, after);
@@ -105,7 +116,7 @@ final class WorkerEndpoint {
         });
     }
 
-    /** Changes jobs. */
+    /** Changes jobs, or what is paused. */
     @WriteOperation
     WebEndpointResponse<Object> change(
             SecurityContext security,
@@ -132,6 +143,7 @@ final class WorkerEndpoint {
             @Nullable String recoveryDelay,
             @Nullable String item,
             @Nullable String schedule,
+            @Nullable String everything,
             @Nullable String payload,
             @Nullable String name,
             @Nullable String maxRunning,
@@ -148,9 +160,12 @@ final class WorkerEndpoint {
             case "reschedule" -> actions(instance, security).reschedule(target, runAt, priority, attempts, maxAttempts);
             case "run-now" -> actions(instance, security).runNow(target);
             case "remove" -> actions(instance, security).remove(target);
+            case "cancel" -> actions(instance, security).cancel(target);
             case "cleanup" -> actions(instance, security).cleanup(tasks, dryRun);
             case "force-unlock" -> actions(instance, security).forceUnlock(workers);
             case "sweep" -> actions(instance, security).sweep(threshold, recoveryDelay, dryRun);
+            case "pause" -> actions(instance, security).pause(task, queue, everything, reason);
+            case "resume" -> actions(instance, security).resume(task, queue, everything);
             case "cron-trigger" -> crontab(instance).trigger(item);
             case "cron-pause" -> crontab(instance).pause(item);
             case "cron-resume" -> crontab(instance).resume(item);
