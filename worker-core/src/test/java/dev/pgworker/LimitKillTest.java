@@ -31,7 +31,8 @@ import static org.assertj.core.api.Assertions.assertThat;
 class LimitKillTest {
 
     private static final Task<Work> WORK = Task.of("work", Work.class);
-    private static final Limit LIMIT = Limit.concurrency("per tenant", 3, "work").per("tenant");
+    private static final Limit LIMIT =
+            Limit.concurrency("per tenant", 3, "work").per("tenant");
 
     @RegisterExtension
     final TestSchema db = new TestSchema(20);
@@ -47,7 +48,8 @@ class LimitKillTest {
     private static Worker.Builder worker(HikariDataSource pool, WorkerSchema schema) {
         JdbcClient sql = JdbcClient.create(pool);
         String begin = schema.in("insert into {schema}.ledger (job, tenant, worker) values (?, ?, ?)");
-        String end = schema.in("update {schema}.ledger set ended = clock_timestamp() where job = ? and worker = ? and ended is null");
+        String end = schema.in(
+                "update {schema}.ledger set ended = clock_timestamp() where job = ? and worker = ? and ended is null");
         return Worker.builder(pool)
                 .schema(schema)
                 .limits(List.of(LIMIT))
@@ -66,7 +68,10 @@ class LimitKillTest {
 
     private WorkerProcess start(String name) throws Exception {
         return WorkerProcess.start(
-                LimitKillTest.class, db.schema().name() + "-" + name, TestPostgres.jdbcUrl(), db.schema().name());
+                LimitKillTest.class,
+                db.schema().name() + "-" + name,
+                TestPostgres.jdbcUrl(),
+                db.schema().name());
     }
 
     @Test
@@ -76,10 +81,11 @@ class LimitKillTest {
                   began timestamptz not null default clock_timestamp(), ended timestamptz, killed timestamptz)
                 """).update();
         Worker here = db.start(worker(db.dataSource(), db.schema()));
-        Awaitility.await().until(() -> WorkerClient.jobLimits(db.dataSource(), db.schema())
-                .find(LIMIT.name())
-                .filter(status -> status.phase() == Phase.ACTIVE)
-                .isPresent());
+        Awaitility.await()
+                .until(() -> WorkerClient.jobLimits(db.dataSource(), db.schema())
+                        .find(LIMIT.name())
+                        .filter(status -> status.phase() == Phase.ACTIVE)
+                        .isPresent());
         try (WorkerProcess first = start("first");
                 WorkerProcess second = start("second")) {
             for (int round = 0; round < 40; round++) {
