@@ -3,6 +3,7 @@ package dev.pgworker;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Map;
 import java.util.Objects;
 import java.util.Set;
 import java.util.function.Consumer;
@@ -13,8 +14,10 @@ import org.springframework.transaction.PlatformTransactionManager;
 
 import dev.pgworker.event.WorkerEventListener;
 import dev.pgworker.internal.client.JdbcJobAdmin;
+import dev.pgworker.internal.client.JdbcJobLimits;
 import dev.pgworker.internal.client.JdbcJobSchedules;
 import dev.pgworker.internal.crontab.CronScheduler;
+import dev.pgworker.internal.engine.HeldBack;
 import dev.pgworker.internal.engine.WorkerContext;
 import dev.pgworker.internal.engine.claim.ClaimPermission;
 import dev.pgworker.internal.engine.claim.ClaimPlanner;
@@ -51,6 +54,9 @@ import dev.pgworker.internal.lifecycle.Lease;
 import dev.pgworker.internal.lifecycle.PeriodicTasks;
 import dev.pgworker.internal.lifecycle.Service;
 import dev.pgworker.internal.lifecycle.WorkSignal;
+import dev.pgworker.internal.limit.DeclaredLimits;
+import dev.pgworker.internal.limit.LimitGate;
+import dev.pgworker.internal.limit.LimitKeeper;
 import dev.pgworker.internal.record.TaskCounts;
 import dev.pgworker.internal.record.WorkRecord;
 import dev.pgworker.internal.recovery.Heartbeat;
@@ -66,7 +72,9 @@ import dev.pgworker.internal.store.HistoryStore;
 import dev.pgworker.internal.store.JobStore;
 import dev.pgworker.internal.store.JobTableStore;
 import dev.pgworker.internal.store.KeptHistory;
+import dev.pgworker.internal.store.LimitStore;
 import dev.pgworker.internal.store.MigrationStore;
+import dev.pgworker.internal.store.PauseStore;
 import dev.pgworker.internal.store.RunningStore;
 import dev.pgworker.internal.store.ScheduleStore;
 import dev.pgworker.internal.store.StatisticsStore;
@@ -77,12 +85,12 @@ import dev.pgworker.internal.watch.CancelWatch;
 import dev.pgworker.internal.watch.HistoryKeeper;
 import dev.pgworker.internal.watch.MigrationWatch;
 import dev.pgworker.internal.watch.NotificationListener;
+import dev.pgworker.internal.watch.PauseWatch;
 import dev.pgworker.internal.watch.ScheduledCleanup;
 import dev.pgworker.internal.watch.SnapshotWatch;
 import dev.pgworker.internal.watch.UnservedTasks;
 import dev.pgworker.internal.watch.Vacuum;
 import dev.pgworker.job.CleanupSettings;
-import dev.pgworker.job.JobAdmin;
 import dev.pgworker.recovery.RecoverySettings;
 import dev.pgworker.schedule.Schedule;
 
@@ -99,6 +107,7 @@ final class WorkerServices {
     private final JobStore store;
     private final Ownership ownership;
     private final KeptHistory kept = new KeptHistory();
+    private final HeldBack held = new HeldBack();
 
     final WorkerContext context;
     final PeriodicTasks periodic;
@@ -118,6 +127,7 @@ final class WorkerServices {
     final @Nullable NotificationListener listener;
     final MigrationWatch migrations;
     final HistoryKeeper history;
+    final PauseWatch pauses;
     final CancelWatch cancels;
     final Heartbeat heartbeat;
     final LeaseWatchdog watchdog;
@@ -128,6 +138,8 @@ final class WorkerServices {
     final @Nullable CronScheduler cron;
     final @Nullable ScheduledCleanup cleanup;
     final ScheduleService schedules;
+    final LimitGate limitGate;
+    final LimitKeeper limits;
     final WorkRecord record;
 
     /**
@@ -166,7 +178,17 @@ final class WorkerServices {
                 kept,
                 signal::leaseChanged,
                 context.outage());
-        ownership = new Ownership(lease, store.holdings(), localQueue, history::isReady);
+        pauses = new PauseWatch(
+                new PauseStore(parts.dataSource(), parts.schema()),
+                held,
+                this::isListening,
+                signal::leaseChanged,
+                context);
+        LimitStore limitStore = new LimitStore(parts.dataSource(), parts.schema(), workerId);
+        limitGate = new LimitGate(context, limitStore, parts.tasks().identifiers(), held);
+        limits = limits(limitStore);
+        ownership = new Ownership(
+                lease, store.holdings(), localQueue, () -> history.isReady() && pauses.isKnown() && limits.isKnown());
         ClaimFloor floor = new ClaimFloor(signal::scanWanted);
         QueueFloors queueFloors = new QueueFloors(signal::scanWanted);
         OutcomeInbox inbox = new OutcomeInbox(parts.settings().interruptedJobRetryDelay());
@@ -180,8 +202,8 @@ final class WorkerServices {
                 inbox);
 
         // Claim and complete.
-        ServedTasks tasks =
-                new ServedTasks(store.claims(), parts.tasks().identifiers(), new DirectTasks(directTasks, signal));
+        ServedTasks tasks = new ServedTasks(
+                store.claims(), parts.tasks().identifiers(), new DirectTasks(directTasks, signal), held);
         ClaimPermission permission = new ClaimPermission(tasks, flags, ownership);
         followUps = new FollowUpClaims(permission, localQueue, queueFloors, executor);
         completer = new JobCompleter(
@@ -257,7 +279,19 @@ final class WorkerServices {
                 counts,
                 new StatisticsStore(parts.dataSource(), parts.schema()),
                 context.outage());
+        held.tells(() -> {
+            tasks.refresh();
+            floor.forget();
+            queueFloors.forget();
+            localQueue.putHeldAside();
+            signal.tasksMayHaveChanged();
+        });
         signal.wakes(fetchLoop, secondFetchLoop, direct, completer, floorScanner, reconciler, watchdog);
+    }
+
+    private boolean isListening() {
+        NotificationListener current = listener;
+        return current != null && current.isListening();
     }
 
     private WorkerContext context(String workerId, WorkSignal signal, @Nullable TaskCounts counts) {
@@ -277,6 +311,7 @@ final class WorkerServices {
                 settings.localQueueSize(),
                 settings.localQueueTtl(),
                 settings.queueRunLimit(),
+                held,
                 signal::capacityFreed);
     }
 
@@ -293,10 +328,6 @@ final class WorkerServices {
                 parts.jobScheduler(),
                 new RunResults(kept, parts.codec(), parts.settings().history().maxResultSize()),
                 parts.settings().cancel());
-    }
-
-    private boolean isListening() {
-        return listener != null && listener.isListening();
     }
 
     private Reconciler reconciler(ClaimPlanner planner) {
@@ -318,11 +349,19 @@ final class WorkerServices {
                 announcements,
                 new NotificationListener.Told(
                         context.signal()::jobsMayBeDue,
-                        migrations::migrationAnnounced,
-                        schedules::announced,
-                        cancels::announced),
+                        Map.of(
+                                "worker:migrate", text -> migrations.migrationAnnounced(),
+                                "pgworker:schedules", text -> schedules.announced(),
+                                "pgworker:pauses", text -> pauses.announced(),
+                                "pgworker:cancel", text -> cancels.announced(text == null ? "" : text),
+                                "pgworker:limits", this::limitsTold)),
                 context.events(),
                 context.outage());
+    }
+
+    private void limitsTold(@Nullable String text) {
+        limits.told(text);
+        limitGate.told(text);
     }
 
     /** Where nothing is announced anything may have happened between two polls. */
@@ -347,17 +386,18 @@ final class WorkerServices {
         if (settings.schedule() == null) {
             return null;
         }
-        JobAdmin admin = new JdbcJobAdmin(
-                parts.dataSource(),
-                parts.schema(),
-                new SweepStore(parts.dataSource(), parts.schema(), parts.recoveryHandlers()),
-                SweepStore.Request.of(parts.settings().recovery()),
-                context.events());
+        JdbcJobAdmin admin = new JdbcJobAdmin(
+                        parts.dataSource(),
+                        parts.schema(),
+                        new SweepStore(parts.dataSource(), parts.schema(), parts.recoveryHandlers()),
+                        SweepStore.Request.of(parts.settings().recovery()),
+                        context.events())
+                .actingAs(ScheduledCleanup.USER);
         return new ScheduledCleanup(
                 settings.schedule(),
                 settings,
                 new CleanupStore(parts.dataSource(), parts.schema()),
-                admin,
+                limit -> admin.cleanup(settings.tasks(), settings.failedJobsOlderThan(), limit),
                 context.outage());
     }
 
@@ -387,10 +427,26 @@ final class WorkerServices {
                 context.outage());
     }
 
+    private LimitKeeper limits(LimitStore store) {
+        Set<String> served = parts.tasks().identifiers();
+        JdbcJobLimits client = new JdbcJobLimits(parts.dataSource(), parts.schema());
+        return new LimitKeeper(
+                context,
+                store,
+                new DeclaredLimits(client, parts.limits(), served),
+                limitGate,
+                served,
+                held,
+                this::isListening);
+    }
+
     /** Starts all services. */
     void start() {
-        // Jobs wait until it is known whether a history is kept.
+        limits.begin();
+        // Jobs wait until it is known whether a history is kept, what is paused, and what limits there are.
         periodic.start(history);
+        periodic.start(pauses);
+        periodic.start(limits);
         ofOwnThread().forEach(BackgroundService::start);
         Stream.of(migrations, reconciler, sweep, snapshots, unservedTasks, vacuum, cron, schedules, cleanup)
                 .filter(Objects::nonNull)
@@ -407,6 +463,6 @@ final class WorkerServices {
 
     /** Returns all services. */
     Stream<Service> all() {
-        return Stream.concat(ofOwnThread(), periodic.services().stream());
+        return Stream.concat(Stream.concat(ofOwnThread(), Stream.of(limitGate)), periodic.services().stream());
     }
 }

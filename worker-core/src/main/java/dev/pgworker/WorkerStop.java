@@ -107,6 +107,8 @@ final class WorkerStop {
                 services.cron,
                 services.cleanup,
                 services.schedules,
+                services.limits,
+                services.limitGate,
                 services.sweep,
                 services.history,
                 services.snapshots,

@@ -1,6 +1,8 @@
 package dev.pgworker;
 
+import java.sql.Connection;
 import java.sql.SQLException;
+import java.sql.Statement;
 import java.time.Duration;
 import java.time.Instant;
 import java.time.ZoneOffset;
@@ -8,6 +10,8 @@ import java.time.temporal.ChronoUnit;
 import java.util.EnumSet;
 import java.util.List;
 import java.util.Set;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.TimeUnit;
 import java.util.stream.Stream;
 
 import org.awaitility.Awaitility;
@@ -18,6 +22,7 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 
 import dev.pgworker.event.WorkerEvent.JobsChanged;
+import dev.pgworker.internal.client.JdbcJobAdmin;
 import dev.pgworker.internal.store.CleanupStore;
 import dev.pgworker.internal.watch.ScheduledCleanup;
 import dev.pgworker.job.CleanupResult;
@@ -210,6 +215,48 @@ class CleanupScheduleTest {
                         .cleanup(EnumSet.of(CleanupTask.DELETE_PERMAFAILED_JOBS), MONTH)
                         .deleted(CleanupTask.DELETE_PERMAFAILED_JOBS))
                 .isEqualTo(7_000);
+    }
+
+    @Test
+    void aLongOneLeavesTheRestToTheNext() {
+        db.sql("""
+                insert into {schema}._private_tasks (identifier) values ('old')""").update();
+        db.sql("""
+                insert into {schema}._private_jobs (task_id, attempts, max_attempts, updated_at)
+                select (select id from {schema}._private_tasks), 1, 1, now() - interval '1 year' from generate_series(1, 6000)""").update();
+        db.sql("""
+                insert into {schema}.pgworker_schedules (name, kind, every, task_identifier, starts_at, ends_at, next_at)
+                select i, 'delay', '1 hour', 'old', now() - interval '1 year', now() - interval '1 day', null
+                from generate_series(1, 6000) i""").update();
+        Set<CleanupTask> both = EnumSet.of(CleanupTask.DELETE_PERMAFAILED_JOBS, CleanupTask.DELETE_ENDED_SCHEDULES);
+        JdbcJobAdmin admin = (JdbcJobAdmin) db.admin();
+
+        CleanupResult result = admin.cleanup(both, MONTH, Duration.ZERO);
+
+        assertThat(result.deleted(CleanupTask.DELETE_PERMAFAILED_JOBS)).isEqualTo(5_000);
+        assertThat(result.deleted(CleanupTask.DELETE_ENDED_SCHEDULES)).isEqualTo(5_000);
+        assertThat(admin.cleanup(both, MONTH).deleted())
+                .containsEntry(CleanupTask.DELETE_PERMAFAILED_JOBS, 1_000L)
+                .containsEntry(CleanupTask.DELETE_ENDED_SCHEDULES, 1_000L);
+    }
+
+    @Test
+    void anEndedScheduleThatSomebodyIsChangingIsLeftAlone() throws SQLException {
+        schedule("changed", "-1 second", null, false, false);
+        schedule("ended", "-1 second", null, false, false);
+        try (Connection other = db.dataSource().getConnection();
+                Statement statement = other.createStatement()) {
+            other.setAutoCommit(false);
+            statement.execute(
+                    db.schema().in("update {schema}.pgworker_schedules set ends_at = null where name = 'changed'"));
+            CleanupResult result = CompletableFuture.supplyAsync(
+                            () -> db.admin().cleanup(EnumSet.of(CleanupTask.DELETE_ENDED_SCHEDULES)))
+                    .orTimeout(20, TimeUnit.SECONDS)
+                    .join();
+            assertThat(result.deleted(CleanupTask.DELETE_ENDED_SCHEDULES)).isEqualTo(1);
+            other.commit();
+        }
+        assertThat(schedules()).containsExactly("changed");
     }
 
     static Stream<Duration> forbiddenAges() {

@@ -47,7 +47,8 @@ class CommandTest {
         sql("""
             truncate graphile_worker._private_jobs, graphile_worker._private_job_queues, graphile_worker._private_tasks,
               graphile_worker._private_workers, graphile_worker._private_known_crontabs,
-              graphile_worker.pgworker_paused_crontabs, graphile_worker.pgworker_schedules restart identity
+              graphile_worker.pgworker_paused_crontabs, graphile_worker.pgworker_schedules,
+              graphile_worker.pgworker_pauses restart identity
             """);
     }
 
@@ -578,6 +579,35 @@ class CommandTest {
         assertThat(terminal.run("crontab", "forget", "rollup")).isZero();
         assertThat(terminal.errors()).isEqualTo("rollup forgotten\n");
         assertThat(terminal.run("crontab", "forget", "rollup")).isEqualTo(ExitStatus.NOT_FOUND);
+    }
+
+    @Test
+    void pausesAndResumes() throws Exception {
+        assertThat(terminal.run("pause", "--task", "a", "--task", "b\nc", "--queue", "q", "--reason", "tests"))
+                .isZero();
+        assertThat(terminal.errors()).isEqualTo("task \"a\" paused\ntask \"b\\nc\" paused\nqueue \"q\" paused\n");
+        assertThat(terminal.run("pause", "--task", "a", "--everything", "-o", "json"))
+                .isZero();
+        assertThat(json().get("changed").get(0).asString()).isEqualTo("everything");
+        assertThat(terminal.errors()).isEqualTo("task \"a\" was paused already\neverything paused\n");
+        assertThat(terminal.run("pauses", "-o", "json")).isZero();
+        assertThat(json().get("pauses").size()).isEqualTo(4);
+        assertThat(json().get("pauses").get(1).get("by").asString()).isEqualTo(System.getProperty("user.name"));
+        assertThat(terminal.run("pauses")).isZero();
+        assertThat(terminal.output()).contains("queue", "task", "everything", "tests");
+        assertThat(terminal.run("queues")).isZero();
+        assertThat(terminal.output()).contains("PAUSED SINCE");
+        assertThat(terminal.run("resume", "--everything", "--queue", "q", "--queue", "none"))
+                .isZero();
+        assertThat(terminal.errors())
+                .isEqualTo("queue \"q\" resumed\nqueue \"none\" was not paused\neverything resumed\n");
+        assertThat(value("select count(*) from graphile_worker.pgworker_pauses"))
+                .isEqualTo("2");
+        for (String[] wrong :
+                new String[][] {{"pause"}, {"resume"}, {"pause", "--task", ""}, {"pause", "--queue", "x".repeat(129)}
+                }) {
+            assertThat(terminal.run(wrong)).as(String.join(" ", wrong)).isEqualTo(ExitStatus.USAGE);
+        }
     }
 
     @Test

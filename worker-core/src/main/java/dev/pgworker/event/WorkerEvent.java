@@ -9,6 +9,7 @@ import org.jspecify.annotations.Nullable;
 
 import dev.pgworker.job.DeadWorker;
 import dev.pgworker.job.Job;
+import dev.pgworker.job.Pause;
 
 /**
  * An event in a worker. The documentation of each event names the thread on which it is published; events of one thread
@@ -50,6 +51,25 @@ public sealed interface WorkerEvent {
         /** Returns the name of the schedule. */
         String schedule();
     }
+
+    /**
+     * Jobs that waited for limits may start: workers that serve their tasks claim them as others. Published on {@code
+     * worker-limits}; not by each worker, but by the one that let them through.
+     *
+     * @param jobs how many
+     * @since 0.1.0
+     */
+    record JobsAdmitted(String workerId, long jobs) implements WorkerEvent {}
+
+    /**
+     * A limit that was created, changed or deleted is now as it should be. Published on {@code worker-limit-keeper} by the worker
+     * that had the last jobs gone through.
+     *
+     * @param limit the name of the limit
+     * @param removed whether the limit exists no longer
+     * @since 0.1.0
+     */
+    record LimitApplied(String workerId, String limit, boolean removed) implements WorkerEvent {}
 
     /**
      * The worker has looked up the ids of its tasks and starts looking for jobs. Published on {@code worker-fetch}.
@@ -342,16 +362,33 @@ public sealed interface WorkerEvent {
     record WorkerReplaced(String workerId, String lostWorkerId) implements WorkerEvent {}
 
     /**
+     * This worker starts no more jobs of what is paused: it has seen a pause, when it began or when the worker started. Published
+     * on {@code worker-pauses}.
+     *
+     * @param pause what is paused, and who has paused it when and why
+     * @since 0.1.0
+     */
+    record PauseBegan(String workerId, Pause pause) implements WorkerEvent {}
+
+    /**
+     * This worker has seen that a pause is over. Published on {@code worker-pauses}.
+     *
+     * @param pause what was paused
+     * @since 0.1.0
+     */
+    record PauseEnded(String workerId, Pause pause) implements WorkerEvent {}
+
+    /**
      * Somebody has changed jobs by {@link dev.pgworker.job.JobAdmin}. Published on the thread that called it, after its
      * commit, to the listeners of that administration; of a change in chunks, one event for each.
      *
      * @param workerId {@link DeadWorker#BY_HAND}
      * @param action what was done: {@code complete}, {@code fail}, {@code reschedule}, {@code run-now}, {@code remove},
-     *     {@code cancel}, {@code sweep}, {@code force-unlock} or {@code cleanup}
-     * @param jobIds the ids of the jobs that were changed; the first 1,000 of a sweep, none of {@code force-unlock} and
-     *     {@code cleanup}
+     *     {@code cancel}, {@code sweep}, {@code force-unlock}, {@code cleanup}, {@code pause} or {@code resume}
+     * @param jobIds the ids of the jobs that were changed; the first 1,000 of a sweep, none of {@code force-unlock}, {@code
+     *     cleanup}, {@code pause} and {@code resume}
      * @param count number of jobs that were changed; of {@code force-unlock} the number of workers, of {@code cleanup}
-     *     the number of rows that were deleted
+     *     the number of rows that were deleted, of {@code pause} and {@code resume} 1
      * @param user in whose name; null if that was not said
      * @since 0.1.0
      */

@@ -186,6 +186,29 @@ public interface JobAdmin {
     List<Job> remove(Collection<Long> ids);
 
     /**
+     * Has no more jobs of a task or a named queue started, or none at all, until that is {@linkplain #resume resumed}. Running
+     * jobs go on; jobs that workers have claimed and not started are given back, without having cost an attempt. A pause is kept in
+     * the database and holds in all applications from about the commit on, whether they run or start later.
+     *
+     * <p>The user of {@link #actingAs} is recorded as the one who has paused it.
+     *
+     * @param reason why, 1 to 1,000 characters; null or empty for none
+     * @return false if it was paused already, which is left as it is
+     */
+    boolean pause(PauseTarget target, @Nullable String reason);
+
+    /**
+     * Ends a pause. Of a queue one of whose jobs has been running all the time, the next one starts when that has ended; to find
+     * out, all jobs are read once if one was running when the queue was paused.
+     *
+     * @return false if it was not paused
+     */
+    boolean resume(PauseTarget target);
+
+    /** Returns what is paused, ordered by kind and name. */
+    List<Pause> pauses();
+
+    /**
      * Selects the jobs that match a filter, in order to {@linkplain #change change} them. Running jobs are included, and
      * left alone by the change if they are still running then, unless it {@linkplain JobChange.Cancel cancels} them. Without a {@linkplain JobQuery#scanLimit() scan limit} all jobs are read
      * where no index helps.

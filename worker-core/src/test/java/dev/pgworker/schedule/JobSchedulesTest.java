@@ -268,6 +268,39 @@ class JobSchedulesTest {
     }
 
     @Test
+    void aDelayThatIsResumedOrChangedKeepsToItsStartAndEnd() {
+        Schedule delay = Schedule.builder("r", Recurrence.fixedDelay(Duration.ofHours(1)), "t", null)
+                .startsAt(Instant.parse("2020-01-01T00:00:00Z"))
+                .endsAt(Instant.parse("2999-01-01T00:00:00Z"))
+                .build();
+        schedules().put(delay);
+        schedules().pause("r");
+        set(
+                "last_at = now() - interval '3 days', next_at = now() - interval '2 days', ends_at = now() - interval '1 day'");
+        schedules().resume("r");
+        assertThat(column("next_at is null")).as("has ended meanwhile").isEqualTo("true");
+
+        schedules().put(delay);
+        set("next_at = '2998-12-31 23:00Z'");
+        Recurrence longer = Recurrence.fixedDelay(Duration.ofHours(2));
+        assertThat(schedules().put(delay.toBuilder().recurrence(longer).build()).nextRun())
+                .as("would be at its end")
+                .isNull();
+
+        Instant later = Instant.parse("2900-01-01T00:00:00Z");
+        schedules().put(delay.toBuilder().startsAt(later).build());
+        set("next_at = starts_at");
+        Recurrence shorter = Recurrence.fixedDelay(Duration.ofMinutes(1));
+        assertThat(schedules()
+                        .put(delay.toBuilder()
+                                .recurrence(shorter)
+                                .startsAt(later)
+                                .build())
+                        .nextRun())
+                .isEqualTo(later);
+    }
+
+    @Test
     void theNextRunIsTheOneThatWillHappen() {
         Schedule rate = Schedule.builder("r", Recurrence.fixedRate(Duration.ofDays(2), ORIGIN), "t", null)
                 .build();
@@ -521,10 +554,12 @@ class JobSchedulesTest {
                 "ends_at must be after starts_at, ");
         refused.put(
                 "'n', 't', cron => '@daily', jitter => '-1 s'",
-                "jitter must be between 00:00:00 and 3650 days, but is '-00:00:01'");
+                "jitter must be between 0 and 7 days, but is '-00:00:01'");
         refused.put(
-                "'n', 't', cron => '@daily', jitter => '8 d'",
-                "jitter must be between 0 and 7 days, but is '192:00:00'");
+                "'n', 't', cron => '@daily', jitter => '8 d'", "jitter must be between 0 and 7 days, but is '8 days'");
+        refused.put(
+                "'n', 't', cron => '@daily', jitter => '-1 month 31 days'",
+                "jitter must be given in days, hours, minutes and seconds, as months differ in length, but is '-1 mons +31 days'");
         refused.put(
                 "'n', 't', fixed_rate => '1 h', origin => 'epoch', jitter => '1 h'",
                 "jitter must be less than fixed_rate, 01:00:00, but is '01:00:00'");
@@ -739,7 +774,9 @@ class JobSchedulesTest {
     void declaredOnesStayDeclared() {
         JdbcJobSchedules all = new JdbcJobSchedules(db.dataSource(), db.schema(), db.codec(), db.scheduler());
         all.put(daily("r").build());
-        all.declare(List.of(daily("r").build(), daily("s").build()));
+        for (String name : List.of("r", "s")) {
+            all.declare(daily(name).build(), Duration.ofSeconds(1));
+        }
 
         assertThat(all.put(daily("r").misfire(Misfire.RUN_ALL).build()).declared())
                 .isTrue();

@@ -72,6 +72,19 @@ class ScheduleTest {
     }
 
     @Test
+    void aDelayIsDueAtItsStartIfThatIsLaterThanTheDelay() {
+        Instant start = NOON.plusSeconds(5_000);
+        Schedule delayed = schedule(DELAY).startsAt(start).build();
+
+        assertThat(delayed.next(NOON, 2)).containsExactly(start, start.plusSeconds(3_600));
+        assertThat(delayed.nextDue(start.minusSeconds(9)))
+                .as("the previous job has ended before the start")
+                .isEqualTo(start.plusSeconds(3_591));
+        assertThat(delayed.toBuilder().endsAt(start.plusSeconds(1)).build().next(NOON, 2))
+                .containsExactly(start);
+    }
+
+    @Test
     void saysWhatIsWrongAndWhatIsAllowed() {
         Map<Consumer<Schedule.Builder>, String> wrong = new LinkedHashMap<>();
         wrong.put(it -> it.recurrence(null), "recurrence must not be null");
@@ -102,7 +115,7 @@ class ScheduleTest {
                 "endsAt must be after startsAt, 2026-05-02T00:00:00Z, but is 2026-05-02T00:00:00Z");
         wrong.put(
                 it -> it.startsAt(NOON).endsAt(NOON.plusSeconds(60)),
-                "recurrence must be due between startsAt and endsAt, but cron \"@daily\" in Z is not between"
+                "recurrence must be due between start and end, but cron \"@daily\" in Z is not between"
                         + " 2026-05-01T12:00:00Z and 2026-05-01T12:01:00Z");
         wrong.forEach((change, message) -> assertThatIllegalArgumentException()
                 .as(message)

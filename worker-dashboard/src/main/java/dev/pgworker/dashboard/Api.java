@@ -170,6 +170,7 @@ final class Api {
         return switch (what) {
             case "jobs" -> DashboardAction.ADD;
             case "schedules", "schedules/change", "schedules/delete", "crontab/forget" -> DashboardAction.SCHEDULE;
+            case "pauses/pause", "pauses/resume" -> DashboardAction.PAUSE;
             case "cleanup" -> DashboardAction.CLEANUP;
             case "force-unlock" -> DashboardAction.FORCE_UNLOCK;
             case "sweep" -> DashboardAction.SWEEP;
@@ -194,6 +195,7 @@ final class Api {
                         actions.contains(DashboardAction.RESCHEDULE.id()),
                         actions.contains(DashboardAction.CANCEL.id()));
             case CLEANUP -> writes.cleanup(source, input, visitor);
+            case PAUSE -> writes.pause(source, what.equals("pauses/pause"), input, visitor);
             case FORCE_UNLOCK -> writes.forceUnlock(source, input, visitor);
             case SWEEP -> writes.sweep(source, input, visitor);
             case CRON, SCHEDULE -> writes.cron(source, what.substring("crontab/".length()), input, visitor);

@@ -12,6 +12,7 @@ import dev.pgworker.job.Job;
 import dev.pgworker.job.JobProgress;
 import dev.pgworker.job.JobState;
 import dev.pgworker.job.JobWait;
+import dev.pgworker.job.Pause;
 import dev.pgworker.job.RunningJob;
 
 /** Jobs as one visitor sees them. */
@@ -121,6 +122,19 @@ final class JobViews {
                 .put("requestedBy", cancelled.requestedBy())
                 .put("workerId", cancelled.workerId())
                 .map();
+    }
+
+    static @Nullable Map<String, @Nullable Object> pause(@Nullable Pause pause) {
+        return pause == null
+                ? null
+                : new View()
+                        .put("kind", pause.target().kind())
+                        .put("name", pause.target().name())
+                        .put("since", pause.since())
+                        .put("by", pause.by())
+                        .put("reason", pause.reason())
+                        .put("text", pause.text())
+                        .map();
     }
 
     Map<String, @Nullable Object> entry(HistoryEntry entry, boolean whole) {

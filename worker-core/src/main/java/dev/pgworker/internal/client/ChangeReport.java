@@ -8,6 +8,7 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 import dev.pgworker.event.WorkerEvent;
+import dev.pgworker.internal.argument.LogText;
 import dev.pgworker.internal.event.WorkerEvents;
 import dev.pgworker.internal.jdbc.ClientConnections;
 import dev.pgworker.job.DeadWorker;
@@ -33,7 +34,7 @@ final class ChangeReport {
         return new ChangeReport(events, other);
     }
 
-    /** Returns in whose name; null if that was not said. */
+    /** Returns in whose name it tells; null if that was not said. */
     @Nullable String user() {
         return user;
     }

@@ -8,8 +8,11 @@ import java.util.HashSet;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
+import java.util.function.BiFunction;
 
 import org.jspecify.annotations.Nullable;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
 import org.springframework.dao.DataAccessException;
 import org.springframework.jdbc.core.simple.JdbcClient;
 import org.springframework.jdbc.support.SqlArrayValue;
@@ -40,6 +43,11 @@ final class Cleanup {
 
     private static final Duration PAUSE = Duration.ofMillis(50);
 
+    /** Stands for no limit. */
+    static final Duration UNTIL_DONE = Duration.ofDays(3_650);
+
+    private static final Logger log = LoggerFactory.getLogger(Cleanup.class);
+
     private final ClientConnections connections;
     private final WorkerSchema schema;
 
@@ -48,23 +56,30 @@ final class Cleanup {
         this.schema = schema;
     }
 
-    CleanupResult run(Set<CleanupTask> tasks, Duration failedJobsOlderThan) {
+    /**
+     * Cleans up.
+     *
+     * @param limit after which no more chunks of jobs and schedules are deleted
+     */
+    CleanupResult run(Set<CleanupTask> tasks, Duration failedJobsOlderThan, Duration limit) {
         return tasks.isEmpty()
                 ? new CleanupResult(Map.of(), Set.of())
-                : connections.apart("clean up", transactions -> run(tasks, failedJobsOlderThan, transactions));
+                : connections.apart("clean up", transactions -> run(tasks, failedJobsOlderThan, limit, transactions));
     }
 
     /** Failed jobs go first: they are the last users of some queues and tasks. */
-    private CleanupResult run(Set<CleanupTask> tasks, Duration failedJobsOlderThan, OwnTransactions transactions) {
+    private CleanupResult run(
+            Set<CleanupTask> tasks, Duration failedJobsOlderThan, Duration limit, OwnTransactions transactions) {
+        Chunks chunks = new Chunks(transactions, limit);
         Map<CleanupTask, Long> deleted = new EnumMap<>(CleanupTask.class);
         Set<CleanupTask> skipped = EnumSet.noneOf(CleanupTask.class);
         if (tasks.contains(CleanupTask.DELETE_PERMAFAILED_JOBS)) {
             endCancelled(transactions);
-            deleted.put(CleanupTask.DELETE_PERMAFAILED_JOBS, deleteFailedJobs(failedJobsOlderThan, transactions));
+            deleted.put(CleanupTask.DELETE_PERMAFAILED_JOBS, deleteFailedJobs(failedJobsOlderThan, chunks));
             sweepUp(transactions);
         }
         if (tasks.contains(CleanupTask.DELETE_ENDED_SCHEDULES)) {
-            deleted.put(CleanupTask.DELETE_ENDED_SCHEDULES, deleteEndedSchedules(transactions));
+            deleted.put(CleanupTask.DELETE_ENDED_SCHEDULES, deleteEndedSchedules(chunks));
         }
         for (Table table : Table.values()) {
             if (tasks.contains(table.task)) {
@@ -89,36 +104,70 @@ final class Cleanup {
             select pg_catalog.count(*), pg_catalog.max(id) from chunk
             """;
 
-    /** How many jobs a chunk had, and the largest id of them. */
-    private record Chunk(long jobs, long lastId) {}
-
-    /** Each chunk starts where the one before ended, so the table is read once. */
-    private long deleteFailedJobs(Duration olderThan, OwnTransactions transactions) {
-        long total = 0;
-        long last = 0;
-        while (true) {
-            long after = last;
-            Chunk chunk = transactions.run(client -> client.sql(schema.in(DELETE_FAILED))
-                    .param(after)
-                    .param((double) olderThan.toSeconds())
-                    .query((row, number) -> new Chunk(row.getLong(1), row.getLong(2)))
-                    .single());
-            total += chunk.jobs;
-            last = chunk.lastId;
-            if (chunk.jobs == 0 || Thread.currentThread().isInterrupted()) {
-                return total;
-            }
-        }
+    private long deleteFailedJobs(Duration olderThan, Chunks chunks) {
+        return chunks.delete(
+                0L,
+                (client, after) -> client.sql(schema.in(DELETE_FAILED))
+                        .param(after)
+                        .param((double) olderThan.toSeconds())
+                        .query((row, number) -> new Chunk<>(row.getLong(1), row.getLong(2)))
+                        .single());
     }
 
+    // What somebody is changing may not have ended any more.
     private static final String DELETE_ENDED = """
-            delete from {schema}.pgworker_schedules s
-            where s.ends_at <= pg_catalog.clock_timestamp() and s.next_at is null and not s.awaits_end and not s.declared
+            with chunk as materialized (
+              select s.name from {schema}.pgworker_schedules s
+              where s.name operator(pg_catalog.>) ? and s.ends_at <= pg_catalog.clock_timestamp() and s.next_at is null
+                and not s.awaits_end and not s.declared
+              order by s.name limit 5000 for update skip locked),
+            gone as (
+              delete from {schema}.pgworker_schedules s using chunk c where s.name operator(pg_catalog.=) c.name)
+            select pg_catalog.count(*), coalesce(pg_catalog.max(name), '') from chunk
             """;
 
-    private long deleteEndedSchedules(OwnTransactions transactions) {
-        return transactions.run(
-                client -> (long) client.sql(schema.in(DELETE_ENDED)).update());
+    private long deleteEndedSchedules(Chunks chunks) {
+        return chunks.delete(
+                "",
+                (client, after) -> client.sql(schema.in(DELETE_ENDED))
+                        .param(after)
+                        .query((row, number) -> new Chunk<>(row.getLong(1), row.getString(2)))
+                        .single());
+    }
+
+    /** How many rows a chunk had, and the largest of their keys. */
+    private record Chunk<K>(long rows, K last) {}
+
+    /** Deletes rows chunk by chunk, each in a transaction, until there are no more, the time is over or the thread is interrupted. */
+    private static final class Chunks {
+
+        private final OwnTransactions transactions;
+        private final Duration limit;
+        private final long begin = System.nanoTime();
+
+        Chunks(OwnTransactions transactions, Duration limit) {
+            this.transactions = transactions;
+            this.limit = limit;
+        }
+
+        /** Each chunk starts where the one before ended, so the table is read once. */
+        <K> long delete(K first, BiFunction<JdbcClient, K, Chunk<K>> step) {
+            long total = 0;
+            K last = first;
+            while (true) {
+                K after = last;
+                Chunk<K> chunk = transactions.run(client -> step.apply(client, after));
+                total += chunk.rows;
+                last = chunk.last;
+                if (chunk.rows == 0 || Thread.currentThread().isInterrupted()) {
+                    return total;
+                }
+                if (System.nanoTime() - begin > limit.toNanos()) {
+                    log.info("The clean-up ends after {}: the next one goes on with the rest, if there is any", limit);
+                    return total;
+                }
+            }
+        }
     }
 
     private static final String END_CANCELLED = """

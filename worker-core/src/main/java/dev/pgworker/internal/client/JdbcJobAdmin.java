@@ -34,6 +34,8 @@ import dev.pgworker.job.JobQuery;
 import dev.pgworker.job.JobSelection;
 import dev.pgworker.job.JobWait;
 import dev.pgworker.job.NamedQueue;
+import dev.pgworker.job.Pause;
+import dev.pgworker.job.PauseTarget;
 import dev.pgworker.job.Rescheduling;
 import dev.pgworker.job.RunningJob;
 import dev.pgworker.job.SweepOptions;
@@ -54,6 +56,7 @@ public final class JdbcJobAdmin implements JobAdmin {
     private final JobWaits waits;
     private final RunningJobs running;
     private final JobStatistics statistics;
+    private final Pauses pauses;
     private final Cleanup cleanup;
     private final CleanupEstimate estimate;
     private final JobHistory history;
@@ -85,6 +88,7 @@ public final class JdbcJobAdmin implements JobAdmin {
         this.waits = new JobWaits(connections, schema, this::registeredWorkers);
         this.running = new RunningJobs(connections, schema);
         this.statistics = new JdbcJobStatistics(connections, schema);
+        this.pauses = new Pauses(connections, schema);
         this.cleanup = new Cleanup(connections, schema);
         this.estimate = new CleanupEstimate(connections, schema);
         this.history = new JdbcJobHistory(connections, schema);
@@ -105,6 +109,7 @@ public final class JdbcJobAdmin implements JobAdmin {
         running = other.running;
         statistics = other.statistics;
         history = other.history;
+        pauses = other.pauses;
         cleanup = other.cleanup;
         estimate = other.estimate;
         sweeps = other.sweeps;
@@ -114,7 +119,7 @@ public final class JdbcJobAdmin implements JobAdmin {
     }
 
     @Override
-    public JobAdmin actingAs(String user) {
+    public JdbcJobAdmin actingAs(String user) {
         return new JdbcJobAdmin(this, Arguments.requireUser(user));
     }
 
@@ -154,6 +159,29 @@ public final class JdbcJobAdmin implements JobAdmin {
         Optional<Job> removed = changes.remove(jobKey);
         report.jobs(ChangeStatement.REMOVE, removed.stream().map(Job::id).toList());
         return removed;
+    }
+
+    @Override
+    public boolean pause(PauseTarget target, @Nullable String reason) {
+        boolean paused = pauses.pause(target, report.user(), reason);
+        if (paused) {
+            report.other("pause", "Paused", List.of(target.toString()), List.of(), 1);
+        }
+        return paused;
+    }
+
+    @Override
+    public boolean resume(PauseTarget target) {
+        boolean resumed = pauses.resume(target);
+        if (resumed) {
+            report.other("resume", "Resumed", List.of(target.toString()), List.of(), 1);
+        }
+        return resumed;
+    }
+
+    @Override
+    public List<Pause> pauses() {
+        return pauses.list();
     }
 
     @Override
@@ -232,11 +260,20 @@ public final class JdbcJobAdmin implements JobAdmin {
 
     @Override
     public CleanupResult cleanup(Set<CleanupTask> which, Duration failedJobsOlderThan) {
+        return cleanup(which, failedJobsOlderThan, Cleanup.UNTIL_DONE);
+    }
+
+    /**
+     * As {@link #cleanup(Set, Duration)}, but in bounded time: the next one goes on with the rest.
+     *
+     * @param limit after which no more chunks of jobs and schedules are deleted
+     */
+    public CleanupResult cleanup(Set<CleanupTask> which, Duration failedJobsOlderThan, Duration limit) {
         if (failedJobsOlderThan.isNegative() || failedJobsOlderThan.compareTo(LONGEST_AGE) > 0) {
             throw new IllegalArgumentException(
                     "failedJobsOlderThan must be between 0 and 3650 days, but is " + failedJobsOlderThan);
         }
-        CleanupResult result = cleanup.run(Arguments.requireElements("tasks", which), failedJobsOlderThan);
+        CleanupResult result = cleanup.run(Arguments.requireElements("tasks", which), failedJobsOlderThan, limit);
         long rows =
                 result.deleted().values().stream().mapToLong(Long::longValue).sum();
         if (rows > 0) {

@@ -5,7 +5,6 @@ import java.time.ZoneId;
 import java.time.ZoneOffset;
 import java.time.format.DateTimeFormatter;
 import java.util.ArrayList;
-import java.util.Collection;
 import java.util.List;
 import java.util.Locale;
 import java.util.Optional;
@@ -19,6 +18,7 @@ import org.springframework.jdbc.core.simple.JdbcClient;
 import tools.jackson.databind.node.ObjectNode;
 
 import dev.pgworker.internal.argument.Arguments;
+import dev.pgworker.internal.argument.LogText;
 import dev.pgworker.internal.jdbc.ClientConnections;
 import dev.pgworker.internal.jdbc.Timestamps;
 import dev.pgworker.internal.store.JobRows;
@@ -90,13 +90,22 @@ public final class JdbcJobSchedules implements JobSchedules {
         return write("put", schedule, false, null);
     }
 
-    /** Puts schedules that the application declares, in one transaction: only applications that declare them execute them. */
-    public void declare(Collection<Schedule> schedules) {
-        connections.query("declare schedules", true, client -> {
-            for (Schedule schedule : schedules) {
-                ScheduleStatus unused = write(client, schedule, false, true);
-            }
-            return schedules.size();
+    private static final String LIMIT_LOCKS = """
+            select pg_catalog.set_config('lock_timeout', ?, true)
+            """;
+
+    /**
+     * Puts a schedule that the application declares: only applications that declare it execute it.
+     *
+     * @param lockLimit how long to wait for others who are changing it
+     */
+    public void declare(Schedule schedule, Duration lockLimit) {
+        connections.query("declare schedule \"" + schedule.name() + "\"", true, client -> {
+            client.sql(LIMIT_LOCKS)
+                    .param(lockLimit.toMillis() + "ms")
+                    .query(String.class)
+                    .single();
+            return write(client, schedule, false, true);
         });
     }
 

@@ -13,6 +13,7 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 import dev.pgworker.internal.event.WorkerEvents;
+import dev.pgworker.internal.failure.DatabaseFailure;
 import dev.pgworker.internal.failure.Outage;
 import dev.pgworker.internal.lifecycle.PeriodicService;
 import dev.pgworker.internal.store.ScheduleStore;
@@ -141,6 +142,9 @@ public final class ScheduleService extends PeriodicService {
             toldUnusable = false;
             return wait;
         } catch (SQLException e) {
+            if (DatabaseFailure.of(e) == DatabaseFailure.CANCELLED) {
+                throw held(e);
+            }
             if (!DeclaredSchedules.isAboutTheSchema(e)) {
                 throw e;
             }
@@ -168,7 +172,8 @@ public final class ScheduleService extends PeriodicService {
             held = SHORTEST_HELD;
             return Duration.ZERO;
         }
-        return untilNext(look, now);
+        Duration wait = untilNext(look, now);
+        return declared.arePut() || wait.compareTo(DeclaredSchedules.RETRY) < 0 ? wait : DeclaredSchedules.RETRY;
     }
 
     private Duration untilNext(Look look, Instant now) {
@@ -230,6 +235,15 @@ public final class ScheduleService extends PeriodicService {
                     clockWatch.latest(),
                     now);
         }
+    }
+
+    /** Rows that are locked are passed over, so that only a lock on a table is waited for as long. */
+    private static SQLException held(SQLException e) {
+        return new SQLException(
+                "Schedules are not executed meanwhile. If nobody has cancelled the statement, an open transaction has locked the"
+                        + " table pgworker_schedules or _private_jobs: pg_locks tells which, end it",
+                e.getSQLState(),
+                e);
     }
 
     private void tellUnusable(SQLException e) {

@@ -17,7 +17,6 @@ import dev.pgworker.internal.lifecycle.PeriodicService;
 import dev.pgworker.internal.store.CleanupStore;
 import dev.pgworker.job.CleanupResult;
 import dev.pgworker.job.CleanupSettings;
-import dev.pgworker.job.JobAdmin;
 
 /**
  * Cleans up on {@code worker-cleanup} when the settings say so, by the database's clock. Of all workers that do, one does it at
@@ -26,17 +25,32 @@ import dev.pgworker.job.JobAdmin;
 public final class ScheduledCleanup extends PeriodicService {
 
     /** In whose name it is done. */
-    private static final String USER = "worker.cleanup";
+    public static final String USER = "worker.cleanup";
 
     private static final Logger log = LoggerFactory.getLogger(ScheduledCleanup.class);
 
     /** After which the time is asked for in any case, so that a jump of the clock is noticed. */
     private static final Duration LONGEST_WAIT = Duration.ofMinutes(10);
 
+    /** After which one leaves the rest to the next: well before others may take it for dead, see {@link CleanupStore#begin}. */
+    private static final Duration LONGEST_CLEANUP = Duration.ofMinutes(10);
+
+    /** Cleans up. */
+    @FunctionalInterface
+    public interface CleanUp {
+
+        /**
+         * Cleans up, tells the log and listeners of it, and returns what has been done.
+         *
+         * @param limit after which to leave the rest to the next clean-up
+         */
+        CleanupResult within(Duration limit);
+    }
+
     private final CronExpression schedule;
     private final CleanupSettings settings;
     private final CleanupStore store;
-    private final JobAdmin admin;
+    private final CleanUp cleanUp;
 
     // Owned by the work.
     private @Nullable Instant next;
@@ -45,15 +59,15 @@ public final class ScheduledCleanup extends PeriodicService {
      * Creates the service of one worker.
      *
      * @param schedule of the settings
-     * @param admin does the clean-up, tells the log and listeners of it
+     * @param cleanUp does what the settings say in the name of {@link #USER}
      */
     public ScheduledCleanup(
-            String schedule, CleanupSettings settings, CleanupStore store, JobAdmin admin, Outage outage) {
+            String schedule, CleanupSettings settings, CleanupStore store, CleanUp cleanUp, Outage outage) {
         super("worker-cleanup", "clean up", outage);
         this.schedule = CronExpression.parse(schedule);
         this.settings = settings;
         this.store = store;
-        this.admin = admin.actingAs(USER);
+        this.cleanUp = cleanUp;
     }
 
     @Override
@@ -92,7 +106,7 @@ public final class ScheduledCleanup extends PeriodicService {
 
     private void cleanUp() {
         try {
-            CleanupResult result = admin.cleanup(settings.tasks(), settings.failedJobsOlderThan());
+            CleanupResult result = cleanUp.within(LONGEST_CLEANUP);
             if (!result.skipped().isEmpty()) {
                 log.info(
                         "The clean-up of {} is put off to {}: other transactions used the tables",

@@ -1,6 +1,7 @@
 package dev.pgworker.internal.schedule;
 
 import java.sql.Connection;
+import java.sql.SQLException;
 import java.sql.Statement;
 import java.time.Duration;
 import java.time.Instant;
@@ -8,6 +9,7 @@ import java.time.ZoneId;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Random;
+import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
@@ -50,6 +52,7 @@ import dev.pgworker.testing.RecordingListener;
 import dev.pgworker.testing.TestSchema;
 
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.catchThrowable;
 
 /** The jobs of schedules as time passes, told by a clock that stands in for the database's. */
 @Tag("any-postgres")
@@ -421,6 +424,26 @@ class ScheduleServiceTest {
         assertThat(schedules().find("a").orElseThrow().nextRun()).isNull();
     }
 
+    @Test
+    void aDelayWhoseStartIsMovedWhileItsJobRunsWaitsForIt() throws Exception {
+        Recurrence delay = Recurrence.fixedDelay(Duration.ofSeconds(10));
+        put("a", delay, schedule -> schedule);
+        ScheduleService service = service();
+        run(service);
+        Instant later = START.plusSeconds(500);
+        put("a", delay, schedule -> schedule.startsAt(later));
+        end("select {schema}.complete_jobs(array[%d])");
+        now = START.plusSeconds(100);
+        run(service);
+        assertThat(schedules().find("a").orElseThrow().nextRun()).isEqualTo(later);
+
+        put("a", delay, schedule -> schedule.startsAt(later.plusSeconds(7)));
+        run(service);
+        assertThat(schedules().find("a").orElseThrow().nextRun())
+                .as("its job has ended before")
+                .isEqualTo(later.plusSeconds(7));
+    }
+
     private void end(String sql) {
         String statement = String.format(java.util.Locale.ROOT, sql, jobId());
         List<Integer> unused = db.sql(statement).query((row, i) -> 1).list();
@@ -700,8 +723,60 @@ class ScheduleServiceTest {
     }
 
     @Test
+    void aDeclaredScheduleThatSomebodyIsChangingDelaysNoOtherAndFollows() throws Exception {
+        put("held", MINUTELY, schedule -> schedule);
+        put("a", MINUTELY, schedule -> schedule);
+        List<Schedule> declared =
+                List.of(schedule("held", MINUTELY, s -> s.overlap(Overlap.SKIP)), schedule("mine", MINUTELY, s -> s));
+        ScheduleService service = service(declared);
+        try (LogCapture log = new LogCapture(DeclaredSchedules.class);
+                Connection other = db.dataSource().getConnection();
+                Statement statement = other.createStatement()) {
+            other.setAutoCommit(false);
+            statement.execute(
+                    db.schema().in("update {schema}.pgworker_schedules set priority = 1 where name = 'held'"));
+            assertThat(run(service)).isLessThanOrEqualTo(DeclaredSchedules.RETRY);
+            tick(service, 0);
+            assertThat(jobs()).contains("a 12:01:00", "mine 12:01:00");
+            assertThat(log.messages()).singleElement().asString().contains("[held]", "pgworker_schedules", "pg_locks");
+            other.commit();
+        }
+        Awaitility.await().until(() -> {
+            run(service);
+            return schedules().find("held").orElseThrow().declared();
+        });
+        assertThat(schedules().find("held").orElseThrow().schedule().overlap()).isEqualTo(Overlap.SKIP);
+    }
+
+    @Test
+    void aLockOfTheTableIsNamedWithTheRemedy() throws Exception {
+        put("a", MINUTELY, schedule -> schedule);
+        ScheduleService service = service();
+        try (Connection other = db.dataSource().getConnection();
+                Statement statement = other.createStatement()) {
+            other.setAutoCommit(false);
+            statement.execute(db.schema().in("lock table {schema}.pgworker_schedules"));
+            CompletableFuture<Throwable> failure =
+                    CompletableFuture.supplyAsync(() -> catchThrowable(() -> service.work()));
+            Awaitility.await()
+                    .until(() -> db.sql(
+                                            "select pg_catalog.count(pg_cancel_backend(l.pid)) from pg_locks l"
+                                                    + " where l.relation = '{schema}.pgworker_schedules'::regclass and not l.granted")
+                                    .query(Integer.class)
+                                    .single()
+                            > 0);
+            assertThat(failure.get(10, TimeUnit.SECONDS))
+                    .hasMessageContainingAll("pgworker_schedules", "pg_locks")
+                    .isInstanceOfSatisfying(
+                            SQLException.class, e -> assertThat(e.getSQLState()).isEqualTo("57014"));
+        }
+    }
+
+    @Test
     void onlyThoseWhoDeclareAScheduleExecuteIt() throws Exception {
-        schedulesOf().declare(List.of(schedule("mine", MINUTELY, s -> s), schedule("yours", MINUTELY, s -> s)));
+        for (String name : List.of("mine", "yours")) {
+            schedulesOf().declare(schedule(name, MINUTELY, s -> s), Duration.ofSeconds(1));
+        }
         put("free", MINUTELY, s -> s);
         ScheduleService service = service("mine");
         run(service);
@@ -824,13 +899,21 @@ class ScheduleServiceTest {
     }
 
     private ScheduleService service(String... declared) {
-        ScheduleStore store = new ScheduleStore(db.dataSource(), db.schema(), List.of(declared));
+        return service(List.of(declared), List.of());
+    }
+
+    private ScheduleService service(List<Schedule> declared) {
+        return service(declared.stream().map(Schedule::name).toList(), declared);
+    }
+
+    private ScheduleService service(List<String> names, List<Schedule> declared) {
+        ScheduleStore store = new ScheduleStore(db.dataSource(), db.schema(), names);
         WorkerEvents published = new WorkerEvents("w", List.of(events), List.of());
         SchedulePlan plan = new SchedulePlan(List.of(), db.codec(), interceptors);
         return new ScheduleService(
                 new ScheduleExecutor(store, new ScheduleRules(plan), new ScheduleReporter("w", published)),
                 store,
-                new DeclaredSchedules(schedulesOf(), List.of()),
+                new DeclaredSchedules(schedulesOf(), declared),
                 Duration.ofSeconds(5),
                 look -> now,
                 published,

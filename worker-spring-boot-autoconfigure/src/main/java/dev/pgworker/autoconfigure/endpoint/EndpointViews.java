@@ -257,6 +257,22 @@ final class EndpointViews {
                 queues.size() < most ? null : queues.get(most - 1).name());
     }
 
+    Object pauses() {
+        return Map.of(
+                "pauses",
+                admin.pauses().stream()
+                        .map(pause -> {
+                            Map<String, Object> view = new LinkedHashMap<>();
+                            view.put("kind", pause.target().kind());
+                            put(view, "name", pause.target().name());
+                            view.put("since", pause.since());
+                            put(view, "by", pause.by());
+                            put(view, "reason", pause.reason());
+                            return view;
+                        })
+                        .toList());
+    }
+
     Object workers() {
         return Map.of("workers", admin.activeWorkers());
     }

@@ -242,11 +242,13 @@ public final class JobExecutor {
 
     // Jobs are given back
 
-    /** Gives the jobs back that have waited too long for a handler. */
+    /** Gives the jobs back that have waited too long for a handler, or are held back. */
     public void giveBackExpired() {
         List<Job> expired = localQueue.takeExpired();
         if (!expired.isEmpty()) {
-            log.info("{} jobs have waited too long for a handler of this worker; they are released", expired.size());
+            log.info(
+                    "{} jobs are released that have not started: they have waited too long for a handler of this worker, or are paused",
+                    expired.size());
             giveBack(expired);
         }
     }

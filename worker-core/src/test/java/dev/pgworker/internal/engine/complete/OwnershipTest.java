@@ -10,6 +10,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.extension.RegisterExtension;
 
 import dev.pgworker.event.WorkerEvent.JobReturned;
+import dev.pgworker.internal.engine.HeldBack;
 import dev.pgworker.internal.engine.WorkerContext;
 import dev.pgworker.internal.engine.claim.ClaimPermission;
 import dev.pgworker.internal.engine.claim.ClaimTracker;
@@ -57,7 +58,7 @@ class OwnershipTest {
     private final RecordingListener events = new RecordingListener();
     private final List<Integer> ran = new CopyOnWriteArrayList<>();
     private final Lease lease = new Lease(Duration.ofMinutes(5), Duration.ofMinutes(5));
-    private final LocalQueue localQueue = new LocalQueue(1, 10, Duration.ofMinutes(1), 10, () -> {});
+    private final LocalQueue localQueue = new LocalQueue(1, 10, Duration.ofMinutes(1), 10, new HeldBack(), () -> {});
     private JobStore store;
     private Ownership ownership;
     private TaskIds tasks;
@@ -91,7 +92,8 @@ class OwnershipTest {
                 new RunningAttempts(),
                 ownership,
                 inbox);
-        ServedTasks served = new ServedTasks(store.claims(), registry.identifiers(), new DirectTasks(Set.of(), signal));
+        ServedTasks served = new ServedTasks(
+                store.claims(), registry.identifiers(), new DirectTasks(Set.of(), signal), new HeldBack());
         ClaimPermission permission = new ClaimPermission(served, new CurrentFlags(null), ownership);
         JobCompleter completer = new JobCompleter(
                 context,
