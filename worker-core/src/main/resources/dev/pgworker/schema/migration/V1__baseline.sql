@@ -1753,6 +1753,10 @@ begin
     order by j.id for update
   loop
     delete from "${schema}"._private_jobs j where j.id = job.id;
+    if job.locked_at is null and job.key is null and job.attempts >= job.max_attempts then
+      update "${schema}".pgworker_cancellations c set outcome = 'cancelled', ended_at = clock_timestamp()
+        where c.job_id = job.id and c.outcome is null;
+    end if;
     if job.locked_by is not null then
       queues := queues || job.job_queue_id;
       owners := owners || job.locked_by;
