@@ -43,6 +43,7 @@ import dev.pgworker.job.JobSelection;
 import dev.pgworker.job.JobSort;
 import dev.pgworker.job.JobSpec;
 import dev.pgworker.job.JobState;
+import dev.pgworker.job.PauseTarget;
 import dev.pgworker.job.Rescheduling;
 import dev.pgworker.job.SweepOptions;
 import dev.pgworker.job.Task;
@@ -326,6 +327,12 @@ final class GuideRoles {
         admin.forceUnlockWorkers(List.of("stuck"));
         assertThat(admin.cleanup(Set.of(CleanupTask.values())).skipped()).isEmpty();
         admin.running(10);
+        for (PauseTarget target :
+                List.of(PauseTarget.task("work"), PauseTarget.queue("missing"), PauseTarget.everything())) {
+            assertThat(admin.actingAs("ada").pause(target, "for a while")).isTrue();
+            assertThat(admin.pauses()).hasSize(1);
+            assertThat(admin.resume(target)).isTrue();
+        }
         view(dataSource, schema);
         schedules(owner, schema)
                 .put(Schedule.builder("own", Recurrence.fixedDelay(Duration.ofDays(1)), WORK.identifier(), Map.of())
@@ -380,6 +387,7 @@ final class GuideRoles {
         admin.backlog();
         admin.count(JobQuery.builder().taskIdentifier("work").queueName("q").build());
         admin.queues(null, 10);
+        admin.pauses();
         admin.activeWorkers();
         look(admin, 0);
         admin.statistics().series(Duration.ofHours(1), 60);

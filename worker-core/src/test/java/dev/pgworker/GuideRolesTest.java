@@ -102,6 +102,8 @@ class GuideRolesTest {
                 "select * from {schema}._private_workers",
                 "select * from {schema}._private_known_crontabs",
                 "insert into {schema}.pgworker_paused_crontabs (identifier) values ('nightly')",
+                "select {schema}.pgworker_pause('queue', 'q')",
+                "select {schema}.pgworker_resume('task', 'work')",
                 "select {schema}.pgworker_put_schedule('nightly', 'work', cron => '@daily')",
                 "select * from {schema}.pgworker_schedules",
                 "do $$ begin lock table {schema}._private_jobs in access exclusive mode; end $$");
@@ -125,6 +127,8 @@ class GuideRolesTest {
         refusesToChangeTheSchema();
         refuses(
                 "insert into {schema}.pgworker_paused_crontabs (identifier) values ('nightly')",
+                "select {schema}.pgworker_pause('task', 'work')",
+                "select {schema}.pgworker_pause('queue', 'q')",
                 "delete from {schema}._private_tasks",
                 "delete from {schema}._private_job_queues",
                 "delete from {schema}._private_known_crontabs",

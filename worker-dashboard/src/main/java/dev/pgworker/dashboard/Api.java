@@ -170,6 +170,7 @@ final class Api {
         return switch (what) {
             case "jobs" -> DashboardAction.ADD;
             case "schedules", "schedules/change", "schedules/delete", "crontab/forget" -> DashboardAction.SCHEDULE;
+            case "pauses/pause", "pauses/resume" -> DashboardAction.PAUSE;
             case "cleanup" -> DashboardAction.CLEANUP;
             case "force-unlock" -> DashboardAction.FORCE_UNLOCK;
             case "sweep" -> DashboardAction.SWEEP;
@@ -188,6 +189,7 @@ final class Api {
         return switch (action) {
             case ADD -> writes.add(source, input, visitor, actions.contains(DashboardAction.RESCHEDULE.id()));
             case CLEANUP -> writes.cleanup(source, input, visitor);
+            case PAUSE -> writes.pause(source, what.equals("pauses/pause"), input, visitor);
             case FORCE_UNLOCK -> writes.forceUnlock(source, input, visitor);
             case SWEEP -> writes.sweep(source, input, visitor);
             case CRON, SCHEDULE -> writes.cron(source, what.substring("crontab/".length()), input, visitor);

@@ -39,6 +39,9 @@ public enum DashboardAction {
     /** Trigger, pause and resume recurring jobs. */
     CRON,
 
+    /** Pause and resume tasks, named queues and everything. */
+    PAUSE,
+
     /** Create, change and delete schedules, and forget recurring jobs that have left every crontab. */
     SCHEDULE;
 

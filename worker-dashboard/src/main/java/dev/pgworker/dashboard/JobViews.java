@@ -10,6 +10,7 @@ import dev.pgworker.job.Job;
 import dev.pgworker.job.JobProgress;
 import dev.pgworker.job.JobState;
 import dev.pgworker.job.JobWait;
+import dev.pgworker.job.Pause;
 import dev.pgworker.job.RunningJob;
 
 /** Jobs as one visitor sees them. */
@@ -104,6 +105,19 @@ final class JobViews {
                         .put("until", wait.until())
                         .put("ahead", wait.ahead())
                         .put("text", wait.text())
+                        .map();
+    }
+
+    static @Nullable Map<String, @Nullable Object> pause(@Nullable Pause pause) {
+        return pause == null
+                ? null
+                : new View()
+                        .put("kind", pause.target().kind())
+                        .put("name", pause.target().name())
+                        .put("since", pause.since())
+                        .put("by", pause.by())
+                        .put("reason", pause.reason())
+                        .put("text", pause.text())
                         .map();
     }
 

@@ -235,6 +235,7 @@ final class ReadApi {
                 .put("waitingMore", queue.more())
                 .put("lockedAt", queue.lockedAt())
                 .put("lockedBy", queue.lockedBy())
+                .put("pause", JobViews.pause(queue.pause()))
                 .map();
     }
 
@@ -270,7 +271,8 @@ final class ReadApi {
                 .put("workers", summary == null ? List.of() : summary.workerIds())
                 .put("servedHere", servedHere)
                 .put("waiting", summary == null ? 0 : summary.waiting())
-                .put("failedJobs", summary == null ? 0 : summary.failed());
+                .put("failedJobs", summary == null ? 0 : summary.failed())
+                .put("pause", JobViews.pause(summary == null ? null : summary.pause()));
         WorkerViews.put(view, figures);
         return view.map();
     }

@@ -25,6 +25,7 @@ import dev.pgworker.job.JobChange;
 import dev.pgworker.job.JobKeyMode;
 import dev.pgworker.job.JobQuery;
 import dev.pgworker.job.JobSpec;
+import dev.pgworker.job.PauseTarget;
 import dev.pgworker.job.Rescheduling;
 import dev.pgworker.job.SweepOptions;
 import dev.pgworker.job.SweepResult;
@@ -234,6 +235,26 @@ final class WriteApi {
 
     private static String rows(long number) {
         return number == 1 ? "1 row" : number + " rows";
+    }
+
+    View pause(Source source, boolean pause, Input input, Visitor visitor) {
+        PauseTarget.Kind kind = input.constant("kind", PauseTarget.Kind.class);
+        if (kind == null) {
+            throw new IllegalArgumentException("kind is required: task, queue or everything");
+        }
+        PauseTarget target = new PauseTarget(kind, kind == PauseTarget.Kind.EVERYTHING ? null : input.required("name"));
+        JobAdmin admin = admin(source, visitor);
+        boolean changed = pause ? admin.pause(target, input.text("reason")) : admin.resume(target);
+        String what = target.toString();
+        String name = Character.toUpperCase(what.charAt(0)) + what.substring(1);
+        return new View()
+                .put("changed", changed)
+                .put(
+                        "text",
+                        name
+                                + (pause
+                                        ? (changed ? " is paused." : " was paused before.")
+                                        : (changed ? " is resumed." : " was not paused.")));
     }
 
     View forceUnlock(Source source, Input input, Visitor visitor) {

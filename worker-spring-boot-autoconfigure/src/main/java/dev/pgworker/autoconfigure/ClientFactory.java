@@ -17,6 +17,7 @@ import dev.pgworker.event.WorkerEventListener;
 import dev.pgworker.job.JobAdmin;
 import dev.pgworker.job.JobScheduler;
 import dev.pgworker.job.ScheduleInterceptor;
+import dev.pgworker.limit.JobLimits;
 import dev.pgworker.schedule.JobSchedules;
 import dev.pgworker.schema.SchemaMigrator;
 import dev.pgworker.schema.WorkerSchema;
@@ -160,6 +161,12 @@ final class ClientFactory {
                 instance.schema(),
                 beans.getBean(PayloadCodec.class),
                 instance.jobScheduler());
+    }
+
+    JobLimits jobLimits(String worker) {
+        WorkerInstance instance = instances.get(worker);
+        WorkerSchemaInitializer unused = instance.schemaInitializer();
+        return WorkerClient.jobLimits(database(worker).dataSource(), instance.schema());
     }
 
     Collaborators collaborators() {

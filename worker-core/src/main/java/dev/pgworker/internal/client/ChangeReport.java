@@ -8,6 +8,7 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 import dev.pgworker.event.WorkerEvent;
+import dev.pgworker.internal.argument.LogText;
 import dev.pgworker.internal.event.WorkerEvents;
 import dev.pgworker.internal.jdbc.ClientConnections;
 import dev.pgworker.job.DeadWorker;
@@ -31,6 +32,11 @@ final class ChangeReport {
     /** Tells in the name of another user. */
     ChangeReport of(String other) {
         return new ChangeReport(events, other);
+    }
+
+    /** Returns in whose name it tells; null if that was not said. */
+    @Nullable String user() {
+        return user;
     }
 
     /** Tells of jobs, unless there are none. */

@@ -19,6 +19,7 @@ import dev.pgworker.internal.store.SweepStore;
 import dev.pgworker.job.ActiveWorker;
 import dev.pgworker.job.BulkProgress;
 import dev.pgworker.job.BulkResult;
+import dev.pgworker.job.Cancellation;
 import dev.pgworker.job.CleanupPreview;
 import dev.pgworker.job.CleanupResult;
 import dev.pgworker.job.CleanupTask;
@@ -33,6 +34,8 @@ import dev.pgworker.job.JobQuery;
 import dev.pgworker.job.JobSelection;
 import dev.pgworker.job.JobWait;
 import dev.pgworker.job.NamedQueue;
+import dev.pgworker.job.Pause;
+import dev.pgworker.job.PauseTarget;
 import dev.pgworker.job.Rescheduling;
 import dev.pgworker.job.RunningJob;
 import dev.pgworker.job.SweepOptions;
@@ -46,12 +49,14 @@ public final class JdbcJobAdmin implements JobAdmin {
 
     private final ClientConnections connections;
     private final JobChanges changes;
+    private final JobCancels cancels;
     private final JobLookup lookup;
     private final SchemaOverview overview;
     private final TaskOverview tasks;
     private final JobWaits waits;
     private final RunningJobs running;
     private final JobStatistics statistics;
+    private final Pauses pauses;
     private final Cleanup cleanup;
     private final CleanupEstimate estimate;
     private final JobHistory history;
@@ -76,12 +81,14 @@ public final class JdbcJobAdmin implements JobAdmin {
             WorkerEvents events) {
         this.connections = new ClientConnections(dataSource);
         this.changes = new JobChanges(connections, schema);
+        this.cancels = new JobCancels(connections, schema);
         this.lookup = new JobLookup(connections, schema);
         this.overview = new SchemaOverview(connections, schema);
         this.tasks = new TaskOverview(connections, schema);
         this.waits = new JobWaits(connections, schema, this::registeredWorkers);
         this.running = new RunningJobs(connections, schema);
         this.statistics = new JdbcJobStatistics(connections, schema);
+        this.pauses = new Pauses(connections, schema);
         this.cleanup = new Cleanup(connections, schema);
         this.estimate = new CleanupEstimate(connections, schema);
         this.history = new JdbcJobHistory(connections, schema);
@@ -94,6 +101,7 @@ public final class JdbcJobAdmin implements JobAdmin {
     private JdbcJobAdmin(JdbcJobAdmin other, String user) {
         connections = other.connections;
         changes = other.changes;
+        cancels = other.cancels;
         lookup = other.lookup;
         overview = other.overview;
         tasks = other.tasks;
@@ -101,6 +109,7 @@ public final class JdbcJobAdmin implements JobAdmin {
         running = other.running;
         statistics = other.statistics;
         history = other.history;
+        pauses = other.pauses;
         cleanup = other.cleanup;
         estimate = other.estimate;
         sweeps = other.sweeps;
@@ -150,6 +159,62 @@ public final class JdbcJobAdmin implements JobAdmin {
         Optional<Job> removed = changes.remove(jobKey);
         report.jobs(ChangeStatement.REMOVE, removed.stream().map(Job::id).toList());
         return removed;
+    }
+
+    @Override
+    public boolean pause(PauseTarget target, @Nullable String reason) {
+        boolean paused = pauses.pause(target, report.user(), reason);
+        if (paused) {
+            report.other("pause", "Paused", List.of(target.toString()), List.of(), 1);
+        }
+        return paused;
+    }
+
+    @Override
+    public boolean resume(PauseTarget target) {
+        boolean resumed = pauses.resume(target);
+        if (resumed) {
+            report.other("resume", "Resumed", List.of(target.toString()), List.of(), 1);
+        }
+        return resumed;
+    }
+
+    @Override
+    public List<Pause> pauses() {
+        return pauses.list();
+    }
+
+    @Override
+    public List<Cancellation> cancel(Collection<Long> ids) {
+        List<Cancellation> answers = cancels.cancel(ids, report.user());
+        reportCancelled(answers);
+        return answers;
+    }
+
+    @Override
+    public Optional<Cancellation> cancel(String jobKey) {
+        Optional<Cancellation> answer = cancels.cancel(jobKey, report.user());
+        reportCancelled(answer.stream().toList());
+        return answer;
+    }
+
+    private void reportCancelled(List<Cancellation> answers) {
+        report.jobs(
+                ChangeStatement.CANCEL,
+                answers.stream()
+                        .filter(answer -> answer.state() != Cancellation.State.GONE)
+                        .map(Cancellation::jobId)
+                        .toList());
+    }
+
+    @Override
+    public List<Cancellation> cancellations(Collection<Long> ids) {
+        return cancels.of(ids);
+    }
+
+    @Override
+    public List<Cancellation> awaitCancellations(Collection<Long> ids, Duration limit) {
+        return cancels.await(ids, limit);
     }
 
     @Override

@@ -18,6 +18,7 @@ import org.springframework.jdbc.core.simple.JdbcClient;
 import tools.jackson.databind.node.ObjectNode;
 
 import dev.pgworker.internal.argument.Arguments;
+import dev.pgworker.internal.argument.LogText;
 import dev.pgworker.internal.jdbc.ClientConnections;
 import dev.pgworker.internal.jdbc.Timestamps;
 import dev.pgworker.internal.store.JobRows;

@@ -3,7 +3,10 @@ package dev.pgworker.internal.watch;
 import java.sql.Connection;
 import java.sql.SQLException;
 import java.sql.Statement;
+import java.util.Map;
+import java.util.Objects;
 import java.util.concurrent.TimeUnit;
+import java.util.function.Consumer;
 import javax.sql.DataSource;
 
 import org.jspecify.annotations.Nullable;
@@ -29,8 +32,6 @@ public final class NotificationListener extends BackgroundService {
     private static final Logger log = LoggerFactory.getLogger(NotificationListener.class);
 
     private static final String JOBS_INSERT = "jobs:insert";
-    private static final String WORKER_MIGRATE = "worker:migrate";
-    private static final String SCHEDULES = "pgworker:schedules";
 
     /** How long one wait takes at most, and so how long a stop may go unnoticed where it cannot end the wait. */
     private static final int WAIT_MILLIS = 200;
@@ -65,16 +66,21 @@ public final class NotificationListener extends BackgroundService {
     private boolean told;
     private long checkAt;
     private boolean disconnectedReported;
-    private boolean connectedBefore;
 
     /**
-     * Who is called on the listening thread; each must return at once.
+     * Who is called on the listening thread; each must return at once. Anybody may notify, of any schema and with any text.
      *
      * @param onJobs when jobs may be due
-     * @param onMigrate when somebody announces a migration of some schema, and when announcements may have been missed
-     * @param onSchedules when schedules of some schema may have changed
+     * @param channels by the names of the other channels: with the text of each notification, and with null when some may have been
+     *     missed, because the connection has just been made, and when they are no longer heard
      */
-    public record Told(Runnable onJobs, Runnable onMigrate, Runnable onSchedules) {}
+    public record Told(Runnable onJobs, Map<String, Consumer<@Nullable String>> channels) {
+
+        /** Copies the channels. */
+        public Told {
+            channels = Map.copyOf(channels);
+        }
+    }
 
     /**
      * Creates a listener.
@@ -109,6 +115,7 @@ public final class NotificationListener extends BackgroundService {
             drop();
             if (!isStopping() && !disconnectedReported) {
                 disconnectedReported = true;
+                tellUnheard();
                 Exception error = e instanceof Exception exception ? exception : new IllegalStateException(e);
                 events.publish(new WorkerEvent.ListenerDisconnected(workerId, error));
             }
@@ -127,8 +134,10 @@ public final class NotificationListener extends BackgroundService {
         int usual = fresh.getNetworkTimeout();
         fresh.setNetworkTimeout(Runnable::run, LISTEN_LIMIT_MILLIS);
         try (Statement statement = fresh.createStatement()) {
-            statement.execute(
-                    "listen \"" + JOBS_INSERT + "\"; listen \"" + WORKER_MIGRATE + "\"; listen \"" + SCHEDULES + "\"");
+            statement.execute("listen \"" + JOBS_INSERT + "\"");
+            for (String channel : listeners.channels().keySet()) {
+                statement.execute("listen \"" + channel + "\"");
+            }
         }
         fresh.setNetworkTimeout(Runnable::run, usual);
         DatabaseContact.made();
@@ -139,11 +148,7 @@ public final class NotificationListener extends BackgroundService {
         events.publish(new WorkerEvent.ListenerConnected(workerId));
         announcements.missed();
         tellJobs();
-        tellSchedules();
-        if (connectedBefore) {
-            tellMigration();
-        }
-        connectedBefore = true;
+        tellUnheard();
     }
 
     private void receive(Connection used) throws SQLException {
@@ -169,23 +174,13 @@ public final class NotificationListener extends BackgroundService {
         checkAt = System.nanoTime() + CHECK_NANOS;
         boolean jobs = false;
         boolean elsewhere = false;
-        boolean migration = false;
-        boolean schedules = false;
         for (PGNotification notification : notifications) {
-            if (notification.getName().equals(WORKER_MIGRATE)) {
-                migration = true;
-            } else if (notification.getName().equals(SCHEDULES)) {
-                schedules = true;
+            if (listeners.channels().containsKey(notification.getName())) {
+                tell(notification.getName(), notification.getParameter());
             } else {
                 jobs = true;
                 elsewhere |= announcements.made(notification.getParameter());
             }
-        }
-        if (migration) {
-            tellMigration();
-        }
-        if (schedules) {
-            tellSchedules();
         }
         // The others may have come after the first was told.
         if (elsewhere || (jobs && !(told && notifications.length == 1))) {
@@ -202,21 +197,15 @@ public final class NotificationListener extends BackgroundService {
         }
     }
 
-    /** Anybody may announce anything: the text does not matter. */
-    private void tellMigration() {
-        try {
-            listeners.onMigrate().run();
-        } catch (RuntimeException | Error e) {
-            log.debug("A migration was announced, but not all parts of the worker could be notified", e);
-        }
+    private void tellUnheard() {
+        listeners.channels().keySet().forEach(channel -> tell(channel, null));
     }
 
-    /** Anybody may announce anything here, too. */
-    private void tellSchedules() {
+    private void tell(String channel, @Nullable String text) {
         try {
-            listeners.onSchedules().run();
+            Objects.requireNonNull(listeners.channels().get(channel)).accept(text);
         } catch (RuntimeException | Error e) {
-            log.debug("Schedules were announced, but not all parts of the worker could be notified", e);
+            log.debug("Channel {} was notified, but not all parts of the worker could be told", channel, e);
         }
     }
 

@@ -12,7 +12,7 @@
 -- whole rows. What is ours stands in tables whose names begin with pgworker_.
 --
 -- Contents: 1 adoption, 2 types and tables, 3 indexes, 4 access, 5 helpers, 6 adding jobs, 7 administration, 8 recovery,
--- 9 the engine, 10 history, 11 rights, 12 ledger.
+-- 9 the engine, 10 history, 11 limits, 12 rights, 13 ledger.
 --
 -- Rules that keep every function here, and the peers' statements, free of deadlocks:
 --   * Row locks are taken in the order tasks, queues being created, jobs, queues being released; within a table in the order of
@@ -125,7 +125,7 @@ begin
 end
 $drop$;
 
--- Functions that are here keep their rights, see chapter 11.
+-- Functions that are here keep their rights, see chapter 12.
 do $found$
 begin
   perform set_config('pgworker.found',
@@ -240,6 +240,21 @@ create table if not exists "${schema}".pgworker_retirements (
 comment on table "${schema}".pgworker_retirements is
   'Jobs that were superseded by a newer job with their key, or removed by key, while they ran; the job may no longer exist.';
 
+-- A running job that is cancelled is retired as well, and deleted when its run ends otherwise than by success. Whoever ends it so writes the
+-- outcome in the same transaction; so a row without an outcome whose job is gone is that of a job that succeeded, which costs completions
+-- nothing. Rows stay for an hour after the end, for those who ask.
+create table if not exists "${schema}".pgworker_cancellations (
+  job_id bigint constraint pgworker_cancellations_pkey primary key,
+  requested_at timestamptz not null,
+  requested_by text,
+  worker_id text not null,
+  outcome text constraint pgworker_cancellations_check check (outcome in ('cancelled', 'completed')),
+  ended_at timestamptz
+) with (autovacuum_vacuum_threshold = 500, autovacuum_vacuum_scale_factor = 0);
+comment on table "${schema}".pgworker_cancellations is
+  'Jobs that were cancelled while they ran, by whom, the worker that held each, and what has become of it: null while it runs, or has just '
+  'ended.';
+
 -- A direct batch runs while its transaction is open, which leaves nothing if its worker dies: this row is committed before it runs and
 -- emptied by its transaction. So the ids in the row of a transaction that is over are those of a batch that broke. Rows grow in their place.
 create table if not exists "${schema}".pgworker_batches (
@@ -330,7 +345,7 @@ create table if not exists "${schema}".pgworker_schedules (
   max_attempts smallint not null default 25 constraint pgworker_schedules_attempts_check check (max_attempts > 0),
   job_key text constraint pgworker_schedules_job_key_check check (length(job_key) between 1 and 512),
   job_key_mode text not null default 'replace'
-    constraint pgworker_schedules_mode_check check (job_key_mode in ('replace', 'preserve_run_at', 'unsafe_dedupe')),
+    constraint pgworker_schedules_mode_check check (job_key_mode in ('replace', 'preserve_run_at', 'unsafe_dedupe', 'replace_and_cancel')),
   flags text[],
   overlap text not null default 'allow' constraint pgworker_schedules_overlap_check check (overlap in ('allow', 'queue', 'skip')),
   misfire text not null default 'skip' constraint pgworker_schedules_misfire_check check (misfire in ('skip', 'run_once', 'run_all')),
@@ -365,6 +380,23 @@ create index if not exists pgworker_schedules_paused on "${schema}".pgworker_sch
 create index if not exists pgworker_schedules_problem on "${schema}".pgworker_schedules (name) where problem is not null;
 comment on table "${schema}".pgworker_schedules is
   'Recurring jobs made at run time; those of crontabs are in known_crontabs. Rows that declared marks are executed by applications that declare them.';
+
+-- A paused queue is kept by the lock of its own row, which all workers respect; this table says who has paused it, and who held it then.
+create table if not exists "${schema}".pgworker_pauses (
+  kind text constraint pgworker_pauses_kind_check check (kind in ('task', 'queue', 'all')),
+  name text,
+  paused_at timestamptz not null default clock_timestamp(),
+  paused_by text,
+  reason text,
+  held_by text,
+  held_at timestamptz,
+  job_ids bigint[],
+  resumed_at timestamptz,
+  constraint pgworker_pauses_pkey primary key (kind, name)
+);
+comment on table "${schema}".pgworker_pauses is
+  'Tasks of which PgWorker, and queues of which no worker starts jobs; the kind "all" stands for every task of PgWorker. A row with a time '
+  'of resumption is over, but another Graphile Worker still runs a job of the queue.';
 
 -- Which of the workers that clean up by themselves does so at a time, and until when the others leave it alone.
 create table if not exists "${schema}".pgworker_cleanup (
@@ -401,7 +433,7 @@ create table if not exists "${schema}".pgworker_history (
   payload json
 ) partition by list (slot);
 comment on table "${schema}".pgworker_history is
-  'Runs that have ended and jobs that have ended without running; outcome is succeeded, retried, failed, removed or recovered. Empty '
+  'Runs that have ended and jobs that have ended without running; outcome is succeeded, retried, failed, removed, cancelled or recovered. Empty '
   'unless worker.history.enabled is set.';
 create table if not exists "${schema}".pgworker_history_default partition of "${schema}".pgworker_history default;
 create index if not exists pgworker_history_job on "${schema}".pgworker_history (job_id);
@@ -420,6 +452,88 @@ create table if not exists "${schema}".pgworker_history_settings (
 insert into "${schema}".pgworker_history_settings default values on conflict do nothing;
 comment on table "${schema}".pgworker_history_settings is
   'Whether the schema keeps a history, for how long and how much of it, and where the next entries go.';
+
+-- Limits of the cluster, see chapter 11. A limit is either one of concurrency or one of rate. The last six columns say how far the jobs that
+-- are there know of it. Of what follows, adding and ending jobs writes nothing but deletes permits: only a gate makes rows, and only one at
+-- a time, so that nobody who adds or ends jobs waits for another who does.
+create table if not exists "${schema}".pgworker_limits (
+  id int generated always as identity constraint pgworker_limits_pkey primary key,
+  name text collate "C" not null constraint pgworker_limits_name_key unique
+    constraint pgworker_limits_name_check check (length(name) between 1 and 128),
+  task_identifiers text[] not null constraint pgworker_limits_tasks_check check (cardinality(task_identifiers) between 1 and 1000),
+  field text[] constraint pgworker_limits_field_check check (cardinality(field) between 1 and 20),
+  max_running int constraint pgworker_limits_running_check check (max_running between 1 and 1000000),
+  max_starts int constraint pgworker_limits_starts_check check (max_starts between 1 and 1000000000),
+  period interval constraint pgworker_limits_period_check check (period between interval '1 millisecond' and interval '3650 days'),
+  burst int constraint pgworker_limits_burst_check check (burst between 1 and 1000000000),
+  declared boolean not null default false,
+  state text not null default 'applying' constraint pgworker_limits_state_check check (state in ('applying', 'active', 'removing')),
+  created_at timestamptz not null default clock_timestamp(),
+  updated_at timestamptz not null default clock_timestamp(),
+  unaware text[],
+  looked_at timestamptz,
+  place bigint,
+  passed boolean not null default false,
+  sure boolean not null default false,
+  settled boolean not null default false,
+  constraint pgworker_limits_kind_check check (
+    (max_running is null) = (max_starts is not null)
+    and (max_starts is null) = (period is null) and (max_starts is null) = (burst is null))
+);
+comment on table "${schema}".pgworker_limits is
+  'At most max_running jobs of these tasks at once, or max_starts of them in each period, for each value of a field of the payload if one is '
+  'given. In state applying it is being made known to the jobs that are there, in state removing they are being let go.';
+create table if not exists "${schema}".pgworker_limited_tasks (
+  task_identifier text collate "C" constraint pgworker_limited_tasks_pkey primary key,
+  limit_ids int[] not null,
+  fields text[] not null
+);
+comment on table "${schema}".pgworker_limited_tasks is
+  'What adding a job has to know: the limits that jobs of a task are subject to, and the text of the field of each, null if it has none.';
+create table if not exists "${schema}".pgworker_limit_state (
+  name text constraint pgworker_limit_state_pkey primary key constraint pgworker_limit_state_check check (name in ('changes', 'checked')),
+  number bigint not null
+);
+insert into "${schema}".pgworker_limit_state (name, number) values ('changes', 0), ('checked', -1) on conflict do nothing;
+comment on table "${schema}".pgworker_limit_state is
+  'How often limits were made, changed or deleted, and up to which job permits have been checked.';
+create table if not exists "${schema}".pgworker_limit_buckets (
+  id bigint generated always as identity constraint pgworker_limit_buckets_pkey primary key,
+  limit_id int not null,
+  value text collate "C" not null,
+  tokens float8,
+  filled_at timestamptz,
+  unstarted int not null default 0,
+  turn text collate "C",
+  constraint pgworker_limit_buckets_value_key unique (limit_id, value)
+) with (fillfactor = 40, autovacuum_vacuum_threshold = 500, autovacuum_vacuum_scale_factor = 0.05);
+comment on table "${schema}".pgworker_limit_buckets is
+  'Values for which limits have been used lately. Of a rate the tokens as of a time, how many jobs were admitted then that had not started, '
+  'and the lane that had the last turn.';
+create table if not exists "${schema}".pgworker_limit_lanes (
+  lane text collate "C" constraint pgworker_limit_lanes_pkey primary key,
+  task_id int not null,
+  queue_id int,
+  buckets bigint[] not null,
+  used_at timestamptz not null
+) with (fillfactor = 70, autovacuum_vacuum_threshold = 500, autovacuum_vacuum_scale_factor = 0.05);
+create index if not exists pgworker_limit_lanes_used on "${schema}".pgworker_limit_lanes (used_at);
+comment on table "${schema}".pgworker_limit_lanes is 'Jobs that wait for the same: of one task, in one queue or none, with the same values.';
+create table if not exists "${schema}".pgworker_limit_turns (
+  bucket_id bigint,
+  lane text collate "C",
+  constraint pgworker_limit_turns_pkey primary key (bucket_id, lane)
+);
+comment on table "${schema}".pgworker_limit_turns is 'The lanes that wait for a bucket.';
+create table if not exists "${schema}".pgworker_permits (
+  bucket_id bigint,
+  job_id bigint,
+  admitted_at timestamptz not null,
+  constraint pgworker_permits_pkey primary key (bucket_id, job_id)
+) with (autovacuum_vacuum_threshold = 500, autovacuum_vacuum_scale_factor = 0.02);
+create index if not exists pgworker_permits_job on "${schema}".pgworker_permits (job_id);
+comment on table "${schema}".pgworker_permits is
+  'Jobs of limited tasks that may run: until they have ended, or, where the limit is a rate, until they have been seen to have started.';
 
 -- Partitions may be new, and nobody have analysed them.
 create or replace view "${schema}".pgworker_history_sizes as
@@ -448,9 +562,11 @@ begin
     where c.oid = '"${schema}"._private_jobs'::regclass and a.privilege_type = 'UPDATE' and a.grantee <> c.relowner
   loop
     execute format('grant select, insert, update, delete on "${schema}".pgworker_recoveries, "${schema}".pgworker_retirements, "${schema}".pgworker_batches, '
-      '"${schema}".pgworker_running, "${schema}".pgworker_task_minutes, "${schema}".pgworker_samples, "${schema}".pgworker_schedules, '
-      '"${schema}".pgworker_cleanup to %s', grantee);
-    execute format('grant select on "${schema}".pgworker_history, "${schema}".pgworker_history_settings, "${schema}".pgworker_history_sizes to %s', grantee);
+      '"${schema}".pgworker_cancellations, "${schema}".pgworker_running, "${schema}".pgworker_task_minutes, "${schema}".pgworker_samples, '
+      '"${schema}".pgworker_schedules, "${schema}".pgworker_cleanup, "${schema}".pgworker_pauses to %s', grantee);
+    execute format('grant select on "${schema}".pgworker_history, "${schema}".pgworker_history_settings, "${schema}".pgworker_history_sizes, '
+      '"${schema}".pgworker_limits, "${schema}".pgworker_limited_tasks, "${schema}".pgworker_limit_buckets, "${schema}".pgworker_limit_lanes, '
+      '"${schema}".pgworker_limit_turns, "${schema}".pgworker_permits to %s', grantee);
   end loop;
 end
 $grants$;
@@ -510,6 +626,8 @@ set search_path = pg_catalog, pg_temp as $$
     ('pgworker_jobs_of_queue', '_private_jobs',
       '(job_queue_id, priority, run_at, id) where is_available and job_queue_id is not null', false),
     ('pgworker_jobs_failed', '_private_jobs', '(id) where not is_available and locked_at is null', false),
+    ('pgworker_jobs_parked', '_private_jobs',
+      '(locked_by collate "C", priority, run_at, id) where locked_at = ''9999-01-01 00:00:00+00''', false),
     ('_private_workers_last_heartbeat_at_idx', '_private_workers', '(last_heartbeat_at)', false),
     ('jobs_main_index', '_private_jobs',
       '(priority, run_at) include (id, task_id, job_queue_id) where is_available = true', true),
@@ -765,6 +883,11 @@ set search_path = pg_catalog, pg_temp as $$
 declare
   removed boolean;
 begin
+  if exists (
+    select from "${schema}".pgworker_cancellations c where c.job_id = pgworker_retirement.job_id and c.outcome is null)
+  then
+    return 'Cancelled while running';
+  end if;
   select r.removed into removed from "${schema}".pgworker_retirements r where r.job_id = pgworker_retirement.job_id;
   return case
     when removed or last_error = 'Removed by its key while running' then 'Removed by its key while running'
@@ -774,8 +897,8 @@ begin
 end
 $$;
 comment on function "${schema}".pgworker_retirement(bigint, text) is
-  'Outcome of a locked job that has no key and no attempts left: the text that says that it was superseded or removed while '
-  'running, or null if it was not.';
+  'Outcome of a locked job that has no key and no attempts left: the text that says that it was cancelled, superseded or removed '
+  'while running, or null if it was not.';
 
 -- Rust workers of ledger 22 keep a table of their own, which they consult before giving an attempt back. It is kept up to date
 -- where it exists.
@@ -805,12 +928,115 @@ language plpgsql volatile
 set search_path = pg_catalog, pg_temp as $$
 begin
   delete from "${schema}".pgworker_retirements r where r.job_id = pgworker_revive.job_id;
+  delete from "${schema}".pgworker_cancellations c where c.job_id = pgworker_revive.job_id;
   if to_regclass('"${schema}"._private_job_retirements') is not null then
     execute 'delete from "${schema}"._private_job_retirements where id = $1' using pgworker_revive.job_id;
   end if;
 end
 $$;
-comment on function "${schema}".pgworker_revive(bigint) is 'Deletes the record that a job was superseded or removed, so that it may run again.';
+comment on function "${schema}".pgworker_revive(bigint) is 'Deletes the record that a job was superseded, removed or cancelled, so that it may run again.';
+
+-- The channel tells one worker; to others the notification means nothing. A name that no PgWorker has may be too long for it.
+create or replace function "${schema}".pgworker_cancel_running(job_id bigint, worker_id text, by text) returns void
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp as $$
+begin
+  perform "${schema}".pgworker_retire(pgworker_cancel_running.job_id, true);
+  insert into "${schema}".pgworker_cancellations as c (job_id, requested_at, requested_by, worker_id)
+    values (pgworker_cancel_running.job_id, clock_timestamp(), by, coalesce(pgworker_cancel_running.worker_id, ''))
+    on conflict on constraint pgworker_cancellations_pkey do update set
+      requested_at = excluded.requested_at, requested_by = excluded.requested_by, worker_id = excluded.worker_id,
+      outcome = null, ended_at = null
+    where c.outcome is not null or c.worker_id <> excluded.worker_id;
+  if octet_length(pgworker_cancel_running.worker_id) <= 2000 then
+    perform pg_notify('pgworker:cancel', pgworker_cancel_running.worker_id);
+  end if;
+end
+$$;
+comment on function "${schema}".pgworker_cancel_running(bigint, text, text) is
+  'Records that a running job, which has lost its key and its attempts already, is cancelled, and tells the worker that holds it.';
+
+-- A row that a trigger of somebody's keeps stays as that of a failed job; the job has been cancelled all the same.
+create or replace function "${schema}".pgworker_end_cancelled(job_ids bigint[]) returns void
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp as $$
+declare
+  cancelled bigint;
+  context text;
+begin
+  perform set_config('pgworker.ending', '', true), set_config('pgworker.run_ids', '', true);
+  for cancelled in
+    select c.job_id from "${schema}".pgworker_cancellations c
+    join "${schema}"._private_jobs j on j.id = c.job_id and j.locked_at is null and not j.is_available
+    where c.job_id = any(job_ids) and c.outcome is null
+    order by c.job_id for update of j skip locked
+  loop
+    update "${schema}".pgworker_cancellations c set outcome = 'cancelled', ended_at = clock_timestamp() where c.job_id = cancelled;
+    begin
+      delete from "${schema}"._private_jobs j where j.id = cancelled;
+      delete from "${schema}".pgworker_retirements r where r.job_id = cancelled;
+      if to_regclass('"${schema}"._private_job_retirements') is not null then
+        execute 'delete from "${schema}"._private_job_retirements where id = $1' using cancelled;
+      end if;
+    exception when others or assert_failure or query_canceled then
+      get stacked diagnostics context = pg_exception_context;
+      if not "${schema}".pgworker_about_row(sqlstate, context) then raise; end if;
+      raise warning 'Job % was cancelled but cannot be deleted: %', cancelled, sqlerrm;
+    end;
+  end loop;
+end
+$$;
+comment on function "${schema}".pgworker_end_cancelled(bigint[]) is
+  'Deletes those of the given jobs that were cancelled while they ran, and that nobody runs any more, and records that.';
+
+-- Other workers leave a job that was cancelled as a failed one. Nobody waits here.
+create or replace function "${schema}".pgworker_tend_cancellations() returns void
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp as $$
+begin
+  if not exists (select from "${schema}".pgworker_cancellations) then return; end if;
+  perform "${schema}".pgworker_end_cancelled(array(
+    select c.job_id from "${schema}".pgworker_cancellations c where c.outcome is null));
+  update "${schema}".pgworker_cancellations c set outcome = 'completed', ended_at = clock_timestamp()
+    where c.job_id in (
+      select o.job_id from "${schema}".pgworker_cancellations o
+      where o.outcome is null and not exists (select from "${schema}"._private_jobs j where j.id = o.job_id)
+      for update of o skip locked);
+  delete from "${schema}".pgworker_cancellations c
+    where c.job_id in (
+      select o.job_id from "${schema}".pgworker_cancellations o
+      where o.ended_at < clock_timestamp() - interval '1 hour'
+      for update skip locked);
+end
+$$;
+comment on function "${schema}".pgworker_tend_cancellations() is
+  'Ends cancelled jobs whose workers have left them as failed ones, notes which have succeeded, and forgets those that ended an hour ago.';
+
+-- One snapshot: who ends a cancelled job otherwise than by success says so where he deletes it.
+create or replace function "${schema}".pgworker_cancel_states(job_ids bigint[])
+returns table (id bigint, outcome text, requested_at timestamptz, requested_by text, worker_id text)
+language sql stable
+set search_path = pg_catalog, pg_temp as $$
+  select c.job_id,
+    case
+      when c.outcome is not null then c.outcome
+      when j.id is null then 'completed'
+      when j.locked_at is null then 'cancelled'
+      when exists (
+        select from "${schema}"._private_workers w
+        where w.id = c.worker_id and jsonb_typeof(w.metadata) = 'object' and w.metadata ->> 'implementation' = 'pgworker')
+        then 'requested'
+      else 'marked'
+    end,
+    c.requested_at, c.requested_by, c.worker_id
+  from "${schema}".pgworker_cancellations c
+  left join "${schema}"._private_jobs j on j.id = c.job_id
+  where c.job_id = any(job_ids)
+  order by c.job_id
+$$;
+comment on function "${schema}".pgworker_cancel_states(bigint[]) is
+  'What has become of jobs that were cancelled while they ran: "requested" (its worker has been told, or is dead), "marked" (its worker cannot be '
+  'told; it will not run again), "cancelled" or "completed" (it had succeeded before it could be cancelled). Others are left out.';
 
 -- A worker writes only its own rows, and those that are here are no longer those of its claims.
 create or replace function "${schema}".pgworker_forget_running() returns void
@@ -860,10 +1086,10 @@ language sql stable as $$
 $$;
 comment on function "${schema}".pgworker_lives(text) is 'Whether the worker is registered and has sent a heartbeat within the last hour.';
 
--- Locks of four hours count as none, except those of a worker that proves its life.
+-- Locks of four hours count as none, except those of a worker that proves its life, and so does the lock of a job that waits for a limit.
 create or replace function "${schema}".pgworker_locked(locked_at timestamptz, locked_by text) returns boolean
 language sql stable as $$
-  select locked_at is not null and (
+  select locked_at is not null and locked_at operator(pg_catalog.<>) '9999-01-01 00:00:00+00'::pg_catalog.timestamptz and (
     locked_at operator(pg_catalog.>) (pg_catalog.now() operator(pg_catalog.-) interval '4 hours')
       or "${schema}".pgworker_lives(locked_by))
 $$;
@@ -1103,7 +1329,7 @@ begin
             returning * into job;
           return job;
         end if;
-        if job.is_available then
+        if job.is_available or "${schema}".pgworker_parked(job.locked_at) then
           update "${schema}"._private_jobs j set
               job_queue_id = queue,
               task_id = task,
@@ -1130,7 +1356,11 @@ begin
             updated_at = pg_catalog.now()
           where j.id operator(pg_catalog.=) job.id;
         if job.locked_at is not null then
-          perform "${schema}".pgworker_retire(job.id, false);
+          if mode operator(pg_catalog.=) 'replace_and_cancel' then
+            perform "${schema}".pgworker_cancel_running(job.id, job.locked_by, null);
+          else
+            perform "${schema}".pgworker_retire(job.id, false);
+          end if;
         end if;
       end if;
     end if;
@@ -1236,8 +1466,8 @@ declare
 begin
   -- Node.js passes null where the caller names no mode
   if add_job.job_key is not null
-      and add_job.job_key_mode operator(pg_catalog.<>) all (array['replace', 'preserve_run_at', 'unsafe_dedupe']) then
-    raise exception 'Invalid job_key_mode value, expected ''replace'', ''preserve_run_at'' or ''unsafe_dedupe''.'
+      and add_job.job_key_mode operator(pg_catalog.<>) all (array['replace', 'preserve_run_at', 'unsafe_dedupe', 'replace_and_cancel']) then
+    raise exception 'Invalid job_key_mode value, expected ''replace'', ''preserve_run_at'', ''unsafe_dedupe'' or ''replace_and_cancel''.'
       using errcode = 'GWBKM';
   end if;
   job := "${schema}".pgworker_put(null, add_job.identifier, add_job.payload, add_job.queue_name, add_job.run_at, add_job.max_attempts,
@@ -1246,7 +1476,9 @@ begin
   if add_job.job_key_mode operator(pg_catalog.=) 'unsafe_dedupe' and job.revision operator(pg_catalog.>) 0 then
     return job;
   end if;
-  perform "${schema}".pgworker_wake(1, job.run_at, job.priority::pg_catalog.text, job.job_queue_id is not null);
+  if job.locked_at is null then
+    perform "${schema}".pgworker_wake(1, job.run_at, job.priority::pg_catalog.text, job.job_queue_id is not null);
+  end if;
   return job;
 end
 $$;
@@ -1359,11 +1591,11 @@ begin
       -- The jobs that wait under the other keys: one statement that locks them and one that updates them as pgworker_put does.
       if attempt <= patience and coalesce(cardinality(jobs), 0) < total then
         with held as materialized (
-          select j.key, j.is_available from "${schema}"._private_jobs j
+          select j.key, j.is_available or "${schema}".pgworker_parked(j.locked_at) as waits from "${schema}"._private_jobs j
           where j.key = any(array(select unnest(keys) except select n.key from unnest(jobs) n))
           order by j.key collate "C"
           for update nowait)
-        select array_agg(held.key) into waiting from held where held.is_available;
+        select array_agg(held.key) into waiting from held where held.waits;
         with put as (
           update "${schema}"._private_jobs j set
               job_queue_id = q.id,
@@ -1442,14 +1674,18 @@ create or replace function "${schema}".pgworker_add_jobs(
   out job_ids bigint[], out added_at timestamptz
 ) language plpgsql volatile
 set search_path = pg_catalog, pg_temp as $$
+declare
+  available bigint;
 begin
-  select array_agg(j.id), now() into job_ids, added_at
+  select array_agg(j.id), now(), count(*) filter (where j.locked_at is null) into job_ids, added_at, available
     from "${schema}".pgworker_put_all(null, identifiers, "${schema}".pgworker_json('payloads', payloads), queue_names, run_ats,
       pgworker_add_jobs.max_attempts, null, priorities, pgworker_add_jobs.flags) j;
   if coalesce(cardinality(job_ids), 0) < cardinality(identifiers) then
     perform "${schema}".pgworker_kept_out(coalesce(cardinality(job_ids), 0), cardinality(identifiers));
   end if;
-  perform "${schema}".pgworker_announce(cardinality(job_ids), queue_names, run_ats, priorities);
+  if available > 0 then
+    perform "${schema}".pgworker_announce(cardinality(job_ids), queue_names, run_ats, priorities);
+  end if;
 end
 $$;
 comment on function "${schema}".pgworker_add_jobs(text[], text[], text[], timestamptz[], int[], int[], text[]) is
@@ -1544,6 +1780,10 @@ begin
     order by j.id for update
   loop
     delete from "${schema}"._private_jobs j where j.id = job.id;
+    if job.key is null and job.attempts >= job.max_attempts then
+      update "${schema}".pgworker_cancellations c set outcome = 'cancelled', ended_at = clock_timestamp()
+        where c.job_id = job.id and c.outcome is null;
+    end if;
     if job.locked_by is not null then
       queues := queues || job.job_queue_id;
       owners := owners || job.locked_by;
@@ -1555,6 +1795,80 @@ begin
 end
 $$;
 comment on function "${schema}".pgworker_remove_jobs(bigint[]) is 'Deletes the given jobs as if nobody needed them any more, except running ones.';
+
+-- Whoever has locked a row is waited for, so what is told of a job is so when the row is locked. A job that is not there has ended.
+create or replace function "${schema}".pgworker_cancel_jobs(job_ids bigint[], by text default null)
+returns table (id bigint, outcome text, requested_at timestamptz, requested_by text, worker_id text)
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp as $$
+#variable_conflict use_column
+declare
+  job record;
+  seen bigint[] := '{}';
+  waiting bigint[] := '{}';
+  running bigint[] := '{}';
+begin
+  perform "${schema}".pgworker_check_length('by', by, 255);
+  for job in
+    select j.id, j.key, j.attempts, j.max_attempts, j.locked_by, "${schema}".pgworker_locked(j.locked_at, j.locked_by) as runs
+    from "${schema}"._private_jobs j
+    where j.id = any(job_ids)
+    order by j.id for update
+  loop
+    seen := seen || job.id;
+    if job.runs then
+      running := running || job.id;
+      if job.key is not null or job.attempts < job.max_attempts then
+        update "${schema}"._private_jobs j set key = null, attempts = j.max_attempts, updated_at = now() where j.id = job.id;
+        if not found then
+          raise exception 'A trigger keeps job % from being cancelled', job.id using errcode = '27000';
+        end if;
+      end if;
+      perform "${schema}".pgworker_cancel_running(job.id, job.locked_by, by);
+    else
+      waiting := waiting || job.id;
+    end if;
+  end loop;
+  if waiting <> '{}' then
+    perform from "${schema}".pgworker_remove_jobs(waiting);
+    if exists (select from "${schema}"._private_jobs j where j.id = any(waiting)) then
+      raise exception 'A trigger keeps jobs from being deleted' using errcode = '27000';
+    end if;
+  end if;
+  return query
+    select w.id, 'removed', null::timestamptz, null::text, null::text from unnest(waiting) w(id)
+    union all
+    select s.id, s.outcome, s.requested_at, s.requested_by, s.worker_id from "${schema}".pgworker_cancel_states(running) s
+    union all
+    select distinct g.id, 'gone', null::timestamptz, null::text, null::text from unnest(job_ids) g(id)
+      where g.id is not null and not g.id = any(seen);
+end
+$$;
+comment on function "${schema}".pgworker_cancel_jobs(bigint[], text) is
+  'Cancels jobs: deletes those that wait or have failed ("removed"), and has those that run end and never run again: "requested" and "marked" are '
+  'those of pgworker_cancel_states. "gone" is a job that does not exist any more. Each distinct id is answered once.';
+
+-- Looks again when it found nothing after waiting: the key may have moved to another job.
+create or replace function "${schema}".pgworker_cancel_key(job_key text, by text default null)
+returns table (id bigint, outcome text, requested_at timestamptz, requested_by text, worker_id text)
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp as $$
+#variable_conflict use_column
+declare
+  holder bigint;
+begin
+  loop
+    select j.id into holder from "${schema}"._private_jobs j where j.key = pgworker_cancel_key.job_key for update;
+    exit when found;
+    if not exists (select from "${schema}"._private_jobs j where j.key = pgworker_cancel_key.job_key) then
+      return;
+    end if;
+  end loop;
+  return query select * from "${schema}".pgworker_cancel_jobs(array[holder], by);
+end
+$$;
+comment on function "${schema}".pgworker_cancel_key(text, text) is
+  'As pgworker_cancel_jobs, the job that has the key; no row if there is none.';
 
 create or replace function "${schema}".permanently_fail_jobs(job_ids bigint[], error_message text default null)
 returns setof "${schema}"._private_jobs
@@ -1636,6 +1950,8 @@ begin
       ready := ready + 1;
       earliest := least(earliest, job.run_at);
       levels := levels || job.priority;
+    end if;
+    if job.attempts < job.max_attempts then
       perform "${schema}".pgworker_revive(job.id);
     end if;
     return next job;
@@ -1660,15 +1976,17 @@ language sql stable rows 1000
 set enable_seqscan = on set jit = off
 set search_path = pg_catalog, pg_temp as $$
   select j.id, j.job_queue_id, j.locked_by, j.locked_at, j.flags from "${schema}"._private_jobs j
-  where (j.locked_by is not null or j.locked_at is not null)
+  where (j.locked_by is not null or j.locked_at is not null) and j.locked_at is distinct from '9999-01-01 00:00:00+00'
     and case when worker_ids is null then j.locked_at is not null else j.locked_by = any(worker_ids) end
   union all
   select null, q.id, q.locked_by, q.locked_at, null from "${schema}"._private_job_queues q
   where (q.locked_by is not null or q.locked_at is not null)
     and case when worker_ids is null then q.locked_at is not null else q.locked_by = any(worker_ids) end
+    and q.locked_by is distinct from 'pgworker-paused'
 $$;
 comment on function "${schema}".pgworker_locks(text[]) is
-  'The jobs and queues (job_id is null) that the given workers hold, or anybody: one snapshot, one pass over each table.';
+  'The jobs and queues (job_id is null) that the given workers hold, or anybody: one snapshot, one pass over each table. Jobs that wait for '
+  'a limit and paused queues are held by nobody.';
 
 create or replace function "${schema}".pgworker_held_by(worker_ids text[], out job_ids bigint[], out idle_queues int[])
 language sql stable
@@ -1753,6 +2071,9 @@ begin
       raise exception 'a trigger keeps the row' using errcode = '27000';
     end if;
     set constraints all immediate;
+    if exists (select from "${schema}".pgworker_cancellations c where c.job_id = any(job_ids)) then
+      perform "${schema}".pgworker_end_cancelled(job_ids);
+    end if;
     return;
   exception when others or assert_failure or query_canceled then
     get stacked diagnostics context = pg_exception_context;
@@ -1864,8 +2185,8 @@ begin
     perform "${schema}".pgworker_wrong('payload', 'must be a JSON object, to which _cron is added', json_typeof(given.payload));
   elsif length(given.payload::text) > 100000 then
     raise exception 'payload must have at most 100000 characters, but has %', length(given.payload::text) using errcode = '22023';
-  elsif given.job_key_mode not in ('replace', 'preserve_run_at', 'unsafe_dedupe') then
-    perform "${schema}".pgworker_wrong('job_key_mode', 'must be replace, preserve_run_at or unsafe_dedupe', given.job_key_mode);
+  elsif given.job_key_mode not in ('replace', 'preserve_run_at', 'unsafe_dedupe', 'replace_and_cancel') then
+    perform "${schema}".pgworker_wrong('job_key_mode', 'must be replace, preserve_run_at, unsafe_dedupe or replace_and_cancel', given.job_key_mode);
   elsif given.overlap not in ('allow', 'queue', 'skip') then
     perform "${schema}".pgworker_wrong('overlap', 'must be allow, queue or skip', given.overlap);
   elsif given.misfire not in ('skip', 'run_once', 'run_all') then
@@ -2129,6 +2450,163 @@ comment on function "${schema}".pgworker_trigger_schedule(text, json) is
   'Adds a job of a recurring job that runs at once, with its payload or another one, even if it is paused; when it is due does not change.';
 
 
+-- Pauses. What pauses a queue is a lock of its row that is never old and belongs to nobody, so that nobody releases it: neither the sweeps
+-- of any worker nor the job that runs meanwhile, whose worker no longer holds the queue. Applications call these, too.
+create or replace function "${schema}".pgworker_check_pause(kind text, name text) returns void
+language plpgsql immutable
+set search_path = pg_catalog, pg_temp as $$
+begin
+  if kind is null or kind not in ('task', 'queue', 'all') then
+    perform "${schema}".pgworker_wrong('kind', 'must be task, queue or all', kind);
+  elsif kind = 'all' and name <> '' then
+    perform "${schema}".pgworker_wrong('name', 'must be empty where the kind is all', name);
+  elsif kind <> 'all' and coalesce(name, '') = '' then
+    perform "${schema}".pgworker_wrong('name', 'must name a ' || kind, name);
+  end if;
+  perform "${schema}".pgworker_check_length('name', nullif(name, ''), 128);
+end
+$$;
+comment on function "${schema}".pgworker_check_pause(text, text) is
+  'Raises an error unless this says what to pause: the kind "task" or "queue" with a name, or "all" without one.';
+
+create or replace function "${schema}".pgworker_hold_queue(queue_name text) returns void
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp as $$
+declare
+  queue int;
+  holder text;
+begin
+  loop
+    queue := "${schema}".pgworker_queue_id(pgworker_hold_queue.queue_name);
+    select q.locked_by into holder from "${schema}"._private_job_queues q where q.id = queue for update;
+    exit when found;
+  end loop;
+  if holder is distinct from 'pgworker-paused' then
+    update "${schema}".pgworker_pauses p set held_by = holder
+      where p.kind = 'queue' and p.name = pgworker_hold_queue.queue_name;
+    update "${schema}"._private_job_queues q set locked_at = '9999-01-01 00:00:00+00', locked_by = 'pgworker-paused' where q.id = queue;
+  end if;
+end
+$$;
+comment on function "${schema}".pgworker_hold_queue(text) is
+  'Locks a queue, which is created if it does not exist, for a pause that is recorded already. A job of it that runs goes on.';
+
+create or replace function "${schema}".pgworker_pause(kind text, name text default '', by text default null, reason text default null)
+returns boolean
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp as $$
+#variable_conflict use_variable
+declare
+  changed boolean;
+begin
+  perform "${schema}".pgworker_check_pause(kind, name);
+  perform "${schema}".pgworker_check_length('by', by, 255);
+  perform "${schema}".pgworker_check_length('reason', reason, 1000);
+  insert into "${schema}".pgworker_pauses as p (kind, name, paused_by, reason) values (kind, coalesce(name, ''), by, reason)
+    on conflict on constraint pgworker_pauses_pkey do update set
+        paused_at = excluded.paused_at, paused_by = excluded.paused_by, reason = excluded.reason,
+        held_by = null, held_at = null, job_ids = null, resumed_at = null
+      where p.resumed_at is not null;
+  changed := found;
+  if kind = 'queue' then
+    perform "${schema}".pgworker_hold_queue(name);
+  end if;
+  if changed then
+    perform pg_notify('pgworker:pauses', '');
+  end if;
+  return changed;
+end
+$$;
+comment on function "${schema}".pgworker_pause(text, text, text, text) is
+  'Has workers start no more jobs of a task (kind "task", PgWorker only), of a queue ("queue", all workers) or at all ("all", PgWorker '
+  'only) until that is resumed, and records who wants it and why. What runs goes on. Returns whether it was not paused before.';
+
+-- The jobs that ran when the queue was paused may run still, and it is theirs again then. Their workers find out when they end; one whose
+-- statement began before sees a queue that is not its own, and does not free it. PgWorker notices that by itself, for others the row stays.
+create or replace function "${schema}".pgworker_resume_queue(paused "${schema}".pgworker_pauses) returns void
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp as $$
+declare
+  queue int;
+  running bigint[];
+  since timestamptz;
+begin
+  select q.id into queue from "${schema}"._private_job_queues q
+    where q.queue_name = paused.name and q.locked_by = 'pgworker-paused' for update;
+  if queue is not null and paused.held_by is not null then
+    select array_agg(j.id), max(j.locked_at) into running, since
+      from "${schema}"._private_jobs j where j.job_queue_id = queue and j.locked_by = paused.held_by;
+  end if;
+  update "${schema}"._private_job_queues q set locked_at = since, locked_by = case when running is not null then paused.held_by end
+    where q.id = queue;
+  if running is null or paused.held_by like 'pgworker-%' then
+    delete from "${schema}".pgworker_pauses p where p.kind = 'queue' and p.name = paused.name;
+  else
+    update "${schema}".pgworker_pauses p set held_at = since, job_ids = running, resumed_at = clock_timestamp()
+      where p.kind = 'queue' and p.name = paused.name;
+  end if;
+  if queue is not null and running is null then
+    perform "${schema}".pgworker_wake("${schema}".pgworker_due_queues(array[queue]), null, '');
+  end if;
+end
+$$;
+comment on function "${schema}".pgworker_resume_queue("${schema}".pgworker_pauses) is
+  'Gives a paused queue back to whoever has run a job of it all the time, or else frees it and wakes workers.';
+
+create or replace function "${schema}".pgworker_resume(kind text, name text default '') returns boolean
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp as $$
+declare
+  paused "${schema}".pgworker_pauses;
+begin
+  perform "${schema}".pgworker_check_pause(kind, name);
+  select * into paused from "${schema}".pgworker_pauses p
+    where p.kind = pgworker_resume.kind and p.name = coalesce(pgworker_resume.name, '') and p.resumed_at is null for update;
+  if not found then
+    return false;
+  elsif kind = 'queue' then
+    perform "${schema}".pgworker_resume_queue(paused);
+  else
+    delete from "${schema}".pgworker_pauses p where p.kind = paused.kind and p.name = paused.name;
+  end if;
+  perform pg_notify('pgworker:pauses', '');
+  return true;
+end
+$$;
+comment on function "${schema}".pgworker_resume(text, text) is
+  'Ends what pgworker_pause has begun; returns whether it was paused.';
+
+create or replace function "${schema}".pgworker_keep_pauses() returns void
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp as $$
+declare
+  kept "${schema}".pgworker_pauses;
+  queue int;
+begin
+  for kept in
+    select * from "${schema}".pgworker_pauses p where p.kind = 'queue' order by p.name for update skip locked
+  loop
+    if kept.resumed_at is null then
+      perform "${schema}".pgworker_hold_queue(kept.name);
+    elsif not exists (
+        select from unnest(kept.job_ids) g(id)
+        cross join lateral (
+          select from "${schema}"._private_jobs h where h.id = g.id and h.locked_by = kept.held_by offset 0) j) then
+      update "${schema}"._private_job_queues q set locked_at = null, locked_by = null
+        where q.queue_name = kept.name and q.locked_by = kept.held_by and q.locked_at = kept.held_at
+        returning q.id into queue;
+      if queue is not null then
+        perform "${schema}".pgworker_wake("${schema}".pgworker_due_queues(array[queue]), null, '');
+      end if;
+      delete from "${schema}".pgworker_pauses p where p.kind = kept.kind and p.name = kept.name;
+    end if;
+  end loop;
+end
+$$;
+comment on function "${schema}".pgworker_keep_pauses() is
+  'Locks paused queues that somebody has freed, and frees queues whose last job ended while they were resumed.';
+
+
 -- 8 Recovery ------------------------------------------------------------------------------------------------------------------
 
 -- Called by workers about themselves (heartbeat, deregistration) and, once a minute or by hand, about dead ones, as the roles "worker" and
@@ -2246,6 +2724,7 @@ begin
     decided as materialized (
       select h.*,
         case
+          when h.retired = 'Cancelled while running' then 'cancelled'
           when h.retired is not null then 'superseded'
           when h.action = 'reschedule' then 'rescheduled'
           when h.action = 'fail' or h.times > max_recoveries then
@@ -2357,6 +2836,9 @@ begin
     from "${schema}".pgworker_take_back(
       given.ids, given.actions, given.ats, given.new_attempts, marked, 0, recovery_delay, max_recoveries) t;
   return query select * from unnest(taken.ids, taken.outcomes);
+  if 'cancelled' = any(taken.outcomes) then
+    perform "${schema}".pgworker_end_cancelled(taken.ids);
+  end if;
   if given.ids is not null then
     perform "${schema}".pgworker_sweep_up();
   end if;
@@ -2369,7 +2851,7 @@ comment on function "${schema}".pgworker_recover(text[], bigint[], int[], interv
   'pgworker_held_by tells them. Action "default", or null: up to max_recoveries times a job '
   'runs again after the delay, its attempt not counted (outcome "returned"); later, and with action "fail", the attempt counts '
   '("failed", or "exhausted" if it was the last). "reschedule": it runs at the given time; null attempts leave the attempt uncounted '
-  '("rescheduled"). "skip": it stays locked. A job that lost its key while running is never run again ("superseded"). One that cannot be '
+  '("rescheduled"). "skip": it stays locked. A job that lost its key while running is never run again ("superseded"), and one that was cancelled is deleted ("cancelled"). One that cannot be '
   'changed, because of a trigger of somebody''s for instance, stays locked as well ("refused: " and the reason).';
 
 create or replace function "${schema}".recover_dead_worker_jobs(worker_ids text[], recovery_delay interval default '0') returns int
@@ -3744,7 +4226,7 @@ comment on function "${schema}".pgworker_complete(
   'addresses of the claims make it faster, if the ids ascend. Floors are as in pgworker_claim. A job it could not delete is returned as "busy" (somebody '
   'holds the row for a moment: call again), "lost" (no longer this claim''s) or "gone" (there is no such job).';
 
--- A job whose key is gone was superseded or removed while it ran: whatever the action says, it must not run again. The exception
+-- A job whose key is gone was superseded, removed or cancelled while it ran: whatever the action says, it must not run again. The exception
 -- is a superseded batch of which some items failed: they are in no other job, so it goes on without its key.
 create or replace function "${schema}".pgworker_release(
   worker_id text, job_ids bigint[], claims timestamptz[], actions text[], delays float8[], run_ats timestamptz[], errors text[],
@@ -3767,6 +4249,7 @@ declare
   levels text;
   held_jobs bigint;
   revived bigint[];
+  recorded_by_caller constant boolean := coalesce(current_setting('pgworker.ending', true) = 'told', false);
 begin
   if exists (select from unnest(actions) a where a is null or a not in ('retry', 'fail', 'back')) then
     raise exception 'Unknown action in %: expected retry, fail or back', actions using errcode = '22023';
@@ -3785,7 +4268,7 @@ begin
   decided as (
     select m.*,
       (m.told is not null or m.key_gone)
-        and (m.payload is null or coalesce(m.told = 'Removed by its key while running', false)) as ended
+        and (m.payload is null or coalesce(m.told in ('Removed by its key while running', 'Cancelled while running'), false)) as ended
     from mine m),
   put as (
     update "${schema}"._private_jobs j set
@@ -3818,8 +4301,9 @@ begin
     where j.ctid = m.tid
     returning j.id, j.job_queue_id, j.is_available and j.run_at <= clock_timestamp() as due,
       case
+        when m.ended and m.told = 'Cancelled while running' then 'cancelled'
         when m.ended then 'superseded'
-        when not j.is_available then 'failed'
+        when j.attempts >= j.max_attempts then 'failed'
         when m.action = 'back' then 'back'
         else 'retried'
       end as outcome,
@@ -3835,6 +4319,9 @@ begin
   perform set_config('pgworker.ending', '', true);
   if coalesce(cardinality(written), 0) < held_jobs then
     raise exception 'A trigger keeps jobs from being changed' using errcode = '27000';
+  end if;
+  if not recorded_by_caller and 'cancelled' = any(outcomes) then
+    perform "${schema}".pgworker_end_cancelled(written);
   end if;
   if revived is not null then
     delete from "${schema}".pgworker_retirements r where r.job_id = any(revived);
@@ -3873,7 +4360,7 @@ comment on function "${schema}".pgworker_release(
   'given time, after the delay in seconds or after the usual back-off, "fail" for good, with the attempts made as their limit, "back" '
   'without having cost an attempt. Keys and attempts are those the jobs had when claimed; errors and payloads replace the stored '
   'ones where not null. Returns what became of each: "retried", "failed", "back", "superseded" (it lost its key while it ran and never '
-  'runs again); and where nothing was written "busy" (somebody holds the row for a moment: call again), "lost" (no longer this '
+  'runs again), "cancelled" (it was cancelled while it ran, and is deleted); and where nothing was written "busy" (somebody holds the row for a moment: call again), "lost" (no longer this '
   'claim''s) or "gone" (there is no such job).';
 
 create or replace function "${schema}".pgworker_free(worker_id text, queue_names text[], locked_ats timestamptz[] default null)
@@ -4369,7 +4856,7 @@ begin
   if exists (
     select from pg_trigger t
     where t.tgrelid = to_regclass('"${schema}"._private_jobs') and t.tgtype & 8 <> 0 and t.tgenabled <> 'D'
-      and t.tgname <> 'pgworker_history_deleted')
+      and t.tgname not in ('pgworker_history_deleted', 'zz_pgworker_limits_deleted'))
     or (select c.relhasrules from pg_class c where c.oid = to_regclass('"${schema}"._private_jobs'))
   then
     begin
@@ -4659,17 +5146,20 @@ begin
       if noted is null then
         insert into "${schema}".pgworker_history (job_id, ended_at, started_at, took, created_at, run_at, slot, attempt, max_attempts,
             priority, outcome, task_identifier, queue_name, key, worker_id, flags, payload)
-          select g.id, ended, g.locked_at,
-            case when g.locked_at <= ended and isfinite(g.locked_at) then ended - g.locked_at end,
+          select g.id, ended, h.locked_at,
+            case when h.locked_at <= ended and isfinite(h.locked_at) then ended - h.locked_at end,
             g.created_at, g.run_at, kept.slot,
-            case when g.locked_at is not null then g.attempts when direct then g.attempts + 1 else 0 end,
-            g.max_attempts, g.priority, coalesce(outcome, case when g.locked_at is null then 'removed' else 'succeeded' end),
+            case when h.locked_at is not null then g.attempts when direct then g.attempts + 1 else 0 end,
+            g.max_attempts, g.priority, coalesce(outcome, case when h.locked_at is null then 'removed' else 'succeeded' end),
             coalesce(task, (select t.identifier from "${schema}"._private_tasks t where t.id = g.task_id), 'task ' || g.task_id),
             case when g.job_queue_id is not null then (
               select q.queue_name from "${schema}"._private_job_queues q where q.id = g.job_queue_id) end,
-            g.key, g.locked_by, g.flags, case when kept.payloads and pg_column_size(g.payload) <= 65536 and octet_length(g.payload::text) <= 65536 then g.payload end
+            g.key, h.locked_by, g.flags, case when kept.payloads and pg_column_size(g.payload) <= 65536 and octet_length(g.payload::text) <= 65536 then g.payload end
           from gone g
-          where outcome is not null or g.locked_at is not null or g.attempts < g.max_attempts;
+          cross join lateral (
+            select case when p.waits then null else g.locked_at end as locked_at, case when p.waits then null else g.locked_by end as locked_by
+            from (select "${schema}".pgworker_parked(g.locked_at) as waits) p) h
+          where outcome is not null or h.locked_at is not null or g.attempts < g.max_attempts;
       else
         begun := nullif(current_setting('pgworker.run_begun', true), '')::timestamptz;
         runner := nullif(current_setting('pgworker.run_by', true), '');
@@ -4725,6 +5215,10 @@ begin
     return null;
   end if;
   begin
+    if "${schema}".pgworker_parked(old.locked_at) then
+      old.locked_at := null;
+      old.locked_by := null;
+    end if;
     final := new.attempts >= new.max_attempts;
     told := new.last_error;
     if old.locked_at is null then
@@ -4753,6 +5247,12 @@ begin
     end if;
     if outcome is null then
       return null;
+    end if;
+    if final and old.locked_at is not null and exists (
+      select from "${schema}".pgworker_cancellations c where c.job_id = new.id and c.outcome is null)
+    then
+      outcome := 'cancelled';
+      told := new.last_error;
     end if;
     select s.enabled, s.payloads, s.slot into kept from "${schema}".pgworker_history_settings s;
     if not kept.enabled then
@@ -4822,7 +5322,7 @@ begin
         join unnest(runs) e on e.job_id = w.id
         cross join lateral (
           select j.max_attempts, j.last_error from "${schema}"._private_jobs j where j.id = w.id offset 0) n
-        where w.outcome in ('retried', 'failed', 'superseded');
+        where w.outcome in ('retried', 'failed', 'superseded', 'cancelled');
       return;
     exception when others then
       perform "${schema}".pgworker_history_lost(sqlerrm, sqlstate);
@@ -4898,6 +5398,9 @@ begin
       renewals, lane_queues, lane_levels, lane_run_ats, lane_ids) r;
   if runs is not null then
     perform "${schema}".pgworker_record_released(runs, written.ids, written.outcomes);
+    if 'cancelled' = any(written.outcomes) then
+      perform "${schema}".pgworker_end_cancelled(written.ids);
+    end if;
   end if;
   return query select * from unnest(written.ids, written.outcomes);
 end
@@ -4980,10 +5483,11 @@ begin
   then
     create trigger pgworker_history_updated after update of last_error, run_at, max_attempts on "${schema}"._private_jobs
       for each row when (
-        new.locked_at is null and (
-          old.locked_at is not null and (new.attempts >= old.attempts or new.last_error is distinct from old.last_error
+        (new.locked_at is null or new.locked_at = '9999-01-01 00:00:00+00') and (
+          old.locked_at is not null and old.locked_at <> '9999-01-01 00:00:00+00' and (new.attempts >= old.attempts or new.last_error is distinct from old.last_error
             or new.last_error = 'Job recovered after worker interruption')
-          or old.locked_at is null and old.attempts < old.max_attempts and new.attempts >= new.max_attempts)
+          or (old.locked_at is null or old.locked_at = '9999-01-01 00:00:00+00')
+            and old.attempts < old.max_attempts and new.attempts >= new.max_attempts)
         and current_setting('pgworker.ending', true) is distinct from 'told')
       execute function "${schema}".pgworker_record_updated();
   end if;
@@ -5178,7 +5682,1357 @@ comment on function "${schema}".pgworker_tend_history() is
   'once a minute. Returns "busy" if the triggers or partitions could not be made because of locks.';
 
 
--- 11 Rights --------------------------------------------------------------------------------------------------------------------
+-- 11 Limits -------------------------------------------------------------------------------------------------------------------
+
+-- A job of a limited task waits in a *lane*: it is parked, that is locked from the year 9999 on by nobody, with the name of the lane in
+-- locked_by. So it is in no index of claims, in nobody's way, and no worker of any kind can claim it, while its other columns stay what they are.
+-- The *gate*, pgworker_admit, gives it a permit in each of the buckets of its lane that have room, and takes the lock off: then any
+-- worker claims it as it claims others. A permit goes when the job ends, in the transaction that ends it.
+--
+-- Exact, because permits are given by one gate at a time only, which sees all that were given before, and nothing else makes a limited job
+-- available: triggers park what is added, given back or changed, whoever does it. They exist only while there are limits. What they do writes
+-- no row but that of the job, and deletes permits; which lane a job waits in is a function of the job. So those who add and end jobs do not
+-- wait for one another. A gate waits for other gates, and passes over jobs that somebody holds.
+--
+-- Order of locks: rows of jobs, the lock of the gates, rows of limits. The gate itself waits for no row of a job or permit.
+
+create or replace function "${schema}".pgworker_parked(locked_at timestamptz) returns boolean
+language sql immutable parallel safe as $$
+  select coalesce(locked_at operator(pg_catalog.=) '9999-01-01 00:00:00+00'::pg_catalog.timestamptz, false)
+$$;
+comment on function "${schema}".pgworker_parked(timestamptz) is 'Whether such a lock means that the job waits for a limit.';
+
+-- PostgreSQL stores texts in json that it does not let anybody read: \u0000 and surrogates without their other half. Where there are some
+-- they are read as if their backslash were one. Raw control characters cannot be in JSON, so one of them can stand for a pair of backslashes.
+create or replace function "${schema}".pgworker_limit_text(payload json, field text[]) returns text
+language plpgsql immutable
+set search_path = pg_catalog, pg_temp as $$
+begin
+  return payload #>> field;
+exception when others then
+  begin
+    return replace(
+      regexp_replace(replace(payload::text, '\\', E'\x01'), '\\u(0000|d[89a-f][0-9a-f][0-9a-f])', E'\x01u\\1', 'gi'), E'\x01', '\\')::json
+      #>> field;
+  exception when others then
+    return '';
+  end;
+end
+$$;
+comment on function "${schema}".pgworker_limit_text(json, text[]) is 'The text at this place of the payload, whatever the payload holds.';
+
+create or replace function "${schema}".pgworker_limit_value(payload json, field text[]) returns text
+language sql immutable as $$
+  select case
+      when pg_catalog.length(t.value) operator(pg_catalog.<=) 100 then t.value
+      else pg_catalog.left(t.value, 60) operator(pg_catalog.||) '...'::pg_catalog.text operator(pg_catalog.||)
+        pg_catalog.left(pg_catalog.encode(pg_catalog.sha256(pg_catalog.convert_to(t.value, 'UTF8')), 'hex'), 32)
+    end
+  from (
+    select coalesce(case
+        when pg_catalog.strpos(payload::pg_catalog.text, '\u') operator(pg_catalog.=) 0 then payload operator(pg_catalog.#>>) field
+        else "${schema}".pgworker_limit_text(payload, field)
+      end, '') as value offset 0) t
+$$;
+comment on function "${schema}".pgworker_limit_value(json, text[]) is
+  'The value at this place of the payload that a limit counts by: an empty one where there is none, a long one cut and made unmistakable.';
+
+-- The text of a field has been made by PostgreSQL from an array, and so is one.
+create or replace function "${schema}".pgworker_limit_values(payload json, fields text[]) returns text[]
+language plpgsql immutable as $$
+declare
+  bucket_values pg_catalog.text[] := '{}';
+  field pg_catalog.text;
+begin
+  foreach field in array fields loop
+    bucket_values := bucket_values operator(pg_catalog.||)
+      case when field is null then '' else "${schema}".pgworker_limit_value(payload, field::pg_catalog.text[]) end;
+  end loop;
+  return bucket_values;
+end
+$$;
+comment on function "${schema}".pgworker_limit_values(json, text[]) is 'The value by which each limit counts a job with this payload.';
+
+create or replace function "${schema}".pgworker_lane_name(task_id int, queue_id int, limit_ids int[], bucket_values text[]) returns text
+language sql immutable as $$
+  select pg_catalog.concat(task_id, ':', coalesce(queue_id, 0), ':', pg_catalog.left(pg_catalog.encode(pg_catalog.sha256(
+    pg_catalog.convert_to(pg_catalog.concat(limit_ids, bucket_values), 'UTF8')), 'hex'), 32))
+$$;
+comment on function "${schema}".pgworker_lane_name(int, int, int[], text[]) is 'The lane of a job with these values for these limits.';
+
+create or replace function "${schema}".pgworker_lane(
+  task_id int, queue_id int, payload json, out lane text, out limit_ids int[], out bucket_values text[]
+)
+language plpgsql stable
+set search_path = pg_catalog, pg_temp as $$
+declare
+  fields text[];
+begin
+  select k.limit_ids, k.fields into limit_ids, fields from "${schema}".pgworker_limited_tasks k
+    where k.task_identifier = (select t.identifier from "${schema}"._private_tasks t where t.id = pgworker_lane.task_id) collate "C";
+  if found then
+    bucket_values := "${schema}".pgworker_limit_values(payload, fields);
+    lane := "${schema}".pgworker_lane_name(task_id, queue_id, limit_ids, bucket_values);
+  end if;
+end
+$$;
+comment on function "${schema}".pgworker_lane(int, int, json) is
+  'The lane of such a job, its limits, and the value by which each counts it; nulls if it is subject to none.';
+
+-- One transaction may park jobs in many lanes, and every text that is sent is compared with those before.
+create or replace function "${schema}".pgworker_tell_limits(kind text, name text) returns void
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp as $$
+declare
+  most constant int := 64;
+  told constant text := coalesce(current_setting('pgworker.limits_told', true), '');
+  number constant int := case when told = '' then 0 else split_part(told, ' ', 1)::int end;
+begin
+  if number > most or split_part(told, ' ', 2) = kind || name then
+    return;
+  end if;
+  perform set_config('pgworker.limits_told', number + 1 || ' ' || kind || name, true);
+  perform pg_notify('pgworker:limits', case when number = most then 'e' else kind || name end);
+end
+$$;
+comment on function "${schema}".pgworker_tell_limits(text, text) is
+  'Tells gates that a job waits in a lane ("l") or that a bucket may have room ("b"), or, after many of these, to look at everything ("e").';
+
+create or replace function "${schema}".pgworker_drop_permits(job_ids bigint[]) returns void
+language plpgsql volatile
+set plan_cache_mode = force_generic_plan set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off set jit = off
+set search_path = pg_catalog, pg_temp as $$
+declare
+  buckets bigint[];
+begin
+  with dropped as (delete from "${schema}".pgworker_permits p where p.job_id = any(job_ids) returning p.bucket_id)
+  select array_agg(distinct d.bucket_id) into buckets from dropped d;
+  perform "${schema}".pgworker_tell_limits('b', b.id::text) from unnest(buckets) b(id);
+end
+$$;
+comment on function "${schema}".pgworker_drop_permits(bigint[]) is 'Deletes the permits of these jobs.';
+
+-- A transaction whose snapshot is older than a limit would not see it: locking the row makes such a transaction fail with 40001. The
+-- look at the task is all that jobs of other tasks pay. What is written here is called for every row, hence without settings of its own.
+create or replace function "${schema}".pgworker_park_added() returns trigger
+language plpgsql volatile security definer as $$
+declare
+  lane pg_catalog.text;
+  limited record;
+begin
+  if tg_relid operator(pg_catalog.<>) '"${schema}"._private_jobs'::pg_catalog.regclass then
+    raise exception 'The limits of schema "${schema}" are kept by triggers on its jobs alone' using errcode = '42501';
+  end if;
+  if pg_catalog.current_setting('transaction_isolation') operator(pg_catalog.<>) 'read committed' then
+    perform from "${schema}".pgworker_limit_state s where s.name operator(pg_catalog.=) 'changes' for share;
+  end if;
+  select k.limit_ids, k.fields into limited from "${schema}".pgworker_limited_tasks k
+    where k.task_identifier operator(pg_catalog.=) (
+      select t.identifier from "${schema}"._private_tasks t where t.id operator(pg_catalog.=) new.task_id) collate pg_catalog."C";
+  if found then
+    lane := "${schema}".pgworker_lane_name(
+      new.task_id, new.job_queue_id, limited.limit_ids, "${schema}".pgworker_limit_values(new.payload, limited.fields));
+    new.locked_at := '9999-01-01 00:00:00+00'::pg_catalog.timestamptz;
+    new.locked_by := 'pgworker-limit:'::pg_catalog.text operator(pg_catalog.||) lane;
+    perform "${schema}".pgworker_tell_limits('l', lane);
+  elsif new.locked_at is not null then
+    new.locked_at := null;
+    new.locked_by := null;
+  end if;
+  return new;
+end
+$$;
+comment on function "${schema}".pgworker_park_added() is 'Parks a job of a limited task that is being added.';
+
+-- An available job of a limited task has its permits. It keeps them if it may run as before; if not, it waits anew.
+create or replace function "${schema}".pgworker_park_changed() returns trigger
+language plpgsql volatile security definer
+set search_path = pg_catalog, pg_temp as $$
+declare
+  lane text;
+  limited record;
+  held boolean;
+  leaves boolean;
+begin
+  if tg_relid <> '"${schema}"._private_jobs'::regclass then
+    raise exception 'The limits of schema "${schema}" are kept by triggers on its jobs alone' using errcode = '42501';
+  end if;
+  held := old.locked_at is not null and old.locked_at <> '9999-01-01 00:00:00+00';
+  if new.attempts >= new.max_attempts then
+    new.locked_at := null;
+    new.locked_by := null;
+    if (held or old.attempts < old.max_attempts) and exists (select from "${schema}".pgworker_permits p where p.job_id = new.id) then
+      perform "${schema}".pgworker_drop_permits(array[new.id]);
+    end if;
+    return new;
+  end if;
+  if current_setting('transaction_isolation') <> 'read committed' then
+    perform from "${schema}".pgworker_limit_state s where s.name = 'changes' for share;
+  end if;
+  leaves := held or old.locked_at is null;
+  select k.limit_ids, k.fields into limited from "${schema}".pgworker_limited_tasks k
+    where k.task_identifier = (select t.identifier from "${schema}"._private_tasks t where t.id = new.task_id) collate "C";
+  if found then
+    if old.locked_at is null and old.attempts < old.max_attempts and new.locked_at is null
+      and new.run_at = old.run_at and new.task_id = old.task_id and new.job_queue_id is not distinct from old.job_queue_id
+      and new.payload::text = old.payload::text
+    then
+      return new;
+    end if;
+    lane := "${schema}".pgworker_lane_name(
+      new.task_id, new.job_queue_id, limited.limit_ids, "${schema}".pgworker_limit_values(new.payload, limited.fields));
+    new.locked_at := '9999-01-01 00:00:00+00';
+    new.locked_by := 'pgworker-limit:' || lane;
+    perform "${schema}".pgworker_tell_limits('l', lane);
+  elsif new.locked_at is not null then
+    new.locked_at := null;
+    new.locked_by := null;
+  end if;
+  if leaves and exists (select from "${schema}".pgworker_permits p where p.job_id = new.id) then
+    perform "${schema}".pgworker_drop_permits(array[new.id]);
+  end if;
+  return new;
+end
+$$;
+comment on function "${schema}".pgworker_park_changed() is
+  'Parks a job of a limited task that nobody holds any more or that has been changed, and takes its permits; takes those of a job that has failed.';
+
+create or replace function "${schema}".pgworker_permits_of_deleted() returns trigger
+language plpgsql volatile security definer
+set search_path = pg_catalog, pg_temp as $$
+begin
+  if tg_relid <> '"${schema}"._private_jobs'::regclass then
+    raise exception 'The limits of schema "${schema}" are kept by triggers on its jobs alone' using errcode = '42501';
+  end if;
+  perform "${schema}".pgworker_drop_permits(array(select g.id from gone g));
+  return null;
+end
+$$;
+comment on function "${schema}".pgworker_permits_of_deleted() is 'Deletes the permits of jobs that have been deleted.';
+
+-- The names are the last in their order, so that what others' triggers change counts. Making and dropping triggers waits for who
+-- writes jobs no longer than others may be made to wait behind it.
+create or replace function "${schema}".pgworker_switch_limits(enabled boolean) returns boolean
+language plpgsql volatile
+set lock_timeout = '50ms' set client_min_messages = warning
+set search_path = pg_catalog, pg_temp as $$
+declare
+  there constant bigint := (
+    select count(*) from pg_trigger t
+    where t.tgrelid = '"${schema}"._private_jobs'::regclass
+      and t.tgname in ('zz_pgworker_limits_added', 'zz_pgworker_limits_changed', 'zz_pgworker_limits_deleted'));
+begin
+  if there = (case when enabled then 3 else 0 end) then
+    return true;
+  end if;
+  drop trigger if exists zz_pgworker_limits_added on "${schema}"._private_jobs;
+  drop trigger if exists zz_pgworker_limits_changed on "${schema}"._private_jobs;
+  drop trigger if exists zz_pgworker_limits_deleted on "${schema}"._private_jobs;
+  if enabled then
+    create trigger zz_pgworker_limits_added before insert on "${schema}"._private_jobs
+      for each row when (
+        new.attempts < new.max_attempts and (new.locked_at is null or new.locked_at = '9999-01-01 00:00:00+00'))
+      execute function "${schema}".pgworker_park_added();
+    create trigger zz_pgworker_limits_changed
+      before update of task_id, job_queue_id, payload, run_at, attempts, max_attempts, locked_at on "${schema}"._private_jobs
+      for each row when (
+        (new.locked_at is null or new.locked_at = '9999-01-01 00:00:00+00')
+        and current_setting('pgworker.limits', true) is distinct from 'admit')
+      execute function "${schema}".pgworker_park_changed();
+    create trigger zz_pgworker_limits_deleted after delete on "${schema}"._private_jobs
+      referencing old table as gone for each statement execute function "${schema}".pgworker_permits_of_deleted();
+  end if;
+  return true;
+exception when lock_not_available or deadlock_detected then
+  return false;
+end
+$$;
+comment on function "${schema}".pgworker_switch_limits(boolean) is
+  'Makes the triggers that keep the limits, or drops them; returns false if locks of others are in the way.';
+
+create or replace function "${schema}".pgworker_note_limited(tasks text[]) returns void
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp as $$
+begin
+  delete from "${schema}".pgworker_limited_tasks k where k.task_identifier = any(tasks);
+  insert into "${schema}".pgworker_limited_tasks (task_identifier, limit_ids, fields)
+    select t.name, array_agg(l.id order by l.id), array_agg(l.field::text order by l.id)
+    from (select distinct u.name collate "C" as name from unnest(tasks) u(name)) t
+    join "${schema}".pgworker_limits l on l.state <> 'removing' and t.name = any(l.task_identifiers)
+    group by t.name;
+end
+$$;
+comment on function "${schema}".pgworker_note_limited(text[]) is 'Notes the limits of these tasks, for those who add jobs.';
+
+-- What a limit counts by is not changed in place: jobs that wait, and those that run, have to be looked at anew, as for a limit that is made.
+create or replace function "${schema}".pgworker_put_limit(
+  name text, task_identifiers text[], field text[] default null, max_running int default null, max_starts int default null,
+  period interval default null, burst int default null, declared boolean default null
+) returns "${schema}".pgworker_limits
+language plpgsql volatile security definer
+set search_path = pg_catalog, pg_temp as $$
+#variable_conflict use_column
+declare
+  most constant int := 1000000000;
+  tasks text[];
+  seconds float8;
+  least_burst bigint;
+  before "${schema}".pgworker_limits;
+  put "${schema}".pgworker_limits;
+begin
+  if pgworker_put_limit.name is null or length(pgworker_put_limit.name) not between 1 and 128 then
+    perform "${schema}".pgworker_wrong('name', 'must have 1 to 128 characters', pgworker_put_limit.name);
+  end if;
+  tasks := array(select distinct t.name collate "C" as name from unnest(pgworker_put_limit.task_identifiers) t(name) order by 1);
+  if cardinality(tasks) not between 1 and 1000 then
+    perform "${schema}".pgworker_wrong('task_identifiers', 'must name 1 to 1000 tasks', cardinality(tasks)::text);
+  elsif exists (select from unnest(tasks) t(name) where t.name is null or length(t.name) not between 1 and 128) then
+    perform "${schema}".pgworker_wrong('task_identifiers', 'must each have 1 to 128 characters', tasks::text);
+  elsif cardinality(pgworker_put_limit.field) > 20
+    or exists (select from unnest(pgworker_put_limit.field) f(name) where f.name is null or length(f.name) > 1000)
+  then
+    perform "${schema}".pgworker_wrong('field', 'must be null or 1 to 20 names of at most 1000 characters', pgworker_put_limit.field::text);
+  elsif (pgworker_put_limit.max_running is null) = (pgworker_put_limit.max_starts is null) then
+    raise exception 'Exactly one of max_running and max_starts must be given' using errcode = '22023';
+  elsif pgworker_put_limit.max_running not between 1 and 1000000 then
+    perform "${schema}".pgworker_wrong('max_running', 'must be between 1 and 1000000', pgworker_put_limit.max_running::text);
+  elsif pgworker_put_limit.max_starts not between 1 and most then
+    perform "${schema}".pgworker_wrong('max_starts', 'must be between 1 and 1000000000', pgworker_put_limit.max_starts::text);
+  elsif pgworker_put_limit.max_running is not null and (pgworker_put_limit.period is not null or pgworker_put_limit.burst is not null) then
+    raise exception 'period and burst belong to max_starts' using errcode = '22023';
+  elsif pgworker_put_limit.max_starts is not null then
+    if pgworker_put_limit.period is null
+      or pgworker_put_limit.period not between interval '1 millisecond' and interval '3650 days'
+    then
+      perform "${schema}".pgworker_wrong('period', 'must be between 1 millisecond and 3650 days', pgworker_put_limit.period::text);
+    end if;
+    seconds := extract(epoch from pgworker_put_limit.period);
+    -- Gates look in steps: with less, what falls between two of them would be lost.
+    least_burst := greatest(1, ceil(pgworker_put_limit.max_starts / seconds / 10))::bigint;
+    if least_burst > most then
+      perform "${schema}".pgworker_wrong('period', 'must be longer for so many starts', pgworker_put_limit.period::text);
+    elsif pgworker_put_limit.burst not between least_burst and most then
+      perform "${schema}".pgworker_wrong('burst', format(
+        'must be between %s, which is what a tenth of a second allows, and 1000000000', least_burst), pgworker_put_limit.burst::text);
+    end if;
+  end if;
+
+  update "${schema}".pgworker_limit_state s set number = s.number + 1 where s.name = 'changes';
+  select * into before from "${schema}".pgworker_limits l where l.name = pgworker_put_limit.name for update;
+  if found then
+    update "${schema}".pgworker_limits l set
+        task_identifiers = tasks,
+        field = nullif(pgworker_put_limit.field, '{}'),
+        max_running = pgworker_put_limit.max_running,
+        max_starts = pgworker_put_limit.max_starts,
+        period = pgworker_put_limit.period,
+        burst = case when pgworker_put_limit.max_starts is not null then coalesce(pgworker_put_limit.burst, least_burst::int) end,
+        declared = coalesce(pgworker_put_limit.declared, l.declared),
+        updated_at = clock_timestamp()
+      where l.id = before.id
+      returning * into put;
+    if before.state = 'removing' or before.task_identifiers <> put.task_identifiers or before.field is distinct from put.field
+      or before.max_running is null and put.max_running is not null
+    then
+      update "${schema}".pgworker_limits l set
+          state = 'applying', unaware = null, looked_at = null, place = null, passed = false, sure = false, settled = false
+        where l.id = before.id
+        returning * into put;
+    end if;
+  else
+    insert into "${schema}".pgworker_limits as l (name, task_identifiers, field, max_running, max_starts, period, burst, declared)
+      values (pgworker_put_limit.name, tasks, nullif(pgworker_put_limit.field, '{}'), pgworker_put_limit.max_running,
+        pgworker_put_limit.max_starts, pgworker_put_limit.period,
+        case when pgworker_put_limit.max_starts is not null then coalesce(pgworker_put_limit.burst, least_burst::int) end,
+        coalesce(pgworker_put_limit.declared, false))
+      returning * into put;
+  end if;
+  perform "${schema}".pgworker_note_limited(tasks || before.task_identifiers);
+  perform pg_notify('pgworker:limits', 's');
+  return put;
+end
+$$;
+comment on function "${schema}".pgworker_put_limit(text, text[], text[], int, int, interval, int, boolean) is
+  'Makes a limit or changes the one of that name: of jobs of these tasks at most max_running at once, or max_starts in each period and burst at once, '
+  'for each value at this place of the payload if one is given. Without burst it is what a tenth of a second allows. It holds as soon as its '
+  'state is active, which workers see to.';
+
+create or replace function "${schema}".pgworker_delete_limit(name text) returns boolean
+language plpgsql volatile security definer
+set search_path = pg_catalog, pg_temp as $$
+declare
+  tasks text[];
+begin
+  update "${schema}".pgworker_limit_state s set number = s.number + 1 where s.name = 'changes';
+  update "${schema}".pgworker_limits l set
+      state = 'removing', unaware = null, looked_at = null, place = null, passed = false, sure = false, settled = false, updated_at = clock_timestamp()
+    where l.name = pgworker_delete_limit.name and l.state <> 'removing'
+    returning l.task_identifiers into tasks;
+  if not found then
+    return false;
+  end if;
+  perform "${schema}".pgworker_note_limited(tasks);
+  perform pg_notify('pgworker:limits', 's');
+  return true;
+end
+$$;
+comment on function "${schema}".pgworker_delete_limit(text) is
+  'Deletes a limit: new jobs are no longer subject to it, and workers let those go that wait for it. Returns whether there was one.';
+
+-- Who has the table of jobs open for writing may have looked for limits before there was this one. All who open it later look later.
+create or replace function "${schema}".pgworker_writers() returns text[]
+language sql volatile
+set search_path = pg_catalog, pg_temp as $$
+  select coalesce(array_agg(distinct l.virtualtransaction), '{}') from pg_locks l
+  where l.locktype = 'relation' and l.relation = '"${schema}"._private_jobs'::regclass and l.mode = 'RowExclusiveLock' and l.granted
+    and l.database = (select d.oid from pg_database d where d.datname = current_database())
+    and l.pid is distinct from pg_backend_pid()
+$$;
+comment on function "${schema}".pgworker_writers() is 'The open transactions that have written jobs, or are about to.';
+
+create or replace function "${schema}".pgworker_buckets(limit_ids int[], bucket_values text[]) returns bigint[]
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp as $$
+begin
+  insert into "${schema}".pgworker_limit_buckets (limit_id, value)
+    select g.limit_id, g.value from unnest(limit_ids, bucket_values) g(limit_id, value)
+    where not exists (select from "${schema}".pgworker_limit_buckets b where b.limit_id = g.limit_id and b.value = g.value)
+    on conflict do nothing;
+  return array(
+    select b.id from unnest(limit_ids, bucket_values) with ordinality g(limit_id, value, place)
+    join "${schema}".pgworker_limit_buckets b on b.limit_id = g.limit_id and b.value = g.value
+    order by g.place);
+end
+$$;
+comment on function "${schema}".pgworker_buckets(int[], text[]) is
+  'The buckets of these values of these limits, which are made if they do not exist; for whoever has the lock of the gates.';
+
+-- Jobs that nobody holds are parked by the trigger, to which they are shown. Those that somebody runs, and those that somebody holds for
+-- other reasons, a direct batch for instance, get permits, which may be more than the limit allows. One that is deleted meanwhile leaves
+-- a permit to pgworker_check_permits.
+create or replace function "${schema}".pgworker_apply_to(job_ids bigint[], the_limit int) returns void
+language plpgsql volatile
+set plan_cache_mode = force_generic_plan set enable_seqscan = off set enable_bitmapscan = off set enable_hashjoin = off
+set enable_mergejoin = off set jit = off set lock_timeout = '1s'
+set search_path = pg_catalog, pg_temp as $$
+declare
+  limited constant int[] := array(
+    select t.id from "${schema}"._private_tasks t
+    where exists (select from "${schema}".pgworker_limited_tasks k where k.task_identifier = t.identifier collate "C"));
+  freed record;
+  run record;
+  running bigint[];
+begin
+  with idle as materialized (
+    select j.ctid as tid
+    from unnest(job_ids) g(id)
+    cross join lateral (
+      select h.ctid, h.* from "${schema}"._private_jobs h where h.id = g.id offset 0) j
+    where case
+        when j.is_available then j.task_id = any(limited) and (
+          select count(*) from "${schema}".pgworker_permits p where p.job_id = j.id) < (
+          select cardinality(k.limit_ids) from "${schema}"._private_tasks t
+          join "${schema}".pgworker_limited_tasks k on k.task_identifier = t.identifier collate "C"
+          where t.id = j.task_id)
+        when j.locked_at = '9999-01-01 00:00:00+00' then j.locked_by is distinct from (
+          select 'pgworker-limit:' || l.lane from "${schema}".pgworker_lane(j.task_id, j.job_queue_id, j.payload) l)
+      end),
+  mine as materialized (
+    select j.ctid as tid from "${schema}"._private_jobs j
+    where j.ctid = any(array(select i.tid from idle i)) and (j.is_available or j.locked_at = '9999-01-01 00:00:00+00')
+    for update skip locked),
+  shown as (
+    update "${schema}"._private_jobs j set locked_at = '9999-01-01 00:00:00+00', locked_by = ''
+    where j.ctid = any(array(select m.tid from mine m))
+    returning j.is_available, j.run_at, j.priority, j.job_queue_id)
+  select count(*) as jobs, min(s.run_at) as earliest, count(s.job_queue_id) as queued,
+      case when count(distinct s.priority) <= 16 then string_agg(distinct s.priority::text, ',') end as levels
+    into freed
+    from shown s where s.is_available;
+  perform "${schema}".pgworker_wake(freed.jobs, freed.earliest, freed.levels, freed.queued = freed.jobs);
+
+  running := array(
+    select j.id
+    from unnest(job_ids) g(id)
+    cross join lateral (
+      select h.* from "${schema}"._private_jobs h where h.id = g.id offset 0) j
+    where j.task_id = any(limited) and (j.locked_at is not null or j.attempts < j.max_attempts)
+      and (j.locked_at is null or j.locked_at <> '9999-01-01 00:00:00+00'));
+  if running = '{}' then return; end if;
+  perform pg_advisory_xact_lock(hashtextextended('pgworker_limits ${schema}', 0));
+  for run in
+    select g.id, array_agg(u.limit_id) as limit_ids, array_agg(u.value) as bucket_values
+    from unnest(running) g(id)
+    cross join lateral (select h.* from "${schema}"._private_jobs h where h.id = g.id offset 0) j
+    cross join lateral "${schema}".pgworker_lane(j.task_id, j.job_queue_id, j.payload) n
+    cross join lateral unnest(n.limit_ids, n.bucket_values) u(limit_id, value)
+    join "${schema}".pgworker_limits l on l.id = u.limit_id and (l.max_running is not null or j.locked_at is null)
+    group by g.id
+  loop
+    insert into "${schema}".pgworker_permits (bucket_id, job_id, admitted_at)
+      select b.id, run.id, clock_timestamp()
+      from unnest("${schema}".pgworker_buckets(run.limit_ids, run.bucket_values)) b(id)
+      on conflict do nothing;
+    delete from "${schema}".pgworker_permits p where p.ctid = any(array(
+      select o.ctid from "${schema}".pgworker_permits o
+      join "${schema}".pgworker_limit_buckets b on b.id = o.bucket_id
+      where o.job_id = run.id and b.limit_id = the_limit
+        and not exists (
+          select from unnest(run.limit_ids, run.bucket_values) u(limit_id, value) where u.limit_id = b.limit_id and u.value = b.value)
+      for update of o skip locked));
+  end loop;
+end
+$$;
+comment on function "${schema}".pgworker_apply_to(bigint[], int) is
+  'Makes those of the given jobs that nobody holds wait as the limits say, and gives the others permits.';
+
+create or replace function "${schema}".pgworker_forget_limit(the_limit int) returns void
+language plpgsql volatile
+set lock_timeout = '1s'
+set search_path = pg_catalog, pg_temp as $$
+begin
+  perform pg_advisory_xact_lock(hashtextextended('pgworker_limits ${schema}', 0));
+  delete from "${schema}".pgworker_permits p where p.ctid = any(array(
+    select o.ctid from "${schema}".pgworker_permits o
+    where o.bucket_id in (select b.id from "${schema}".pgworker_limit_buckets b where b.limit_id = the_limit)
+    for update skip locked));
+  delete from "${schema}".pgworker_limit_lanes n
+    where n.lane in (
+      select t.lane from "${schema}".pgworker_limit_turns t
+      where t.bucket_id in (select b.id from "${schema}".pgworker_limit_buckets b where b.limit_id = the_limit));
+  delete from "${schema}".pgworker_limit_turns t
+    where t.bucket_id in (select b.id from "${schema}".pgworker_limit_buckets b where b.limit_id = the_limit)
+      or not exists (select from "${schema}".pgworker_limit_lanes n where n.lane = t.lane);
+  delete from "${schema}".pgworker_limit_buckets b where b.limit_id = the_limit;
+  delete from "${schema}".pgworker_limits l where l.id = the_limit;
+end
+$$;
+comment on function "${schema}".pgworker_forget_limit(int) is 'Deletes what is left of a limit that no job is subject to any more.';
+
+-- Transactions that do not know the limit yet are waited for, but not for ever: then the limit holds for all jobs but those that they add,
+-- and another pass follows when they have ended.
+create or replace function "${schema}".pgworker_apply_limits(most int default 5000)
+returns table (name text, state text, done boolean, note text)
+language plpgsql volatile security definer
+set search_path = pg_catalog, pg_temp as $$
+#variable_conflict use_column
+declare
+  patience constant interval := interval '10 seconds';
+  one "${schema}".pgworker_limits;
+  clear boolean;
+  ids bigint[];
+  left_over record;
+begin
+  if most is null or most not between 1 and 100000 then
+    perform "${schema}".pgworker_wrong('most', 'must be between 1 and 100000', most::text);
+  elsif not pg_try_advisory_xact_lock(hashtextextended('pgworker_apply_limits ${schema}', 0)) then
+    return;
+  end if;
+  done := false;
+  if not exists (select from "${schema}".pgworker_limits) then
+    if not "${schema}".pgworker_switch_limits(false) then
+      state := 'removing';
+      note := 'busy';
+      return next;
+    end if;
+    return;
+  end if;
+  for one in
+    select * from "${schema}".pgworker_limits l
+    where l.state <> 'active' or not l.settled or l.place is not null
+    order by l.place is null, l.state = 'active', l.id for update skip locked
+  loop
+    name := one.name;
+    state := one.state;
+    note := null;
+    if not "${schema}".pgworker_switch_limits(true) then
+      note := 'busy';
+      return next;
+      return;
+    end if;
+    if one.unaware is null then
+      update "${schema}".pgworker_limits l set unaware = "${schema}".pgworker_writers(), looked_at = clock_timestamp() where l.id = one.id;
+      return next;
+      return;
+    end if;
+    if one.place is null then
+      clear := not one.unaware && "${schema}".pgworker_writers();
+      if not clear and (one.passed or one.looked_at > clock_timestamp() - patience) then
+        note := case when one.passed then 'later' else 'waiting' end;
+        if left_over is null or note = 'waiting' then
+          select name, state, note into left_over;
+        end if;
+        continue;
+      end if;
+      one.place := -1;
+      one.sure := clear;
+    end if;
+    ids := array(select j.id from "${schema}"._private_jobs j where j.id > one.place order by j.id limit most);
+    begin
+      perform "${schema}".pgworker_apply_to(ids, one.id);
+      if cardinality(ids) = most then
+        update "${schema}".pgworker_limits l set place = ids[most], sure = one.sure where l.id = one.id;
+      elsif one.state = 'removing' and one.sure then
+        perform "${schema}".pgworker_forget_limit(one.id);
+        done := true;
+      else
+        update "${schema}".pgworker_limits l set
+            place = null, passed = true, sure = one.sure, settled = one.sure,
+            state = case when l.state = 'applying' then 'active' else l.state end
+          where l.id = one.id
+          returning l.state into state;
+        done := one.sure;
+      end if;
+      if cardinality(ids) < most then
+        perform pg_notify('pgworker:limits', 's'), pg_notify('pgworker:limits', 'e');
+      end if;
+    exception when lock_not_available then
+      note := 'busy';
+    end;
+    return next;
+    return;
+  end loop;
+  if left_over is not null then
+    name := left_over.name;
+    state := left_over.state;
+    note := left_over.note;
+    return next;
+  end if;
+end
+$$;
+comment on function "${schema}".pgworker_apply_limits(int) is
+  'Goes one step on with a limit that was made, changed or deleted: parks its jobs or lets them go, at most so many in each step. Returns no '
+  'row if there is nothing to do, or somebody does it. With the note busy or waiting it is to be called again in a moment, because others '
+  'are in its way, with the note later in a second; without one at once.';
+
+create or replace function "${schema}".pgworker_review_limits() returns bigint
+language plpgsql volatile security definer
+set search_path = pg_catalog, pg_temp as $$
+declare
+  reviewed bigint;
+begin
+  update "${schema}".pgworker_limits l set place = -1, sure = true where l.id in (
+    select o.id from "${schema}".pgworker_limits o
+    where o.state = 'active' and o.settled and o.place is null order by o.id limit 1 for update skip locked);
+  get diagnostics reviewed = row_count;
+  if reviewed > 0 then
+    perform pg_notify('pgworker:limits', 's');
+  end if;
+  return reviewed;
+end
+$$;
+comment on function "${schema}".pgworker_review_limits() is
+  'Has pgworker_apply_limits look at all jobs once more: some may have been written while triggers were switched off.';
+
+-- The lane of a job is known when it is parked. What it consists of a gate learns from the first job in it. Jobs of which the lane is not what it would
+-- be today, as after a restore, are shown to the trigger.
+create or replace function "${schema}".pgworker_make_lanes(names text[]) returns void
+language plpgsql volatile
+set plan_cache_mode = force_generic_plan set enable_seqscan = off set enable_bitmapscan = off set enable_hashjoin = off
+set enable_mergejoin = off set jit = off
+set search_path = pg_catalog, pg_temp as $$
+declare
+  first record;
+  made bigint[];
+  freed record;
+begin
+  for first in
+    select n.name, j.task_id, j.job_queue_id, l.lane, l.limit_ids, l.bucket_values
+    from (
+      select distinct g.name from unnest(names) g(name)
+      where not exists (select from "${schema}".pgworker_limit_lanes k where k.lane = g.name)) n
+    cross join lateral (
+      select h.task_id, h.job_queue_id, h.payload from "${schema}"._private_jobs h
+      where h.locked_at = '9999-01-01 00:00:00+00' and h.locked_by collate "C" = 'pgworker-limit:' || n.name
+      order by h.locked_by collate "C", h.priority, h.run_at, h.id limit 1) j
+    cross join lateral "${schema}".pgworker_lane(j.task_id, j.job_queue_id, j.payload) l
+  loop
+    if first.lane = first.name then
+      made := "${schema}".pgworker_buckets(first.limit_ids, first.bucket_values);
+      insert into "${schema}".pgworker_limit_lanes (lane, task_id, queue_id, buckets, used_at)
+        values (first.name, first.task_id, first.job_queue_id, made, clock_timestamp()) on conflict do nothing;
+      insert into "${schema}".pgworker_limit_turns (bucket_id, lane)
+        select b.id, first.name from unnest(made) b(id) on conflict do nothing;
+    else
+      perform set_config('pgworker.limits', '', true);
+      with shown as (
+        update "${schema}"._private_jobs j set locked_at = '9999-01-01 00:00:00+00', locked_by = ''
+        where j.ctid = any(array(
+          select h.ctid from "${schema}"._private_jobs h
+          where h.locked_at = '9999-01-01 00:00:00+00' and h.locked_by collate "C" = 'pgworker-limit:' || first.name
+          order by h.locked_by collate "C", h.priority, h.run_at, h.id limit 500 for update skip locked))
+        returning j.is_available, j.run_at)
+      select count(*) as jobs, min(s.run_at) as earliest into freed from shown s where s.is_available;
+      perform "${schema}".pgworker_wake(freed.jobs, freed.earliest);
+      perform set_config('pgworker.limits', 'admit', true);
+    end if;
+  end loop;
+end
+$$;
+comment on function "${schema}".pgworker_make_lanes(text[]) is
+  'Makes those of the lanes that do not exist and have jobs; for whoever has the lock of the gates.';
+
+-- Tokens of a rate grow as long as they and the jobs that were admitted but have not started are fewer than the burst. So no more jobs than burst
+-- plus what the rate allows start in any stretch of time, whenever it is that workers start them. Between two looks none was admitted,
+-- so the number at the first look bounds it, which may leave a little out but never adds.
+create or replace function "${schema}".pgworker_rooms(buckets bigint[], moment timestamptz, out ids bigint[], out rooms int[], out pauses float8[])
+language plpgsql volatile
+set plan_cache_mode = force_generic_plan set enable_seqscan = off set enable_bitmapscan = off set enable_hashjoin = off
+set enable_mergejoin = off set jit = off
+set search_path = pg_catalog, pg_temp as $$
+begin
+  with wanted as materialized (
+    select b.id, b.tokens, b.filled_at, b.unstarted, l.state, l.max_running, l.burst, l.max_starts / extract(epoch from l.period)::float8 as rate
+    from unnest(pgworker_rooms.buckets) g(id)
+    cross join lateral (select k.* from "${schema}".pgworker_limit_buckets k where k.id = g.id offset 0) b
+    join "${schema}".pgworker_limits l on l.id = b.limit_id),
+  rates as materialized (
+    select w.id, w.rate, w.burst, coalesce(p.unstarted, 0) as unstarted,
+      least(w.burst, coalesce(greatest(least(w.tokens, w.burst), least(
+        w.tokens + w.rate * greatest(0, extract(epoch from moment - w.filled_at)::float8), w.burst - w.unstarted)), w.burst)) as tokens
+    from wanted w
+    cross join lateral (
+      select count(*)::int as unstarted from "${schema}".pgworker_permits p
+      where p.bucket_id = w.id and exists (
+        select from "${schema}"._private_jobs j where j.id = p.job_id and j.is_available)) p
+    where w.max_running is null and w.state = 'active'),
+  filled as (
+    update "${schema}".pgworker_limit_buckets b set tokens = r.tokens, filled_at = greatest(b.filled_at, moment), unstarted = r.unstarted
+    from rates r where b.id = r.id),
+  gone as (
+    delete from "${schema}".pgworker_permits p where p.ctid = any(array(
+      select o.ctid from rates r
+      join "${schema}".pgworker_permits o on o.bucket_id = r.id
+      where not exists (select from "${schema}"._private_jobs j where j.id = o.job_id and j.is_available)
+      for update of o skip locked))),
+  known as (
+    select w.id, case w.state
+        when 'removing' then 1000000000
+        when 'applying' then 0
+        else w.max_running - (
+          select count(*) from (
+            select from "${schema}".pgworker_permits p where p.bucket_id = w.id limit w.max_running) c)::int
+      end as room, null::float8 as pause
+    from wanted w where w.max_running is not null or w.state <> 'active'
+    union all
+    select r.id, greatest(0, floor(r.tokens + 1e-6))::int,
+      greatest(0.001, (1 - (r.tokens - floor(r.tokens))) / r.rate, case when r.tokens + r.unstarted >= r.burst and r.tokens < 1 then 0.02 end)
+    from rates r)
+  select array_agg(k.id), array_agg(k.room), array_agg(k.pause) into ids, rooms, pauses from known k;
+end
+$$;
+comment on function "${schema}".pgworker_rooms(bigint[], timestamptz) is
+  'How many jobs each of the buckets has room for at this moment, and, of rates, in how many seconds for one more. For whoever has the '
+  'lock of the gates.';
+
+create or replace function "${schema}".pgworker_served() returns text[]
+language sql stable
+set search_path = pg_catalog, pg_temp as $$
+  select coalesce(array_agg(distinct t.name), '{}')
+  from "${schema}"._private_workers w
+  cross join lateral jsonb_array_elements_text(
+    case when jsonb_typeof(w.metadata -> 'tasks') = 'array' then w.metadata -> 'tasks' else '[]' end) t(name)
+  where w.last_heartbeat_at > now() - interval '5 minutes'
+$$;
+comment on function "${schema}".pgworker_served() is 'The tasks that registered workers say they run.';
+
+create or replace function "${schema}".pgworker_admit_jobs(
+  names text[], quotas int[], moment timestamptz,
+  out places int[], out run_ats timestamptz[], out priorities int[], out queued bigint
+)
+language plpgsql volatile
+set plan_cache_mode = force_generic_plan set enable_seqscan = off set enable_bitmapscan = off set enable_sort = off
+set enable_hashjoin = off set enable_mergejoin = off set jit = off
+set search_path = pg_catalog, pg_temp as $$
+begin
+  with picked as materialized (
+    select c.place, c.name, f.tid, f.id, f.priority, f.run_at, f.job_queue_id
+    from unnest(names, quotas) with ordinality c(name, quota, place)
+    cross join lateral (
+      with recursive level(p) as (
+        (select j.priority from "${schema}"._private_jobs j
+          where j.locked_at = '9999-01-01 00:00:00+00' and j.locked_by collate "C" = 'pgworker-limit:' || c.name
+          order by j.locked_by collate "C", j.priority, j.run_at, j.id limit 1)
+        union all
+        select (
+          select j.priority from "${schema}"._private_jobs j
+          where j.locked_at = '9999-01-01 00:00:00+00' and j.locked_by collate "C" = 'pgworker-limit:' || c.name and j.priority > l.p
+          order by j.locked_by collate "C", j.priority, j.run_at, j.id limit 1)
+        from level l where l.p is not null)
+      select f.* from level l
+      cross join lateral (
+        select j.ctid as tid, j.id, j.priority, j.run_at, j.job_queue_id from "${schema}"._private_jobs j
+        where j.locked_at = '9999-01-01 00:00:00+00' and j.locked_by collate "C" = 'pgworker-limit:' || c.name and j.priority = l.p
+          and j.run_at <= moment
+        order by j.run_at, j.id limit c.quota for update skip locked) f
+      limit c.quota) f
+    where c.quota > 0),
+  permits as (
+    insert into "${schema}".pgworker_permits as p (bucket_id, job_id, admitted_at)
+      select b.id, f.id, moment
+      from picked f
+      cross join lateral (
+        select k.buckets from "${schema}".pgworker_limit_lanes k where k.lane = f.name offset 0) k
+      cross join lateral unnest(k.buckets) b(id)
+      on conflict on constraint pgworker_permits_pkey do update set admitted_at = excluded.admitted_at),
+  freed as (
+    update "${schema}"._private_jobs j set locked_at = null, locked_by = null
+    where j.ctid = any(array(select f.tid from picked f)))
+  select array_agg(f.place), array_agg(f.run_at), array_agg(f.priority), count(f.job_queue_id)
+    into places, run_ats, priorities, queued
+    from picked f;
+end
+$$;
+comment on function "${schema}".pgworker_admit_jobs(text[], int[], timestamptz) is
+  'Admits at most so many of the first due jobs of each lane: gives them permits and takes the locks off. Returns the place of the lane of each.';
+
+-- The lanes that a gate is to look at: those it was told, and those that wait for the same buckets, from the one on that had the last turn. Left
+-- out are empty ones, those of which nobody here runs the task, and those of limits that do not hold yet. A queue is offered one job at a
+-- time, and only while it is free, so that no permit waits for a queue.
+create or replace function "${schema}".pgworker_lanes_in_turn(
+  task_ids int[], served text[], names text[], open_buckets bigint[], closed_buckets bigint[],
+  out lanes text[], out queue_ids int[], out busy_lanes text[], out places int[], out bucket_ids bigint[], out shares int[]
+)
+language plpgsql volatile
+set plan_cache_mode = force_generic_plan set enable_seqscan = off set enable_bitmapscan = off set enable_hashjoin = off
+set enable_mergejoin = off set jit = off
+set search_path = pg_catalog, pg_temp as $$
+declare
+  most_of_bucket constant int := 100;
+begin
+  with waiting as (
+    select g.name, null::bigint as turn, g.place from unnest(names) with ordinality g(name, place)
+    union all
+    select t.lane, t.turn, null
+    from unnest(open_buckets) g(id)
+    cross join lateral (
+      select b.turn from "${schema}".pgworker_limit_buckets b where b.id = g.id offset 0) b
+    cross join lateral (
+      select t.lane, row_number() over () as turn from (
+        (select k.lane from "${schema}".pgworker_limit_turns k
+          where k.bucket_id = g.id and k.lane > coalesce(b.turn, '') order by k.bucket_id, k.lane limit most_of_bucket)
+        union all
+        (select k.lane from "${schema}".pgworker_limit_turns k
+          where k.bucket_id = g.id and k.lane <= b.turn order by k.bucket_id, k.lane limit most_of_bucket)
+        limit most_of_bucket) t) t),
+  named as (
+    select w.name, min(w.place) as place, min(w.turn) as turn from waiting w group by w.name),
+  found as materialized (
+    select n.name, n.place, n.turn, k.queue_id, k.buckets, f.priority,
+      row_number() over (partition by k.queue_id order by f.priority, n.turn nulls last, n.place) as of_queue
+    from named n
+    cross join lateral (
+      select l.* from "${schema}".pgworker_limit_lanes l where l.lane = n.name offset 0) k
+    cross join lateral (
+      select t.identifier from "${schema}"._private_tasks t where t.id = k.task_id offset 0) t
+    cross join lateral (
+      select j.priority from "${schema}"._private_jobs j
+      where j.locked_at = '9999-01-01 00:00:00+00' and j.locked_by collate "C" = 'pgworker-limit:' || n.name
+      order by j.locked_by collate "C", j.priority, j.run_at, j.id limit 1) f
+    where not k.buckets && closed_buckets
+      and (k.task_id = any(task_ids) or t.identifier <> all(served))
+      and not exists (
+        select from "${schema}".pgworker_limited_tasks m
+        join "${schema}".pgworker_limits l on l.id = any(m.limit_ids) and l.state = 'applying'
+        where m.task_identifier = t.identifier collate "C")),
+  free as materialized (
+    select f.*, f.queue_id is null or f.of_queue = 1 and (
+        select q.locked_at is null from "${schema}"._private_job_queues q
+        where q.id >= f.queue_id and q.id <= f.queue_id order by q.id desc limit 1)
+      and not exists (
+        select from (
+          select j.id from "${schema}"._private_jobs j
+          where j.is_available and j.job_queue_id is not null and j.job_queue_id = f.queue_id
+          order by j.priority, j.run_at, j.id limit 20) a
+        where exists (select from "${schema}".pgworker_permits p where p.job_id = a.id)) as free
+    from found f),
+  ordered as materialized (
+    select f.*, row_number() over (order by f.priority, f.turn nulls last, f.place) as number from free f where f.free)
+  select (select array_agg(o.name order by o.number) from ordered o),
+      (select array_agg(o.queue_id order by o.number) from ordered o),
+      (select array_agg(f.name) from free f where not f.free),
+      array_agg(e.number order by e.number), array_agg(e.bucket order by e.number), array_agg(e.share order by e.number)
+    into lanes, queue_ids, busy_lanes, places, bucket_ids, shares
+    from (
+      select o.number, u.bucket, row_number() over (partition by u.bucket, o.priority order by o.number desc) as share
+      from ordered o cross join lateral unnest(o.buckets) u(bucket)) e;
+end
+$$;
+comment on function "${schema}".pgworker_lanes_in_turn(int[], text[], text[], bigint[], bigint[]) is
+  'The given lanes and others of the open buckets that have jobs, without those of closed ones, the best priority and the longest wait '
+  'for a turn first; and which buckets they need, each with the number of lanes of this priority from this one on that need it.';
+
+create or replace function "${schema}".pgworker_next_parked(names text[], moment timestamptz, out lanes text[], out waits float8[])
+language plpgsql volatile
+set plan_cache_mode = force_generic_plan set enable_seqscan = off set enable_bitmapscan = off set enable_sort = off
+set enable_hashjoin = off set enable_mergejoin = off set jit = off
+set search_path = pg_catalog, pg_temp as $$
+begin
+  select array_agg(n.name), array_agg(extract(epoch from n.run_at - moment)::float8) into lanes, waits
+    from (
+      select g.name, (
+          with recursive level(p) as (
+            (select j.priority from "${schema}"._private_jobs j
+              where j.locked_at = '9999-01-01 00:00:00+00' and j.locked_by collate "C" = 'pgworker-limit:' || g.name
+              order by j.locked_by collate "C", j.priority, j.run_at, j.id limit 1)
+            union all
+            select (
+              select j.priority from "${schema}"._private_jobs j
+              where j.locked_at = '9999-01-01 00:00:00+00' and j.locked_by collate "C" = 'pgworker-limit:' || g.name and j.priority > l.p
+              order by j.locked_by collate "C", j.priority, j.run_at, j.id limit 1)
+            from level l where l.p is not null)
+          select min((
+            select j.run_at from "${schema}"._private_jobs j
+            where j.locked_at = '9999-01-01 00:00:00+00' and j.locked_by collate "C" = 'pgworker-limit:' || g.name and j.priority = l.p
+              and j.run_at > moment
+            order by j.run_at, j.id limit 1))
+          from level l where l.p is not null) as run_at
+      from unnest(names) g(name)) n
+    where isfinite(n.run_at);
+end
+$$;
+comment on function "${schema}".pgworker_next_parked(text[], timestamptz) is
+  'Those of the lanes in which a job falls due after this moment, and in how many seconds.';
+
+create or replace function "${schema}".pgworker_parked_lanes(after text, most int) returns text[]
+language plpgsql volatile
+set plan_cache_mode = force_generic_plan set enable_seqscan = off set enable_bitmapscan = off set enable_sort = off
+set enable_hashjoin = off set enable_mergejoin = off set jit = off
+set search_path = pg_catalog, pg_temp as $$
+begin
+  return array(
+    with recursive step(holder, number) as (
+      (select j.locked_by collate "C", 1 from "${schema}"._private_jobs j
+        where j.locked_at = '9999-01-01 00:00:00+00' and j.locked_by collate "C" > 'pgworker-limit:' || coalesce(after, '')
+        order by j.locked_by collate "C", j.priority, j.run_at, j.id limit 1)
+      union all
+      select (
+          select j.locked_by collate "C" from "${schema}"._private_jobs j
+          where j.locked_at = '9999-01-01 00:00:00+00' and j.locked_by collate "C" > s.holder
+          order by j.locked_by collate "C", j.priority, j.run_at, j.id limit 1),
+        s.number + 1
+      from step s where s.holder is not null and s.number < most)
+    select substr(s.holder, length('pgworker-limit:') + 1) from step s where s.holder like 'pgworker-limit:%');
+end
+$$;
+comment on function "${schema}".pgworker_parked_lanes(text, int) is 'The next lanes after the given one that have jobs.';
+
+-- All together or, where that is refused, because of a trigger of somebody's for instance, each half by itself: a job that cannot be changed
+-- holds up its lane only.
+create or replace function "${schema}".pgworker_admit_what_lets(
+  names text[], quotas int[], moment timestamptz,
+  out places int[], out run_ats timestamptz[], out priorities int[], out queued bigint
+)
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp as $$
+declare
+  total constant int := cardinality(names);
+  middle constant int := (total + 1) / 2;
+  half record;
+  context text;
+begin
+  begin
+    select * into places, run_ats, priorities, queued from "${schema}".pgworker_admit_jobs(names, quotas, moment);
+    return;
+  exception when others or assert_failure then
+    get stacked diagnostics context = pg_exception_context;
+    if not "${schema}".pgworker_about_row(sqlstate, context) then raise; end if;
+    if total = 1 then
+      raise warning 'A job that waits for a limit in lane % cannot be admitted: %', names[1], sqlerrm;
+      return;
+    end if;
+  end;
+  for at in 1..total by middle loop
+    select * into half from "${schema}".pgworker_admit_what_lets(names[at:at + middle - 1], quotas[at:at + middle - 1], moment);
+    places := places || array(select p.place + at - 1 from unnest(half.places) with ordinality p(place, number) order by p.number);
+    run_ats := run_ats || half.run_ats;
+    priorities := priorities || half.priorities;
+    queued := coalesce(queued, 0) + coalesce(half.queued, 0);
+  end loop;
+end
+$$;
+comment on function "${schema}".pgworker_admit_what_lets(text[], int[], timestamptz) is
+  'As pgworker_admit_jobs, but for lanes of which a job does not let itself be changed.';
+
+-- What each lane may take is decided without looking at its jobs: of the room of each of its buckets a fair share. What a lane leaves goes to
+-- those that took all of theirs, in another round.
+create or replace function "${schema}".pgworker_admit(
+  task_ids int[], lanes text[], buckets bigint[], everything boolean, after text, most int,
+  out admitted bigint, out next_after text, out waiting_lanes text[], out waits float8[]
+)
+language plpgsql volatile security definer
+set lock_timeout = '1s' set jit = off
+set search_path = pg_catalog, pg_temp as $$
+declare
+  most_lanes constant int := 500;
+  moment timestamptz;
+  names text[] := coalesce(lanes, '{}');
+  room record;
+  more record;
+  ids bigint[];
+  rooms int[];
+  pauses float8[];
+  turn record;
+  total int;
+  firsts int[];
+  lasts int[];
+  entry_rooms int[];
+  quotas int[];
+  taken int[];
+  given int[];
+  dry boolean[];
+  got record;
+  give int;
+  earliest timestamptz;
+  levels text[] := '{}';
+  queued bigint := 0;
+begin
+  if current_setting('transaction_isolation') <> 'read committed' then
+    raise exception 'Jobs are admitted at the isolation level read committed only' using errcode = '25001';
+  elsif most is null or most not between 1 and 100000 then
+    perform "${schema}".pgworker_wrong('most', 'must be between 1 and 100000', most::text);
+  end if;
+  admitted := 0;
+  perform pg_advisory_xact_lock(hashtextextended('pgworker_limits ${schema}', 0));
+  perform set_config('pgworker.limits', 'admit', true);
+  moment := clock_timestamp();
+  if everything then
+    names := names || "${schema}".pgworker_parked_lanes(after, most_lanes);
+    if cardinality(names) >= coalesce(cardinality(lanes), 0) + most_lanes then
+      next_after := names[cardinality(names)];
+    end if;
+  end if;
+  perform "${schema}".pgworker_make_lanes(names);
+  select * into room from "${schema}".pgworker_rooms(array(
+    select g.id from unnest(pgworker_admit.buckets) g(id)
+    union
+    select unnest((select k.buckets from "${schema}".pgworker_limit_lanes k where k.lane = n.name)) from unnest(names) n(name)), moment);
+  ids := coalesce(room.ids, '{}');
+  rooms := room.rooms;
+  pauses := room.pauses;
+  select * into turn from "${schema}".pgworker_lanes_in_turn(
+    task_ids,
+    case when exists (
+        select from "${schema}".pgworker_limited_tasks m
+        join "${schema}"._private_tasks t on t.identifier = m.task_identifier collate "default" and t.id <> all(task_ids))
+      then "${schema}".pgworker_served()
+    end,
+    names,
+    array(select r.id from unnest(ids, rooms) r(id, room) where r.room > 0),
+    array(select r.id from unnest(ids, rooms) r(id, room) where r.room <= 0));
+  total := coalesce(cardinality(turn.lanes), 0);
+
+  if total > 0 then
+    if not turn.bucket_ids <@ ids then
+      select * into more from "${schema}".pgworker_rooms(
+        array(select distinct e.id from unnest(turn.bucket_ids) e(id) where e.id <> all(ids)), moment);
+      ids := ids || more.ids;
+      rooms := rooms || more.rooms;
+      pauses := pauses || more.pauses;
+    end if;
+    entry_rooms := array(
+      select r.number from unnest(turn.bucket_ids) with ordinality e(id, place)
+      left join unnest(ids) with ordinality r(id, number) on r.id = e.id
+      order by e.place);
+    select array_agg(e.first order by e.lane), array_agg(e.last order by e.lane) into firsts, lasts
+      from (
+        select p.lane, min(p.place) as first, max(p.place) as last
+        from unnest(turn.places) with ordinality p(lane, place) group by p.lane) e;
+    given := array_fill(0, array[total]);
+    dry := array_fill(false, array[total]);
+    for round in 1..5 loop
+      quotas := array_fill(0, array[total]);
+      for lane in 1..total loop
+        exit when admitted >= most;
+        continue when dry[lane];
+        give := most - admitted;
+        for entry in firsts[lane]..lasts[lane] loop
+          give := least(give, coalesce(
+            case when round = 1 then (rooms[entry_rooms[entry]] + turn.shares[entry] - 1) / turn.shares[entry]
+              else rooms[entry_rooms[entry]] end, 0));
+        end loop;
+        if turn.queue_ids[lane] is not null then
+          give := least(give, 1 - given[lane]);
+        end if;
+        continue when give <= 0;
+        quotas[lane] := give;
+        admitted := admitted + give;
+        for entry in firsts[lane]..lasts[lane] loop
+          rooms[entry_rooms[entry]] := rooms[entry_rooms[entry]] - give;
+        end loop;
+      end loop;
+      exit when 0 = all(quotas);
+      select * into got from "${schema}".pgworker_admit_what_lets(turn.lanes, quotas, moment);
+      taken := array(
+        select count(p.lane)::int from generate_series(1, total) l(lane) left join unnest(got.places) p(lane) on p.lane = l.lane
+        group by l.lane order by l.lane);
+      for lane in 1..total loop
+        continue when quotas[lane] = 0;
+        given[lane] := given[lane] + taken[lane];
+        if taken[lane] < quotas[lane] then
+          dry[lane] := true;
+          give := quotas[lane] - taken[lane];
+          admitted := admitted - give;
+          for entry in firsts[lane]..lasts[lane] loop
+            rooms[entry_rooms[entry]] := rooms[entry_rooms[entry]] + give;
+          end loop;
+        end if;
+      end loop;
+      if got.places is not null then
+        earliest := least(earliest, (select min(r.run_at) from unnest(got.run_ats) r(run_at)));
+        levels := array(select unnest(levels) union select p.level::text from unnest(got.priorities) p(level));
+        queued := queued + got.queued;
+      end if;
+    end loop;
+  end if;
+  perform set_config('pgworker.limits', '', true);
+
+  if admitted > 0 then
+    update "${schema}".pgworker_limit_buckets b set
+        tokens = b.tokens - u.jobs,
+        unstarted = b.unstarted + u.jobs,
+        turn = case when u.lanes > 1 then turn.lanes[u.last_place] else b.turn end
+      from (
+        select e.id, sum(given[e.place])::int as jobs, count(*) as lanes, max(e.place) filter (where given[e.place] > 0) as last_place
+        from unnest(turn.bucket_ids, turn.places) e(id, place)
+        group by e.id) u
+      where b.id = u.id and u.jobs > 0 and (u.lanes > 1 or b.tokens is not null);
+    update "${schema}".pgworker_limit_lanes k set used_at = moment
+      where k.lane = any(array(select l.name from unnest(turn.lanes, given) l(name, jobs) where l.jobs > 0))
+        and k.used_at < moment - interval '30 seconds';
+    perform "${schema}".pgworker_wake(admitted, earliest,
+      case when cardinality(levels) <= 16 then array_to_string(levels, ',') end, queued = admitted);
+  end if;
+  select array_agg(w.lane), array_agg(w.seconds) into waiting_lanes, waits
+    from (
+      select a.lane, min(a.seconds) as seconds
+      from (
+        select p.lane, p.seconds
+        from "${schema}".pgworker_next_parked(
+          array(select d.name from unnest(turn.lanes, dry) d(name, dry) where d.dry), moment) n
+        cross join lateral unnest(n.lanes, n.waits) p(lane, seconds)
+        union all
+        select b.name, 0.1 from unnest(turn.busy_lanes) b(name)
+        union all
+        select n.name, max(r.pause)
+        from (
+          select unnest(names) as name
+          union
+          select d.name from unnest(turn.lanes, dry) d(name, dry) where not d.dry) n
+        join "${schema}".pgworker_limit_lanes k on k.lane = n.name
+        join unnest(ids, rooms, pauses) r(id, room, pause) on r.id = any(k.buckets)
+        where r.room <= 0 and r.pause is not null
+        group by n.name) a
+      group by a.lane) w;
+end
+$$;
+comment on function "${schema}".pgworker_admit(int[], text[], bigint[], boolean, text, int) is
+  'Gives permits to jobs that wait for limits, at most so many, and makes them available: of the given lanes, of those that wait for the given '
+  'buckets, and if everything is asked for of the next lanes after a given one (next_after is null after the last). Only jobs of these tasks, and of those '
+  'that no registered worker runs. Tells in how many seconds which lanes are to be looked at again. SQLSTATE 55P03: others are at it.';
+
+-- What nobody has an eye on else: permits that have lost their jobs, as triggers were switched off, or jobs theirs; jobs that were admitted but that nobody
+-- starts, which wait again if others do; lanes and buckets that have not been used for a while. A bounded piece of each, by turns.
+create or replace function "${schema}".pgworker_check_permits() returns bigint
+language plpgsql volatile security definer
+set plan_cache_mode = force_generic_plan set enable_seqscan = off set enable_bitmapscan = off set enable_hashjoin = off
+set enable_mergejoin = off set jit = off
+set search_path = pg_catalog, pg_temp as $$
+declare
+  piece constant int := 1000;
+  since bigint;
+  looked bigint[];
+  leaked bigint := 0;
+  late bigint[];
+  old text[];
+begin
+  if not pg_try_advisory_xact_lock(hashtextextended('pgworker_limits ${schema}', 0)) then
+    return 0;
+  end if;
+  select s.number into since from "${schema}".pgworker_limit_state s where s.name = 'checked' for update skip locked;
+  if not found then
+    return 0;
+  end if;
+  looked := array(
+    select p.job_id from "${schema}".pgworker_permits p where p.job_id > since order by p.job_id limit piece);
+  update "${schema}".pgworker_limit_state s set number = case when cardinality(looked) = piece then looked[piece] else -1 end
+    where s.name = 'checked' and s.number <> case when cardinality(looked) = piece then looked[piece] else -1 end;
+  with leaks as (
+    delete from "${schema}".pgworker_permits p where p.ctid = any(array(
+      select o.ctid from "${schema}".pgworker_permits o
+      where o.job_id = any(looked) and not exists (
+        select from "${schema}"._private_jobs j
+        where j.id = o.job_id and (j.is_available or j.locked_at is not null and j.locked_at <> '9999-01-01 00:00:00+00'))
+      for update skip locked))
+    returning p.bucket_id)
+  select count(*) into leaked
+    from (select "${schema}".pgworker_tell_limits('b', l.bucket_id::text) from (select distinct l.bucket_id from leaks l) l offset 0) t;
+
+  late := array(
+    select distinct o.job_id from "${schema}".pgworker_permits o
+    cross join lateral (
+      select j.task_id, j.job_queue_id, j.payload from "${schema}"._private_jobs j where j.id = o.job_id and j.is_available offset 0) j
+    where o.job_id = any(looked) and o.admitted_at < clock_timestamp() - interval '5 seconds'
+      and exists (
+        select from (
+          select t.lane from "${schema}".pgworker_limit_turns t where t.bucket_id = o.bucket_id order by t.bucket_id, t.lane limit 100) t
+        where t.lane <> (select l.lane from "${schema}".pgworker_lane(j.task_id, j.job_queue_id, j.payload) l)
+          and exists (
+            select from "${schema}"._private_jobs n
+            where n.locked_at = '9999-01-01 00:00:00+00' and n.locked_by collate "C" = 'pgworker-limit:' || t.lane)));
+  if late <> '{}' then
+    with mine as materialized (
+      select j.ctid as tid, j.id from unnest(late) g(id) join "${schema}"._private_jobs j on j.id = g.id and j.is_available
+      for update of j skip locked),
+    returned as (
+      update "${schema}".pgworker_limit_buckets b set tokens = b.tokens + r.jobs, unstarted = greatest(0, b.unstarted - r.jobs)
+      from (
+        select p.bucket_id, count(*)::int as jobs from mine m join "${schema}".pgworker_permits p on p.job_id = m.id group by p.bucket_id) r
+      where b.id = r.bucket_id and b.tokens is not null)
+    update "${schema}"._private_jobs j set locked_at = '9999-01-01 00:00:00+00', locked_by = ''
+      where j.ctid = any(array(select m.tid from mine m));
+  end if;
+
+  old := array(
+    select k.lane from "${schema}".pgworker_limit_lanes k where k.used_at < clock_timestamp() - interval '1 minute'
+    order by k.used_at limit 200);
+  if old <> '{}' then
+    update "${schema}".pgworker_limit_lanes k set used_at = clock_timestamp()
+      where k.lane = any(old) and exists (
+        select from "${schema}"._private_jobs j
+        where j.locked_at = '9999-01-01 00:00:00+00' and j.locked_by collate "C" = 'pgworker-limit:' || k.lane);
+    perform "${schema}".pgworker_forget_lanes(old);
+  end if;
+  return leaked + coalesce(cardinality(late), 0);
+end
+$$;
+comment on function "${schema}".pgworker_check_permits() is
+  'Takes permits back that nobody needs and forgets lanes and buckets that are not used. Call it about once a second; returns how many it has taken.';
+
+create or replace function "${schema}".pgworker_forget_lanes(names text[]) returns void
+language plpgsql volatile
+set plan_cache_mode = force_generic_plan set enable_seqscan = off set enable_bitmapscan = off set enable_hashjoin = off
+set enable_mergejoin = off set jit = off
+set search_path = pg_catalog, pg_temp as $$
+declare
+  gone record;
+begin
+  with forgotten as (
+    delete from "${schema}".pgworker_limit_lanes k
+    where k.lane = any(names) and k.used_at < clock_timestamp() - interval '1 minute'
+    returning k.lane, k.buckets),
+  turns as (
+    delete from "${schema}".pgworker_limit_turns t
+    using (select f.lane, u.bucket from forgotten f cross join lateral unnest(f.buckets) u(bucket)) f
+    where t.bucket_id = f.bucket and t.lane = f.lane)
+  select array_agg(distinct u.bucket) as buckets into gone from forgotten f cross join lateral unnest(f.buckets) u(bucket);
+  delete from "${schema}".pgworker_limit_buckets b
+    using "${schema}".pgworker_limits l
+    where b.id = any(gone.buckets) and l.id = b.limit_id
+      and not exists (select from "${schema}".pgworker_limit_turns t where t.bucket_id = b.id)
+      and not exists (select from "${schema}".pgworker_permits p where p.bucket_id = b.id)
+      and (b.tokens is null or l.max_starts is null
+        or b.tokens + extract(epoch from clock_timestamp() - b.filled_at)::float8 * l.max_starts / extract(epoch from l.period)::float8 >= l.burst);
+end
+$$;
+comment on function "${schema}".pgworker_forget_lanes(text[]) is
+  'Forgets those of the lanes that have not been used for a minute, and their buckets if they are as good as new.';
+
+create or replace function "${schema}".pgworker_limit_usage(name text, after_value text default null, most int default 100)
+returns table (value text, running bigint, waiting bigint, tokens float8, next_at timestamptz)
+language plpgsql volatile security definer
+set plan_cache_mode = force_generic_plan set enable_seqscan = off set enable_bitmapscan = off set enable_hashjoin = off
+set enable_mergejoin = off set jit = off
+set search_path = pg_catalog, pg_temp as $$
+begin
+  if most is null or most not between 1 and 10000 then
+    perform "${schema}".pgworker_wrong('most', 'must be between 1 and 10000', most::text);
+  end if;
+  return query
+    select u.value::text,
+      (select count(*) from "${schema}".pgworker_permits p where p.bucket_id = u.id and u.max_running is not null),
+      (select count(*) from (
+        select from "${schema}".pgworker_limit_turns t
+        cross join lateral (
+          select from "${schema}"._private_jobs j
+          where j.locked_at = '9999-01-01 00:00:00+00' and j.locked_by collate "C" = 'pgworker-limit:' || t.lane limit 10000) j
+        where t.bucket_id = u.id limit 10000) w),
+      u.filled,
+      case when u.filled < 1 then clock_timestamp() + (1 - u.filled) / u.rate * interval '1 second' end
+    from (
+      select b.id, b.value, l.max_running, f.rate,
+        case when l.max_starts is not null then least(l.burst, coalesce(
+          b.tokens + f.rate * greatest(0, extract(epoch from clock_timestamp() - b.filled_at)::float8), l.burst)) end as filled
+      from "${schema}".pgworker_limits l
+      cross join lateral (select l.max_starts / extract(epoch from l.period)::float8 as rate) f
+      join "${schema}".pgworker_limit_buckets b on b.limit_id = l.id
+      where l.name = pgworker_limit_usage.name collate "C" and (after_value is null or b.value > after_value collate "C")
+      order by b.value limit most) u
+    order by u.value;
+end
+$$;
+comment on function "${schema}".pgworker_limit_usage(text, text, int) is
+  'The values for which a limit has been used lately, in their order after the given one: how many jobs have a permit, how many wait (10,000 at most are '
+  'counted), and of a rate the tokens and, if there is none, when the next one is there.';
+
+create or replace function "${schema}".pgworker_job_limits(job_id bigint)
+returns table (
+  name text, value text, running bigint, max_running int, tokens float8, max_starts int, period interval, next_at timestamptz, state text
+)
+language plpgsql volatile security definer
+set search_path = pg_catalog, pg_temp as $$
+#variable_conflict use_column
+begin
+  return query
+    select l.name::text, u.value,
+      case when l.max_running is not null then (select count(*) from "${schema}".pgworker_permits p where p.bucket_id = b.id) end,
+      l.max_running, f.tokens, l.max_starts, l.period,
+      case when f.tokens < 1 then clock_timestamp() + (1 - f.tokens) / r.rate * interval '1 second' end, l.state
+    from "${schema}"._private_jobs j
+    cross join lateral "${schema}".pgworker_lane(j.task_id, j.job_queue_id, j.payload) n
+    cross join lateral unnest(n.limit_ids, n.bucket_values) u(id, value)
+    join "${schema}".pgworker_limits l on l.id = u.id
+    left join "${schema}".pgworker_limit_buckets b on b.limit_id = l.id and b.value = u.value collate "C"
+    cross join lateral (select l.max_starts / extract(epoch from l.period)::float8 as rate) r
+    cross join lateral (
+      select case when l.max_starts is not null then least(l.burst, coalesce(
+        b.tokens + r.rate * greatest(0, extract(epoch from clock_timestamp() - b.filled_at)::float8), l.burst)) end as tokens) f
+    where j.id = pgworker_job_limits.job_id
+    order by l.name;
+end
+$$;
+comment on function "${schema}".pgworker_job_limits(bigint) is 'The limits that a job is subject to, by which value, and how much of each is used.';
+
+create or replace function "${schema}".pgworker_limited_totals() returns table (name text, waiting bigint, used bigint)
+language plpgsql volatile security definer
+set plan_cache_mode = force_generic_plan set enable_seqscan = off set enable_bitmapscan = off set enable_hashjoin = off
+set enable_mergejoin = off set jit = off
+set search_path = pg_catalog, pg_temp as $$
+declare
+  most constant int := 10000;
+begin
+  return query
+    select l.name::text,
+      (select count(*) from (
+        select from "${schema}".pgworker_limit_buckets b
+        join "${schema}".pgworker_limit_turns t on t.bucket_id = b.id
+        cross join lateral (
+          select from "${schema}"._private_jobs j
+          where j.locked_at = '9999-01-01 00:00:00+00' and j.locked_by collate "C" = 'pgworker-limit:' || t.lane limit most) j
+        where b.limit_id = l.id limit most) w),
+      (select count(*) from (
+        select from "${schema}".pgworker_limit_buckets b
+        join "${schema}".pgworker_permits p on p.bucket_id = b.id
+        where b.limit_id = l.id limit most) u)
+    from "${schema}".pgworker_limits l
+    order by l.name;
+end
+$$;
+comment on function "${schema}".pgworker_limited_totals() is
+  'Of each limit how many jobs wait for it and how many permits are given, up to 10,000 of each.';
+
+
+-- 12 Rights --------------------------------------------------------------------------------------------------------------------
 
 -- Who may insert jobs may add them by the functions, and who may write schedules may change them: these, and what they call, stay
 -- executable for everybody. They do nothing that the caller could not do without them. So does pgworker_indexes, which only tells what every start checks. Of the others, those of the
@@ -5188,10 +7042,11 @@ declare
   adding constant text[] := array[
     'add_job', 'add_jobs', 'pgworker_add_jobs', 'pgworker_put', 'pgworker_put_all', 'pgworker_columns', 'pgworker_fits',
     'pgworker_refuse', 'pgworker_kept_out', 'pgworker_flags', 'pgworker_json', 'pgworker_merge', 'pgworker_next_revision',
-    'pgworker_task_id', 'pgworker_queue_id', 'pgworker_know_names', 'pgworker_hold_names', 'pgworker_retire', 'pgworker_wake',
+    'pgworker_task_id', 'pgworker_queue_id', 'pgworker_know_names', 'pgworker_hold_names', 'pgworker_retire', 'pgworker_cancel_running', 'pgworker_wake',
     'pgworker_announce', 'pgworker_indexes',
     'pgworker_put_schedule', 'pgworker_delete_schedule', 'pgworker_pause_schedule', 'pgworker_resume_schedule', 'pgworker_trigger_schedule',
-    'pgworker_schedule_row', 'pgworker_check_schedule', 'pgworker_check_length', 'pgworker_changed_schedule', 'pgworker_span', 'pgworker_wrong'];
+    'pgworker_schedule_row', 'pgworker_check_schedule', 'pgworker_check_length', 'pgworker_changed_schedule', 'pgworker_span', 'pgworker_wrong',
+    'pgworker_pause', 'pgworker_resume', 'pgworker_check_pause', 'pgworker_hold_queue', 'pgworker_resume_queue'];
   here_before constant oid[] := current_setting('pgworker.found')::oid[];
   helper regprocedure;
   private regprocedure;
@@ -5215,7 +7070,7 @@ end
 $rights$;
 
 
--- 12 Ledger -------------------------------------------------------------------------------------------------------------------
+-- 13 Ledger -------------------------------------------------------------------------------------------------------------------
 
 -- Both peers look at the highest id only, so 20 keeps Node.js from migrating over this schema, and Rust as far as it knows no
 -- higher one. Node.js calls 19 breaking, Rust does not: it is, because workers that know nothing of it fetch several jobs of one

@@ -2,6 +2,7 @@ package dev.pgworker.internal.watch;
 
 import java.time.Duration;
 import java.util.List;
+import java.util.Map;
 import java.util.concurrent.BlockingQueue;
 import java.util.concurrent.LinkedBlockingQueue;
 import java.util.concurrent.TimeUnit;
@@ -56,27 +57,31 @@ class NotificationListenerTest {
                             told.add("jobs");
                             throw new AssertionError("on purpose");
                         },
-                        () -> {
-                            told.add("migration");
-                            throw new IllegalArgumentException("on purpose");
-                        },
-                        () -> {
-                            toldSchedules.add("schedules");
-                            throw new IllegalStateException("on purpose");
-                        }),
+                        Map.of(
+                                "worker:migrate",
+                                text -> {
+                                    told.add("migration " + text);
+                                    throw new IllegalArgumentException("on purpose");
+                                },
+                                "pgworker:schedules",
+                                text -> {
+                                    toldSchedules.add("schedules " + text);
+                                    throw new AssertionError("on purpose");
+                                })),
                 new WorkerEvents("w", List.of(events), List.of()),
                 new Outage());
         listener.start();
         assertThat(next()).as("on connecting").isEqualTo("jobs");
-        assertThat(toldSchedules.poll(10, TimeUnit.SECONDS)).as("on connecting").isEqualTo("schedules");
+        assertThat(next()).as("on connecting").isEqualTo("migration null");
+        assertThat(toldSchedules.poll(10, TimeUnit.SECONDS)).as("on connecting").isEqualTo("schedules null");
 
         db.sql("notify \"pgworker:schedules\", 'anything'").update();
-        assertThat(toldSchedules.poll(10, TimeUnit.SECONDS)).isEqualTo("schedules");
+        assertThat(toldSchedules.poll(10, TimeUnit.SECONDS)).isEqualTo("schedules anything");
         assertThat(next()).as("until its name is read").isEqualTo("jobs");
 
         db.sql("notify \"worker:migrate\", 'not JSON'").update();
         // A notification counts as one of jobs until its name is read.
-        assertThat(List.of(next(), next())).containsExactly("jobs", "migration");
+        assertThat(List.of(next(), next())).containsExactly("jobs", "migration not JSON");
         told.clear();
         db.sql("notify \"jobs:insert\"").update();
         assertThat(next()).isEqualTo("jobs");

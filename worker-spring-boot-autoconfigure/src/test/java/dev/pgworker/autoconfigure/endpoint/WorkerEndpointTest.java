@@ -16,6 +16,7 @@ import java.util.Map;
 import jakarta.servlet.Filter;
 import jakarta.servlet.http.HttpServletRequest;
 import jakarta.servlet.http.HttpServletRequestWrapper;
+import org.awaitility.Awaitility;
 import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.extension.RegisterExtension;
@@ -187,6 +188,39 @@ class WorkerEndpointTest {
                             .size())
                     .isZero();
             assertThat(client.get("/worker/workers").statusCode()).isEqualTo(200);
+        }
+    }
+
+    @Test
+    void pausesAndResumes() throws Exception {
+        try (Client client = new Client("management.endpoint.health.show-details=always")) {
+            client.user = "ann";
+            for (String body :
+                    List.of("{'task': 'mail', 'reason': 'down'}", "{'queue': 'q'}", "{'everything': true}")) {
+                assertThat(client.json(client.post("/worker/pause", body))
+                                .path("paused")
+                                .asBoolean())
+                        .isTrue();
+            }
+            JsonNode pauses = client.json(client.get("/worker/pauses")).path("pauses");
+            assertThat(pauses.size()).isEqualTo(3);
+            assertThat(pauses.path(2).path("name").asString()).isEqualTo("mail");
+            assertThat(pauses.path(2).path("by").asString()).isEqualTo("ann");
+            assertThat(pauses.path(2).path("reason").asString()).isEqualTo("down");
+            Awaitility.await().until(() -> client.get("/health").body().contains("everything paused by ann since"));
+            assertThat(client.get("/health").statusCode()).isEqualTo(200);
+            assertThat(client.get("/prometheus").body())
+                    .containsPattern("worker_pauses\\{.*} 3.0")
+                    .containsPattern("worker_paused_since_seconds\\{.*} 1\\.");
+            assertThat(client.json(client.post("/worker/resume", "{'everything': true}"))
+                            .path("resumed")
+                            .asBoolean())
+                    .isTrue();
+            for (String wrong : List.of("{'task': 'a', 'queue': 'b'}", "{}", "{'everything': false}")) {
+                HttpResponse<String> refused = client.post("/worker/pause", wrong);
+                assertThat(refused.statusCode()).isEqualTo(400);
+                assertThat(refused.body()).contains("One of task, queue and everything is required, and only one");
+            }
         }
     }
 

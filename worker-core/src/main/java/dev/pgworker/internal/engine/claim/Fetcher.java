@@ -78,6 +78,9 @@ public final class Fetcher {
      * @throws ForbiddenFlagsException if it is unknown which jobs may be claimed
      */
     public FetchResult fetch(int room) throws SQLException {
+        if (tasks.ordinary().identifiers().isEmpty()) {
+            return new FetchResult(0, false);
+        }
         Collection<String> forbidden = planner.forbidden();
         boolean careful = planner.isCareful();
         int wanted = planner.wanted(room);

@@ -3,6 +3,7 @@ package dev.pgworker.internal.engine.claim;
 import java.sql.SQLException;
 import java.util.Set;
 
+import dev.pgworker.internal.engine.HeldBack;
 import dev.pgworker.internal.store.ClaimStore;
 import dev.pgworker.internal.store.TaskIds;
 
@@ -12,7 +13,9 @@ public final class ServedTasks {
     private final ClaimStore store;
     private final Set<String> identifiers;
     private final DirectTasks direct;
+    private final HeldBack held;
 
+    private volatile TaskIds learned = TaskIds.NONE;
     private volatile TaskIds all = TaskIds.NONE;
     private volatile TaskIds ordinary = TaskIds.NONE;
 
@@ -21,11 +24,13 @@ public final class ServedTasks {
      *
      * @param identifiers all of the worker
      * @param direct those whose jobs run in direct batches
+     * @param held what is left out at present
      */
-    public ServedTasks(ClaimStore store, Set<String> identifiers, DirectTasks direct) {
+    public ServedTasks(ClaimStore store, Set<String> identifiers, DirectTasks direct, HeldBack held) {
         this.store = store;
         this.identifiers = identifiers;
         this.direct = direct;
+        this.held = held;
     }
 
     /**
@@ -34,11 +39,25 @@ public final class ServedTasks {
      * @return whether claims are to look for other tasks than before
      */
     public boolean learn() throws SQLException {
-        TaskIds learned = store.tasks(identifiers);
+        learned = store.tasks(identifiers);
+        return refresh();
+    }
+
+    /**
+     * Takes note that others are held back than before, or that direct tasks are run in another way.
+     *
+     * @return whether claims are to look for other tasks than before
+     */
+    public synchronized boolean refresh() {
         TaskIds before = ordinary;
-        all = learned;
-        ordinary = direct.ordinary(learned);
+        all = held.without(learned);
+        ordinary = direct.ordinary(all);
         return !ordinary.equals(before);
+    }
+
+    /** Returns those of the tasks whose jobs may be started at present. */
+    public TaskIds allowed(TaskIds tasks) {
+        return held.without(tasks);
     }
 
     /** Returns those whose jobs run in direct batches. */
@@ -50,7 +69,7 @@ public final class ServedTasks {
         return identifiers;
     }
 
-    /** Returns all tasks. */
+    /** Returns all tasks whose jobs may be started at present. */
     TaskIds all() {
         return all;
     }

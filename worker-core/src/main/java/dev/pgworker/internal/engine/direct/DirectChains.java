@@ -78,6 +78,11 @@ public final class DirectChains implements WorkSignal.Receiver, DirectContext.Ot
     }
 
     @Override
+    public void tasksMayHaveChanged() {
+        jobsMayBeDue();
+    }
+
+    @Override
     public void leaseChanged() {
         capacityFreed();
         jobsMayBeDue();

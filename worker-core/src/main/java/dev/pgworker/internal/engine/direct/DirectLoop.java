@@ -71,7 +71,11 @@ final class DirectLoop extends BackgroundService {
     private volatile DirectStore.@Nullable Session session;
 
     // Owned by the thread.
+    private TaskIds known = TaskIds.NONE;
+
+    /** Those of the known tasks whose jobs may be started at present. */
     private TaskIds tasks = TaskIds.NONE;
+
     private boolean mayHaveDue;
     private long pollAt = System.nanoTime();
     private long dueAt = Long.MAX_VALUE;
@@ -172,7 +176,7 @@ final class DirectLoop extends BackgroundService {
         if (time - pollAt >= 0) {
             pollAt = time + pollNanos;
             if (number == 0 || !context.others().isFirstIdle()) {
-                tasks = store.claims().tasks(direct.identifiers());
+                known = store.claims().tasks(direct.identifiers());
                 mayHaveDue = true;
             }
         }
@@ -183,13 +187,13 @@ final class DirectLoop extends BackgroundService {
             rest(Math.min(pollNanos, FLAGS_RETRY.toNanos()));
             return;
         }
-        if (tasks.identifiers().isEmpty()) {
-            tasks = store.claims().tasks(direct.identifiers());
-        }
+        learnTasks();
         if (rest.size() > 0) {
             rest.claim(permission.flags().get());
         }
-        if (mayHaveDue && time - takeAt < 0) {
+        if (tasks.identifiers().isEmpty()) {
+            rest(Math.max(0, pollAt - time));
+        } else if (mayHaveDue && time - takeAt < 0) {
             notified.set(false);
             rest(takeAt - time);
         } else if (mayHaveDue) {
@@ -197,6 +201,19 @@ final class DirectLoop extends BackgroundService {
         } else {
             long wakeAt = dueAt == Long.MAX_VALUE || pollAt - dueAt < 0 ? pollAt : dueAt;
             rest(Math.max(0, wakeAt - time));
+        }
+    }
+
+    /** A floor is that of the tasks for which it was found. */
+    private void learnTasks() throws SQLException {
+        if (known.identifiers().isEmpty()) {
+            known = store.claims().tasks(direct.identifiers());
+        }
+        TaskIds allowed = permission.tasks().allowed(known);
+        if (!allowed.equals(tasks)) {
+            tasks = allowed;
+            floor = null;
+            mayHaveDue = true;
         }
     }
 

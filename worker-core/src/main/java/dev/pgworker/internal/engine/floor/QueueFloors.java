@@ -305,7 +305,7 @@ public final class QueueFloors {
     }
 
     /** Lets everything be looked at until the next scan from the first entry. */
-    synchronized void forget() {
+    public synchronized void forget() {
         generation++;
         current = null;
         scanWantedSooner.run();

@@ -15,6 +15,7 @@ import java.util.concurrent.TimeUnit;
 import com.google.errorprone.annotations.concurrent.GuardedBy;
 import org.jspecify.annotations.Nullable;
 
+import dev.pgworker.internal.engine.HeldBack;
 import dev.pgworker.internal.engine.queue.LocalJob.Stage;
 import dev.pgworker.internal.engine.queue.QueueLanes.Lane;
 import dev.pgworker.internal.engine.queue.RunnerSlots.Runner;
@@ -51,6 +52,8 @@ public final class LocalQueue implements RenewedLocks {
     private final int longestRun;
     private final long timeToLiveNanos;
 
+    private final HeldBack held;
+
     /** Called, holding no lock of this, when there is room again or jobs are to be given back. */
     private final Runnable onChange;
 
@@ -68,7 +71,7 @@ public final class LocalQueue implements RenewedLocks {
     /** Jobs for which a claim that is under way has room. */
     @GuardedBy("this") private int reserved;
 
-    /** Jobs that are not to be started, until somebody gives them back. */
+    /** Jobs that are not to be started, for they have waited too long or are held back, until somebody gives them back. */
     @GuardedBy("this") private List<Job> expired = new ArrayList<>();
 
     /** No job has waited too long before this {@link System#nanoTime}. */
@@ -100,12 +103,15 @@ public final class LocalQueue implements RenewedLocks {
      * @param size how many jobs may wait for a handler besides
      * @param timeToLive how long a job may wait
      * @param longestRun how many jobs of a named queue may be here at the same time
+     * @param held what is not to be started
      * @param onChange called, on any thread, when there is room again or jobs are to be given back; must return soon
      */
-    public LocalQueue(int concurrency, int size, Duration timeToLive, int longestRun, Runnable onChange) {
+    public LocalQueue(
+            int concurrency, int size, Duration timeToLive, int longestRun, HeldBack held, Runnable onChange) {
         this.concurrency = concurrency;
         this.size = size;
         this.longestRun = longestRun;
+        this.held = held;
         this.onChange = onChange;
         timeToLiveNanos = timeToLive.toNanos();
         slots = new RunnerSlots(concurrency);
@@ -253,8 +259,8 @@ public final class LocalQueue implements RenewedLocks {
     }
 
     @GuardedBy("this") private void put(LocalJob local, @Nullable Lane lane) {
-        if (lane != null && lane.expired > 0) {
-            expire(local, lane);
+        if ((lane != null && lane.expired > 0) || held.holds(local.job)) {
+            putAside(local, lane);
             return;
         }
         local.stage = Stage.WAITING;
@@ -424,12 +430,18 @@ public final class LocalQueue implements RenewedLocks {
         }
     }
 
-    @GuardedBy("this") private void expire(LocalJob local, @Nullable Lane lane) {
+    @GuardedBy("this") private void putAside(LocalJob local, @Nullable Lane lane) {
         local.stage = Stage.EXPIRED;
         expired.add(local.job);
-        throughput.doubt();
         if (lane != null) {
             lane.expired++;
+        }
+    }
+
+    @GuardedBy("this") private void expire(LocalJob local, @Nullable Lane lane) {
+        putAside(local, lane);
+        throughput.doubt();
+        if (lane != null) {
             ThroughputEstimate ofTask = throughputOfTask.get(local.job.taskIdentifier());
             if (ofTask != null) {
                 ofTask.doubt();
@@ -437,7 +449,29 @@ public final class LocalQueue implements RenewedLocks {
         }
     }
 
-    /** Returns the jobs that have waited too long; the caller gives them back. */
+    /** Puts aside what waits for a handler and is held back: {@link #takeExpired} returns it. */
+    public void putHeldAside() {
+        synchronized (this) {
+            List<LocalJob> ofThese =
+                    ready.stream().filter(local -> held.holds(local.job)).toList();
+            ready.removeAll(new HashSet<>(ofThese));
+            for (LocalJob local : ofThese) {
+                Lane lane = lanes.of(local.job);
+                putAside(local, lane);
+                if (lane != null) {
+                    lanes.clear(lane).forEach(other -> putAside(other, lane));
+                }
+            }
+            for (Lane lane : lanes.all()) {
+                if (QueueLanes.behind(lane).stream().anyMatch(local -> held.holds(local.job))) {
+                    lanes.clearBehind(lane).forEach(local -> putAside(local, lane));
+                }
+            }
+        }
+        onChange.run();
+    }
+
+    /** Returns the jobs that have waited too long or are held back; the caller gives them back. */
     public synchronized List<Job> takeExpired() {
         long time = System.nanoTime();
         if (mayExpire && time - expiryAt > 0) {
@@ -579,6 +613,12 @@ public final class LocalQueue implements RenewedLocks {
         synchronized (this) {
             return inFlight.isRenewedTo(jobId, lockedAt);
         }
+    }
+
+    /** Returns the claim whose lock has, or may have, this time and whose outcome is still to be written; null if there is none. */
+    public synchronized @Nullable Claim claimOf(long jobId, Instant lockedAt) {
+        Claim claim = new Claim(jobId, lockedAt);
+        return inFlight.contains(claim) ? claim : inFlight.renewedTo(jobId, lockedAt);
     }
 
     @Override

@@ -64,10 +64,10 @@ final class JobPipeline {
         Future<?> timeout = null;
         try {
             timeout = supervisor.begin(attempt, calls.options(attempt.claimed()).timeout());
-            outcome = runNamed(attempt);
+            outcome = attempt.isCancelled() ? new JobOutcome.Cancelled(null) : runNamed(attempt);
         } catch (Throwable e) {
             // What goes wrong around the handler, memory for instance that cannot be had, is an outcome, too.
-            outcome = JobOutcome.Failure.of(e);
+            outcome = attempt.isCancelled() ? new JobOutcome.Cancelled(e) : JobOutcome.Failure.of(e);
         }
         EncodedOutcome encoded =
                 inbox.encode(attempt.claimed(), outcome, attempt.trace()).withRun(attempt.ran());
@@ -201,6 +201,9 @@ final class JobPipeline {
 
     private static JobOutcome failure(Attempt attempt, TaskOptions options, Throwable e, @Nullable String rest) {
         Job job = attempt.claimed();
+        if (attempt.isCancelled()) {
+            return new JobOutcome.Cancelled(e);
+        }
         if (attempt.isStopping()) {
             return new JobOutcome.Returned(true, rest);
         }

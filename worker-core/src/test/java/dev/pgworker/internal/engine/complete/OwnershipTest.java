@@ -10,6 +10,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.extension.RegisterExtension;
 
 import dev.pgworker.event.WorkerEvent.JobReturned;
+import dev.pgworker.internal.engine.HeldBack;
 import dev.pgworker.internal.engine.WorkerContext;
 import dev.pgworker.internal.engine.claim.ClaimPermission;
 import dev.pgworker.internal.engine.claim.ClaimTracker;
@@ -37,6 +38,7 @@ import dev.pgworker.internal.store.KeptHistory;
 import dev.pgworker.internal.store.TaskIds;
 import dev.pgworker.job.Job;
 import dev.pgworker.job.Task;
+import dev.pgworker.task.CancelSettings;
 import dev.pgworker.task.TaskRegistration;
 import dev.pgworker.task.TaskRegistry;
 import dev.pgworker.testing.RecordingListener;
@@ -56,7 +58,7 @@ class OwnershipTest {
     private final RecordingListener events = new RecordingListener();
     private final List<Integer> ran = new CopyOnWriteArrayList<>();
     private final Lease lease = new Lease(Duration.ofMinutes(5), Duration.ofMinutes(5));
-    private final LocalQueue localQueue = new LocalQueue(1, 10, Duration.ofMinutes(1), 10, () -> {});
+    private final LocalQueue localQueue = new LocalQueue(1, 10, Duration.ofMinutes(1), 10, new HeldBack(), () -> {});
     private JobStore store;
     private Ownership ownership;
     private TaskIds tasks;
@@ -84,12 +86,14 @@ class OwnershipTest {
                         List.of(),
                         null,
                         db.scheduler(),
-                        new RunResults(new KeptHistory(), db.codec(), 0)),
+                        new RunResults(new KeptHistory(), db.codec(), 0),
+                        CancelSettings.DEFAULT),
                 new HandlerThreads(localQueue, task -> new Thread(task).start()),
                 new RunningAttempts(),
                 ownership,
                 inbox);
-        ServedTasks served = new ServedTasks(store.claims(), registry.identifiers(), new DirectTasks(Set.of(), signal));
+        ServedTasks served = new ServedTasks(
+                store.claims(), registry.identifiers(), new DirectTasks(Set.of(), signal), new HeldBack());
         ClaimPermission permission = new ClaimPermission(served, new CurrentFlags(null), ownership);
         JobCompleter completer = new JobCompleter(
                 context,

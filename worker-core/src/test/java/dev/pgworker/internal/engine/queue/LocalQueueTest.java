@@ -15,6 +15,7 @@ import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 
+import dev.pgworker.internal.engine.HeldBack;
 import dev.pgworker.internal.engine.queue.RunnerSlots.Runner;
 import dev.pgworker.internal.store.Claim;
 import dev.pgworker.job.Job;
@@ -31,7 +32,7 @@ class LocalQueueTest {
     private static final Duration LONG = Duration.ofMinutes(1);
 
     private int told;
-    private final LocalQueue queue = new LocalQueue(2, 100, LONG, 10, () -> told++);
+    private final LocalQueue queue = new LocalQueue(2, 100, LONG, 10, new HeldBack(), () -> told++);
     private final Deque<Runner> idle = new ArrayDeque<>();
     private final IdentityHashMap<Job, Runner> runners = new IdentityHashMap<>();
     private long ids = 1_000_000;
@@ -150,7 +151,7 @@ class LocalQueueTest {
 
     @Test
     void aJobThatWaitedTooLongIsNotStartedAndNeitherAreThoseBehindIt() throws Exception {
-        LocalQueue impatient = new LocalQueue(2, 100, Duration.ofNanos(1), 10, () -> told++);
+        LocalQueue impatient = new LocalQueue(2, 100, Duration.ofNanos(1), 10, new HeldBack(), () -> told++);
         Job first = job(1, "q", 0);
         Job second = job(2, "q", 0);
         Job plain = job(3, null, 0);
@@ -187,7 +188,7 @@ class LocalQueueTest {
 
     @Test
     void thoseBehindASlowJobAreGivenBackAndThenItsQueueGoesOn() {
-        LocalQueue impatient = new LocalQueue(2, 100, Duration.ofMillis(200), 10, () -> told++);
+        LocalQueue impatient = new LocalQueue(2, 100, Duration.ofMillis(200), 10, new HeldBack(), () -> told++);
         Job slow = job(1, "q", 0);
         Job second = job(2, "q", 0);
         Job third = job(3, "q", 0);
@@ -285,7 +286,7 @@ class LocalQueueTest {
     /** An executor that is always late by more than it is given would otherwise never run a job. */
     @Test
     void aClaimThatHangsLeavesHalfOfTheRoom() {
-        LocalQueue queue = new LocalQueue(10, 0, Duration.ofMinutes(1), 1, () -> told++);
+        LocalQueue queue = new LocalQueue(10, 0, Duration.ofMinutes(1), 1, new HeldBack(), () -> told++);
         assertThat(queue.reserve(1)).isEqualTo(10);
         assertThat(queue.free()).isEqualTo(5);
         queue.unreserve(10);
@@ -294,7 +295,7 @@ class LocalQueueTest {
 
     @Test
     void aRunnerThatWasTakenForLostBeginsInPlaceOfAnotherOne() {
-        LocalQueue single = new LocalQueue(1, 100, LONG, 10, () -> told++);
+        LocalQueue single = new LocalQueue(1, 100, LONG, 10, new HeldBack(), () -> told++);
         Job job = job(1, null, 0);
         Runner late = Objects.requireNonNull(single.add(List.of(job))).get(0);
         single.signOffUnbegun(Duration.ofNanos(-1));

@@ -15,6 +15,7 @@ import { Toasts } from "./components/toast.js";
 import { Empty, Notice, Page, Skeleton } from "./components/page.js";
 import { Foreign, OneLine } from "./components/words.js";
 import { Button } from "./components/button.js";
+import { PauseNotice } from "./components/pauses.js";
 import { BulkActivity } from "./components/bulk.js";
 import { openAddJob } from "./components/add-job.js";
 import { ShortcutsDialog } from "./components/shortcuts.js";
@@ -81,6 +82,7 @@ export function Shell() {
       </section>
       <main id="main" tabindex="-1">
         ${known && html`<${ConnectionNotice} />`}
+        ${known && me && html`<${PauseNotice} />`}
         ${!known ? html`<${NoInstance} me=${me} instance=${instance} />` : me ? html`<${Live} /><${page} key=${JSON.stringify([instance, props])} ...${props} />` : error
           ? html`<${NoSession} error=${error} />` : html`<div class="page"><${Skeleton} lines=${8} /></div>`}
       </main>

@@ -14,6 +14,7 @@ import { ActionButton, CopyButton, Menu } from "../components/button.js";
 import { ErrorView } from "../components/error-view.js";
 import { Facts } from "../components/facts.js";
 import { HiddenJson, JsonView } from "../components/json-view.js";
+import { pauseItem, usePauses } from "../components/pauses.js";
 import { Empty, Loaded, Notice, Page, Panel, RefreshButton } from "../components/page.js";
 import { Timeline } from "../components/timeline.js";
 import { Flags, Foreign, FullTime, OneLine, Progress, Since, State } from "../components/words.js";
@@ -35,7 +36,7 @@ export function JobPage({ id }) {
       <span class="num">#${id}</span><${CopyButton} text=${id} label="Copy id" /></p>`}
     heading=${loaded.data ? html`<${Heading} data=${loaded.data} />` : `Job #${id}`}
     actions=${html`<${RefreshButton} resource=${loaded} />
-      ${loaded.data?.job && html`<${Actions} job=${loaded.data.job} act=${act} />`}`}
+      ${loaded.data?.job && html`<${Actions} job=${loaded.data.job} act=${act} reload=${loaded.reload} />`}`}
   >
     ${missing
       ? html`<${Empty} icon="search" title=${`There is no job #${id}`}>
@@ -78,13 +79,20 @@ function Heading({ data }) {
   return html`<${Foreign} text=${task} most=${120} expandable=${true} /> <${State} state=${state} />`;
 }
 
-function Actions({ job, act }) {
+function Actions({ job, act, reload }) {
+  const pauses = usePauses(reload);
+  const paused = useOverview()?.pauses ?? [];
+  const pauseOf = (kind, name) => paused.find((one) => one.kind === kind && one.name === name);
   const running = job.state === "running" ? "The job runs at the moment." : null;
   const menu = ["complete", "fail", "remove"].map((action) => ({
     ...ACTIONS[action],
     whyOff: whyNot(action) ?? running,
     onSelect: () => act(action, [job]),
   }));
+  menu.push(pauseItem(pauses, "task", job.task, pauseOf("task", job.task)));
+  if (job.queue) {
+    menu.push(pauseItem(pauses, "queue", job.queue, pauseOf("queue", job.queue)));
+  }
   return html`
     <${ActionButton} action="run-now" icon="play" kind="primary" whyOff=${running}
       onClick=${() => act("run-now", [job])}>${job.state === "failed" ? "Run again" : "Run now"}</${ActionButton}>

@@ -1,12 +1,12 @@
-package dev.pgworker.internal.client;
+package dev.pgworker.internal.argument;
 
 /** Text of others in a line of the log. */
-final class LogText {
+public final class LogText {
 
     private LogText() {}
 
     /** Returns the text with escapes for quotes and for all that is not to be seen, such as the ends of lines. */
-    static String visible(String text) {
+    public static String visible(String text) {
         StringBuilder visible = new StringBuilder(text.length());
         text.codePoints().forEach(c -> {
             if (c == '"' || c == '\\') {

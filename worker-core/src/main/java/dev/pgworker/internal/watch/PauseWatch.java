@@ -1,0 +1,208 @@
+package dev.pgworker.internal.watch;
+
+import java.sql.SQLException;
+import java.time.Duration;
+import java.util.HashSet;
+import java.util.List;
+import java.util.Set;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicBoolean;
+import java.util.function.BooleanSupplier;
+
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+import dev.pgworker.event.WorkerEvent;
+import dev.pgworker.internal.argument.LogText;
+import dev.pgworker.internal.engine.HeldBack;
+import dev.pgworker.internal.engine.WorkerContext;
+import dev.pgworker.internal.lifecycle.PeriodicService;
+import dev.pgworker.internal.store.PauseStore;
+import dev.pgworker.job.Pause;
+import dev.pgworker.job.PauseTarget.Kind;
+
+/**
+ * Knows on {@code worker-pauses} what is paused: looks when that is announced, and from time to time. While a queue is paused it sees to it
+ * that the queue stays locked, which other workers can undo.
+ */
+public final class PauseWatch extends PeriodicService {
+
+    private static final Logger log = LoggerFactory.getLogger(PauseWatch.class);
+
+    /** Between two looks while announcements are heard. */
+    private static final Duration INTERVAL = Duration.ofSeconds(2);
+
+    /** The same while they are not, or others may free what is paused. */
+    private static final Duration SHORT_INTERVAL = Duration.ofMillis(800);
+
+    /** The same where the table cannot be used: it may be installed any time. */
+    private static final Duration UNUSABLE_INTERVAL = Duration.ofMinutes(1);
+
+    /** However much is announced, there is one look in that time. */
+    private static final long SHORTEST_NANOS = TimeUnit.MILLISECONDS.toNanos(50);
+
+    private final PauseStore store;
+    private final HeldBack held;
+    private final BooleanSupplier heard;
+    private final Runnable whenKnown;
+    private final WorkerContext context;
+    private final AtomicBoolean announced = new AtomicBoolean();
+
+    private volatile boolean known;
+    private volatile List<Pause> current = List.of();
+
+    // Owned by the work.
+    private long lookedAt = System.nanoTime() - SHORTEST_NANOS;
+    private boolean toldUnusable;
+    private boolean toldLoose;
+
+    /**
+     * Creates the watch of one worker.
+     *
+     * @param held told what is paused
+     * @param heard whether somebody calls {@link #announced} when that changes
+     * @param whenKnown called when it is known for the first time
+     */
+    public PauseWatch(
+            PauseStore store, HeldBack held, BooleanSupplier heard, Runnable whenKnown, WorkerContext context) {
+        super("worker-pauses", "know what is paused", context.outage());
+        this.store = store;
+        this.held = held;
+        this.heard = heard;
+        this.whenKnown = whenKnown;
+        this.context = context;
+    }
+
+    /** Says that something may have been paused or resumed. Never waits; may be called from any thread, by anybody and as often as they like. */
+    public void announced() {
+        if (announced.compareAndSet(false, true)) {
+            wake();
+        }
+    }
+
+    /** Returns whether it is known what is paused, so that jobs may be claimed. */
+    public boolean isKnown() {
+        return known;
+    }
+
+    /** Returns what is paused, as far as is known. */
+    public List<Pause> current() {
+        return current;
+    }
+
+    /** Does once what the service does again and again, on the calling thread; for a worker whose services do not run. */
+    public void lookOnce() throws SQLException {
+        Duration unused = look();
+    }
+
+    @Override
+    protected Duration work() throws SQLException {
+        long early = SHORTEST_NANOS - (System.nanoTime() - lookedAt);
+        if (wasWoken() && early > 0) {
+            return Duration.ofNanos(early);
+        }
+        announced.set(false);
+        lookedAt = System.nanoTime();
+        return look();
+    }
+
+    private Duration look() throws SQLException {
+        PauseStore.State state;
+        try {
+            state = store.read();
+        } catch (SQLException e) {
+            if (!isAboutTheSchema(e)) {
+                throw e;
+            }
+            tellUnusable(e);
+            isKnownNow();
+            return UNUSABLE_INTERVAL;
+        }
+        toldUnusable = false;
+        learn(state.pauses());
+        isKnownNow();
+        if (state.loose()) {
+            keep();
+        }
+        return state.anyQueue() || !heard.getAsBoolean() ? SHORT_INTERVAL : INTERVAL;
+    }
+
+    private void isKnownNow() {
+        if (!known) {
+            known = true;
+            whenKnown.run();
+        }
+    }
+
+    private void learn(List<Pause> pauses) {
+        List<Pause> before = current;
+        if (pauses.equals(before)) {
+            return;
+        }
+        current = pauses;
+        Set<String> tasks = new HashSet<>();
+        Set<String> queues = new HashSet<>();
+        boolean everything = false;
+        for (Pause pause : pauses) {
+            String name = pause.target().name();
+            everything |= name == null;
+            if (name != null) {
+                (pause.target().kind() == Kind.TASK ? tasks : queues).add(name);
+            }
+        }
+        held.hold(HeldBack.Reason.PAUSED, new HeldBack.Part(everything, tasks, queues));
+        tell(before, pauses);
+    }
+
+    private void tell(List<Pause> before, List<Pause> pauses) {
+        Set<Pause> ended = new HashSet<>(before);
+        for (Pause pause : pauses) {
+            if (!ended.remove(pause)) {
+                log.info(
+                        "Paused since {}: {}",
+                        pause.since(),
+                        LogText.visible(pause.target().toString()));
+                context.publish(() -> new WorkerEvent.PauseBegan(context.workerId(), pause));
+            }
+        }
+        for (Pause pause : ended) {
+            log.info("Resumed: {}", LogText.visible(pause.target().toString()));
+            context.publish(() -> new WorkerEvent.PauseEnded(context.workerId(), pause));
+        }
+    }
+
+    /** What this worker may not lock another one does. */
+    private void keep() throws SQLException {
+        try {
+            store.keep();
+            toldLoose = false;
+        } catch (SQLException e) {
+            if (!isAboutTheSchema(e)) {
+                throw e;
+            }
+            if (!toldLoose) {
+                toldLoose = true;
+                log.warn(
+                        "A paused queue is not locked, and this worker may not lock it: {}. Grant the worker's role the rights of"
+                                + " docs/schema.md",
+                        e.getMessage());
+            }
+        }
+    }
+
+    private void tellUnusable(SQLException e) {
+        if (toldUnusable) {
+            log.debug("It is not known what is paused", e);
+            return;
+        }
+        toldUnusable = true;
+        log.warn(
+                "Pauses are not respected: {}. Migrate the schema, and grant the worker's role the rights of docs/schema.md",
+                e.getMessage());
+    }
+
+    private static boolean isAboutTheSchema(SQLException e) {
+        String state = e.getSQLState();
+        return state != null && (state.startsWith("42") || state.startsWith("3F"));
+    }
+}
