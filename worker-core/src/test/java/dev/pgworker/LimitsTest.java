@@ -46,7 +46,7 @@ class LimitsTest {
     private static final Task<Mail> MAIL = Task.of("mail", Mail.class);
     private static final Task<Mail> FAX = Task.of("fax", Mail.class);
 
-    private static final Duration PATIENCE = Duration.ofSeconds(30);
+    private static final Duration PATIENCE = Duration.ofSeconds(15);
 
     @RegisterExtension
     final TestSchema db = new TestSchema(60);

@@ -117,6 +117,8 @@ final class Api {
                     case "schedules" -> () -> parts.schedules().list(source, input, visitor);
                     case "schedules/one" -> () -> parts.schedules().one(source, input, visitor);
                     case "schedules/preview" -> () -> parts.schedules().preview(input);
+                    case "limits" -> () -> LimitViews.list(source);
+                    case "limits/one" -> () -> LimitViews.one(source, input);
                     case "workers" -> () -> reads.workers(source, visitor);
                     case "maintenance" -> () -> reads.maintenance(source);
                     default -> throw noSuchAddress();

@@ -131,6 +131,7 @@ final class ReadApi {
                 .put("ready", counts.ready())
                 .put("scheduled", counts.scheduled())
                 .put("retrying", counts.retrying())
+                .put("limited", counts.limited())
                 .put("running", counts.running())
                 .put("failed", counts.failed())
                 .put("total", counts.total())
