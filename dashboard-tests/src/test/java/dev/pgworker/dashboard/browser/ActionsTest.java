@@ -100,7 +100,7 @@ class ActionsTest extends DashboardTest {
         toast("removed");
         browser.await(() -> !stock.exists(waiting));
 
-        Job running = stock.heldBy("pool-of-node");
+        Job running = stock.heldByNode();
         browser.open("jobs/" + running.id());
         browser.press("main", "Cancel");
         browser.await("dialog");
