@@ -4,6 +4,7 @@ import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.locks.LockSupport;
 import java.util.stream.IntStream;
 
 import org.awaitility.Awaitility;
@@ -61,7 +62,7 @@ class PauseTest {
         return db.worker()
                 .listener(events)
                 .tasks(List.of(
-                        TaskRegistration.of(WORK, (n, context) -> {}).with(direct),
+                        TaskRegistration.of(WORK, (n, context) -> LockSupport.parkNanos(200_000)).with(direct),
                         TaskRegistration.of(OTHER, (n, context) -> {}).with(direct)));
     }
 
@@ -123,8 +124,8 @@ class PauseTest {
     void noJobStartsOnceAWorkerKnows(boolean direct) {
         db.start(direct ? direct() : worker(true, 10));
         events.await(ListenerConnected.class);
-        add(WORK, 20_000);
-        awaitCompleted(WORK, 1_000);
+        add(WORK, 6_000);
+        awaitCompleted(WORK, 100);
 
         pause(PAUSED, 1);
         // A direct batch that is under way ends first, and so does what has been taken by a handler.
@@ -136,7 +137,7 @@ class PauseTest {
         add(OTHER, 1_000);
         awaitCompleted(OTHER, 1_002);
 
-        assertThat(started(WORK)).isEqualTo(then).isLessThan(20_000);
+        assertThat(started(WORK)).isEqualTo(then).isLessThan(6_000);
         assertThat(db.sql("select count(*) from {schema}._private_jobs where attempts > 0")
                         .query(Integer.class)
                         .single())
@@ -144,14 +145,17 @@ class PauseTest {
                 .isZero();
 
         db.admin().resume(PAUSED);
-        awaitCompleted(WORK, 20_000);
+        awaitCompleted(WORK, 6_000);
     }
 
     @Test
     void whatIsClaimedAndHasNotStartedIsGivenBackAndWhatRunsGoesOn() throws Exception {
         CountDownLatch mayEnd = new CountDownLatch(1);
         db.start(db.worker()
-                .settings(WorkerSettings.builder().concurrency(1).build())
+                .settings(WorkerSettings.builder()
+                        .concurrency(1)
+                        .localQueueTtl(Duration.ofMinutes(1))
+                        .build())
                 .listener(events)
                 .task(WORK, (n, context) -> {
                     if (n < 0) {
@@ -290,25 +294,29 @@ class PauseTest {
     @Test
     void aQueueThatIsResumedWhileItsJobRunsStaysSerial() throws Exception {
         CountDownLatch mayEnd = new CountDownLatch(1);
-        db.start(db.worker()
-                .listener(events)
-                .task(WORK, (n, context) -> {
-                    if (n < 0) {
-                        mayEnd.await();
-                    }
-                })
-                .task(OTHER, (n, context) -> {}));
-        events.await(ListenerConnected.class);
+        for (int i = 0; i < 2; i++) {
+            db.start(db.worker()
+                    .listener(events)
+                    .task(WORK, (n, context) -> {
+                        if (n < 0) {
+                            mayEnd.await();
+                        }
+                    })
+                    .task(OTHER, (n, context) -> {}));
+        }
+        events.await(ListenerConnected.class, 2);
         JobSpec spec = JobSpec.builder().queueName("q").build();
         db.scheduler().addJob(WORK, -1, spec);
         events.await(JobStarted.class);
         db.scheduler().addJob(WORK, 1, spec);
 
-        pause(PauseTarget.queue("q"), 1);
+        pause(PauseTarget.queue("q"), 2);
         db.admin().resume(PauseTarget.queue("q"));
-        events.await(PauseEnded.class);
-        db.scheduler().addJob(OTHER, 1);
-        awaitCompleted(OTHER, 1);
+        events.await(PauseEnded.class, 2);
+        for (int n = 0; n < 50; n++) {
+            db.scheduler().addJob(OTHER, 1);
+            awaitCompleted(OTHER, n + 1);
+        }
         assertThat(started(WORK)).isEqualTo(1);
 
         mayEnd.countDown();

@@ -6,6 +6,7 @@ import java.util.Set;
 import dev.pgworker.internal.engine.HeldBack;
 import dev.pgworker.internal.store.ClaimStore;
 import dev.pgworker.internal.store.TaskIds;
+import dev.pgworker.job.Job;
 
 /** The tasks of one worker with their ids in the database. Learned by one thread, read by any. */
 public final class ServedTasks {
@@ -53,6 +54,11 @@ public final class ServedTasks {
         all = held.without(learned);
         ordinary = direct.ordinary(all);
         return !ordinary.equals(before);
+    }
+
+    /** Returns whether a job may be started at present. */
+    public boolean mayStart(Job job) {
+        return !held.holds(job);
     }
 
     /** Returns those of the tasks whose jobs may be started at present. */

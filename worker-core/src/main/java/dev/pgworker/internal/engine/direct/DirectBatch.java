@@ -81,7 +81,7 @@ final class DirectBatch {
         context.others().watch();
         try {
             for (Taken one : taken) {
-                if (nanos >= BATCH_NANOS || isStopping.getAsBoolean() || !mayStart()) {
+                if (nanos >= BATCH_NANOS || isStopping.getAsBoolean() || !mayStart(one)) {
                     break;
                 }
                 started++;
@@ -99,8 +99,11 @@ final class DirectBatch {
         }
     }
 
-    private boolean mayStart() {
-        return context.permission().ownership().mayStart() && session.isOpen();
+    /** What has been paused since it was taken is left free. */
+    private boolean mayStart(Taken next) {
+        return context.permission().ownership().mayStart()
+                && session.isOpen()
+                && context.permission().tasks().mayStart(next.job());
     }
 
     /** Returns how many of the jobs have been started. */
