@@ -503,7 +503,7 @@ create table if not exists "${schema}".pgworker_limit_lanes (
   used_at timestamptz not null
 ) with (fillfactor = 70, autovacuum_vacuum_threshold = 500, autovacuum_vacuum_scale_factor = 0.05);
 create index if not exists pgworker_limit_lanes_used on "${schema}".pgworker_limit_lanes (used_at);
-comment on table "${schema}".pgworker_limit_lanes is 'Jobs that wait for the same: of one task, in one queue or none, with the same values.';
+comment on table "${schema}".pgworker_limit_lanes is 'Jobs that wait for the same: of one task, in one queue or none, with the same flags and values.';
 create table if not exists "${schema}".pgworker_limit_turns (
   bucket_id bigint,
   lane text collate "C",
@@ -5523,15 +5523,18 @@ end
 $$;
 comment on function "${schema}".pgworker_limit_values(json, text[]) is 'The value by which each limit counts a job with this payload.';
 
-create or replace function "${schema}".pgworker_lane_name(task_id int, queue_id int, limit_ids int[], bucket_values text[]) returns text
+-- With the flags, because of those with a forbidden one workers pass over each other's jobs: others are not to wait behind it.
+create or replace function "${schema}".pgworker_lane_name(
+  task_id int, queue_id int, flags jsonb, limit_ids int[], bucket_values text[]
+) returns text
 language sql immutable as $$
   select pg_catalog.concat(task_id, ':', coalesce(queue_id, 0), ':', pg_catalog.left(pg_catalog.encode(pg_catalog.sha256(
-    pg_catalog.convert_to(pg_catalog.concat(limit_ids, bucket_values), 'UTF8')), 'hex'), 32))
+    pg_catalog.convert_to(pg_catalog.concat(limit_ids, bucket_values, flags), 'UTF8')), 'hex'), 32))
 $$;
-comment on function "${schema}".pgworker_lane_name(int, int, int[], text[]) is 'The lane of a job with these values for these limits.';
+comment on function "${schema}".pgworker_lane_name(int, int, jsonb, int[], text[]) is 'The lane of a job with these values for these limits.';
 
 create or replace function "${schema}".pgworker_lane(
-  task_id int, queue_id int, payload json, out lane text, out limit_ids int[], out bucket_values text[]
+  task_id int, queue_id int, payload json, flags jsonb, out lane text, out limit_ids int[], out bucket_values text[]
 )
 language plpgsql stable
 set search_path = pg_catalog, pg_temp as $$
@@ -5542,11 +5545,11 @@ begin
     where k.task_identifier = (select t.identifier from "${schema}"._private_tasks t where t.id = pgworker_lane.task_id) collate "C";
   if found then
     bucket_values := "${schema}".pgworker_limit_values(payload, fields);
-    lane := "${schema}".pgworker_lane_name(task_id, queue_id, limit_ids, bucket_values);
+    lane := "${schema}".pgworker_lane_name(task_id, queue_id, flags, limit_ids, bucket_values);
   end if;
 end
 $$;
-comment on function "${schema}".pgworker_lane(int, int, json) is
+comment on function "${schema}".pgworker_lane(int, int, json, jsonb) is
   'The lane of such a job, its limits, and the value by which each counts it; nulls if it is subject to none.';
 
 -- One transaction may park jobs in many lanes, and every text that is sent is compared with those before.
@@ -5601,7 +5604,7 @@ begin
       select t.identifier from "${schema}"._private_tasks t where t.id operator(pg_catalog.=) new.task_id) collate pg_catalog."C";
   if found then
     lane := "${schema}".pgworker_lane_name(
-      new.task_id, new.job_queue_id, limited.limit_ids, "${schema}".pgworker_limit_values(new.payload, limited.fields));
+      new.task_id, new.job_queue_id, new.flags, limited.limit_ids, "${schema}".pgworker_limit_values(new.payload, limited.fields));
     new.locked_at := '9999-01-01 00:00:00+00'::pg_catalog.timestamptz;
     new.locked_by := 'pgworker-limit:'::pg_catalog.text operator(pg_catalog.||) lane;
     perform "${schema}".pgworker_tell_limits('l', lane);
@@ -5650,7 +5653,7 @@ begin
       return new;
     end if;
     lane := "${schema}".pgworker_lane_name(
-      new.task_id, new.job_queue_id, limited.limit_ids, "${schema}".pgworker_limit_values(new.payload, limited.fields));
+      new.task_id, new.job_queue_id, new.flags, limited.limit_ids, "${schema}".pgworker_limit_values(new.payload, limited.fields));
     new.locked_at := '9999-01-01 00:00:00+00';
     new.locked_by := 'pgworker-limit:' || lane;
     perform "${schema}".pgworker_tell_limits('l', lane);
@@ -5704,7 +5707,7 @@ begin
         new.attempts < new.max_attempts and (new.locked_at is null or new.locked_at = '9999-01-01 00:00:00+00'))
       execute function "${schema}".pgworker_park_added();
     create trigger zz_pgworker_limits_changed
-      before update of task_id, job_queue_id, payload, run_at, attempts, max_attempts, locked_at on "${schema}"._private_jobs
+      before update of task_id, job_queue_id, payload, flags, run_at, attempts, max_attempts, locked_at on "${schema}"._private_jobs
       for each row when (
         (new.locked_at is null or new.locked_at = '9999-01-01 00:00:00+00')
         and current_setting('pgworker.limits', true) is distinct from 'admit')
@@ -5905,7 +5908,7 @@ begin
           join "${schema}".pgworker_limited_tasks k on k.task_identifier = t.identifier collate "C"
           where t.id = j.task_id)
         when j.locked_at = '9999-01-01 00:00:00+00' then j.locked_by is distinct from (
-          select 'pgworker-limit:' || l.lane from "${schema}".pgworker_lane(j.task_id, j.job_queue_id, j.payload) l)
+          select 'pgworker-limit:' || l.lane from "${schema}".pgworker_lane(j.task_id, j.job_queue_id, j.payload, j.flags) l)
       end),
   mine as materialized (
     select j.ctid as tid from "${schema}"._private_jobs j
@@ -5927,7 +5930,7 @@ begin
     join "${schema}".pgworker_limit_buckets b on b.id = o.bucket_id and b.limit_id = the_limit
     join "${schema}"._private_jobs j on j.id = o.job_id
     where o.job_id = any(job_ids) and not exists (
-      select from "${schema}".pgworker_lane(j.task_id, j.job_queue_id, j.payload) n
+      select from "${schema}".pgworker_lane(j.task_id, j.job_queue_id, j.payload, j.flags) n
       cross join lateral unnest(n.limit_ids, n.bucket_values) u(limit_id, value)
       where u.limit_id = b.limit_id and u.value = b.value)
     for update of o skip locked));
@@ -5945,7 +5948,7 @@ begin
     select g.id, array_agg(u.limit_id) as limit_ids, array_agg(u.value) as bucket_values
     from unnest(running) g(id)
     cross join lateral (select h.* from "${schema}"._private_jobs h where h.id = g.id offset 0) j
-    cross join lateral "${schema}".pgworker_lane(j.task_id, j.job_queue_id, j.payload) n
+    cross join lateral "${schema}".pgworker_lane(j.task_id, j.job_queue_id, j.payload, j.flags) n
     cross join lateral unnest(n.limit_ids, n.bucket_values) u(limit_id, value)
     join "${schema}".pgworker_limits l on l.id = u.limit_id and (l.max_running is not null or j.locked_at is null)
     group by g.id
@@ -6116,10 +6119,10 @@ begin
       select distinct g.name from unnest(names) g(name)
       where not exists (select from "${schema}".pgworker_limit_lanes k where k.lane = g.name)) n
     cross join lateral (
-      select h.task_id, h.job_queue_id, h.payload from "${schema}"._private_jobs h
+      select h.task_id, h.job_queue_id, h.payload, h.flags from "${schema}"._private_jobs h
       where h.locked_at = '9999-01-01 00:00:00+00' and h.locked_by collate "C" = 'pgworker-limit:' || n.name
       order by h.locked_by collate "C", h.priority, h.run_at, h.id limit 1) j
-    cross join lateral "${schema}".pgworker_lane(j.task_id, j.job_queue_id, j.payload) l
+    cross join lateral "${schema}".pgworker_lane(j.task_id, j.job_queue_id, j.payload, j.flags) l
   loop
     if first.lane = first.name then
       made := "${schema}".pgworker_buckets(first.limit_ids, first.bucket_values);
@@ -6647,18 +6650,18 @@ begin
   late := array(
     select distinct o.job_id from "${schema}".pgworker_permits o
     cross join lateral (
-      select j.task_id, j.job_queue_id, j.payload from "${schema}"._private_jobs j where j.id = o.job_id and j.is_available offset 0) j
+      select j.task_id, j.job_queue_id, j.payload, j.flags from "${schema}"._private_jobs j where j.id = o.job_id and j.is_available offset 0) j
     where o.job_id = any(looked) and o.admitted_at < clock_timestamp() - interval '5 seconds'
       and exists (
         select from (
           select t.lane from "${schema}".pgworker_limit_turns t where t.bucket_id = o.bucket_id order by t.bucket_id, t.lane limit 100) t
-        where t.lane <> (select l.lane from "${schema}".pgworker_lane(j.task_id, j.job_queue_id, j.payload) l)
+        where t.lane <> (select l.lane from "${schema}".pgworker_lane(j.task_id, j.job_queue_id, j.payload, j.flags) l)
           and exists (
             select from "${schema}"._private_jobs n
             where n.locked_at = '9999-01-01 00:00:00+00' and n.locked_by collate "C" = 'pgworker-limit:' || t.lane)));
   if late <> '{}' then
     with mine as materialized (
-      select j.ctid as tid, j.id, j.task_id, j.job_queue_id, j.payload from unnest(late) g(id) join "${schema}"._private_jobs j on j.id = g.id and j.is_available
+      select j.ctid as tid, j.id, j.task_id, j.job_queue_id, j.payload, j.flags from unnest(late) g(id) join "${schema}"._private_jobs j on j.id = g.id and j.is_available
       for update of j skip locked),
     returned as (
       update "${schema}".pgworker_limit_buckets b set
@@ -6667,7 +6670,7 @@ begin
         select p.bucket_id, count(*)::int as jobs, max(l.lane) as lane
         from mine m
         join "${schema}".pgworker_permits p on p.job_id = m.id
-        cross join lateral "${schema}".pgworker_lane(m.task_id, m.job_queue_id, m.payload) l
+        cross join lateral "${schema}".pgworker_lane(m.task_id, m.job_queue_id, m.payload, m.flags) l
         group by p.bucket_id) r
       where b.id = r.bucket_id)
     update "${schema}"._private_jobs j set locked_at = '9999-01-01 00:00:00+00', locked_by = ''
@@ -6770,7 +6773,7 @@ begin
       l.max_running, f.tokens, l.max_starts, l.period,
       case when f.tokens < 1 then clock_timestamp() + (1 - f.tokens) / r.rate * interval '1 second' end, l.state
     from "${schema}"._private_jobs j
-    cross join lateral "${schema}".pgworker_lane(j.task_id, j.job_queue_id, j.payload) n
+    cross join lateral "${schema}".pgworker_lane(j.task_id, j.job_queue_id, j.payload, j.flags) n
     cross join lateral unnest(n.limit_ids, n.bucket_values) u(id, value)
     join "${schema}".pgworker_limits l on l.id = u.id
     left join "${schema}".pgworker_limit_buckets b on b.limit_id = l.id and b.value = u.value collate "C"
