@@ -6566,16 +6566,20 @@ begin
   end if;
   perform set_config('pgworker.limits', '', true);
 
-  if admitted > 0 then
+  -- Where all lanes that were looked at wait for something else, others have their turn.
+  if admitted > 0 or total >= 100 then
     update "${schema}".pgworker_limit_buckets b set
         tokens = b.tokens - u.jobs,
         unstarted = b.unstarted + u.jobs,
-        turn = case when u.lanes > 1 then turn.lanes[u.last_place] else b.turn end
+        turn = case when u.lanes > 1 then turn.lanes[coalesce(u.last_given, u.last_place)] else b.turn end
       from (
-        select e.id, sum(given[e.place])::int as jobs, count(*) as lanes, max(e.place) filter (where given[e.place] > 0) as last_place
+        select e.id, sum(given[e.place])::int as jobs, count(*) as lanes, max(e.place) as last_place,
+          max(e.place) filter (where given[e.place] > 0) as last_given
         from unnest(turn.bucket_ids, turn.places) e(id, place)
         group by e.id) u
-      where b.id = u.id and u.jobs > 0 and (u.lanes > 1 or b.tokens is not null);
+      where b.id = u.id and (u.jobs > 0 and (u.lanes > 1 or b.tokens is not null) or u.lanes >= 100);
+  end if;
+  if admitted > 0 then
     update "${schema}".pgworker_limit_lanes k set used_at = moment
       where k.lane = any(array(select l.name from unnest(turn.lanes, given) l(name, jobs) where l.jobs > 0))
         and k.used_at < moment - interval '30 seconds';
