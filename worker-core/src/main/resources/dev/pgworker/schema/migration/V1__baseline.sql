@@ -6213,8 +6213,9 @@ set search_path = pg_catalog, pg_temp as $$
 $$;
 comment on function "${schema}".pgworker_served() is 'The tasks that registered workers say they run.';
 
+-- Nothing lies below the first jobs, which the caller has seen: what finished jobs left in the index is not read again.
 create or replace function "${schema}".pgworker_admit_jobs(
-  names text[], quotas int[], moment timestamptz,
+  names text[], quotas int[], levels int[], first_run_ats timestamptz[], first_ids bigint[], moment timestamptz,
   out places int[], out run_ats timestamptz[], out priorities int[], out queued bigint
 )
 language plpgsql volatile
@@ -6224,12 +6225,10 @@ set search_path = pg_catalog, pg_temp as $$
 begin
   with picked as materialized (
     select c.place, c.name, f.tid, f.priority, f.run_at, f.job_queue_id
-    from unnest(names, quotas) with ordinality c(name, quota, place)
+    from unnest(names, quotas, levels, first_run_ats, first_ids) with ordinality c(name, quota, level, run_at, id, place)
     cross join lateral (
       with recursive level(p) as (
-        (select j.priority from "${schema}"._private_jobs j
-          where j.locked_at = '9999-01-01 00:00:00+00' and j.locked_by collate "C" = 'pgworker-limit:' || c.name
-          order by j.locked_by collate "C", j.priority, j.run_at, j.id limit 1)
+        select c.level
         union all
         select (
           select j.priority from "${schema}"._private_jobs j
@@ -6241,6 +6240,7 @@ begin
         select j.ctid as tid, j.priority, j.run_at, j.job_queue_id from "${schema}"._private_jobs j
         where j.locked_at = '9999-01-01 00:00:00+00' and j.locked_by collate "C" = 'pgworker-limit:' || c.name and j.priority = l.p
           and j.run_at <= moment
+          and (j.run_at, j.id) >= (case when l.p = c.level then c.run_at else '-infinity' end, case when l.p = c.level then c.id else 0 end)
         order by j.run_at, j.id limit c.quota for update skip locked) f
       limit c.quota) f
     where c.quota > 0),
@@ -6262,15 +6262,16 @@ begin
     from freed f;
 end
 $$;
-comment on function "${schema}".pgworker_admit_jobs(text[], int[], timestamptz) is
-  'Admits at most so many of the first due jobs of each lane: gives them permits and takes the locks off. Returns the place of the lane of each.';
+comment on function "${schema}".pgworker_admit_jobs(text[], int[], int[], timestamptz[], bigint[], timestamptz) is
+  'Admits at most so many of the first due jobs of each lane, which begins with a job of this priority, time and id: gives them permits and takes the locks off. Returns the place of the lane of each.';
 
 -- The lanes that a gate is to look at: those it was told, and those that wait for the same buckets, from the one on that had the last turn. Left
 -- out are empty ones, those of which nobody here runs the task, and those of limits that do not hold yet. A queue is offered one job at a
 -- time, and only while it is free, so that no permit waits for a queue.
 create or replace function "${schema}".pgworker_lanes_in_turn(
   task_ids int[], served text[], names text[], open_buckets bigint[], closed_buckets bigint[],
-  out lanes text[], out queue_ids int[], out busy_lanes text[], out places int[], out bucket_ids bigint[], out shares int[]
+  out lanes text[], out queue_ids int[], out levels int[], out first_run_ats timestamptz[], out first_ids bigint[], out busy_lanes text[],
+  out places int[], out bucket_ids bigint[], out shares int[]
 )
 language plpgsql volatile
 set plan_cache_mode = force_generic_plan set enable_seqscan = off set enable_bitmapscan = off set enable_hashjoin = off
@@ -6297,7 +6298,7 @@ begin
   named as (
     select w.name, min(w.place) as place, min(w.turn) as turn from waiting w group by w.name),
   found as materialized (
-    select n.name, n.place, n.turn, k.queue_id, k.buckets, f.priority,
+    select n.name, n.place, n.turn, k.queue_id, k.buckets, f.priority, f.run_at, f.id,
       row_number() over (partition by k.queue_id order by f.priority, n.turn nulls last, n.place) as of_queue
     from named n
     cross join lateral (
@@ -6305,7 +6306,7 @@ begin
     cross join lateral (
       select t.identifier from "${schema}"._private_tasks t where t.id = k.task_id offset 0) t
     cross join lateral (
-      select j.priority from "${schema}"._private_jobs j
+      select j.priority, j.run_at, j.id from "${schema}"._private_jobs j
       where j.locked_at = '9999-01-01 00:00:00+00' and j.locked_by collate "C" = 'pgworker-limit:' || n.name
       order by j.locked_by collate "C", j.priority, j.run_at, j.id limit 1) f
     where not k.buckets && closed_buckets
@@ -6329,9 +6330,12 @@ begin
     select f.*, row_number() over (order by f.priority, f.turn nulls last, f.place) as number from free f where f.free)
   select (select array_agg(o.name order by o.number) from ordered o),
       (select array_agg(o.queue_id order by o.number) from ordered o),
+      (select array_agg(o.priority::int order by o.number) from ordered o),
+      (select array_agg(o.run_at order by o.number) from ordered o),
+      (select array_agg(o.id order by o.number) from ordered o),
       (select array_agg(f.name) from free f where not f.free),
       array_agg(e.number order by e.number), array_agg(e.bucket order by e.number), array_agg(e.share order by e.number)
-    into lanes, queue_ids, busy_lanes, places, bucket_ids, shares
+    into lanes, queue_ids, levels, first_run_ats, first_ids, busy_lanes, places, bucket_ids, shares
     from (
       select o.number, u.bucket, row_number() over (partition by u.bucket, o.priority order by o.number desc) as share
       from ordered o cross join lateral unnest(o.buckets) u(bucket)) e;
@@ -6339,7 +6343,7 @@ end
 $$;
 comment on function "${schema}".pgworker_lanes_in_turn(int[], text[], text[], bigint[], bigint[]) is
   'The given lanes and others of the open buckets that have jobs, without those of closed ones, the best priority and the longest wait '
-  'for a turn first; and which buckets they need, each with the number of lanes of this priority from this one on that need it.';
+  'for a turn first, each with the priority, time and id of its first job; and which buckets they need, each with the number of lanes of this priority from this one on that need it.';
 
 create or replace function "${schema}".pgworker_next_parked(names text[], moment timestamptz, out lanes text[], out waits float8[])
 language plpgsql volatile
@@ -6399,7 +6403,7 @@ comment on function "${schema}".pgworker_parked_lanes(text, int) is 'The next la
 -- All together or, where that is refused, because of a trigger of somebody's for instance, each half by itself: a job that cannot be changed
 -- holds up its lane only.
 create or replace function "${schema}".pgworker_admit_what_lets(
-  names text[], quotas int[], moment timestamptz,
+  names text[], quotas int[], levels int[], first_run_ats timestamptz[], first_ids bigint[], moment timestamptz,
   out places int[], out run_ats timestamptz[], out priorities int[], out queued bigint
 )
 language plpgsql volatile
@@ -6411,7 +6415,8 @@ declare
   context text;
 begin
   begin
-    select * into places, run_ats, priorities, queued from "${schema}".pgworker_admit_jobs(names, quotas, moment);
+    select * into places, run_ats, priorities, queued from "${schema}".pgworker_admit_jobs(
+      names, quotas, levels, first_run_ats, first_ids, moment);
     return;
   exception when others or assert_failure then
     get stacked diagnostics context = pg_exception_context;
@@ -6422,7 +6427,9 @@ begin
     end if;
   end;
   for at in 1..total by middle loop
-    select * into half from "${schema}".pgworker_admit_what_lets(names[at:at + middle - 1], quotas[at:at + middle - 1], moment);
+    select * into half from "${schema}".pgworker_admit_what_lets(
+      names[at:at + middle - 1], quotas[at:at + middle - 1], levels[at:at + middle - 1], first_run_ats[at:at + middle - 1],
+      first_ids[at:at + middle - 1], moment);
     places := places || array(select p.place + at - 1 from unnest(half.places) with ordinality p(place, number) order by p.number);
     run_ats := run_ats || half.run_ats;
     priorities := priorities || half.priorities;
@@ -6430,7 +6437,7 @@ begin
   end loop;
 end
 $$;
-comment on function "${schema}".pgworker_admit_what_lets(text[], int[], timestamptz) is
+comment on function "${schema}".pgworker_admit_what_lets(text[], int[], int[], timestamptz[], bigint[], timestamptz) is
   'As pgworker_admit_jobs, but for lanes of which a job does not let itself be changed.';
 
 -- What each lane may take is decided without looking at its jobs: of the room of each of its buckets a fair share. What a lane leaves goes to
@@ -6541,7 +6548,8 @@ begin
         end loop;
       end loop;
       exit when 0 = all(quotas);
-      select * into got from "${schema}".pgworker_admit_what_lets(turn.lanes, quotas, moment);
+      select * into got from "${schema}".pgworker_admit_what_lets(
+        turn.lanes, quotas, turn.levels, turn.first_run_ats, turn.first_ids, moment);
       taken := array(
         select count(p.lane)::int from generate_series(1, total) l(lane) left join unnest(got.places) p(lane) on p.lane = l.lane
         group by l.lane order by l.lane);
