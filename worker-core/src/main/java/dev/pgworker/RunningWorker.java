@@ -218,7 +218,8 @@ final class RunningWorker {
                 !parts.settings().listen(),
                 services.unservedTasks.found().stream()
                         .map(one -> new WorkerStatus.UnservedTask(one.task(), one.jobs(), one.closest()))
-                        .toList());
+                        .toList(),
+                services.pauses.current());
     }
 
     private @Nullable String stall() {

@@ -35,10 +35,12 @@ final class SinglePass {
         services.heartbeat.start();
         services.completer.start();
         services.periodic.start(services.reconciler);
+        services.cancels.start();
         services.record.start();
         try {
             services.pauses.lookOnce();
             services.periodic.start(services.pauses);
+            boolean limited = services.limits.applyOnce();
             services.fetcher.learnTasks();
             while (true) {
                 if (services.lease.isLost()) {
@@ -50,6 +52,9 @@ final class SinglePass {
                 long settled = services.localQueue.settledInTotal();
                 boolean idle = services.localQueue.isIdle();
                 boolean anyFetched = fetch();
+                if (!anyFetched && limited && services.limitGate.admitOnce() > 0) {
+                    continue;
+                }
                 if (!anyFetched && idle && services.lease.isHeld()) {
                     return settled;
                 } else if (!anyFetched) {

@@ -5,7 +5,9 @@ import java.time.ZoneId;
 import java.time.ZoneOffset;
 import java.util.ArrayList;
 import java.util.Collection;
+import java.util.LinkedHashMap;
 import java.util.List;
+import java.util.Map;
 import java.util.Set;
 import java.util.concurrent.Executor;
 import java.util.stream.Stream;
@@ -26,6 +28,7 @@ import dev.pgworker.crontab.Crontab;
 import dev.pgworker.event.WorkerEvent;
 import dev.pgworker.event.WorkerEventListener;
 import dev.pgworker.internal.client.CrontabControl;
+import dev.pgworker.internal.client.JdbcJobLimits;
 import dev.pgworker.internal.client.JdbcJobSchedules;
 import dev.pgworker.internal.crontab.CronPlan;
 import dev.pgworker.internal.crontab.PlannedCronAdmin;
@@ -36,6 +39,8 @@ import dev.pgworker.internal.watch.MessageArrival;
 import dev.pgworker.job.JobScheduler;
 import dev.pgworker.job.ScheduleInterceptor;
 import dev.pgworker.job.Task;
+import dev.pgworker.limit.JobLimits;
+import dev.pgworker.limit.Limit;
 import dev.pgworker.schedule.JobSchedules;
 import dev.pgworker.schedule.Schedule;
 import dev.pgworker.schema.WorkerSchema;
@@ -225,6 +230,16 @@ public final class Worker implements AutoCloseable {
         return new JdbcJobSchedules(parts.dataSource(), parts.schema(), parts.codec(), parts.jobScheduler());
     }
 
+    /** Returns the limits that the worker declares, as an unmodifiable list. */
+    public List<Limit> declaredLimits() {
+        return parts.limits();
+    }
+
+    /** Returns the limits of the worker's schema, those that any application has made. The worker does not have to be running. */
+    public JobLimits jobLimits() {
+        return new JdbcJobLimits(parts.dataSource(), parts.schema());
+    }
+
     /**
      * Returns the maximum number of connections that the worker takes from its data source at the same time: its own
      * and, if a handler is transactional, one for each job that can run concurrently. Connections that handlers take
@@ -313,6 +328,7 @@ public final class Worker implements AutoCloseable {
         private final List<CronItem> cronItems = new ArrayList<>();
         private final List<Crontab> crontabs = new ArrayList<>();
         private final List<Schedule> schedules = new ArrayList<>();
+        private final Map<String, Limit> limits = new LinkedHashMap<>();
         private ZoneId crontabZone = ZoneOffset.UTC;
         private final List<JobRecoveryHandler> recoveryHandlers = new ArrayList<>();
         private String name = "worker";
@@ -507,6 +523,24 @@ public final class Worker implements AutoCloseable {
             return this;
         }
 
+        /**
+         * Adds limits that the application declares. Each start of the worker puts them into the database, as {@link
+         * dev.pgworker.limit.JobLimits#put} would, before it starts jobs of their tasks. One that nobody declares any more stays
+         * in effect until it is deleted.
+         *
+         * @throws IllegalArgumentException if two have the same name
+         */
+        public Builder limits(Collection<Limit> limits) {
+            for (Limit limit : limits) {
+                Limit before = this.limits.put(limit.name(), limit);
+                if (before != null) {
+                    throw new IllegalArgumentException(
+                            "limits must have different names, but there are " + before + " and " + limit);
+                }
+            }
+            return this;
+        }
+
         /** Sets the time zone of recurring jobs that do not specify one. The default is UTC. */
         public Builder crontabZone(ZoneId crontabZone) {
             this.crontabZone = crontabZone;
@@ -571,6 +605,7 @@ public final class Worker implements AutoCloseable {
                     List.copyOf(jobInterceptors),
                     CronPlan.of(Crontab.of(cronItems), crontabZone, usedCodec).with(List.copyOf(scheduleInterceptors)),
                     new SchedulePlan(declaredSchedules(), usedCodec, scheduleInterceptors),
+                    List.copyOf(limits.values()),
                     List.copyOf(recoveryHandlers),
                     new WorkerParts.PeriodicNaming(name, observationRegistry),
                     reconcileInterval,

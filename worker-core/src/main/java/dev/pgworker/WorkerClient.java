@@ -12,6 +12,7 @@ import dev.pgworker.crontab.Crontab;
 import dev.pgworker.event.WorkerEventListener;
 import dev.pgworker.internal.client.CrontabControl;
 import dev.pgworker.internal.client.JdbcJobAdmin;
+import dev.pgworker.internal.client.JdbcJobLimits;
 import dev.pgworker.internal.client.JdbcJobScheduler;
 import dev.pgworker.internal.client.JdbcJobSchedules;
 import dev.pgworker.internal.crontab.CronPlan;
@@ -22,6 +23,7 @@ import dev.pgworker.job.DeadWorker;
 import dev.pgworker.job.JobAdmin;
 import dev.pgworker.job.JobScheduler;
 import dev.pgworker.job.ScheduleInterceptor;
+import dev.pgworker.limit.JobLimits;
 import dev.pgworker.recovery.RecoverySettings;
 import dev.pgworker.schedule.JobSchedules;
 import dev.pgworker.schema.WorkerSchema;
@@ -158,6 +160,15 @@ public final class WorkerClient {
     public static JobSchedules jobSchedules(
             DataSource dataSource, WorkerSchema schema, PayloadCodec codec, JobScheduler scheduler) {
         return new JdbcJobSchedules(dataSource, schema, codec, scheduler);
+    }
+
+    /**
+     * Returns the limits of a schema's jobs.
+     *
+     * @param dataSource the data source whose Spring transactions are joined
+     */
+    public static JobLimits jobLimits(DataSource dataSource, WorkerSchema schema) {
+        return new JdbcJobLimits(dataSource, schema);
     }
 
     /**

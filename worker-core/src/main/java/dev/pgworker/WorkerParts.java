@@ -18,6 +18,7 @@ import dev.pgworker.internal.schedule.SchedulePlan;
 import dev.pgworker.internal.store.JobStore;
 import dev.pgworker.internal.store.WorkerStore;
 import dev.pgworker.job.JobScheduler;
+import dev.pgworker.limit.Limit;
 import dev.pgworker.recovery.RecoverySettings;
 import dev.pgworker.schema.WorkerSchema;
 import dev.pgworker.task.ForbiddenFlags;
@@ -44,6 +45,7 @@ record WorkerParts(
         List<JobInterceptor> jobInterceptors,
         CronPlan cron,
         SchedulePlan schedules,
+        List<Limit> limits,
         List<JobRecoveryHandler> recoveryHandlers,
         PeriodicNaming periodic,
         Duration reconcileInterval,

@@ -14,6 +14,7 @@ import org.springframework.transaction.PlatformTransactionManager;
 
 import dev.pgworker.event.WorkerEventListener;
 import dev.pgworker.internal.client.JdbcJobAdmin;
+import dev.pgworker.internal.client.JdbcJobLimits;
 import dev.pgworker.internal.client.JdbcJobSchedules;
 import dev.pgworker.internal.crontab.CronScheduler;
 import dev.pgworker.internal.engine.HeldBack;
@@ -53,6 +54,9 @@ import dev.pgworker.internal.lifecycle.Lease;
 import dev.pgworker.internal.lifecycle.PeriodicTasks;
 import dev.pgworker.internal.lifecycle.Service;
 import dev.pgworker.internal.lifecycle.WorkSignal;
+import dev.pgworker.internal.limit.DeclaredLimits;
+import dev.pgworker.internal.limit.LimitGate;
+import dev.pgworker.internal.limit.LimitKeeper;
 import dev.pgworker.internal.record.TaskCounts;
 import dev.pgworker.internal.record.WorkRecord;
 import dev.pgworker.internal.recovery.Heartbeat;
@@ -61,12 +65,14 @@ import dev.pgworker.internal.recovery.OldLocks;
 import dev.pgworker.internal.recovery.Sweep;
 import dev.pgworker.internal.schedule.DeclaredSchedules;
 import dev.pgworker.internal.schedule.ScheduleService;
+import dev.pgworker.internal.store.CancelStore;
 import dev.pgworker.internal.store.CleanupStore;
 import dev.pgworker.internal.store.CrontabStore;
 import dev.pgworker.internal.store.HistoryStore;
 import dev.pgworker.internal.store.JobStore;
 import dev.pgworker.internal.store.JobTableStore;
 import dev.pgworker.internal.store.KeptHistory;
+import dev.pgworker.internal.store.LimitStore;
 import dev.pgworker.internal.store.MigrationStore;
 import dev.pgworker.internal.store.PauseStore;
 import dev.pgworker.internal.store.RunningStore;
@@ -75,6 +81,7 @@ import dev.pgworker.internal.store.StatisticsStore;
 import dev.pgworker.internal.store.SweepStore;
 import dev.pgworker.internal.store.UnservedStore;
 import dev.pgworker.internal.store.WorkerStore;
+import dev.pgworker.internal.watch.CancelWatch;
 import dev.pgworker.internal.watch.HistoryKeeper;
 import dev.pgworker.internal.watch.MigrationWatch;
 import dev.pgworker.internal.watch.NotificationListener;
@@ -121,6 +128,7 @@ final class WorkerServices {
     final MigrationWatch migrations;
     final HistoryKeeper history;
     final PauseWatch pauses;
+    final CancelWatch cancels;
     final Heartbeat heartbeat;
     final LeaseWatchdog watchdog;
     final Sweep sweep;
@@ -130,6 +138,8 @@ final class WorkerServices {
     final @Nullable CronScheduler cron;
     final @Nullable ScheduledCleanup cleanup;
     final ScheduleService schedules;
+    final LimitGate limitGate;
+    final LimitKeeper limits;
     final WorkRecord record;
 
     /**
@@ -174,7 +184,11 @@ final class WorkerServices {
                 this::isListening,
                 signal::leaseChanged,
                 context);
-        ownership = new Ownership(lease, store.holdings(), localQueue, () -> history.isReady() && pauses.isKnown());
+        LimitStore limitStore = new LimitStore(parts.dataSource(), parts.schema(), workerId);
+        limitGate = new LimitGate(context, limitStore, parts.tasks().identifiers(), held);
+        limits = limits(limitStore);
+        ownership = new Ownership(
+                lease, store.holdings(), localQueue, () -> history.isReady() && pauses.isKnown() && limits.isKnown());
         ClaimFloor floor = new ClaimFloor(signal::scanWanted);
         QueueFloors queueFloors = new QueueFloors(signal::scanWanted);
         OutcomeInbox inbox = new OutcomeInbox(parts.settings().interruptedJobRetryDelay());
@@ -227,6 +241,13 @@ final class WorkerServices {
                 context.events(),
                 context.outage());
         schedules = schedules();
+        cancels = new CancelWatch(
+                workerId,
+                new CancelStore(parts.dataSource(), parts.schema(), workerId),
+                localQueue,
+                executor::cancel,
+                this::isListening,
+                context.outage());
         listener = parts.settings().listen() ? listener(announcements) : null;
         JobTableStore table = new JobTableStore(parts.dataSource(), parts.schema());
         snapshots = new SnapshotWatch(
@@ -245,6 +266,7 @@ final class WorkerServices {
                 parts.metadata(),
                 recovery.heartbeatInterval(),
                 lease,
+                cancels::anyKnown,
                 context.outage());
         watchdog = new LeaseWatchdog(lease, onLost, context.outage());
         sweep = sweep(recovery);
@@ -304,7 +326,8 @@ final class WorkerServices {
                         : new HandlerTransactions(
                                 manager, parts.dataSource(), store.outcomes(), localQueue, queueFloors, ownership),
                 parts.jobScheduler(),
-                new RunResults(kept, parts.codec(), parts.settings().history().maxResultSize()));
+                new RunResults(kept, parts.codec(), parts.settings().history().maxResultSize()),
+                parts.settings().cancel());
     }
 
     private Reconciler reconciler(ClaimPlanner planner) {
@@ -329,9 +352,16 @@ final class WorkerServices {
                         Map.of(
                                 "worker:migrate", text -> migrations.migrationAnnounced(),
                                 "pgworker:schedules", text -> schedules.announced(),
-                                "pgworker:pauses", text -> pauses.announced())),
+                                "pgworker:pauses", text -> pauses.announced(),
+                                "pgworker:cancel", text -> cancels.announced(text == null ? "" : text),
+                                "pgworker:limits", this::limitsTold)),
                 context.events(),
                 context.outage());
+    }
+
+    private void limitsTold(@Nullable String text) {
+        limits.told(text);
+        limitGate.told(text);
     }
 
     /** Where nothing is announced anything may have happened between two polls. */
@@ -397,11 +427,26 @@ final class WorkerServices {
                 context.outage());
     }
 
+    private LimitKeeper limits(LimitStore store) {
+        Set<String> served = parts.tasks().identifiers();
+        JdbcJobLimits client = new JdbcJobLimits(parts.dataSource(), parts.schema());
+        return new LimitKeeper(
+                context,
+                store,
+                new DeclaredLimits(client, parts.limits(), served),
+                limitGate,
+                served,
+                held,
+                this::isListening);
+    }
+
     /** Starts all services. */
     void start() {
-        // Jobs wait until it is known whether a history is kept, and what is paused.
+        limits.begin();
+        // Jobs wait until it is known whether a history is kept, what is paused, and what limits there are.
         periodic.start(history);
         periodic.start(pauses);
+        periodic.start(limits);
         ofOwnThread().forEach(BackgroundService::start);
         Stream.of(migrations, reconciler, sweep, snapshots, unservedTasks, vacuum, cron, schedules, cleanup)
                 .filter(Objects::nonNull)
@@ -412,12 +457,12 @@ final class WorkerServices {
     private Stream<BackgroundService> ofOwnThread() {
         Stream<@Nullable BackgroundService> first =
                 Stream.of(heartbeat, watchdog, completer, listener, fetchLoop, secondFetchLoop);
-        Stream<@Nullable BackgroundService> last = Stream.of(floorScanner, record);
+        Stream<@Nullable BackgroundService> last = Stream.of(floorScanner, cancels, record);
         return Stream.concat(Stream.concat(first, direct.services()), last).filter(Objects::nonNull);
     }
 
     /** Returns all services. */
     Stream<Service> all() {
-        return Stream.concat(ofOwnThread(), periodic.services().stream());
+        return Stream.concat(Stream.concat(ofOwnThread(), Stream.of(limitGate)), periodic.services().stream());
     }
 }

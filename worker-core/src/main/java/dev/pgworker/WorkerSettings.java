@@ -5,6 +5,7 @@ import java.time.Duration;
 import dev.pgworker.history.HistorySettings;
 import dev.pgworker.job.CleanupSettings;
 import dev.pgworker.recovery.RecoverySettings;
+import dev.pgworker.task.CancelSettings;
 
 /**
  * The settings of a worker.
@@ -32,6 +33,7 @@ import dev.pgworker.recovery.RecoverySettings;
  *     {@link dev.pgworker.statistics.JobStatistics}; the default is false
  * @param history whether and how the worker has its schema keep a history of jobs; the default is to leave that as it is
  * @param cleanup when the worker removes data that is no longer used by itself, and which; the default is never
+ * @param cancel how handlers are ended whose jobs are cancelled
  * @since 0.1.0
  */
 public record WorkerSettings(
@@ -47,7 +49,8 @@ public record WorkerSettings(
         boolean vacuum,
         boolean statistics,
         HistorySettings history,
-        CleanupSettings cleanup) {
+        CleanupSettings cleanup,
+        CancelSettings cancel) {
 
     private static final int MOST_CONCURRENCY = 10_000;
     private static final int LARGEST_LOCAL_QUEUE = 10_000;
@@ -93,7 +96,8 @@ public record WorkerSettings(
                 vacuum,
                 recorded,
                 history,
-                cleanup);
+                cleanup,
+                cancel);
     }
 
     /** Returns a builder with the default settings. */
@@ -142,6 +146,7 @@ public record WorkerSettings(
         private boolean statistics;
         private HistorySettings history = HistorySettings.DEFAULT;
         private CleanupSettings cleanup = CleanupSettings.DEFAULT;
+        private CancelSettings cancel = CancelSettings.DEFAULT;
 
         private Builder() {}
 
@@ -223,6 +228,12 @@ public record WorkerSettings(
             return this;
         }
 
+        /** Sets how handlers are ended whose jobs are cancelled. */
+        public Builder cancel(CancelSettings cancel) {
+            this.cancel = cancel;
+            return this;
+        }
+
         /**
          * Returns the settings.
          *
@@ -242,7 +253,8 @@ public record WorkerSettings(
                     vacuum,
                     statistics,
                     history,
-                    cleanup);
+                    cleanup,
+                    cancel);
         }
     }
 }

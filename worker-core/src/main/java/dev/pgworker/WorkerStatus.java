@@ -5,6 +5,8 @@ import java.util.List;
 
 import org.jspecify.annotations.Nullable;
 
+import dev.pgworker.job.Pause;
+
 /**
  * The status of a running worker at one moment, determined without querying the database.
  *
@@ -33,6 +35,7 @@ import org.jspecify.annotations.Nullable;
  *     false
  * @param unservedTasks at most ten tasks whose jobs have been due for half a minute although no registered worker
  *     serves them; not necessarily all such tasks
+ * @param pauses what is paused, as far as the worker knows, which starts no jobs of it
  * @since 0.1.0
  */
 public record WorkerStatus(
@@ -52,7 +55,8 @@ public record WorkerStatus(
         @Nullable HeldSnapshot heldSnapshot,
         Duration sinceStart,
         boolean pollingOnly,
-        List<UnservedTask> unservedTasks) {
+        List<UnservedTask> unservedTasks,
+        List<Pause> pauses) {
 
     /**
      * A task with due jobs that no registered worker serves.
@@ -79,5 +83,6 @@ public record WorkerStatus(
         deadThreads = List.copyOf(deadThreads);
         stuckThreads = List.copyOf(stuckThreads);
         unservedTasks = List.copyOf(unservedTasks);
+        pauses = List.copyOf(pauses);
     }
 }

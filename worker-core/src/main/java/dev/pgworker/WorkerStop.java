@@ -107,6 +107,8 @@ final class WorkerStop {
                 services.cron,
                 services.cleanup,
                 services.schedules,
+                services.limits,
+                services.limitGate,
                 services.sweep,
                 services.history,
                 services.snapshots,
@@ -198,7 +200,7 @@ final class WorkerStop {
     }
 
     private void end() {
-        stopAll(LAST_LIMIT, services.completer, services.heartbeat, services.watchdog);
+        stopAll(LAST_LIMIT, services.cancels, services.completer, services.heartbeat, services.watchdog);
         stopAll(RECORD_LIMIT, services.record);
         services.executor.shutDown();
         services.flags.shutDown();

@@ -92,10 +92,20 @@ class ArchitectureTest {
         layers.put("event", Set.of("job"));
         layers.put("recovery", Set.of("internal.argument"));
         layers.put("schedule", Set.of("job", "internal.argument", "internal.pattern"));
+        layers.put("limit", Set.of("task", "internal.argument"));
         layers.put("crontab", Set.of("job", "task", "schedule", "internal.argument", "internal.pattern"));
         layers.put("internal.event", Set.of("event", "job", "internal.lifecycle"));
         Set<String> model = Set.of(
-                "job", "history", "statistics", "schema", "task", "event", "recovery", "schedule", "internal.argument");
+                "job",
+                "history",
+                "statistics",
+                "schema",
+                "task",
+                "event",
+                "recovery",
+                "schedule",
+                "limit",
+                "internal.argument");
         layers.put("internal.store", and(model, "internal.event", "internal.failure", "internal.jdbc"));
         Set<String> below = and(
                 model, "internal.event", "internal.failure", "internal.lifecycle", "internal.jdbc", "internal.store");
@@ -114,6 +124,7 @@ class ArchitectureTest {
         layers.put("internal.record", and(jobs, "internal.engine.run"));
         layers.put("internal.recovery", below);
         layers.put("internal.schedule", and(below, "internal.client"));
+        layers.put("internal.limit", and(engine, "internal.client"));
         layers.put("internal.crontab", and(below, "crontab", "internal.client"));
         return layers;
     }

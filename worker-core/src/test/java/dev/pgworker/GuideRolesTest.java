@@ -17,6 +17,8 @@ import org.springframework.jdbc.core.simple.JdbcClient;
 import org.springframework.jdbc.support.JdbcTransactionManager;
 import org.springframework.transaction.support.TransactionTemplate;
 
+import dev.pgworker.job.Job;
+import dev.pgworker.job.JobKeyMode;
 import dev.pgworker.job.JobSpec;
 import dev.pgworker.testing.TestSchema;
 import dev.pgworker.testsupport.TestPostgres;
@@ -96,12 +98,17 @@ class GuideRolesTest {
                 "delete from {schema}._private_tasks",
                 "select {schema}.complete_jobs(array[1])",
                 "select {schema}.remove_job('k')",
+                "select {schema}.pgworker_cancel_jobs(array[1])",
+                "select {schema}.pgworker_cancel_key('k')",
+                "select {schema}.pgworker_tend_cancellations()",
                 "select {schema}.reschedule_jobs(array[1])",
                 "select {schema}.force_unlock_workers(array['w'])",
                 "select {schema}.worker_heartbeat('me')",
                 "select * from {schema}._private_workers",
                 "select * from {schema}._private_known_crontabs",
                 "insert into {schema}.pgworker_paused_crontabs (identifier) values ('nightly')",
+                "select {schema}.pgworker_pause('queue', 'q')",
+                "select {schema}.pgworker_resume('task', 'work')",
                 "select {schema}.pgworker_put_schedule('nightly', 'work', cron => '@daily')",
                 "select * from {schema}.pgworker_schedules",
                 "do $$ begin lock table {schema}._private_jobs in access exclusive mode; end $$");
@@ -116,6 +123,22 @@ class GuideRolesTest {
     }
 
     @Test
+    void whoAddsJobsMayCancelTheRunningHolderOfAKey() throws Exception {
+        role("adder");
+        JobSpec keyed = JobSpec.builder()
+                .jobKey("k")
+                .jobKeyMode(JobKeyMode.REPLACE_AND_CANCEL)
+                .build();
+        Job running = db.scheduler().addJob("work", null, keyed);
+        db.sql("update {schema}._private_jobs set locked_at = now(), locked_by = 'w', attempts = 1")
+                .update();
+
+        WorkerClient.jobScheduler(role, db.schema(), db.codec()).addJob("work", null, keyed);
+
+        assertThat(db.admin().cancellations(List.of(running.id()))).hasSize(1);
+    }
+
+    @Test
     void aWorkerDoesNothingElse() throws Exception {
         role("worker");
 
@@ -125,6 +148,8 @@ class GuideRolesTest {
         refusesToChangeTheSchema();
         refuses(
                 "insert into {schema}.pgworker_paused_crontabs (identifier) values ('nightly')",
+                "select {schema}.pgworker_pause('task', 'work')",
+                "select {schema}.pgworker_pause('queue', 'q')",
                 "delete from {schema}._private_tasks",
                 "delete from {schema}._private_job_queues",
                 "delete from {schema}._private_known_crontabs",

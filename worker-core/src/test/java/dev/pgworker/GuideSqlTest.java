@@ -37,6 +37,7 @@ class GuideSqlTest {
                         "handlers.md",
                         "history.md",
                         "kubernetes.md",
+                        "pausing.md",
                         "schedules.md",
                         "troubleshooting.md")
                 .flatMap(page -> Stream.concat(texts(docs.resolve(page), SQL), texts(docs.resolve(page), QUERY))

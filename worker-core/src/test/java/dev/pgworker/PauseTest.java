@@ -7,7 +7,6 @@ import java.util.concurrent.CountDownLatch;
 import java.util.stream.IntStream;
 
 import org.awaitility.Awaitility;
-import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.extension.RegisterExtension;
@@ -30,7 +29,6 @@ import dev.pgworker.task.TaskOptions;
 import dev.pgworker.task.TaskRegistration;
 import dev.pgworker.testing.RecordingListener;
 import dev.pgworker.testing.TestSchema;
-import dev.pgworker.testing.WorkerProcess;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
@@ -233,39 +231,6 @@ class PauseTest {
 
         db.admin().resume(PAUSED);
         assertThat(worker(true, 4).build().runOnce()).isEqualTo(5);
-    }
-
-    @Tag("slow")
-    @Test
-    void aPauseOutlivesKilledProcesses() throws Exception {
-        WorkerProcess.createLedger(db);
-        try (WorkerProcess process = WorkerProcess.start(db.schema(), "pause-1")) {
-            db.scheduler().addJob(WorkerProcess.SLEEP, 60_000);
-            Awaitility.await().atMost(Duration.ofSeconds(40)).until(() -> ledger() == 1);
-            db.admin().pause(PauseTarget.task("sleep"), "the partner is down");
-            process.kill();
-        }
-        db.scheduler().addJob(WorkerProcess.SLEEP, 0);
-        db.start(WorkerProcess.worker(db.dataSource(), db.schema())
-                .task(OTHER, (n, context) -> {})
-                .listener(events));
-        events.await(PauseBegan.class);
-        // The job of the killed worker is recovered, and paused like the others.
-        Awaitility.await().atMost(Duration.ofSeconds(40)).until(() -> locked() == 0);
-        db.scheduler().addJob(OTHER, 1);
-        awaitCompleted(OTHER, 1);
-
-        assertThat(ledger()).isEqualTo(1);
-        db.sql("update {schema}._private_jobs set payload = '0', run_at = now()")
-                .update();
-        db.admin().resume(PauseTarget.task("sleep"));
-        events.await(JobCompleted.class, 3);
-    }
-
-    private int ledger() {
-        return db.sql("select count(*) from {schema}.ledger where what = 'start'")
-                .query(Integer.class)
-                .single();
     }
 
     @Test

@@ -61,8 +61,8 @@ final class AddCommand extends SessionCommand {
     @Option(
             names = "--key-mode",
             paramLabel = "MODE",
-            description = "What happens to a job that has the key: replace, preserve_run_at or unsafe_dedupe."
-                    + " Default: replace.")
+            description = "What happens to a job that has the key: replace, preserve_run_at, unsafe_dedupe or"
+                    + " replace_and_cancel. Default: replace.")
     private @Nullable JobKeyMode keyMode;
 
     @Option(

@@ -39,19 +39,24 @@ final class QueuesCommand extends SessionCommand {
                                     "waiting", queue.waiting(),
                                     "more", queue.more() ? true : null,
                                     "lockedAt", queue.lockedAt(),
-                                    "lockedBy", queue.lockedBy()))
+                                    "lockedBy", queue.lockedBy(),
+                                    "pausedSince",
+                                            queue.pause() == null
+                                                    ? null
+                                                    : queue.pause().since()))
                             .toList(),
                     "next",
                     next));
             return ExitStatus.OK;
         }
-        Table table = new Table("QUEUE", ">WAITING", "=RUNNING SINCE", "WORKER");
+        Table table = new Table("QUEUE", ">WAITING", "=RUNNING SINCE", "WORKER", "=PAUSED SINCE");
         queues.forEach(queue -> {
             Table unused = table.row(
                     queue.name(),
                     queue.waiting() + (queue.more() ? "+" : ""),
                     Text.seconds(queue.lockedAt()),
-                    queue.lockedBy());
+                    queue.lockedBy(),
+                    queue.pause() == null ? null : Text.seconds(queue.pause().since()));
         });
         session.writeTable(table);
         if (next != null) {

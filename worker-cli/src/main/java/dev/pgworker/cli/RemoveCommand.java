@@ -18,7 +18,7 @@ import dev.pgworker.job.JobChange.Remove;
 @Command(
         name = "remove",
         description = {
-            "Delete jobs by their job keys. A running one finishes its attempt, loses its key and is not retried.",
+            "Delete jobs by their job keys. A running one finishes its attempt, loses its key and is not retried; see cancel.",
             "With --id, a filter or --all, delete these jobs; running ones are passed over."
         })
 final class RemoveCommand extends SessionCommand {

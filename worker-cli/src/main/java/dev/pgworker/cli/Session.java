@@ -20,6 +20,7 @@ import dev.pgworker.WorkerClient;
 import dev.pgworker.crontab.CronAdmin;
 import dev.pgworker.job.JobAdmin;
 import dev.pgworker.job.JobScheduler;
+import dev.pgworker.limit.JobLimits;
 import dev.pgworker.schedule.JobSchedules;
 import dev.pgworker.schema.PeerIndexes;
 import dev.pgworker.schema.SchemaMigrator;
@@ -168,6 +169,13 @@ final class Session {
         JobSchedules schedules = WorkerClient.jobSchedules(dataSource(), schema(), new PayloadCodec(new JsonMapper()));
         String name = System.getProperty("user.name", "");
         return name.isEmpty() || name.length() > LONGEST_NAME ? schedules : schedules.actingAs(name);
+    }
+
+    /** In the name of the user of the operating system, if it is known. */
+    JobLimits limits() {
+        JobLimits limits = WorkerClient.jobLimits(dataSource(), schema());
+        String name = System.getProperty("user.name", "");
+        return name.isEmpty() || name.length() > LONGEST_NAME ? limits : limits.actingAs(name);
     }
 
     SchemaMigrator migrator() {

@@ -47,7 +47,8 @@ class CommandTest {
         sql("""
             truncate graphile_worker._private_jobs, graphile_worker._private_job_queues, graphile_worker._private_tasks,
               graphile_worker._private_workers, graphile_worker._private_known_crontabs,
-              graphile_worker.pgworker_paused_crontabs, graphile_worker.pgworker_schedules restart identity
+              graphile_worker.pgworker_paused_crontabs, graphile_worker.pgworker_schedules,
+              graphile_worker.pgworker_pauses restart identity
             """);
     }
 
@@ -248,6 +249,33 @@ class CommandTest {
     }
 
     @Test
+    void cancelsByKeyIdAndByWhatJobsAre() throws Exception {
+        add("mail", "--key", "a");
+        assertThat(terminal.run("cancel", "a", "b", "-y")).isEqualTo(ExitStatus.NOT_FOUND);
+        assertThat(terminal.errors()).isEqualTo("1 job was waiting, and is removed.\nNo job with key b\n");
+        String running = add("mail");
+        value(
+                "update graphile_worker._private_jobs set locked_at = now(), locked_by = 'pool-1', attempts = 1 returning id");
+
+        assertThat(terminal.run("cancel", "--id", running + ",99", "-y", "-o", "json"))
+                .isEqualTo(ExitStatus.NOT_FOUND);
+        assertThat(json().get("count").asInt()).isEqualTo(1);
+        assertThat(json().get("cancellations").get(0).get("state").asString()).isEqualTo("marked");
+        assertThat(json().get("cancellations").get(1).get("state").asString()).isEqualTo("gone");
+        assertThat(terminal.run("cancel", "--id", running, "--wait", "50ms", "-y"))
+                .isEqualTo(ExitStatus.FAILED);
+        value("delete from graphile_worker._private_jobs where id = " + running + " returning id");
+        String waiting = add("mail", "--run-at", "2099-01-01T00:00:00Z");
+        terminal.interactive = true;
+        terminal.answers.add("yes");
+        assertThat(terminal.run("cancel", "--task", "mail", "--wait", "1s")).isZero();
+        assertThat(terminal.questions).containsExactly("Cancel 1 job of task mail? [y/N] ");
+        assertThat(terminal.run("show", waiting)).isEqualTo(ExitStatus.NOT_FOUND);
+        assertThat(terminal.run("cancel", "--task", "mail", "-y")).isZero();
+        assertThat(terminal.errors()).isEqualTo("No job matches.\n");
+    }
+
+    @Test
     void removesByIdAndByWhatJobsAre() throws Exception {
         String first = add("mail", "--flag", "old");
         String second = add("mail", "--run-at", "2099-01-01T00:00:00Z");
@@ -340,7 +368,14 @@ class CommandTest {
     void asksBeforeWhatCannotBeTakenBack() throws Exception {
         add("mail", "--key", "a");
         for (String command : new String[] {
-            "complete 1", "fail 1", "remove a", "cleanup", "force-unlock w", "sweep", "retry --all --state ready"
+            "complete 1",
+            "fail 1",
+            "remove a",
+            "cancel a",
+            "cleanup",
+            "force-unlock w",
+            "sweep",
+            "retry --all --state ready"
         }) {
             terminal.interactive = false;
             assertThat(terminal.run(command.split(" "))).as(command).isEqualTo(ExitStatus.NOT_CONFIRMED);
@@ -547,6 +582,35 @@ class CommandTest {
     }
 
     @Test
+    void pausesAndResumes() throws Exception {
+        assertThat(terminal.run("pause", "--task", "a", "--task", "b\nc", "--queue", "q", "--reason", "tests"))
+                .isZero();
+        assertThat(terminal.errors()).isEqualTo("task \"a\" paused\ntask \"b\\nc\" paused\nqueue \"q\" paused\n");
+        assertThat(terminal.run("pause", "--task", "a", "--everything", "-o", "json"))
+                .isZero();
+        assertThat(json().get("changed").get(0).asString()).isEqualTo("everything");
+        assertThat(terminal.errors()).isEqualTo("task \"a\" was paused already\neverything paused\n");
+        assertThat(terminal.run("pauses", "-o", "json")).isZero();
+        assertThat(json().get("pauses").size()).isEqualTo(4);
+        assertThat(json().get("pauses").get(1).get("by").asString()).isEqualTo(System.getProperty("user.name"));
+        assertThat(terminal.run("pauses")).isZero();
+        assertThat(terminal.output()).contains("queue", "task", "everything", "tests");
+        assertThat(terminal.run("queues")).isZero();
+        assertThat(terminal.output()).contains("PAUSED SINCE");
+        assertThat(terminal.run("resume", "--everything", "--queue", "q", "--queue", "none"))
+                .isZero();
+        assertThat(terminal.errors())
+                .isEqualTo("queue \"q\" resumed\nqueue \"none\" was not paused\neverything resumed\n");
+        assertThat(value("select count(*) from graphile_worker.pgworker_pauses"))
+                .isEqualTo("2");
+        for (String[] wrong :
+                new String[][] {{"pause"}, {"resume"}, {"pause", "--task", ""}, {"pause", "--queue", "x".repeat(129)}
+                }) {
+            assertThat(terminal.run(wrong)).as(String.join(" ", wrong)).isEqualTo(ExitStatus.USAGE);
+        }
+    }
+
+    @Test
     void administersSchedules() throws Exception {
         sql(
                 "select graphile_worker.pgworker_put_schedule('report/a', 'report', cron => '0 30 4 * * *', zone => 'Asia/Tokyo')");
@@ -648,11 +712,15 @@ class CommandTest {
                 "remove --id 1 --task x | Give either KEY",
                 "remove --id x -y | ID must be a whole number",
                 "remove --state running --yes | --state must not be running",
+                "cancel | Give either KEY, --id, filters (--state,",
+                "cancel a --id 1 | Give either KEY",
+                "cancel a --wait 2d | --wait must be at most 1d",
+                "cancel a --wait soon | must be a duration with units",
                 "list --sort random | must be one of newest, oldest, run_at, updated, priority, attempts",
                 "list --scan-limit 0 | --scan-limit must be between 1 and 1000000",
                 "list --from yesterday | must be a time with its offset",
                 "history x | must be a whole number",
-                "history --outcome lost | must be one of succeeded, retried, failed, removed, recovered",
+                "history --outcome lost | must be one of succeeded, retried, failed, removed, cancelled, recovered",
                 "complete --state running --yes | --state must not be running",
                 "reschedule 1 | One of --run-at",
                 "sweep --threshold 0s | --threshold must be at least 1m, but is 0s",

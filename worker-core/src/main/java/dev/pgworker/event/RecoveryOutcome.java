@@ -20,5 +20,8 @@ public enum RecoveryOutcome {
     FAILED_PERMANENTLY,
 
     /** The job was superseded under its key, or removed, while it ran, and does not run again. */
-    SUPERSEDED
+    SUPERSEDED,
+
+    /** The job was cancelled while it ran, and has been deleted. */
+    CANCELLED
 }

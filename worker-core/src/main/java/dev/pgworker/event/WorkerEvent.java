@@ -53,6 +53,25 @@ public sealed interface WorkerEvent {
     }
 
     /**
+     * Jobs that waited for limits may start: workers that serve their tasks claim them as others. Published on {@code
+     * worker-limits}; not by each worker, but by the one that let them through.
+     *
+     * @param jobs how many
+     * @since 0.1.0
+     */
+    record JobsAdmitted(String workerId, long jobs) implements WorkerEvent {}
+
+    /**
+     * A limit that was created, changed or deleted is now as it should be. Published on {@code worker-limit-keeper} by the worker
+     * that had the last jobs gone through.
+     *
+     * @param limit the name of the limit
+     * @param removed whether the limit exists no longer
+     * @since 0.1.0
+     */
+    record LimitApplied(String workerId, String limit, boolean removed) implements WorkerEvent {}
+
+    /**
      * The worker has looked up the ids of its tasks and starts looking for jobs. Published on {@code worker-fetch}.
      *
      * @param tasks the identifiers of the tasks that it serves
@@ -172,9 +191,9 @@ public sealed interface WorkerEvent {
     record JobErrored(String workerId, Job job, Throwable error, Duration took) implements OfJob {}
 
     /**
-     * The handler ended with neither success nor failure: it snoozed the job, the worker is stopping, or the job turned
-     * out to be held by another worker. {@link JobSnoozed}, {@link JobReturned}, {@link JobSuperseded} or {@link
-     * JobLost} follows. Published on the handler's thread, or on the thread that stops the worker if the handler
+     * The handler ended with neither success nor failure: it snoozed the job, the worker is stopping, the job has been cancelled, or
+     * it turned out to be held by another worker. {@link JobSnoozed}, {@link JobReturned}, {@link JobSuperseded}, {@link
+     * JobCancelled} or {@link JobLost} follows. Published on the handler's thread, or on the thread that stops the worker if the handler
      * continues.
      *
      * @param took how long the attempt took
@@ -183,9 +202,11 @@ public sealed interface WorkerEvent {
     record JobEnded(String workerId, Job job, Duration took) implements OfJob {}
 
     /**
-     * A running handler is being interrupted. Published on the thread that stops the worker, or on {@code worker-timeout}.
+     * A running handler is being interrupted. Published on the thread that stops the worker, on {@code worker-timeout} or on {@code
+     * worker-cancel}.
      *
-     * @param timedOut true if the handler has exceeded its timeout, false if the worker is stopping
+     * @param timedOut true if the handler has exceeded its timeout, false if the worker is stopping or the job has been
+     *     cancelled
      * @since 0.1.0
      */
     record JobInterrupted(String workerId, Job job, boolean timedOut) implements OfJob {}
@@ -242,6 +263,24 @@ public sealed interface WorkerEvent {
     record JobSuperseded(String workerId, Job job) implements OfJob {}
 
     /**
+     * A running job has been cancelled, and its handler can see that from now on. It is interrupted, at once or after {@code
+     * worker.cancel.interrupt-after}. {@link JobCancelled} follows, or {@link JobCompleted} if the handler succeeds all the same.
+     * Published on {@code worker-cancel}, or on the handler's thread.
+     *
+     * @since 0.1.0
+     */
+    record JobCancelRequested(String workerId, Job job) implements OfJob {}
+
+    /**
+     * The attempt did not succeed, and its job had been cancelled in the meantime; it has been deleted. Published on {@code
+     * worker-complete} instead of {@link JobFailed}, {@link JobSnoozed} or {@link JobReturned}; for a job that has lost its worker,
+     * like {@link JobRecovered}.
+     *
+     * @since 0.1.0
+     */
+    record JobCancelled(String workerId, Job job) implements OfJob {}
+
+    /**
      * According to the database, this worker held jobs or had locked queues that it did not know of, for instance
      * because a response was lost, or the worker knew of jobs that none of its threads was running. They have been
      * released without counting the attempt. Published on {@code worker-reconcile}.
@@ -258,7 +297,7 @@ public sealed interface WorkerEvent {
      *
      * @param job the job as the dead worker had it locked, with the interrupted attempt counted
      * @param deadWorker the worker that held it, and why it is considered dead
-     * @param outcome the outcome for the job; never {@code SUPERSEDED}
+     * @param outcome the outcome for the job; never {@code SUPERSEDED} or {@code CANCELLED}
      * @since 0.1.0
      */
     record JobRecovered(String workerId, Job job, DeadWorker deadWorker, RecoveryOutcome outcome) implements OfJob {
@@ -345,7 +384,7 @@ public sealed interface WorkerEvent {
      *
      * @param workerId {@link DeadWorker#BY_HAND}
      * @param action what was done: {@code complete}, {@code fail}, {@code reschedule}, {@code run-now}, {@code remove},
-     *     {@code sweep}, {@code force-unlock}, {@code cleanup}, {@code pause} or {@code resume}
+     *     {@code cancel}, {@code sweep}, {@code force-unlock}, {@code cleanup}, {@code pause} or {@code resume}
      * @param jobIds the ids of the jobs that were changed; the first 1,000 of a sweep, none of {@code force-unlock}, {@code
      *     cleanup}, {@code pause} and {@code resume}
      * @param count number of jobs that were changed; of {@code force-unlock} the number of workers, of {@code cleanup}

@@ -19,6 +19,9 @@ public enum HistoryOutcome {
     /** The job was removed before it ran, or while it ran. */
     REMOVED,
 
+    /** The job was cancelled while it ran, and did not succeed. */
+    CANCELLED,
+
     /** The worker died; the job was given back. */
     RECOVERED,
 

@@ -26,6 +26,7 @@ import org.jspecify.annotations.Nullable;
  * @param flags flags by which workers may refuse to run the job; empty for none
  * @param recoveries number of times the job was recovered from a dead worker since it was added or its attempts were
  *     last set; only read by {@link JobAdmin} and for recovery handlers, 0 everywhere else
+ * @param limited whether the job waits for a {@linkplain dev.pgworker.limit limit}, or will when it is due
  * @since 0.1.0
  */
 public record Job(
@@ -45,9 +46,10 @@ public record Job(
         @Nullable String lockedBy,
         int revision,
         Set<String> flags,
-        int recoveries) {
+        int recoveries,
+        boolean limited) {
 
-    /** Creates a job that has never been recovered. */
+    /** Creates a job that has never been recovered and is not limited. */
     public Job(
             long id,
             String taskIdentifier,
@@ -82,7 +84,8 @@ public record Job(
                 lockedBy,
                 revision,
                 flags,
-                0);
+                0,
+                false);
     }
 
     /** Returns a copy of this job with the given number of recoveries. */
@@ -104,7 +107,8 @@ public record Job(
                 lockedBy,
                 revision,
                 flags,
-                times);
+                times,
+                limited);
     }
 
     /** Returns a copy of this job with the given maximum number of attempts. */
@@ -126,7 +130,8 @@ public record Job(
                 lockedBy,
                 revision,
                 flags,
-                recoveries);
+                recoveries,
+                limited);
     }
 
     /** Returns true if a {@link ScheduleInterceptor} prevented this job from being added, so that it has no row. */
@@ -153,7 +158,8 @@ public record Job(
                 lockedBy,
                 revision,
                 flags,
-                recoveries);
+                recoveries,
+                limited);
     }
 
     /** Returns a short description suitable for logs: id, task and attempt, but never the payload. */

@@ -19,7 +19,7 @@ import dev.pgworker.statistics.JobStatistics;
  * without one, its changes are committed when it returns. A change that makes a job due wakes idle workers on commit.
  * All arguments are validated before any SQL is executed.
  *
- * <p>Running jobs are skipped; a lock older than four hours is ignored unless its worker has sent a heartbeat within
+ * <p>Running jobs are skipped, except by {@code cancel}; a lock older than four hours is ignored unless its worker has sent a heartbeat within
  * the last hour. Methods that take ids return only the jobs that they changed, in the order of the given ids.
  *
  * @since 0.1.0
@@ -46,6 +46,37 @@ public interface JobAdmin {
      * retried; it is also returned, still locked.
      */
     Optional<Job> remove(String jobKey);
+
+    /**
+     * Cancels jobs: those that wait or have failed are deleted, and those that run are interrupted in whatever worker they run, and
+     * never run again, whatever their handlers do. A handler that succeeds before it can be stopped has succeeded, and its job is
+     * complete.
+     *
+     * <p>Workers are told when the caller's transaction commits. {@link #awaitCancellations} waits for the end.
+     *
+     * @return what became of each distinct id, in the order of the given ids
+     */
+    List<Cancellation> cancel(Collection<Long> ids);
+
+    /** Same as {@link #cancel(Collection)} for the job with this key; empty if no job has it. */
+    Optional<Cancellation> cancel(String jobKey);
+
+    /**
+     * Returns what has become of jobs that were cancelled while they ran, in the order of the given ids. Others are left out, and so
+     * are those whose run ended more than an hour ago.
+     */
+    List<Cancellation> cancellations(Collection<Long> ids);
+
+    /**
+     * Waits until none of the given jobs that were cancelled is running, and returns what {@link #cancellations} does. Asks the
+     * database several times per second. Returns earlier if the thread is interrupted, which it stays.
+     *
+     * @param limit how long to wait; 0 to 1 day
+     * @return some may still be {@linkplain Cancellation.State#isOpen() open}, if the limit has elapsed
+     * @throws IllegalArgumentException if the limit is not between these
+     * @throws IllegalStateException if it is called in a transaction, at whose end the workers would be told
+     */
+    List<Cancellation> awaitCancellations(Collection<Long> ids, Duration limit);
 
     /**
      * Releases all jobs and queues of workers that are known to be dead. Jobs that have attempts left run again
@@ -179,7 +210,7 @@ public interface JobAdmin {
 
     /**
      * Selects the jobs that match a filter, in order to {@linkplain #change change} them. Running jobs are included, and
-     * left alone by the change if they are still running then. Without a {@linkplain JobQuery#scanLimit() scan limit} all jobs are read
+     * left alone by the change if they are still running then, unless it {@linkplain JobChange.Cancel cancels} them. Without a {@linkplain JobQuery#scanLimit() scan limit} all jobs are read
      * where no index helps.
      *
      * @param filter what the jobs match; its page and sort are ignored

@@ -11,6 +11,8 @@ import org.jspecify.annotations.Nullable;
  * @param scheduled see {@link JobState#SCHEDULED}
  * @param retrying see {@link JobState#RETRYING}; where numbers are estimated, the number among the first 10,000 jobs
  *     that are due later
+ * @param limited see {@link JobState#LIMITED}; of more than 10,000 jobs that wait for limits, or will, the number among the
+ *     first 10,000
  * @param failed see {@link JobState#FAILED}
  * @param oldestDue how long the job that has been ready for the longest time has been due; null if no job is ready
  * @param workers number of registered workers that have sent a heartbeat within the last five minutes
@@ -21,6 +23,7 @@ public record JobBacklog(
         long ready,
         long scheduled,
         long retrying,
+        long limited,
         long failed,
         @Nullable Duration oldestDue,
         long workers,

@@ -37,6 +37,14 @@ public sealed interface JobChange {
     record Remove() implements JobChange {}
 
     /**
+     * As {@link JobAdmin#cancel(java.util.Collection)}. Jobs count as changed when they have been deleted or their cancellation is
+     * requested, not when they had ended before.
+     *
+     * @since 0.1.0
+     */
+    record Cancel() implements JobChange {}
+
+    /**
      * As {@link JobAdmin#reschedule}.
      *
      * @param rescheduling the changes

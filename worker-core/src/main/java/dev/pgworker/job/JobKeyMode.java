@@ -4,7 +4,7 @@ package dev.pgworker.job;
  * What happens when a job is added under a key that another job has already.
  *
  * <p>In every mode, a job is simply added if no other job has its key. The modes are those of Graphile Worker's {@code
- * job_key_mode}.
+ * job_key_mode}, and one of PgWorker's own.
  *
  * @since 0.1.0
  */
@@ -25,7 +25,15 @@ public enum JobKeyMode {
      * Leaves an existing job unchanged, even a running or permanently failed one. The added work may therefore never be
      * done; use this mode only where that is acceptable.
      */
-    UNSAFE_DEDUPE("unsafe_dedupe");
+    UNSAFE_DEDUPE("unsafe_dedupe"),
+
+    /**
+     * Same as {@link #REPLACE}, but a running job is also {@linkplain JobAdmin#cancel(String) cancelled}, in the same transaction: it
+     * is interrupted when that commits, and never runs again. The added job may start before the handler of the cancelled one has
+     * ended; give both the same {@linkplain JobSpec#queueName queue} if that must not be. Only PgWorker knows this mode: {@code
+     * add_job} of a schema that PgWorker has installed accepts it from every program.
+     */
+    REPLACE_AND_CANCEL("replace_and_cancel");
 
     private final String sqlName;
 

@@ -18,6 +18,9 @@ public enum JobState {
     /** The job is due in the future, after at least one attempt. */
     RETRYING,
 
+    /** The job is due and waits for a limit, such as that of the jobs that run at the same time. */
+    LIMITED,
+
     /** A worker holds the job. */
     RUNNING,
 
@@ -40,6 +43,6 @@ public enum JobState {
         if (job.runAt().isAfter(now)) {
             return job.attempts() == 0 ? SCHEDULED : RETRYING;
         }
-        return READY;
+        return job.limited() ? LIMITED : READY;
     }
 }

@@ -38,6 +38,12 @@ public record JobWait(
         /** It has failed permanently. */
         FAILED,
 
+        /** Its task, its queue or everything is paused. */
+        PAUSED,
+
+        /** Limits do not allow it. */
+        LIMIT,
+
         /** Another job of its queue runs. */
         QUEUE_RUNS,
 

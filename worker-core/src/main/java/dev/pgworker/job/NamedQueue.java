@@ -12,6 +12,7 @@ import org.jspecify.annotations.Nullable;
  * @param more whether there are more than these
  * @param lockedAt since when one of its jobs has been running, or null if none is
  * @param lockedBy the id of the worker that runs the job, or null if none does
+ * @param pause that it is paused, which hides since when and where one of its jobs may still be running; null if it is not
  * @since 0.1.0
  */
 public record NamedQueue(
@@ -19,4 +20,5 @@ public record NamedQueue(
         long waiting,
         boolean more,
         @Nullable Instant lockedAt,
-        @Nullable String lockedBy) {}
+        @Nullable String lockedBy,
+        @Nullable Pause pause) {}

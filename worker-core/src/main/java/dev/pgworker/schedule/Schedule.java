@@ -157,12 +157,18 @@ public final class Schedule {
 
     /**
      * Returns the first due time after the given instant, from the start on and before the end, or null if there is none for
-     * years. For a fixed delay, that is the delay after the given instant, at which the previous job has ended.
+     * years. For a fixed delay, that is the delay after the given instant, at which the previous job has ended, or the start if
+     * that is later.
      */
     public @Nullable Instant nextDue(Instant after) {
-        Instant begin = startsAt != null && startsAt.isAfter(after) ? justBefore(startsAt) : after;
-        Instant next = recurrence.nextDue(begin);
-        return next == null ? null : beforeEnd(next);
+        if (startsAt == null) {
+            return beforeEnd(recurrence.nextDue(after));
+        }
+        if (recurrence.kind() == Recurrence.Kind.FIXED_DELAY) {
+            Instant next = recurrence.nextDue(after);
+            return beforeEnd(next != null && next.isBefore(startsAt) ? startsAt : next);
+        }
+        return beforeEnd(recurrence.nextDue(startsAt.isAfter(after) ? justBefore(startsAt) : after));
     }
 
     private static Instant justBefore(Instant start) {
@@ -170,8 +176,8 @@ public final class Schedule {
         return Arguments.isStorable(before) ? before : start;
     }
 
-    private @Nullable Instant beforeEnd(Instant due) {
-        return endsAt == null || due.isBefore(endsAt) ? due : null;
+    private @Nullable Instant beforeEnd(@Nullable Instant due) {
+        return due == null || endsAt == null || due.isBefore(endsAt) ? due : null;
     }
 
     /**

@@ -31,11 +31,33 @@ public interface JobContext {
 
     /**
      * Returns true once the handler should end: because the worker is shutting down and the grace period has elapsed,
-     * because the handler has exceeded its timeout, or because the worker may have been declared dead. The thread that
+     * because the handler has exceeded its timeout, because its job has been cancelled, or because the worker may have been
+     * declared dead. The thread that
      * runs the handler has also been interrupted. If the handler then ends with an exception, its job is released
-     * without counting the attempt, unless the timeout was exceeded.
+     * without counting the attempt, unless the timeout was exceeded or the job has been {@linkplain #isCancelled()
+     * cancelled}.
      */
     boolean isInterrupted();
+
+    /**
+     * Returns true once the job has been cancelled, as far as this worker knows. Does not query the database: workers are told
+     * within milliseconds. A handler that then ends with an exception is not retried, and its job is deleted. One that returns
+     * normally has succeeded.
+     */
+    default boolean isCancelled() {
+        return false;
+    }
+
+    /**
+     * Ends the handler if the job has been cancelled. Call this where the handler can stop without leaving anything half done.
+     *
+     * @throws JobCancelledException if {@link #isCancelled} returns true
+     */
+    default void throwIfCancelled() {
+        if (isCancelled()) {
+            throw new JobCancelledException();
+        }
+    }
 
     /**
      * Returns whether this worker still holds the job, so that no other worker can be running it. Queries the database,

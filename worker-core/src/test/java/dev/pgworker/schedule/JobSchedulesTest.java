@@ -268,6 +268,39 @@ class JobSchedulesTest {
     }
 
     @Test
+    void aDelayThatIsResumedOrChangedKeepsToItsStartAndEnd() {
+        Schedule delay = Schedule.builder("r", Recurrence.fixedDelay(Duration.ofHours(1)), "t", null)
+                .startsAt(Instant.parse("2020-01-01T00:00:00Z"))
+                .endsAt(Instant.parse("2999-01-01T00:00:00Z"))
+                .build();
+        schedules().put(delay);
+        schedules().pause("r");
+        set(
+                "last_at = now() - interval '3 days', next_at = now() - interval '2 days', ends_at = now() - interval '1 day'");
+        schedules().resume("r");
+        assertThat(column("next_at is null")).as("has ended meanwhile").isEqualTo("true");
+
+        schedules().put(delay);
+        set("next_at = '2998-12-31 23:00Z'");
+        Recurrence longer = Recurrence.fixedDelay(Duration.ofHours(2));
+        assertThat(schedules().put(delay.toBuilder().recurrence(longer).build()).nextRun())
+                .as("would be at its end")
+                .isNull();
+
+        Instant later = Instant.parse("2900-01-01T00:00:00Z");
+        schedules().put(delay.toBuilder().startsAt(later).build());
+        set("next_at = starts_at");
+        Recurrence shorter = Recurrence.fixedDelay(Duration.ofMinutes(1));
+        assertThat(schedules()
+                        .put(delay.toBuilder()
+                                .recurrence(shorter)
+                                .startsAt(later)
+                                .build())
+                        .nextRun())
+                .isEqualTo(later);
+    }
+
+    @Test
     void theNextRunIsTheOneThatWillHappen() {
         Schedule rate = Schedule.builder("r", Recurrence.fixedRate(Duration.ofDays(2), ORIGIN), "t", null)
                 .build();
@@ -549,7 +582,7 @@ class JobSchedulesTest {
                 "job_key must have 1 to 512 characters, but has 513");
         refused.put(
                 "'n', 't', cron => '@daily', job_key_mode => 'x'",
-                "job_key_mode must be replace, preserve_run_at or unsafe_dedupe, but is 'x'");
+                "job_key_mode must be replace, preserve_run_at, unsafe_dedupe or replace_and_cancel, but is 'x'");
         refused.put("'n', 't', cron => '@daily', overlap => 'x'", "overlap must be allow, queue or skip, but is 'x'");
         refused.put(
                 "'n', 't', cron => '@daily', misfire => 'x'", "misfire must be skip, run_once or run_all, but is 'x'");

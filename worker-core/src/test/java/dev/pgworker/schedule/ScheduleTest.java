@@ -72,6 +72,19 @@ class ScheduleTest {
     }
 
     @Test
+    void aDelayIsDueAtItsStartIfThatIsLaterThanTheDelay() {
+        Instant start = NOON.plusSeconds(5_000);
+        Schedule delayed = schedule(DELAY).startsAt(start).build();
+
+        assertThat(delayed.next(NOON, 2)).containsExactly(start, start.plusSeconds(3_600));
+        assertThat(delayed.nextDue(start.minusSeconds(9)))
+                .as("the previous job has ended before the start")
+                .isEqualTo(start.plusSeconds(3_591));
+        assertThat(delayed.toBuilder().endsAt(start.plusSeconds(1)).build().next(NOON, 2))
+                .containsExactly(start);
+    }
+
+    @Test
     void saysWhatIsWrongAndWhatIsAllowed() {
         Map<Consumer<Schedule.Builder>, String> wrong = new LinkedHashMap<>();
         wrong.put(it -> it.recurrence(null), "recurrence must not be null");

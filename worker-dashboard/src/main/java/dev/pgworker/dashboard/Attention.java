@@ -14,6 +14,7 @@ import dev.pgworker.WorkerStatus;
 import dev.pgworker.history.HistoryStatus;
 import dev.pgworker.job.ActiveWorker;
 import dev.pgworker.job.JobBacklog;
+import dev.pgworker.job.PauseTarget;
 import dev.pgworker.schedule.ScheduleStatus;
 
 import static java.nio.charset.StandardCharsets.UTF_8;
@@ -23,6 +24,8 @@ final class Attention {
 
     private static final Duration OLD = Duration.ofMinutes(5);
     private static final Duration VERY_OLD = Duration.ofHours(1);
+
+    private static final int MOST_PAUSES = 5;
 
     private final Source source;
     private final Overviews.Snapshot snapshot;
@@ -54,6 +57,7 @@ final class Attention {
         backlog();
         failures();
         schedules();
+        pauses();
         workers();
         thisWorker();
         HistoryStatus history = snapshot.history().value();
@@ -131,6 +135,21 @@ final class Attention {
                 problems.size() + (more ? " or more" : "") + " schedules are not executed, such as " + first.name()
                         + ": " + first.problem(),
                 "recurring?show=problem");
+    }
+
+    /** Everything is said on every page. */
+    private void pauses() {
+        snapshot.pauses().stream()
+                .filter(pause -> pause.target().kind() != PauseTarget.Kind.EVERYTHING)
+                .limit(MOST_PAUSES)
+                .forEach(pause -> {
+                    String what = pause.text();
+                    boolean task = pause.target().kind() == PauseTarget.Kind.TASK;
+                    add(
+                            Level.WARNING,
+                            Character.toUpperCase(what.charAt(0)) + what.substring(1) + ".",
+                            task ? "tasks" : "queues");
+                });
     }
 
     private void workers() {

@@ -24,6 +24,9 @@ public enum DashboardAction {
     /** Delete jobs. */
     REMOVE,
 
+    /** Cancel jobs, running ones included. */
+    CANCEL,
+
     /** Add a job. */
     ADD,
 
@@ -38,6 +41,9 @@ public enum DashboardAction {
 
     /** Trigger, pause and resume recurring jobs. */
     CRON,
+
+    /** Pause and resume tasks, named queues and everything. */
+    PAUSE,
 
     /** Create, change and delete schedules, and forget recurring jobs that have left every crontab. */
     SCHEDULE;

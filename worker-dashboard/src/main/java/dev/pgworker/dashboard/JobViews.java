@@ -1,15 +1,18 @@
 package dev.pgworker.dashboard;
 
 import java.time.Instant;
+import java.util.List;
 import java.util.Map;
 
 import org.jspecify.annotations.Nullable;
 
 import dev.pgworker.history.HistoryEntry;
+import dev.pgworker.job.Cancellation;
 import dev.pgworker.job.Job;
 import dev.pgworker.job.JobProgress;
 import dev.pgworker.job.JobState;
 import dev.pgworker.job.JobWait;
+import dev.pgworker.job.Pause;
 import dev.pgworker.job.RunningJob;
 
 /** Jobs as one visitor sees them. */
@@ -104,6 +107,33 @@ final class JobViews {
                         .put("until", wait.until())
                         .put("ahead", wait.ahead())
                         .put("text", wait.text())
+                        .map();
+    }
+
+    /** Returns what became of a job that was cancelled while it ran, which is not known to be so unless it is given. */
+    static @Nullable Map<String, @Nullable Object> cancellation(@Nullable List<Cancellation> known) {
+        if (known == null || known.isEmpty()) {
+            return null;
+        }
+        Cancellation cancelled = known.get(0);
+        return new View()
+                .put("state", cancelled.state())
+                .put("requestedAt", cancelled.requestedAt())
+                .put("requestedBy", cancelled.requestedBy())
+                .put("workerId", cancelled.workerId())
+                .map();
+    }
+
+    static @Nullable Map<String, @Nullable Object> pause(@Nullable Pause pause) {
+        return pause == null
+                ? null
+                : new View()
+                        .put("kind", pause.target().kind())
+                        .put("name", pause.target().name())
+                        .put("since", pause.since())
+                        .put("by", pause.by())
+                        .put("reason", pause.reason())
+                        .put("text", pause.text())
                         .map();
     }
 

@@ -15,6 +15,7 @@ import dev.pgworker.job.JobAdmin;
 import dev.pgworker.job.JobBacklog;
 import dev.pgworker.job.JobPage;
 import dev.pgworker.job.JobQuery;
+import dev.pgworker.job.Pause;
 import dev.pgworker.job.RunningJob;
 import dev.pgworker.schedule.ScheduleStatus;
 import dev.pgworker.statistics.StatisticsPoint;
@@ -46,6 +47,7 @@ final class Overviews {
     /**
      * What is known of a worker's schema.
      *
+     * @param pauses what is paused
      * @param problems the first schedules that are not executed, because something is wrong with them
      * @param newestId the id of the newest job; null if there is none
      * @param lastHour what happened in the last hour
@@ -57,6 +59,7 @@ final class Overviews {
             List<RunningJob> running,
             List<ActiveWorker> workers,
             Source.Part<HistoryStatus> history,
+            List<Pause> pauses,
             List<ScheduleStatus> problems,
             @Nullable Long newestId,
             @Nullable StatisticsPoint point,
@@ -102,6 +105,7 @@ final class Overviews {
                 admin.running(MOST_RUNNING),
                 last == null || slow ? admin.registeredWorkers() : last.workers(),
                 last == null || slow ? history(source) : last.history(),
+                admin.pauses(),
                 last == null || slow ? source.schedulesWithProblem(MOST_PROBLEMS) : last.problems(),
                 newest.jobs().isEmpty() ? null : newest.jobs().get(0).id(),
                 minute.isEmpty() ? null : minute.get(minute.size() - 1),
@@ -127,11 +131,18 @@ final class Overviews {
                                 .put("ready", backlog.ready())
                                 .put("scheduled", backlog.scheduled())
                                 .put("retrying", backlog.retrying())
+                                .put("limited", backlog.limited())
                                 .put("failed", backlog.failed())
                                 .put("running", snapshot.running().size())
                                 .put("oldestDueMs", backlog.oldestDue())
                                 .put("workers", backlog.workers())
                                 .put("estimated", backlog.estimated()))
+                .put(
+                        "pauses",
+                        snapshot.pauses().stream()
+                                .limit(MOST_SHOWN)
+                                .map(JobViews::pause)
+                                .toList())
                 .put("attention", new Attention(source, snapshot).list())
                 .put(
                         "running",

@@ -2,6 +2,7 @@ package dev.pgworker.dashboard;
 
 import java.time.Clock;
 import java.time.Instant;
+import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
@@ -103,7 +104,13 @@ final class ScheduleApi {
         Schedule schedule = form.preview(input);
         View view = new View();
         ScheduleViews.putRecurrence(view, schedule.recurrence());
-        return view.put("next", ScheduleViews.texts(schedule.next(clock.instant(), PREVIEW)));
+        List<Instant> next = new ArrayList<>();
+        Instant first = schedule.firstDue(clock.instant());
+        if (first != null) {
+            next.add(first);
+            next.addAll(schedule.next(first, PREVIEW - 1));
+        }
+        return view.put("next", ScheduleViews.texts(next));
     }
 
     private static JobSchedules acting(Source source, Visitor visitor) {
@@ -111,8 +118,10 @@ final class ScheduleApi {
     }
 
     View create(Source source, Input input, Visitor visitor) {
-        JsonNode payload = payload(input);
-        Schedule schedule = form.schedule(input, payload == null ? Json.read("payload", "{}") : payload);
+        Schedule schedule = form.schedule(input, () -> {
+            JsonNode payload = payload(input);
+            return payload == null ? Json.read("payload", "{}") : payload;
+        });
         try {
             acting(source, visitor).create(schedule);
         } catch (DuplicateKeyException e) {
@@ -140,7 +149,6 @@ final class ScheduleApi {
     View change(Source source, Input input, Visitor visitor) {
         String name = input.given("name");
         Instant readAs = input.instant("updatedAt");
-        JsonNode payload = payload(input);
         return source.change(() -> {
             JobSchedules schedules = acting(source, visitor);
             ScheduleStatus status = schedules.find(name).orElseThrow(() -> noSuch(name));
@@ -156,7 +164,10 @@ final class ScheduleApi {
             if (former == null) {
                 throw new Refusal(409, "The schedule cannot be read: " + status.problem());
             }
-            schedules.put(form.schedule(input, payload == null ? kept(former, input, visitor) : payload));
+            schedules.put(form.schedule(input, () -> {
+                JsonNode payload = payload(input);
+                return payload == null ? kept(former, input, visitor) : payload;
+            }));
             return new View().put("name", name).put("text", name + " was changed.");
         });
     }

@@ -27,6 +27,7 @@ import dev.pgworker.schedule.Misfire;
 import dev.pgworker.schedule.Overlap;
 import dev.pgworker.schedule.Recurrence;
 import dev.pgworker.schedule.Schedule;
+import dev.pgworker.schedule.ScheduleQuery;
 
 import static java.nio.charset.StandardCharsets.UTF_8;
 import static org.assertj.core.api.Assertions.assertThat;
@@ -277,6 +278,11 @@ class SchedulesTest {
         assertThat(http.json("/default/schedules/preview?kind=fixed-rate&every=PT90M&origin=2026-01-01T00:00:00Z")
                         .path("next"))
                 .hasSize(5);
+        assertThat(http.json("/default/schedules/preview?kind=fixed-delay&every=PT1H&startsAt=2040-01-01T00:00:00Z"
+                                + "&endsAt=2040-01-01T02:00:00Z")
+                        .path("next")
+                        .toString())
+                .isEqualTo("[\"2040-01-01T00:00:00Z\",\"2040-01-01T01:00:00Z\"]");
     }
 
     @ParameterizedTest
@@ -310,6 +316,38 @@ class SchedulesTest {
 
         assertThat(answer.statusCode()).isEqualTo(400);
         assertThat(Http.error(answer)).startsWith(message);
+    }
+
+    @Test
+    void severalWrongValuesAreNamedTogether() {
+        var answer = http.post(
+                "/default/schedules",
+                "{\"name\":\"" + "n".repeat(129)
+                        + "\",\"kind\":\"cron\",\"expression\":\"x\",\"zone\":\"Mars/Olympus\","
+                        + "\"payload\":\"[]\",\"jitter\":\"-PT1S\",\"startsAt\":\"x\",\"overlap\":\"never\",\"backfill\":\"PT0S\","
+                        + "\"queue\":\"" + "q".repeat(129) + "\",\"priority\":40000,\"maxAttempts\":0}");
+
+        assertThat(answer.statusCode()).isEqualTo(400);
+        assertThat(Http.error(answer).split("; "))
+                .extracting(mistake -> mistake.split(" ")[0])
+                .containsExactly(
+                        "name",
+                        "task",
+                        "zone",
+                        "expression",
+                        "payload",
+                        "jitter",
+                        "startsAt",
+                        "overlap",
+                        "backfill",
+                        "queueName",
+                        "priority",
+                        "maxAttempts");
+        assertThat(Http.error(http.get("/default/schedules/preview?kind=fixed-rate&origin=x&every=y&endsAt=z"))
+                        .split("; "))
+                .extracting(mistake -> mistake.split(" ")[0])
+                .containsExactly("origin", "every", "endsAt");
+        assertThat(schedules(application).list(ScheduleQuery.ALL)).isEmpty();
     }
 
     /** In a name that anybody may choose. */

@@ -17,6 +17,7 @@ import dev.pgworker.event.WorkerEventListener;
 import dev.pgworker.job.JobAdmin;
 import dev.pgworker.job.JobScheduler;
 import dev.pgworker.job.ScheduleInterceptor;
+import dev.pgworker.limit.JobLimits;
 import dev.pgworker.schedule.JobSchedules;
 import dev.pgworker.schema.SchemaMigrator;
 import dev.pgworker.schema.WorkerSchema;
@@ -80,6 +81,11 @@ final class ClientFactory {
         return properties(worker).workerSettings(WorkerInstances.prefix(worker));
     }
 
+    DefaultsOfTasks defaultsOfTasks(String worker) {
+        return new DefaultsOfTasks(
+                WorkerInstances.prefix(worker), properties(worker).taskDefaults());
+    }
+
     SchemaMigrator schemaMigrator(String worker) {
         WorkerDatabase database = database(worker);
         WorkerProperties.Schema credentials = properties(worker).schema();
@@ -113,6 +119,10 @@ final class ClientFactory {
                 instances.get(worker).schema(),
                 beans.getBean(PayloadCodec.class),
                 () -> collaborators.of(worker, ScheduleInterceptor.class));
+        DefaultsOfTasks defaults = defaultsOfTasks(worker);
+        if (!defaults.isEmpty()) {
+            scheduler = new CompletingJobScheduler(scheduler, defaults);
+        }
         for (BiFunction<String, JobScheduler, JobScheduler> decorator :
                 collaborators.internal(DECORATOR, BiFunction.class)) {
             scheduler = decorator.apply(worker, scheduler);
@@ -160,6 +170,12 @@ final class ClientFactory {
                 instance.schema(),
                 beans.getBean(PayloadCodec.class),
                 instance.jobScheduler());
+    }
+
+    JobLimits jobLimits(String worker) {
+        WorkerInstance instance = instances.get(worker);
+        WorkerSchemaInitializer unused = instance.schemaInitializer();
+        return WorkerClient.jobLimits(database(worker).dataSource(), instance.schema());
     }
 
     Collaborators collaborators() {

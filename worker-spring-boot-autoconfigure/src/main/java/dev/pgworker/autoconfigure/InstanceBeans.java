@@ -17,6 +17,7 @@ import dev.pgworker.WorkerSettings;
 import dev.pgworker.crontab.CronAdmin;
 import dev.pgworker.job.JobAdmin;
 import dev.pgworker.job.JobScheduler;
+import dev.pgworker.limit.JobLimits;
 import dev.pgworker.schedule.JobSchedules;
 import dev.pgworker.schema.SchemaMigrator;
 import dev.pgworker.schema.WorkerSchema;
@@ -72,7 +73,8 @@ abstract class InstanceBeans implements ImportBeanDefinitionRegistrar, Environme
                 JobScheduler.class, "jobScheduler",
                 JobAdmin.class, "jobAdmin",
                 CronAdmin.class, "cronAdmin",
-                JobSchedules.class, "jobSchedules");
+                JobSchedules.class, "jobSchedules",
+                JobLimits.class, "jobLimits");
 
         @Override
         void registerAll(String instance, Environment environment, BeanDefinitionRegistry registry) {

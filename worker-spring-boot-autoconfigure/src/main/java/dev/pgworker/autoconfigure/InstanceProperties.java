@@ -39,7 +39,7 @@ final class InstanceProperties {
             Set.of(WorkerInstances.DEFAULT, "worker", "schema", "engine", "threads");
 
     private static final Set<String> NEVER_INHERITED =
-            Set.of("instances", "tasks", "crontab", "crontabfile", "datasource");
+            Set.of("instances", "tasks", "crontab", "crontabfile", "limits", "datasource");
 
     private static final Set<String> OF_THE_CONNECTION = Set.of(
             "transactionmanager",

@@ -20,6 +20,7 @@ import dev.pgworker.WorkerSettings;
 import dev.pgworker.crontab.CronAdmin;
 import dev.pgworker.job.JobAdmin;
 import dev.pgworker.job.JobScheduler;
+import dev.pgworker.limit.JobLimits;
 import dev.pgworker.schedule.JobSchedules;
 import dev.pgworker.schema.SchemaMigrator;
 import dev.pgworker.schema.WorkerSchema;
@@ -110,5 +111,11 @@ public final class JobSchedulerAutoConfiguration {
     @ConditionalOnMissingBean
     JobSchedules workerJobSchedules(ClientFactory factory) {
         return factory.jobSchedules(DEFAULT);
+    }
+
+    @Bean
+    @ConditionalOnMissingBean
+    JobLimits workerJobLimits(ClientFactory factory) {
+        return factory.jobLimits(DEFAULT);
     }
 }

@@ -7,6 +7,7 @@ import java.util.List;
 import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.function.Supplier;
+import java.util.stream.Collectors;
 
 import io.micrometer.observation.ObservationRegistry;
 import org.jspecify.annotations.Nullable;
@@ -21,6 +22,7 @@ import dev.pgworker.crontab.CronItem;
 import dev.pgworker.crontab.Crontab;
 import dev.pgworker.event.WorkerEventListener;
 import dev.pgworker.job.ScheduleInterceptor;
+import dev.pgworker.limit.Limit;
 import dev.pgworker.schedule.Schedule;
 import dev.pgworker.task.DeclaredTask;
 import dev.pgworker.task.ForbiddenFlags;
@@ -71,6 +73,8 @@ final class WorkerFactory {
         List<TaskRegistration> handlers = new ArrayList<>(handlerBeans.find());
         handlers.addAll(registrations.orderedStream().toList());
         assignment.requireComplete(handlers);
+        DefaultsOfTasks defaults = clients.defaultsOfTasks(name);
+        defaults.tellUnknown(knownTasks(handlers));
         Worker.Builder builder = Worker.builder(database.dataSource())
                 .schema(instance.schema())
                 .settings(instance.settings())
@@ -81,8 +85,10 @@ final class WorkerFactory {
                 .forbiddenFlags(union(properties.forbiddenFlags(), collaborators.of(name, ForbiddenFlags.class)))
                 .crontab(crontab(name, properties))
                 .crontabZone(properties.crontabZone())
+                .limits(limits(name, properties, handlers))
                 .tasks(handlers.stream()
                         .filter(task -> assignment.serves(name, task))
+                        .map(defaults::complete)
                         .toList())
                 .declaredTasks(declaredTasks(handlers))
                 .name(name.equals(WorkerInstances.DEFAULT) ? "worker" : "worker " + name)
@@ -140,6 +146,28 @@ final class WorkerFactory {
                         handlerBeans::resolve)
                 .beans(collaborators.onlyOf(worker, CronItem.class), collaborators.onlyOf(worker, Schedule.class))
                 .crontab();
+    }
+
+    private Set<String> knownTasks(List<TaskRegistration> handlers) {
+        Set<String> known = new HashSet<>();
+        handlers.forEach(handler -> known.add(handler.identifier()));
+        handlerBeans
+                .declaredTasks()
+                .forEach(declared -> known.add(declared.task().identifier()));
+        return known;
+    }
+
+    private List<Limit> limits(String worker, WorkerProperties properties, List<TaskRegistration> handlers) {
+        Set<String> served = handlers.stream()
+                .filter(task -> assignment.serves(worker, task))
+                .map(TaskRegistration::identifier)
+                .collect(Collectors.toSet());
+        return new LimitSources(handlerBeans.classes(), handlerBeans::resolve)
+                .limits(
+                        WorkerInstances.prefix(worker) + ".limits",
+                        properties.limits(),
+                        served,
+                        clients.collaborators().onlyOf(worker, Limit.class));
     }
 
     /** Returns the constants of tasks, but where several workers have a handler: each constant is meant for one of them. */

@@ -11,6 +11,7 @@ import dev.pgworker.WorkerSettings;
 import dev.pgworker.crontab.CronAdmin;
 import dev.pgworker.job.JobAdmin;
 import dev.pgworker.job.JobScheduler;
+import dev.pgworker.limit.JobLimits;
 import dev.pgworker.schedule.JobSchedules;
 import dev.pgworker.schema.SchemaMigrator;
 import dev.pgworker.schema.WorkerSchema;
@@ -56,6 +57,11 @@ public final class WorkerInstance {
     /** Returns the schedules of its database. */
     public JobSchedules jobSchedules() {
         return bean(JobSchedules.class);
+    }
+
+    /** Returns the limits of its database. */
+    public JobLimits jobLimits() {
+        return bean(JobLimits.class);
     }
 
     /** Returns the data source whose database holds its jobs. */

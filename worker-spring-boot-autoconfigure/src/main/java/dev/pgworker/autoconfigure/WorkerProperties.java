@@ -2,9 +2,11 @@ package dev.pgworker.autoconfigure;
 
 import java.time.Duration;
 import java.time.ZoneId;
+import java.util.Collection;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
+import java.util.TreeSet;
 import java.util.function.BiFunction;
 
 import org.jspecify.annotations.Nullable;
@@ -19,10 +21,12 @@ import dev.pgworker.WorkerSettings;
 import dev.pgworker.history.HistorySettings;
 import dev.pgworker.job.CleanupSettings;
 import dev.pgworker.job.CleanupTask;
+import dev.pgworker.limit.Limit;
 import dev.pgworker.recovery.RecoverySettings;
 import dev.pgworker.schema.PeerIndexes;
 import dev.pgworker.schema.SchemaMode;
 import dev.pgworker.schema.WorkerSchema;
+import dev.pgworker.task.CancelSettings;
 
 /**
  * The properties of PgWorker.
@@ -49,8 +53,11 @@ import dev.pgworker.schema.WorkerSchema;
  * @param statistics Figures of the last 24 hours.
  * @param history What became of jobs, kept in the database.
  * @param cleanup Removal of data that is no longer used.
+ * @param limits Limits of the jobs that run at once or start in a period, across all workers of the schema, by name.
  * @param tasks Tasks that this worker serves, or * for all that the application has handlers for. By default, those that no
  *     other worker of the application serves.
+ * @param taskDefaults Defaults for single tasks, by their names; in brackets, as in "[send-mail]", if a name has other characters
+ *     than letters, digits, - and _. What code says takes precedence.
  * @param dataSource Name of the data source bean whose database holds the jobs. By default, the one marked with
  *     WorkerDataSource, or the primary one.
  * @param transactionManager Name of the transaction manager bean that transactional handlers use. By default, the one marked
@@ -79,7 +86,10 @@ public record WorkerProperties(
         @DefaultValue Statistics statistics,
         @DefaultValue History history,
         @DefaultValue Cleanup cleanup,
+        @DefaultValue Cancel cancel,
+        @DefaultValue Map<String, LimitProperties> limits,
         @DefaultValue List<String> tasks,
+        @DefaultValue Map<String, TaskDefaults> taskDefaults,
         @Nullable String dataSource,
         @Nullable String transactionManager,
         @DefaultValue Map<String, WorkerProperties> instances) {
@@ -298,6 +308,152 @@ public record WorkerProperties(
         }
     }
 
+    /**
+     * What applies to the jobs of a task unless code says otherwise.
+     *
+     * @param maxAttempts Maximum number of attempts of jobs that this application adds with JobScheduler, 1 to 32767.
+     * @param priority Priority of jobs that this application adds with JobScheduler, -32768 to 32767; lower numbers run first.
+     * @param timeout Timeout of an attempt in this application.
+     * @param backOff How long a job waits after an attempt that failed in this application.
+     * @since 0.1.0
+     */
+    public record TaskDefaults(
+            @Nullable Integer maxAttempts,
+            @Nullable Integer priority,
+            @Nullable Duration timeout,
+            @Nullable BackOff backOff) {
+
+        /**
+         * How long a job waits after a failed attempt.
+         *
+         * @param delay Delay after the first attempt.
+         * @param multiplier Factor by which the delay grows after each further attempt, at least 1.
+         * @param maxDelay Longest delay.
+         * @since 0.1.0
+         */
+        public record BackOff(
+                @DefaultValue("1s") Duration delay,
+                @DefaultValue("2") double multiplier,
+                @DefaultValue("6h") Duration maxDelay) {}
+    }
+
+    /**
+     * How handlers are ended whose jobs are cancelled.
+     *
+     * @param interruptAfter How long a handler may go on undisturbed after its job has been cancelled, before its thread is
+     *     interrupted, 0 to 365 days. JobContext.isCancelled() returns true at once.
+     * @param abandonAfter How long a handler may take to end after it was interrupted, before the worker goes on without it, 0 to
+     *     365 days.
+     * @since 0.1.0
+     */
+    public record Cancel(
+            @DefaultValue("0s") Duration interruptAfter,
+            @DefaultValue("5s") Duration abandonAfter) {
+
+        /**
+         * Returns the settings.
+         *
+         * @param prefix what the names of the worker's properties begin with
+         * @throws InvalidConfigurationPropertyValueException if one is not allowed
+         */
+        CancelSettings settings(String prefix) {
+            try {
+                return new CancelSettings(interruptAfter, abandonAfter);
+            } catch (IllegalArgumentException e) {
+                throw refused(prefix + ".cancel.", this, e);
+            }
+        }
+    }
+
+    /**
+     * A limit across all workers of the schema: either of the jobs that run at the same time, or of those that start in a
+     * period. If an annotation declares a limit of the same name, what is set here takes the place of its attributes.
+     *
+     * @param tasks Tasks that share the limit. Those of handlers whose annotations name the limit need not be listed.
+     * @param maxRunning Number of jobs that run at the same time, 1 to 1000000.
+     * @param maxStarts Number of jobs that start in a period, 1 to 1000000.
+     * @param period The period, 1 second to 365 days.
+     * @param burst Number of jobs that may start at once after a time without any. By default, and at least, a tenth of what a
+     *     second brings, but at least 1.
+     * @param per Field of the payload, each value of which has the limit for itself, such as tenant or customer.id.
+     * @since 0.1.0
+     */
+    public record LimitProperties(
+            @DefaultValue List<String> tasks,
+            @Nullable Integer maxRunning,
+            @Nullable Integer maxStarts,
+            @Nullable Duration period,
+            @Nullable Integer burst,
+            @Nullable String per) {
+
+        /**
+         * Returns the limit.
+         *
+         * @param property what the names of these properties begin with
+         * @param declared what annotations declare under the name; null for nothing
+         * @throws InvalidConfigurationPropertyValueException if one is not allowed or does not fit another
+         */
+        Limit limit(String property, String name, @Nullable Limit declared) {
+            try {
+                Limit limit = declared == null ? fresh(name) : changed(declared);
+                return per == null ? limit : limit.per(per);
+            } catch (IllegalArgumentException e) {
+                throw refused(property + ".", this, e);
+            }
+        }
+
+        private Limit fresh(String name) {
+            if ((maxRunning == null) == (maxStarts == null)) {
+                throw new IllegalArgumentException("maxRunning must be set, or else maxStarts and period");
+            }
+            return maxRunning == null ? rate(name, tasks) : concurrency(name, tasks);
+        }
+
+        private Limit changed(Limit declared) {
+            Set<String> all = new TreeSet<>(declared.tasks());
+            all.addAll(tasks);
+            Limit limit = declared.isRate()
+                    ? new LimitProperties(
+                                    tasks,
+                                    maxRunning,
+                                    maxStarts == null ? declared.maxStarts() : maxStarts,
+                                    period == null ? declared.period() : period,
+                                    burst == null && maxStarts == null && period == null ? declared.burst() : burst,
+                                    null)
+                            .rate(declared.name(), all)
+                    : new LimitProperties(
+                                    tasks,
+                                    maxRunning == null ? declared.maxRunning() : maxRunning,
+                                    maxStarts,
+                                    period,
+                                    burst,
+                                    null)
+                            .concurrency(declared.name(), all);
+            return limit.per(declared.field());
+        }
+
+        private Limit concurrency(String name, Collection<String> sharing) {
+            if (maxStarts != null || period != null || burst != null) {
+                String extra = maxStarts != null ? "maxStarts" : period != null ? "period" : "burst";
+                throw new IllegalArgumentException(extra
+                        + " must not be set for a limit of the jobs that run at the same time: declare another limit");
+            }
+            return Limit.concurrency(name, maxRunning == null ? 0 : maxRunning, sharing);
+        }
+
+        private Limit rate(String name, Collection<String> sharing) {
+            if (maxRunning != null) {
+                throw new IllegalArgumentException(
+                        "maxRunning must not be set for a limit of the jobs that start in a period: declare another limit");
+            }
+            if (period == null) {
+                throw new IllegalArgumentException("period must be set together with maxStarts, 1 second to 365 days");
+            }
+            Limit limit = Limit.rate(name, maxStarts == null ? 0 : maxStarts, period, sharing);
+            return burst == null ? limit : limit.withBurst(burst);
+        }
+    }
+
     /** The message of the exception begins with the name of the setting. */
     private static InvalidConfigurationPropertyValueException refused(
             String prefix, Object value, IllegalArgumentException e) {
@@ -352,6 +508,7 @@ public record WorkerProperties(
         return settings.recovery(recovery.settings(prefix))
                 .history(history.settings(prefix))
                 .cleanup(cleanup.settings(prefix, crontabZone))
+                .cancel(cancel.settings(prefix))
                 .build();
     }
 

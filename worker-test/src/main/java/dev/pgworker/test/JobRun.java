@@ -48,6 +48,9 @@ public record JobRun(
         /** The attempt did not succeed, and its job had been replaced or removed by its key meanwhile. */
         SUPERSEDED,
 
+        /** The job was cancelled before the attempt succeeded, and is deleted. */
+        CANCELLED,
+
         /** The job was no longer this worker's when the attempt ended, so that nothing was written. */
         LOST
     }

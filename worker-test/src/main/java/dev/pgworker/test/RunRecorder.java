@@ -57,6 +57,8 @@ final class RunRecorder implements WorkerEventListener {
             }
         } else if (event instanceof WorkerEvent.JobSuperseded superseded) {
             add(superseded.job(), Outcome.SUPERSEDED, null);
+        } else if (event instanceof WorkerEvent.JobCancelled cancelled) {
+            add(cancelled.job(), Outcome.CANCELLED, null);
         } else if (event instanceof WorkerEvent.JobLost lost) {
             add(lost.job(), Outcome.LOST, null);
         } else if (event instanceof WorkerEvent.WorkerStarted begun) {

@@ -34,6 +34,7 @@ public final class TestJobContext implements JobContext {
     private final PayloadCodec codec;
     private final TestJobScheduler scheduler;
     private final boolean interrupted;
+    private final boolean cancelled;
     private final boolean owned;
     private final List<JobProgress> progress = new CopyOnWriteArrayList<>();
     private volatile @Nullable String result;
@@ -44,6 +45,7 @@ public final class TestJobContext implements JobContext {
         this.codec = builder.codec;
         this.scheduler = new TestJobScheduler(builder.codec);
         this.interrupted = builder.interrupted;
+        this.cancelled = builder.cancelled;
         this.owned = builder.owned;
     }
 
@@ -159,6 +161,11 @@ public final class TestJobContext implements JobContext {
     }
 
     @Override
+    public boolean isCancelled() {
+        return cancelled;
+    }
+
+    @Override
     public boolean isOwned() {
         return owned;
     }
@@ -182,6 +189,7 @@ public final class TestJobContext implements JobContext {
         private boolean last;
         private String workerId = "test-worker";
         private boolean interrupted;
+        private boolean cancelled;
         private boolean owned = true;
         private PayloadCodec codec = new PayloadCodec(new JsonMapper());
 
@@ -226,6 +234,12 @@ public final class TestJobContext implements JobContext {
         /** Sets whether the worker wants the handler to end; false unless set. */
         public Builder interrupted(boolean interrupted) {
             this.interrupted = interrupted;
+            return this;
+        }
+
+        /** Sets whether the job has been cancelled; false unless set. */
+        public Builder cancelled(boolean cancelled) {
+            this.cancelled = cancelled;
             return this;
         }
 

@@ -92,6 +92,7 @@ final class TestSchemaTables {
             "delete from {schema}._private_workers",
             "delete from {schema}.pgworker_recoveries",
             "delete from {schema}.pgworker_retirements",
+            "delete from {schema}.pgworker_cancellations",
             "delete from {schema}.pgworker_batches",
             "delete from {schema}.pgworker_running",
             "delete from {schema}.pgworker_task_minutes",

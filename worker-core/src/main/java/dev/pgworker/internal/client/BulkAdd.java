@@ -119,9 +119,9 @@ final class BulkAdd {
 
     private void checkKey(String name, JobSpec spec, String key) {
         JobKeyMode own = JobRows.keyMode(spec);
-        if (own == JobKeyMode.UNSAFE_DEDUPE) {
+        if (own != JobKeyMode.REPLACE && own != JobKeyMode.PRESERVE_RUN_AT) {
             throw new IllegalArgumentException(
-                    name + ".jobKeyMode must be REPLACE or PRESERVE_RUN_AT in a bulk add, but is UNSAFE_DEDUPE");
+                    name + ".jobKeyMode must be REPLACE or PRESERVE_RUN_AT in a bulk add, but is " + own);
         }
         if (mode != null && mode != own) {
             throw new IllegalArgumentException(name + ".jobKeyMode must be " + mode

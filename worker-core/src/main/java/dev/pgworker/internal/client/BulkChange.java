@@ -30,7 +30,7 @@ final class BulkChange {
     private final List<Long> first = new ArrayList<>();
 
     BulkChange(JobChanges changes, ChangeReport report, JobChange change) {
-        List<Object> unused = ChangeStatement.values(change);
+        List<Object> unused = ChangeStatement.values(change, report.user());
         this.changes = changes;
         this.report = report;
         this.change = change;
@@ -64,7 +64,10 @@ final class BulkChange {
 
     private List<Long> change(List<Long> chunk, int total) {
         return changes.changeApart(
-                change, chunk, " (after " + done + " of " + total + ", of which " + changed + " have been changed)");
+                change,
+                report.user(),
+                chunk,
+                " (after " + done + " of " + total + ", of which " + changed + " have been changed)");
     }
 
     private void note(List<Long> ids) {

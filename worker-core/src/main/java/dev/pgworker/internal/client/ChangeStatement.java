@@ -5,6 +5,7 @@ import java.util.ArrayList;
 import java.util.Collection;
 import java.util.List;
 
+import org.jspecify.annotations.Nullable;
 import org.springframework.jdbc.core.SqlParameterValue;
 import org.springframework.jdbc.core.simple.JdbcClient;
 import org.springframework.jdbc.support.SqlArrayValue;
@@ -27,6 +28,10 @@ enum ChangeStatement {
 
     REMOVE("remove", "remove jobs", "removed", "", JobColumns.RECOVERIES, """
             from {schema}.pgworker_remove_jobs(?) j
+            """),
+
+    CANCEL("cancel", "cancel jobs", "cancelled", "", JobColumns.RECOVERIES, """
+            from {schema}.pgworker_cancel_jobs(?, ?) j where j.outcome <> 'gone'
             """),
 
     /** Given attempts end the count, which the statement still sees. */
@@ -76,12 +81,18 @@ enum ChangeStatement {
             return FAIL;
         } else if (change instanceof JobChange.Remove) {
             return REMOVE;
+        } else if (change instanceof JobChange.Cancel) {
+            return CANCEL;
         }
         return change instanceof JobChange.Reschedule ? RESCHEDULE : RUN_NOW;
     }
 
-    /** Returns what the statement needs beside the ids, after a look whether that is allowed. */
-    static List<Object> values(JobChange change) {
+    /**
+     * Returns what the statement needs beside the ids, after a look whether that is allowed.
+     *
+     * @param user in whose name the jobs are changed; null if that was not said
+     */
+    static List<Object> values(JobChange change, @Nullable String user) {
         if (change instanceof JobChange.Fail fail) {
             return List.of(Arguments.requireGivenText("reason", fail.reason()));
         } else if (change instanceof JobChange.Reschedule reschedule) {
@@ -91,6 +102,8 @@ enum ChangeStatement {
                     new SqlParameterValue(Types.INTEGER, given.priority()),
                     new SqlParameterValue(Types.INTEGER, given.attempts()),
                     new SqlParameterValue(Types.INTEGER, given.maxAttempts()));
+        } else if (change instanceof JobChange.Cancel) {
+            return List.of(new SqlParameterValue(Types.VARCHAR, user));
         }
         Arguments.requireNonNull("change", change);
         return List.of();

@@ -74,6 +74,7 @@ final class Cleanup {
         Map<CleanupTask, Long> deleted = new EnumMap<>(CleanupTask.class);
         Set<CleanupTask> skipped = EnumSet.noneOf(CleanupTask.class);
         if (tasks.contains(CleanupTask.DELETE_PERMAFAILED_JOBS)) {
+            endCancelled(transactions);
             deleted.put(CleanupTask.DELETE_PERMAFAILED_JOBS, deleteFailedJobs(failedJobsOlderThan, chunks));
             sweepUp(transactions);
         }
@@ -167,6 +168,17 @@ final class Cleanup {
                 }
             }
         }
+    }
+
+    private static final String END_CANCELLED = """
+            select {schema}.pgworker_tend_cancellations()
+            """;
+
+    /** Those that another worker has left as failed count as cancelled, not as completed, however they go. */
+    private void endCancelled(OwnTransactions transactions) {
+        transactions.run(client -> client.sql(schema.in(END_CANCELLED))
+                .query((row, number) -> true)
+                .single());
     }
 
     private static final String SWEEP_UP = """

@@ -4,6 +4,7 @@ import java.time.Duration;
 import java.time.Instant;
 import java.util.Collection;
 import java.util.List;
+import java.util.Locale;
 import java.util.Optional;
 import java.util.Set;
 import javax.sql.DataSource;
@@ -19,6 +20,7 @@ import dev.pgworker.internal.store.SweepStore;
 import dev.pgworker.job.ActiveWorker;
 import dev.pgworker.job.BulkProgress;
 import dev.pgworker.job.BulkResult;
+import dev.pgworker.job.Cancellation;
 import dev.pgworker.job.CleanupPreview;
 import dev.pgworker.job.CleanupResult;
 import dev.pgworker.job.CleanupTask;
@@ -48,6 +50,7 @@ public final class JdbcJobAdmin implements JobAdmin {
 
     private final ClientConnections connections;
     private final JobChanges changes;
+    private final JobCancels cancels;
     private final JobLookup lookup;
     private final SchemaOverview overview;
     private final TaskOverview tasks;
@@ -79,6 +82,7 @@ public final class JdbcJobAdmin implements JobAdmin {
             WorkerEvents events) {
         this.connections = new ClientConnections(dataSource);
         this.changes = new JobChanges(connections, schema);
+        this.cancels = new JobCancels(connections, schema);
         this.lookup = new JobLookup(connections, schema);
         this.overview = new SchemaOverview(connections, schema);
         this.tasks = new TaskOverview(connections, schema);
@@ -98,6 +102,7 @@ public final class JdbcJobAdmin implements JobAdmin {
     private JdbcJobAdmin(JdbcJobAdmin other, String user) {
         connections = other.connections;
         changes = other.changes;
+        cancels = other.cancels;
         lookup = other.lookup;
         overview = other.overview;
         tasks = other.tasks;
@@ -161,7 +166,7 @@ public final class JdbcJobAdmin implements JobAdmin {
     public boolean pause(PauseTarget target, @Nullable String reason) {
         boolean paused = pauses.pause(target, report.user(), reason);
         if (paused) {
-            report.other("pause", "Paused", List.of(target.toString()), List.of(), 1);
+            report.other("pause", "Paused", List.of(words(target)), List.of(), 1);
         }
         return paused;
     }
@@ -170,14 +175,53 @@ public final class JdbcJobAdmin implements JobAdmin {
     public boolean resume(PauseTarget target) {
         boolean resumed = pauses.resume(target);
         if (resumed) {
-            report.other("resume", "Resumed", List.of(target.toString()), List.of(), 1);
+            report.other("resume", "Resumed", List.of(words(target)), List.of(), 1);
         }
         return resumed;
+    }
+
+    /** In the log, quotes are escaped. */
+    private static String words(PauseTarget target) {
+        String kind = target.kind().name().toLowerCase(Locale.ROOT);
+        return target.name() == null ? kind : kind + " " + target.name();
     }
 
     @Override
     public List<Pause> pauses() {
         return pauses.list();
+    }
+
+    @Override
+    public List<Cancellation> cancel(Collection<Long> ids) {
+        List<Cancellation> answers = cancels.cancel(ids, report.user());
+        reportCancelled(answers);
+        return answers;
+    }
+
+    @Override
+    public Optional<Cancellation> cancel(String jobKey) {
+        Optional<Cancellation> answer = cancels.cancel(jobKey, report.user());
+        reportCancelled(answer.stream().toList());
+        return answer;
+    }
+
+    private void reportCancelled(List<Cancellation> answers) {
+        report.jobs(
+                ChangeStatement.CANCEL,
+                answers.stream()
+                        .filter(answer -> answer.state() != Cancellation.State.GONE)
+                        .map(Cancellation::jobId)
+                        .toList());
+    }
+
+    @Override
+    public List<Cancellation> cancellations(Collection<Long> ids) {
+        return cancels.of(ids);
+    }
+
+    @Override
+    public List<Cancellation> awaitCancellations(Collection<Long> ids, Duration limit) {
+        return cancels.await(ids, limit);
     }
 
     @Override

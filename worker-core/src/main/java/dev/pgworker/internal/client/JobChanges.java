@@ -11,6 +11,7 @@ import java.util.Set;
 import java.util.function.ToIntFunction;
 import java.util.stream.Collectors;
 
+import org.jspecify.annotations.Nullable;
 import org.springframework.jdbc.core.simple.JdbcClient;
 import org.springframework.jdbc.support.SqlArrayValue;
 
@@ -34,7 +35,7 @@ final class JobChanges {
 
     /** Changes jobs in the caller's transaction and returns them in the order of the ids. */
     List<Job> change(JobChange change, Collection<Long> ids) {
-        List<Object> values = ChangeStatement.values(change);
+        List<Object> values = ChangeStatement.values(change, null);
         ChangeStatement statement = ChangeStatement.of(change);
         Set<Long> given = Arguments.requireElements("ids", ids);
         if (given.isEmpty()) {
@@ -53,11 +54,12 @@ final class JobChanges {
      * Changes jobs in a transaction of its own, whatever becomes of the caller's, and returns the ids of those that were changed,
      * without a look at their payloads.
      *
+     * @param user in whose name; null if that was not said
      * @param note what the message of an exception says beside what is done
      */
-    List<Long> changeApart(JobChange change, Collection<Long> ids, String note) {
+    List<Long> changeApart(JobChange change, @Nullable String user, Collection<Long> ids, String note) {
         ChangeStatement statement = ChangeStatement.of(change);
-        List<Object> values = ChangeStatement.values(change);
+        List<Object> values = ChangeStatement.values(change, user);
         return connections.apart(
                 statement.task() + note,
                 transactions -> transactions.run(client -> statement

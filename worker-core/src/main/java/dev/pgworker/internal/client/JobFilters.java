@@ -16,6 +16,13 @@ import dev.pgworker.job.JobState;
 /** Conditions on rows {@code j}, in SQL, with their values. */
 final class JobFilters {
 
+    /** Jobs that wait for a limit have a lock of their own kind; the index of such jobs needs the very constant. */
+    static final String PARKED = "j.locked_at = '9999-01-01 00:00:00+00'::pg_catalog.timestamptz";
+
+    static final String RUNNING = "j.locked_at <> '9999-01-01 00:00:00+00'::pg_catalog.timestamptz";
+
+    private static final String WAITING = "(j.is_available or " + PARKED + ")";
+
     private final List<String> conditions = new ArrayList<>(List.of("true"));
     private final List<Object> values = new ArrayList<>();
 
@@ -46,12 +53,13 @@ final class JobFilters {
         return filters;
     }
 
-    private static String condition(JobState state) {
+    static String condition(JobState state) {
         return switch (state) {
             case READY -> "j.is_available and j.run_at <= pg_catalog.now()";
-            case SCHEDULED -> "j.is_available and j.run_at > pg_catalog.now() and j.attempts = 0";
-            case RETRYING -> "j.is_available and j.run_at > pg_catalog.now() and j.attempts > 0";
-            case RUNNING -> "j.locked_at is not null";
+            case SCHEDULED -> WAITING + " and j.run_at > pg_catalog.now() and j.attempts = 0";
+            case RETRYING -> WAITING + " and j.run_at > pg_catalog.now() and j.attempts > 0";
+            case LIMITED -> PARKED + " and j.run_at <= pg_catalog.now()";
+            case RUNNING -> RUNNING;
             case FAILED -> "j.locked_at is null and not j.is_available";
         };
     }

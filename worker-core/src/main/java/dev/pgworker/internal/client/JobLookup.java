@@ -8,6 +8,7 @@ import java.util.Optional;
 import java.util.Set;
 import java.util.function.Function;
 import java.util.stream.Collectors;
+import java.util.stream.Stream;
 
 import org.jspecify.annotations.Nullable;
 import org.springframework.jdbc.core.RowMapper;
@@ -23,6 +24,7 @@ import dev.pgworker.job.JobPage;
 import dev.pgworker.job.JobQuery;
 import dev.pgworker.job.JobSelection;
 import dev.pgworker.job.JobSort;
+import dev.pgworker.job.JobState;
 import dev.pgworker.schema.WorkerSchema;
 
 /** Finds, lists, selects and counts jobs. */
@@ -121,13 +123,15 @@ final class JobLookup {
         };
     }
 
-    private static final String COUNT = """
-              pg_catalog.count(*) filter (where j.is_available and j.run_at <= pg_catalog.now()),
-              pg_catalog.count(*) filter (where j.is_available and j.run_at > pg_catalog.now() and j.attempts = 0),
-              pg_catalog.count(*) filter (where j.is_available and j.run_at > pg_catalog.now() and j.attempts > 0),
-              pg_catalog.count(*) filter (where j.locked_at is not null),
-              pg_catalog.count(*) filter (where j.locked_at is null and not j.is_available)
-            """;
+    private static final String COUNT = Stream.of(
+                    JobState.READY,
+                    JobState.SCHEDULED,
+                    JobState.RETRYING,
+                    JobState.LIMITED,
+                    JobState.RUNNING,
+                    JobState.FAILED)
+            .map(state -> "pg_catalog.count(*) filter (where " + JobFilters.condition(state) + ")")
+            .collect(Collectors.joining(", "));
 
     /** Reads what is first by priority, because that finds most of those that wait. */
     JobCounts count(JobQuery filter) {
@@ -143,6 +147,7 @@ final class JobLookup {
                             row.getLong(3),
                             row.getLong(4),
                             row.getLong(5),
+                            row.getLong(6),
                             reach.complete()))
                     .single();
         });

@@ -118,7 +118,7 @@ final class JobScan {
             return new Reach(page, query.sort(), end.last, found.complete && end.complete);
         }
         if (query.state() == JobState.FAILED) {
-            page.add("j.locked_at is null and not j.is_available");
+            page.add(JobFilters.condition(JobState.FAILED));
         }
         return query.state() == JobState.RUNNING ? running(page) : end(page);
     }
@@ -134,8 +134,8 @@ final class JobScan {
             """;
 
     private static final String RUNNING = """
-            select j.id from {schema}._private_jobs j where {which} and j.locked_at is not null order by j.id desc limit {most}
-            """;
+            select j.id from {schema}._private_jobs j where {which} and {running} order by j.id desc limit {most}
+            """.replace("{running}", JobFilters.RUNNING);
 
     /**
      * Reads the running ones among the newest or oldest, and all that workers have been running for some time, however old they are. Where
@@ -176,7 +176,7 @@ final class JobScan {
         boolean waiting =
                 query.state() != null && query.state() != JobState.RUNNING && query.state() != JobState.FAILED;
         if (query.queueName() == null) {
-            return waiting ? waiting(List.of(ClaimOrder.UNQUEUED, ClaimOrder.QUEUED)) : null;
+            return waiting ? waiting(List.of(ClaimOrder.UNQUEUED, ClaimOrder.QUEUED), "true") : null;
         }
         List<Integer> queue = client.sql(schema.in(QUEUE))
                 .param(query.queueName())
@@ -189,15 +189,26 @@ final class JobScan {
         if (query.state() == null) {
             return ofQueue(id);
         }
-        return waiting ? waiting(List.of(ClaimOrder.ofQueue(id))) : null;
+        return waiting ? waiting(List.of(ClaimOrder.ofQueue(id)), "j.job_queue_id = " + id) : null;
     }
 
-    private Found waiting(List<String> lanes) {
+    /** Reads jobs that wait for a worker, for a limit, or for their time. */
+    private Found waiting(List<String> lanes, String ofThem) {
+        JobState state = query.state();
         JobFilters times = new JobFilters();
-        if (query.state() != null) {
-            times.add(query.state() == JobState.READY ? ClaimOrder.DUE : "j.run_at > pg_catalog.now()");
+        if (state != null) {
+            boolean due = state == JobState.READY || state == JobState.LIMITED;
+            times.add(due ? ClaimOrder.DUE : "j.run_at > pg_catalog.now()");
         }
         times.addRunTimes(query);
+        Found free = state == JobState.LIMITED ? new Found(List.of(), true) : free(lanes, times);
+        Found limited = state == JobState.READY ? new Found(List.of(), true) : limited(times, ofThem);
+        List<Long> ids = new ArrayList<>(free.ids);
+        ids.addAll(limited.ids);
+        return new Found(ids, free.complete && limited.complete);
+    }
+
+    private Found free(List<String> lanes, JobFilters times) {
         List<Object> values = new ArrayList<>();
         lanes.forEach(lane -> values.addAll(times.values()));
         List<Long> ids = client.sql(schema.in(ClaimOrder.ids(lanes, times.toString(), most + 1)))
@@ -205,6 +216,25 @@ final class JobScan {
                 .query(Long.class)
                 .list();
         return new Found(ids.subList(0, Math.min(most, ids.size())), ids.size() <= most);
+    }
+
+    /** So many jobs that wait for limits are looked at, in the order of their index. */
+    private static final int MOST_LIMITED = 20_000;
+
+    private static final String LIMITED =
+            """
+            select pg_catalog.array_agg(j.id) filter (where {which}), pg_catalog.count(*) <= {most}
+            from (
+              select j.id, j.run_at, j.job_queue_id from {schema}._private_jobs j where {parked}
+              order by j.locked_by collate "C", j.priority, j.run_at, j.id limit {most} + 1) j
+            """.replace("{parked}", JobFilters.PARKED).replace("{most}", String.valueOf(MOST_LIMITED));
+
+    private Found limited(JobFilters times, String ofThem) {
+        Found all = client.sql(schema.in(LIMITED.replace("{which}", times + " and " + ofThem)))
+                .params(times.values())
+                .query(JobScan::found)
+                .single();
+        return all.ids.size() <= most ? all : new Found(all.ids.subList(0, most), false);
     }
 
     /** Failed and running jobs are in no index of queues. */
@@ -217,15 +247,15 @@ final class JobScan {
                 where j.locked_at is null and not j.is_available
                 order by j.id desc limit {most} + 1) x) f(ids, jobs)
             cross join (
-              select pg_catalog.array_agg(x.id) filter (where x.job_queue_id = {queue} and x.locked_at is not null), pg_catalog.count(*)
+              select pg_catalog.array_agg(j.id) filter (where j.job_queue_id = {queue} and {running}), pg_catalog.count(*)
               from (
-                select j.id, j.job_queue_id, j.locked_at from {schema}._private_jobs j
-                order by j.id desc limit {most} + 1) x) r(ids, jobs)
+                select h.id, h.job_queue_id, h.locked_at from {schema}._private_jobs h
+                order by h.id desc limit {most} + 1) j) r(ids, jobs)
             where q.id = {queue}
-            """;
+            """.replace("{running}", JobFilters.RUNNING);
 
     private Found ofQueue(int queue) {
-        Found waiting = waiting(List.of(ClaimOrder.ofQueue(queue)));
+        Found waiting = waiting(List.of(ClaimOrder.ofQueue(queue)), "j.job_queue_id = " + queue);
         String sql = OTHERS_OF_QUEUE.replace("{most}", String.valueOf(most)).replace("{queue}", String.valueOf(queue));
         List<Found> others = client.sql(schema.in(sql)).query(JobScan::found).list();
         List<Long> ids = new ArrayList<>(waiting.ids);

@@ -13,6 +13,7 @@ import org.springframework.jdbc.core.simple.JdbcClient;
 
 import dev.pgworker.internal.jdbc.ClientConnections;
 import dev.pgworker.internal.jdbc.Timestamps;
+import dev.pgworker.internal.store.PauseStore;
 import dev.pgworker.job.ActiveWorker;
 import dev.pgworker.job.JobWait;
 import dev.pgworker.job.JobWait.Reason;
@@ -48,6 +49,7 @@ final class JobWaits {
             @Nullable Instant runAt,
             boolean due,
             boolean flagged,
+            boolean limited,
             @Nullable Lock lock,
             @Nullable Queue queue) {}
 
@@ -66,7 +68,7 @@ final class JobWaits {
     private static final String ROW = """
             select j.id, coalesce(t.identifier, pg_catalog.concat('task ', j.task_id)), j.attempts, j.max_attempts,
               case when pg_catalog.isfinite(j.run_at) then j.run_at end, j.run_at <= pg_catalog.now(), j.flags is not null,
-              case when j.locked_at is not null then coalesce(j.locked_by, '') end,
+              {parked}, case when j.locked_at is not null and not {parked} then coalesce(j.locked_by, '') end,
               case when j.locked_at = 'infinity' then 0 when j.locked_at = '-infinity' then {ever}
                 else extract(epoch from pg_catalog.now() - j.locked_at)::bigint end,
               q.id, q.queue_name,
@@ -77,10 +79,11 @@ final class JobWaits {
             left join {schema}._private_tasks t on t.id = j.task_id
             left join {schema}._private_job_queues q on q.id = j.job_queue_id
             where j.id = ?
-            """;
+            """.replace("{parked}", "coalesce(" + JobFilters.PARKED + ", false)")
+            .replace("{ever}", String.valueOf(EVER.toSeconds()));
 
     private static Row row(ResultSet row, int number) throws SQLException {
-        String queue = row.getString(11);
+        String queue = row.getString(12);
         return new Row(
                 row.getLong(1),
                 row.getString(2),
@@ -88,15 +91,16 @@ final class JobWaits {
                 Timestamps.nullableInstant(row, 5),
                 row.getBoolean(6),
                 row.getBoolean(7),
-                Lock.of(row, 8, 9),
-                queue == null ? null : new Queue(row.getInt(10), queue, Lock.of(row, 12, 13)));
+                row.getBoolean(8),
+                Lock.of(row, 9, 10),
+                queue == null ? null : new Queue(row.getInt(11), queue, Lock.of(row, 13, 14)));
     }
 
     Optional<JobWait> of(long id) {
         return connections.query(
                 "find out what job " + id + " waits for",
                 false,
-                client -> client.sql(schema.in(ROW.replace("{ever}", String.valueOf(EVER.toSeconds()))))
+                client -> client.sql(schema.in(ROW))
                         .param(id)
                         .query(JobWaits::row)
                         .optional()
@@ -160,7 +164,34 @@ final class JobWaits {
                 .orElse(null);
     }
 
+    private static final String PAUSES = "select " + PauseStore.COLUMNS + """
+             from {schema}.pgworker_pauses p
+            where p.resumed_at is null
+              and (p.kind = 'all' or p.kind = 'task' and p.name = ?::pg_catalog.text or p.kind = 'queue' and p.name = ?::pg_catalog.text)
+            order by p.kind
+            """;
+
+    private Optional<JobWait> paused(JdbcClient client, Row job) {
+        return client
+                .sql(schema.in(PAUSES))
+                .param(job.task)
+                .param(job.queue == null ? "" : job.queue.name)
+                .query((row, number) -> PauseStore.pause(row, 1))
+                .list()
+                .stream()
+                .findFirst()
+                .map(pause -> new JobWait(Reason.PAUSED, null, null, sentence(pause.text())));
+    }
+
+    private static String sentence(String text) {
+        return Character.toUpperCase(text.charAt(0)) + text.substring(1) + (text.endsWith(".") ? "" : ".");
+    }
+
     private JobWait due(JdbcClient client, Row job) {
+        return paused(client, job).orElseGet(() -> notPaused(client, job));
+    }
+
+    private JobWait notPaused(JdbcClient client, Row job) {
         boolean served = workers.get().stream()
                 .anyMatch(
                         worker -> !worker.stale() && TaskOverview.tasks(worker).contains(job.task));
@@ -168,6 +199,9 @@ final class JobWaits {
                 ? ""
                 : " No live worker says that it serves task \"" + job.task
                         + "\"; workers of Node.js do not say what they serve.";
+        if (job.limited) {
+            return LimitWaits.of(client, schema, job.id, unserved);
+        }
         Queue queue = job.queue;
         if (queue != null && queue.lock != null) {
             return queueRuns(client, job, queue, queue.lock, unserved);

@@ -75,7 +75,7 @@ final class Pauses {
                 "list the pauses",
                 false,
                 client -> client.sql(schema.in(LIST))
-                        .query((row, number) -> PauseStore.pause(row))
+                        .query((row, number) -> PauseStore.pause(row, 1))
                         .list());
     }
 }

@@ -12,6 +12,7 @@ import org.jspecify.annotations.Nullable;
 import dev.pgworker.internal.argument.Arguments;
 import dev.pgworker.internal.jdbc.ClientConnections;
 import dev.pgworker.internal.jdbc.Timestamps;
+import dev.pgworker.internal.store.PauseStore;
 import dev.pgworker.job.ActiveWorker;
 import dev.pgworker.job.JobBacklog;
 import dev.pgworker.job.NamedQueue;
@@ -48,8 +49,11 @@ final class SchemaOverview {
             select q.queue_name,
                    (select pg_catalog.count(*) from (
                      select from {schema}._private_jobs j where j.job_queue_id = q.id and j.is_available limit 1001) c),
-                   q.locked_at, q.locked_by
+                   case when p.kind is null then q.locked_at end, case when p.kind is null then q.locked_by end,
+                   p.kind, p.name, p.paused_at, p.paused_by, p.reason
             from {schema}._private_job_queues q
+            left join {schema}.pgworker_pauses p
+              on p.kind = 'queue' and p.name = q.queue_name and p.resumed_at is null and q.locked_by = 'pgworker-paused'
             where q.queue_name > ?::pg_catalog.text
             order by q.queue_name limit ?
             """;
@@ -76,16 +80,20 @@ final class SchemaOverview {
                 Math.min(waiting, MOST_WAITING),
                 waiting > MOST_WAITING,
                 Timestamps.nullableInstant(row, 3),
-                row.getString(4));
+                row.getString(4),
+                row.getString(5) == null ? null : PauseStore.pause(row, 5));
     }
 
     private static final String BACKLOG = """
             select b.ready, b.scheduled, b.retrying, b.failed, extract(epoch from pg_catalog.now() - b.oldest_due)::double precision,
                    (select pg_catalog.count(*) from {schema}._private_workers w
                     where w.last_heartbeat_at > pg_catalog.now() - interval '5 minutes'),
-                   b.estimated
+                   b.estimated,
+                   (select pg_catalog.count(*) filter (where j.run_at <= pg_catalog.now()) from (
+                     select j.run_at from {schema}._private_jobs j where {parked}
+                     order by j.locked_by collate "C", j.priority, j.run_at, j.id limit 10000) j)
             from {schema}.pgworker_backlog(10000) b
-            """;
+            """.replace("{parked}", JobFilters.PARKED);
 
     JobBacklog backlog() {
         return connections.query(
@@ -103,6 +111,7 @@ final class SchemaOverview {
                 row.getLong(1),
                 row.getLong(2),
                 row.getLong(3),
+                row.getLong(8),
                 row.getLong(4),
                 oldestDue,
                 row.getLong(6),

@@ -14,7 +14,9 @@ import tools.jackson.databind.json.JsonMapper;
 
 import dev.pgworker.internal.argument.Arguments;
 import dev.pgworker.internal.jdbc.ClientConnections;
+import dev.pgworker.internal.store.PauseStore;
 import dev.pgworker.job.ActiveWorker;
+import dev.pgworker.job.Pause;
 import dev.pgworker.job.TaskSummary;
 import dev.pgworker.schema.WorkerSchema;
 
@@ -38,7 +40,9 @@ final class TaskOverview {
     }
 
     private static final String TASKS = """
-            select t.id, t.identifier from {schema}._private_tasks t
+            select t.id, t.identifier, p.kind, p.name, p.paused_at, p.paused_by, p.reason
+            from {schema}._private_tasks t
+            left join {schema}.pgworker_pauses p on p.kind = 'task' and p.name = t.identifier
             where t.identifier > ?::pg_catalog.text
             order by t.identifier limit ?
             """;
@@ -56,11 +60,15 @@ final class TaskOverview {
         Map<String, List<String>> served = served(workers);
         return connections.query("list the tasks", false, client -> {
             Map<Integer, String> tasks = new LinkedHashMap<>();
+            Map<Integer, Pause> pauses = new HashMap<>();
             client.sql(schema.in(TASKS))
                     .param(after == null ? "" : after)
                     .param(limit)
                     .query(row -> {
                         tasks.put(row.getInt(1), row.getString(2));
+                        if (row.getString(3) != null) {
+                            pauses.put(row.getInt(1), PauseStore.pause(row, 3));
+                        }
                     });
             Counted due = due(client);
             Counted failed = failed(client);
@@ -73,7 +81,8 @@ final class TaskOverview {
                         served.getOrDefault(name, List.of()),
                         Math.min(MOST_COUNTED, waiting),
                         Math.min(MOST_COUNTED, lost),
-                        due.complete && failed.complete && waiting <= MOST_COUNTED && lost <= MOST_COUNTED));
+                        due.complete && failed.complete && waiting <= MOST_COUNTED && lost <= MOST_COUNTED,
+                        pauses.get(id)));
             });
             return summaries;
         });
@@ -127,8 +136,13 @@ final class TaskOverview {
         for (String lane : List.of(ClaimOrder.UNQUEUED, ClaimOrder.QUEUED)) {
             complete &= count(client, ClaimOrder.first(lane, "j.task_id", ClaimOrder.DUE, MOST_READ), jobs);
         }
+        complete &= count(client, LIMITED, jobs);
         return new Counted(jobs, complete);
     }
+
+    private static final String LIMITED = """
+            (select j.task_id from {schema}._private_jobs j where {parked} and j.run_at <= pg_catalog.now()
+             order by j.locked_by collate "C", j.priority, j.run_at, j.id limit\s""".replace("{parked}", JobFilters.PARKED) + MOST_READ + ")";
 
     private static final String FAILED = """
             (select j.task_id from {schema}._private_jobs j where not j.is_available and j.locked_at is null

@@ -26,6 +26,7 @@ public final class Heartbeat extends BackgroundService {
     private final String metadata;
     private final long intervalNanos;
     private final Lease lease;
+    private final Runnable onCancelled;
 
     // Owned by the thread.
     private boolean registered;
@@ -40,15 +41,23 @@ public final class Heartbeat extends BackgroundService {
      *
      * @param store closed at the end
      * @param metadata JSON that describes the worker to operators
+     * @param onCancelled called when a running job of any worker has been cancelled lately; must return at once
      */
     public Heartbeat(
-            WorkerStore store, String workerId, String metadata, Duration interval, Lease lease, Outage outage) {
+            WorkerStore store,
+            String workerId,
+            String metadata,
+            Duration interval,
+            Lease lease,
+            Runnable onCancelled,
+            Outage outage) {
         super("worker-heartbeat", true, outage);
         this.store = store;
         this.workerId = workerId;
         this.metadata = metadata;
         this.intervalNanos = interval.toNanos();
         this.lease = lease;
+        this.onCancelled = onCancelled;
     }
 
     /** Leaves the registration when the heartbeat stops, so that a sweep finds what the worker could not give back. */
@@ -59,7 +68,11 @@ public final class Heartbeat extends BackgroundService {
     @Override
     protected void step() throws SQLException, InterruptedException {
         long sentAt = System.nanoTime();
-        if (store.heartbeat(workerId, metadata, !registered)) {
+        WorkerStore.Beat beat = store.heartbeat(workerId, metadata, !registered);
+        if (beat.anyCancelled()) {
+            onCancelled.run();
+        }
+        if (beat.registered()) {
             registered = true;
             lease.renew(sentAt);
             beatAt = System.nanoTime();

@@ -42,6 +42,8 @@ final class EndedJobs implements WorkerEventListener {
             ended(failed.job());
         } else if (event instanceof WorkerEvent.JobSuperseded superseded) {
             ended(superseded.job());
+        } else if (event instanceof WorkerEvent.JobCancelled cancelled) {
+            ended(cancelled.job());
         }
     }
 

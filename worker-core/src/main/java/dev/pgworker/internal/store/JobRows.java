@@ -22,10 +22,16 @@ public final class JobRows {
 
     private static final JsonMapper json = new JsonMapper();
 
+    /** What a job that waits for a limit has as the time of its lock, so that no worker of any kind claims it. */
+    private static final Instant PARKED_AT = Instant.parse("9999-01-01T00:00:00Z");
+
     private JobRows() {}
 
     /** Reads what {@code add_job} returns: id, payload, priority and so on, without the names of task and queue. */
     public static Job addedJob(ResultSet row, String task, @Nullable String queue) throws SQLException {
+        Instant lockedAt = Timestamps.nullableInstant(row, 11);
+        String lockedBy = row.getString(12);
+        boolean limited = PARKED_AT.equals(lockedAt);
         return new Job(
                 row.getLong(1),
                 task,
@@ -39,10 +45,12 @@ public final class JobRows {
                 Timestamps.instant(row, 8),
                 Timestamps.instant(row, 9),
                 row.getString(10),
-                Timestamps.nullableInstant(row, 11),
-                row.getString(12),
+                limited ? null : lockedAt,
+                limited ? null : lockedBy,
                 row.getInt(13),
-                flags(row, 14));
+                flags(row, 14),
+                0,
+                limited);
     }
 
     /** Returns a job with the names of its task and queue, which its row has by id only. */
@@ -64,7 +72,8 @@ public final class JobRows {
                 job.lockedBy(),
                 job.revision(),
                 job.flags(),
-                job.recoveries());
+                job.recoveries(),
+                job.limited());
     }
 
     /** A job without a key that was just added with these values: nobody else can have changed it yet. */

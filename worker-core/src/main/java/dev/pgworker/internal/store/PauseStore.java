@@ -39,15 +39,20 @@ public final class PauseStore {
         };
     }
 
-    /** Reads a pause from its {@link #COLUMNS}, which are the first ones. */
-    public static Pause pause(ResultSet row) throws SQLException {
-        String name = row.getString(2);
-        PauseTarget target = switch (row.getString(1)) {
+    /**
+     * Reads a pause.
+     *
+     * @param first the number of the first of its {@link #COLUMNS}
+     */
+    public static Pause pause(ResultSet row, int first) throws SQLException {
+        String name = row.getString(first + 1);
+        PauseTarget target = switch (row.getString(first)) {
             case "task" -> PauseTarget.task(name);
             case "queue" -> PauseTarget.queue(name);
             default -> PauseTarget.everything();
         };
-        return new Pause(target, Timestamps.instant(row, 3), row.getString(4), row.getString(5));
+        return new Pause(
+                target, Timestamps.instant(row, first + 2), row.getString(first + 3), row.getString(first + 4));
     }
 
     /**
@@ -77,7 +82,7 @@ public final class PauseStore {
             try (ResultSet rows = statement.executeQuery()) {
                 while (rows.next()) {
                     if (!rows.getBoolean(6)) {
-                        pauses.add(pause(rows));
+                        pauses.add(pause(rows, 1));
                     }
                     anyQueue |= rows.getString(1).equals("queue");
                     loose |= rows.getBoolean(7);

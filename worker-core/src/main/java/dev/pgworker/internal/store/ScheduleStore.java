@@ -523,9 +523,9 @@ public final class ScheduleStore {
     private static final String END = """
             update {schema}.pgworker_schedules s set
               awaits_end = false,
-              next_at = case when ?::pg_catalog.timestamptz + s.every >= s.ends_at then null else ?::pg_catalog.timestamptz + s.every end
+              next_at = case when e.next_at >= s.ends_at then null else e.next_at end
             from (
-              select l.name from {schema}.pgworker_schedules l
+              select l.name, greatest(?::pg_catalog.timestamptz + l.every, l.starts_at) next_at from {schema}.pgworker_schedules l
               where l.name = any(?) and l.awaits_end and l.paused_at is null and l.kind = 'delay' and not exists (
                 select from {schema}._private_jobs j
                 where j.id = l.last_job_id and (j.attempts < j.max_attempts or {schema}.pgworker_locked(j.locked_at, j.locked_by)))
@@ -537,8 +537,7 @@ public final class ScheduleStore {
     public int end(List<String> names, Instant now) throws SQLException {
         return Connections.call(dataSource, schema.in(END), ANSWER_LIMIT, (connection, statement) -> {
             statement.setObject(1, Timestamps.offset(now), Types.TIMESTAMP_WITH_TIMEZONE);
-            statement.setObject(2, Timestamps.offset(now), Types.TIMESTAMP_WITH_TIMEZONE);
-            statement.setArray(3, names(connection, names));
+            statement.setArray(2, names(connection, names));
             return statement.executeUpdate();
         });
     }

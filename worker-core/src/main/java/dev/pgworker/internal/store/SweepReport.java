@@ -43,6 +43,9 @@ public final class SweepReport {
     }
 
     private static WorkerEvent event(SweepStore.Recovered recovered, String workerId) {
+        if (recovered.outcome() == RecoveryOutcome.CANCELLED) {
+            return new WorkerEvent.JobCancelled(workerId, recovered.job());
+        }
         return recovered.outcome() == RecoveryOutcome.SUPERSEDED
                 ? new WorkerEvent.SupersededJobEnded(workerId, recovered.job(), recovered.worker())
                 : new WorkerEvent.JobRecovered(workerId, recovered.job(), recovered.worker(), recovered.outcome());

@@ -444,6 +444,7 @@ public final class SweepStore {
             case "failed" -> RecoveryOutcome.FAILED;
             case "exhausted" -> RecoveryOutcome.FAILED_PERMANENTLY;
             case "superseded" -> RecoveryOutcome.SUPERSEDED;
+            case "cancelled" -> RecoveryOutcome.CANCELLED;
             default -> throw new IllegalStateException("The database answered with outcome " + name);
         };
     }

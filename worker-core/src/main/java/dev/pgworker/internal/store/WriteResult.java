@@ -12,6 +12,8 @@ public enum WriteResult {
     BACK,
     /** The job was superseded or removed by its key while it ran, and never runs again. */
     SUPERSEDED,
+    /** The job was cancelled while it ran, and is deleted. */
+    CANCELLED,
     /** The job is this claim's, but another transaction has locked its row: write it again. */
     BUSY,
     /** The job is not this claim's any more. */

@@ -240,6 +240,21 @@ create table if not exists "${schema}".pgworker_retirements (
 comment on table "${schema}".pgworker_retirements is
   'Jobs that were superseded by a newer job with their key, or removed by key, while they ran; the job may no longer exist.';
 
+-- A running job that is cancelled is retired as well, and deleted when its run ends otherwise than by success. Whoever ends it so writes the
+-- outcome in the same transaction; so a row without an outcome whose job is gone is that of a job that succeeded, which costs completions
+-- nothing. Rows stay for an hour after the end, for those who ask.
+create table if not exists "${schema}".pgworker_cancellations (
+  job_id bigint constraint pgworker_cancellations_pkey primary key,
+  requested_at timestamptz not null,
+  requested_by text,
+  worker_id text not null,
+  outcome text constraint pgworker_cancellations_check check (outcome in ('cancelled', 'completed')),
+  ended_at timestamptz
+) with (autovacuum_vacuum_threshold = 500, autovacuum_vacuum_scale_factor = 0);
+comment on table "${schema}".pgworker_cancellations is
+  'Jobs that were cancelled while they ran, by whom, the worker that held each, and what has become of it: null while it runs, or has just '
+  'ended.';
+
 -- A direct batch runs while its transaction is open, which leaves nothing if its worker dies: this row is committed before it runs and
 -- emptied by its transaction. So the ids in the row of a transaction that is over are those of a batch that broke. Rows grow in their place.
 create table if not exists "${schema}".pgworker_batches (
@@ -330,7 +345,7 @@ create table if not exists "${schema}".pgworker_schedules (
   max_attempts smallint not null default 25 constraint pgworker_schedules_attempts_check check (max_attempts > 0),
   job_key text constraint pgworker_schedules_job_key_check check (length(job_key) between 1 and 512),
   job_key_mode text not null default 'replace'
-    constraint pgworker_schedules_mode_check check (job_key_mode in ('replace', 'preserve_run_at', 'unsafe_dedupe')),
+    constraint pgworker_schedules_mode_check check (job_key_mode in ('replace', 'preserve_run_at', 'unsafe_dedupe', 'replace_and_cancel')),
   flags text[],
   overlap text not null default 'allow' constraint pgworker_schedules_overlap_check check (overlap in ('allow', 'queue', 'skip')),
   misfire text not null default 'skip' constraint pgworker_schedules_misfire_check check (misfire in ('skip', 'run_once', 'run_all')),
@@ -418,7 +433,7 @@ create table if not exists "${schema}".pgworker_history (
   payload json
 ) partition by list (slot);
 comment on table "${schema}".pgworker_history is
-  'Runs that have ended and jobs that have ended without running; outcome is succeeded, retried, failed, removed or recovered. Empty '
+  'Runs that have ended and jobs that have ended without running; outcome is succeeded, retried, failed, removed, cancelled or recovered. Empty '
   'unless worker.history.enabled is set.';
 create table if not exists "${schema}".pgworker_history_default partition of "${schema}".pgworker_history default;
 create index if not exists pgworker_history_job on "${schema}".pgworker_history (job_id);
@@ -547,8 +562,8 @@ begin
     where c.oid = '"${schema}"._private_jobs'::regclass and a.privilege_type = 'UPDATE' and a.grantee <> c.relowner
   loop
     execute format('grant select, insert, update, delete on "${schema}".pgworker_recoveries, "${schema}".pgworker_retirements, "${schema}".pgworker_batches, '
-      '"${schema}".pgworker_running, "${schema}".pgworker_task_minutes, "${schema}".pgworker_samples, "${schema}".pgworker_schedules, '
-      '"${schema}".pgworker_cleanup, "${schema}".pgworker_pauses to %s', grantee);
+      '"${schema}".pgworker_cancellations, "${schema}".pgworker_running, "${schema}".pgworker_task_minutes, "${schema}".pgworker_samples, '
+      '"${schema}".pgworker_schedules, "${schema}".pgworker_cleanup, "${schema}".pgworker_pauses to %s', grantee);
     execute format('grant select on "${schema}".pgworker_history, "${schema}".pgworker_history_settings, "${schema}".pgworker_history_sizes, '
       '"${schema}".pgworker_limits, "${schema}".pgworker_limited_tasks, "${schema}".pgworker_limit_buckets, "${schema}".pgworker_limit_lanes, '
       '"${schema}".pgworker_limit_turns, "${schema}".pgworker_permits to %s', grantee);
@@ -868,6 +883,11 @@ set search_path = pg_catalog, pg_temp as $$
 declare
   removed boolean;
 begin
+  if exists (
+    select from "${schema}".pgworker_cancellations c where c.job_id = pgworker_retirement.job_id and c.outcome is null)
+  then
+    return 'Cancelled while running';
+  end if;
   select r.removed into removed from "${schema}".pgworker_retirements r where r.job_id = pgworker_retirement.job_id;
   return case
     when removed or last_error = 'Removed by its key while running' then 'Removed by its key while running'
@@ -877,8 +897,8 @@ begin
 end
 $$;
 comment on function "${schema}".pgworker_retirement(bigint, text) is
-  'Outcome of a locked job that has no key and no attempts left: the text that says that it was superseded or removed while '
-  'running, or null if it was not.';
+  'Outcome of a locked job that has no key and no attempts left: the text that says that it was cancelled, superseded or removed '
+  'while running, or null if it was not.';
 
 -- Rust workers of ledger 22 keep a table of their own, which they consult before giving an attempt back. It is kept up to date
 -- where it exists.
@@ -908,12 +928,115 @@ language plpgsql volatile
 set search_path = pg_catalog, pg_temp as $$
 begin
   delete from "${schema}".pgworker_retirements r where r.job_id = pgworker_revive.job_id;
+  delete from "${schema}".pgworker_cancellations c where c.job_id = pgworker_revive.job_id;
   if to_regclass('"${schema}"._private_job_retirements') is not null then
     execute 'delete from "${schema}"._private_job_retirements where id = $1' using pgworker_revive.job_id;
   end if;
 end
 $$;
-comment on function "${schema}".pgworker_revive(bigint) is 'Deletes the record that a job was superseded or removed, so that it may run again.';
+comment on function "${schema}".pgworker_revive(bigint) is 'Deletes the record that a job was superseded, removed or cancelled, so that it may run again.';
+
+-- The channel tells one worker; to others the notification means nothing. A name that no PgWorker has may be too long for it.
+create or replace function "${schema}".pgworker_cancel_running(job_id bigint, worker_id text, by text) returns void
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp as $$
+begin
+  perform "${schema}".pgworker_retire(pgworker_cancel_running.job_id, true);
+  insert into "${schema}".pgworker_cancellations as c (job_id, requested_at, requested_by, worker_id)
+    values (pgworker_cancel_running.job_id, clock_timestamp(), by, coalesce(pgworker_cancel_running.worker_id, ''))
+    on conflict on constraint pgworker_cancellations_pkey do update set
+      requested_at = excluded.requested_at, requested_by = excluded.requested_by, worker_id = excluded.worker_id,
+      outcome = null, ended_at = null
+    where c.outcome is not null or c.worker_id <> excluded.worker_id;
+  if octet_length(pgworker_cancel_running.worker_id) <= 2000 then
+    perform pg_notify('pgworker:cancel', pgworker_cancel_running.worker_id);
+  end if;
+end
+$$;
+comment on function "${schema}".pgworker_cancel_running(bigint, text, text) is
+  'Records that a running job, which has lost its key and its attempts already, is cancelled, and tells the worker that holds it.';
+
+-- A row that a trigger of somebody's keeps stays as that of a failed job; the job has been cancelled all the same.
+create or replace function "${schema}".pgworker_end_cancelled(job_ids bigint[]) returns void
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp as $$
+declare
+  cancelled bigint;
+  context text;
+begin
+  perform set_config('pgworker.ending', '', true), set_config('pgworker.run_ids', '', true);
+  for cancelled in
+    select c.job_id from "${schema}".pgworker_cancellations c
+    join "${schema}"._private_jobs j on j.id = c.job_id and j.locked_at is null and not j.is_available
+    where c.job_id = any(job_ids) and c.outcome is null
+    order by c.job_id for update of j skip locked
+  loop
+    update "${schema}".pgworker_cancellations c set outcome = 'cancelled', ended_at = clock_timestamp() where c.job_id = cancelled;
+    begin
+      delete from "${schema}"._private_jobs j where j.id = cancelled;
+      delete from "${schema}".pgworker_retirements r where r.job_id = cancelled;
+      if to_regclass('"${schema}"._private_job_retirements') is not null then
+        execute 'delete from "${schema}"._private_job_retirements where id = $1' using cancelled;
+      end if;
+    exception when others or assert_failure or query_canceled then
+      get stacked diagnostics context = pg_exception_context;
+      if not "${schema}".pgworker_about_row(sqlstate, context) then raise; end if;
+      raise warning 'Job % was cancelled but cannot be deleted: %', cancelled, sqlerrm;
+    end;
+  end loop;
+end
+$$;
+comment on function "${schema}".pgworker_end_cancelled(bigint[]) is
+  'Deletes those of the given jobs that were cancelled while they ran, and that nobody runs any more, and records that.';
+
+-- Other workers leave a job that was cancelled as a failed one. Nobody waits here.
+create or replace function "${schema}".pgworker_tend_cancellations() returns void
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp as $$
+begin
+  if not exists (select from "${schema}".pgworker_cancellations) then return; end if;
+  perform "${schema}".pgworker_end_cancelled(array(
+    select c.job_id from "${schema}".pgworker_cancellations c where c.outcome is null));
+  update "${schema}".pgworker_cancellations c set outcome = 'completed', ended_at = clock_timestamp()
+    where c.job_id in (
+      select o.job_id from "${schema}".pgworker_cancellations o
+      where o.outcome is null and not exists (select from "${schema}"._private_jobs j where j.id = o.job_id)
+      for update of o skip locked);
+  delete from "${schema}".pgworker_cancellations c
+    where c.job_id in (
+      select o.job_id from "${schema}".pgworker_cancellations o
+      where o.ended_at < clock_timestamp() - interval '1 hour'
+      for update skip locked);
+end
+$$;
+comment on function "${schema}".pgworker_tend_cancellations() is
+  'Ends cancelled jobs whose workers have left them as failed ones, notes which have succeeded, and forgets those that ended an hour ago.';
+
+-- One snapshot: who ends a cancelled job otherwise than by success says so where he deletes it.
+create or replace function "${schema}".pgworker_cancel_states(job_ids bigint[])
+returns table (id bigint, outcome text, requested_at timestamptz, requested_by text, worker_id text)
+language sql stable
+set search_path = pg_catalog, pg_temp as $$
+  select c.job_id,
+    case
+      when c.outcome is not null then c.outcome
+      when j.id is null then 'completed'
+      when j.locked_at is null then 'cancelled'
+      when exists (
+        select from "${schema}"._private_workers w
+        where w.id = c.worker_id and jsonb_typeof(w.metadata) = 'object' and w.metadata ->> 'implementation' = 'pgworker')
+        then 'requested'
+      else 'marked'
+    end,
+    c.requested_at, c.requested_by, c.worker_id
+  from "${schema}".pgworker_cancellations c
+  left join "${schema}"._private_jobs j on j.id = c.job_id
+  where c.job_id = any(job_ids)
+  order by c.job_id
+$$;
+comment on function "${schema}".pgworker_cancel_states(bigint[]) is
+  'What has become of jobs that were cancelled while they ran: "requested" (its worker has been told, or is dead), "marked" (its worker cannot be '
+  'told; it will not run again), "cancelled" or "completed" (it had succeeded before it could be cancelled). Others are left out.';
 
 -- A worker writes only its own rows, and those that are here are no longer those of its claims.
 create or replace function "${schema}".pgworker_forget_running() returns void
@@ -1233,7 +1356,11 @@ begin
             updated_at = pg_catalog.now()
           where j.id operator(pg_catalog.=) job.id;
         if job.locked_at is not null then
-          perform "${schema}".pgworker_retire(job.id, false);
+          if mode operator(pg_catalog.=) 'replace_and_cancel' then
+            perform "${schema}".pgworker_cancel_running(job.id, job.locked_by, null);
+          else
+            perform "${schema}".pgworker_retire(job.id, false);
+          end if;
         end if;
       end if;
     end if;
@@ -1339,8 +1466,8 @@ declare
 begin
   -- Node.js passes null where the caller names no mode
   if add_job.job_key is not null
-      and add_job.job_key_mode operator(pg_catalog.<>) all (array['replace', 'preserve_run_at', 'unsafe_dedupe']) then
-    raise exception 'Invalid job_key_mode value, expected ''replace'', ''preserve_run_at'' or ''unsafe_dedupe''.'
+      and add_job.job_key_mode operator(pg_catalog.<>) all (array['replace', 'preserve_run_at', 'unsafe_dedupe', 'replace_and_cancel']) then
+    raise exception 'Invalid job_key_mode value, expected ''replace'', ''preserve_run_at'', ''unsafe_dedupe'' or ''replace_and_cancel''.'
       using errcode = 'GWBKM';
   end if;
   job := "${schema}".pgworker_put(null, add_job.identifier, add_job.payload, add_job.queue_name, add_job.run_at, add_job.max_attempts,
@@ -1626,6 +1753,10 @@ begin
     order by j.id for update
   loop
     delete from "${schema}"._private_jobs j where j.id = job.id;
+    if job.locked_at is null and job.key is null and job.attempts >= job.max_attempts then
+      update "${schema}".pgworker_cancellations c set outcome = 'cancelled', ended_at = clock_timestamp()
+        where c.job_id = job.id and c.outcome is null;
+    end if;
     if job.locked_by is not null then
       queues := queues || job.job_queue_id;
       owners := owners || job.locked_by;
@@ -1653,6 +1784,10 @@ begin
     order by j.id for update
   loop
     delete from "${schema}"._private_jobs j where j.id = job.id;
+    if job.key is null and job.attempts >= job.max_attempts then
+      update "${schema}".pgworker_cancellations c set outcome = 'cancelled', ended_at = clock_timestamp()
+        where c.job_id = job.id and c.outcome is null;
+    end if;
     if job.locked_by is not null then
       queues := queues || job.job_queue_id;
       owners := owners || job.locked_by;
@@ -1664,6 +1799,80 @@ begin
 end
 $$;
 comment on function "${schema}".pgworker_remove_jobs(bigint[]) is 'Deletes the given jobs as if nobody needed them any more, except running ones.';
+
+-- Whoever has locked a row is waited for, so what is told of a job is so when the row is locked. A job that is not there has ended.
+create or replace function "${schema}".pgworker_cancel_jobs(job_ids bigint[], by text default null)
+returns table (id bigint, outcome text, requested_at timestamptz, requested_by text, worker_id text)
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp as $$
+#variable_conflict use_column
+declare
+  job record;
+  seen bigint[] := '{}';
+  waiting bigint[] := '{}';
+  running bigint[] := '{}';
+begin
+  perform "${schema}".pgworker_check_length('by', by, 255);
+  for job in
+    select j.id, j.key, j.attempts, j.max_attempts, j.locked_by, "${schema}".pgworker_locked(j.locked_at, j.locked_by) as runs
+    from "${schema}"._private_jobs j
+    where j.id = any(job_ids)
+    order by j.id for update
+  loop
+    seen := seen || job.id;
+    if job.runs then
+      running := running || job.id;
+      if job.key is not null or job.attempts < job.max_attempts then
+        update "${schema}"._private_jobs j set key = null, attempts = j.max_attempts, updated_at = now() where j.id = job.id;
+        if not found then
+          raise exception 'A trigger keeps job % from being cancelled', job.id using errcode = '27000';
+        end if;
+      end if;
+      perform "${schema}".pgworker_cancel_running(job.id, job.locked_by, by);
+    else
+      waiting := waiting || job.id;
+    end if;
+  end loop;
+  if waiting <> '{}' then
+    perform from "${schema}".pgworker_remove_jobs(waiting);
+    if exists (select from "${schema}"._private_jobs j where j.id = any(waiting)) then
+      raise exception 'A trigger keeps jobs from being deleted' using errcode = '27000';
+    end if;
+  end if;
+  return query
+    select w.id, 'removed', null::timestamptz, null::text, null::text from unnest(waiting) w(id)
+    union all
+    select s.id, s.outcome, s.requested_at, s.requested_by, s.worker_id from "${schema}".pgworker_cancel_states(running) s
+    union all
+    select distinct g.id, 'gone', null::timestamptz, null::text, null::text from unnest(job_ids) g(id)
+      where g.id is not null and not g.id = any(seen);
+end
+$$;
+comment on function "${schema}".pgworker_cancel_jobs(bigint[], text) is
+  'Cancels jobs: deletes those that wait or have failed ("removed"), and has those that run end and never run again: "requested" and "marked" are '
+  'those of pgworker_cancel_states. "gone" is a job that does not exist any more. Each distinct id is answered once.';
+
+-- Looks again when it found nothing after waiting: the key may have moved to another job.
+create or replace function "${schema}".pgworker_cancel_key(job_key text, by text default null)
+returns table (id bigint, outcome text, requested_at timestamptz, requested_by text, worker_id text)
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp as $$
+#variable_conflict use_column
+declare
+  holder bigint;
+begin
+  loop
+    select j.id into holder from "${schema}"._private_jobs j where j.key = pgworker_cancel_key.job_key for update;
+    exit when found;
+    if not exists (select from "${schema}"._private_jobs j where j.key = pgworker_cancel_key.job_key) then
+      return;
+    end if;
+  end loop;
+  return query select * from "${schema}".pgworker_cancel_jobs(array[holder], by);
+end
+$$;
+comment on function "${schema}".pgworker_cancel_key(text, text) is
+  'As pgworker_cancel_jobs, the job that has the key; no row if there is none.';
 
 create or replace function "${schema}".permanently_fail_jobs(job_ids bigint[], error_message text default null)
 returns setof "${schema}"._private_jobs
@@ -1866,6 +2075,9 @@ begin
       raise exception 'a trigger keeps the row' using errcode = '27000';
     end if;
     set constraints all immediate;
+    if exists (select from "${schema}".pgworker_cancellations c where c.job_id = any(job_ids)) then
+      perform "${schema}".pgworker_end_cancelled(job_ids);
+    end if;
     return;
   exception when others or assert_failure or query_canceled then
     get stacked diagnostics context = pg_exception_context;
@@ -1977,8 +2189,8 @@ begin
     perform "${schema}".pgworker_wrong('payload', 'must be a JSON object, to which _cron is added', json_typeof(given.payload));
   elsif length(given.payload::text) > 100000 then
     raise exception 'payload must have at most 100000 characters, but has %', length(given.payload::text) using errcode = '22023';
-  elsif given.job_key_mode not in ('replace', 'preserve_run_at', 'unsafe_dedupe') then
-    perform "${schema}".pgworker_wrong('job_key_mode', 'must be replace, preserve_run_at or unsafe_dedupe', given.job_key_mode);
+  elsif given.job_key_mode not in ('replace', 'preserve_run_at', 'unsafe_dedupe', 'replace_and_cancel') then
+    perform "${schema}".pgworker_wrong('job_key_mode', 'must be replace, preserve_run_at, unsafe_dedupe or replace_and_cancel', given.job_key_mode);
   elsif given.overlap not in ('allow', 'queue', 'skip') then
     perform "${schema}".pgworker_wrong('overlap', 'must be allow, queue or skip', given.overlap);
   elsif given.misfire not in ('skip', 'run_once', 'run_all') then
@@ -2079,9 +2291,13 @@ begin
     when row(old.starts_at, old.ends_at) is distinct from row(given.starts_at, given.ends_at) then '-infinity'
     when row(old.kind, old.expression, old.zone, old.every, old.origin)
       is not distinct from row(given.kind, given.expression, given.zone, given.every, given.origin) then old.next_at
-    when both_delays and old.last_at is not null then old.next_at - old.every + given.every
+    when both_delays and old.last_at is not null and isfinite(old.next_at)
+      then greatest(old.next_at - old.every + given.every, given.starts_at)
     else '-infinity'
   end;
+  if given.kind = 'delay' and given.next_at >= given.ends_at then
+    given.next_at := null;
+  end if;
   return given;
 end
 $$;
@@ -2196,7 +2412,7 @@ begin
       paused_at = null, paused_by = null, retry_at = null, updated_at = clock_timestamp(),
       next_at = case
         when s.next_at is null or s.next_at = '-infinity' or s.next_at > clock_timestamp() then s.next_at
-        when s.kind = 'delay' then clock_timestamp() + s.every
+        when s.kind = 'delay' then case when clock_timestamp() + s.every >= s.ends_at then null else clock_timestamp() + s.every end
         else '-infinity'
       end
     where s.name = pgworker_resume_schedule.name and s.paused_at is not null;
@@ -2512,6 +2728,7 @@ begin
     decided as materialized (
       select h.*,
         case
+          when h.retired = 'Cancelled while running' then 'cancelled'
           when h.retired is not null then 'superseded'
           when h.action = 'reschedule' then 'rescheduled'
           when h.action = 'fail' or h.times > max_recoveries then
@@ -2623,6 +2840,9 @@ begin
     from "${schema}".pgworker_take_back(
       given.ids, given.actions, given.ats, given.new_attempts, marked, 0, recovery_delay, max_recoveries) t;
   return query select * from unnest(taken.ids, taken.outcomes);
+  if 'cancelled' = any(taken.outcomes) then
+    perform "${schema}".pgworker_end_cancelled(taken.ids);
+  end if;
   if given.ids is not null then
     perform "${schema}".pgworker_sweep_up();
   end if;
@@ -2635,7 +2855,7 @@ comment on function "${schema}".pgworker_recover(text[], bigint[], int[], interv
   'pgworker_held_by tells them. Action "default", or null: up to max_recoveries times a job '
   'runs again after the delay, its attempt not counted (outcome "returned"); later, and with action "fail", the attempt counts '
   '("failed", or "exhausted" if it was the last). "reschedule": it runs at the given time; null attempts leave the attempt uncounted '
-  '("rescheduled"). "skip": it stays locked. A job that lost its key while running is never run again ("superseded"). One that cannot be '
+  '("rescheduled"). "skip": it stays locked. A job that lost its key while running is never run again ("superseded"), and one that was cancelled is deleted ("cancelled"). One that cannot be '
   'changed, because of a trigger of somebody''s for instance, stays locked as well ("refused: " and the reason).';
 
 create or replace function "${schema}".recover_dead_worker_jobs(worker_ids text[], recovery_delay interval default '0') returns int
@@ -4010,7 +4230,7 @@ comment on function "${schema}".pgworker_complete(
   'addresses of the claims make it faster, if the ids ascend. Floors are as in pgworker_claim. A job it could not delete is returned as "busy" (somebody '
   'holds the row for a moment: call again), "lost" (no longer this claim''s) or "gone" (there is no such job).';
 
--- A job whose key is gone was superseded or removed while it ran: whatever the action says, it must not run again. The exception
+-- A job whose key is gone was superseded, removed or cancelled while it ran: whatever the action says, it must not run again. The exception
 -- is a superseded batch of which some items failed: they are in no other job, so it goes on without its key.
 create or replace function "${schema}".pgworker_release(
   worker_id text, job_ids bigint[], claims timestamptz[], actions text[], delays float8[], run_ats timestamptz[], errors text[],
@@ -4033,6 +4253,7 @@ declare
   levels text;
   held_jobs bigint;
   revived bigint[];
+  recorded_by_caller constant boolean := coalesce(current_setting('pgworker.ending', true) = 'told', false);
 begin
   if exists (select from unnest(actions) a where a is null or a not in ('retry', 'fail', 'back')) then
     raise exception 'Unknown action in %: expected retry, fail or back', actions using errcode = '22023';
@@ -4051,7 +4272,7 @@ begin
   decided as (
     select m.*,
       (m.told is not null or m.key_gone)
-        and (m.payload is null or coalesce(m.told = 'Removed by its key while running', false)) as ended
+        and (m.payload is null or coalesce(m.told in ('Removed by its key while running', 'Cancelled while running'), false)) as ended
     from mine m),
   put as (
     update "${schema}"._private_jobs j set
@@ -4084,6 +4305,7 @@ begin
     where j.ctid = m.tid
     returning j.id, j.job_queue_id, j.is_available and j.run_at <= clock_timestamp() as due,
       case
+        when m.ended and m.told = 'Cancelled while running' then 'cancelled'
         when m.ended then 'superseded'
         when j.attempts >= j.max_attempts then 'failed'
         when m.action = 'back' then 'back'
@@ -4101,6 +4323,9 @@ begin
   perform set_config('pgworker.ending', '', true);
   if coalesce(cardinality(written), 0) < held_jobs then
     raise exception 'A trigger keeps jobs from being changed' using errcode = '27000';
+  end if;
+  if not recorded_by_caller and 'cancelled' = any(outcomes) then
+    perform "${schema}".pgworker_end_cancelled(written);
   end if;
   if revived is not null then
     delete from "${schema}".pgworker_retirements r where r.job_id = any(revived);
@@ -4139,7 +4364,7 @@ comment on function "${schema}".pgworker_release(
   'given time, after the delay in seconds or after the usual back-off, "fail" for good, with the attempts made as their limit, "back" '
   'without having cost an attempt. Keys and attempts are those the jobs had when claimed; errors and payloads replace the stored '
   'ones where not null. Returns what became of each: "retried", "failed", "back", "superseded" (it lost its key while it ran and never '
-  'runs again); and where nothing was written "busy" (somebody holds the row for a moment: call again), "lost" (no longer this '
+  'runs again), "cancelled" (it was cancelled while it ran, and is deleted); and where nothing was written "busy" (somebody holds the row for a moment: call again), "lost" (no longer this '
   'claim''s) or "gone" (there is no such job).';
 
 create or replace function "${schema}".pgworker_free(worker_id text, queue_names text[], locked_ats timestamptz[] default null)
@@ -5027,6 +5252,12 @@ begin
     if outcome is null then
       return null;
     end if;
+    if final and old.locked_at is not null and exists (
+      select from "${schema}".pgworker_cancellations c where c.job_id = new.id and c.outcome is null)
+    then
+      outcome := 'cancelled';
+      told := new.last_error;
+    end if;
     select s.enabled, s.payloads, s.slot into kept from "${schema}".pgworker_history_settings s;
     if not kept.enabled then
       return null;
@@ -5095,7 +5326,7 @@ begin
         join unnest(runs) e on e.job_id = w.id
         cross join lateral (
           select j.max_attempts, j.last_error from "${schema}"._private_jobs j where j.id = w.id offset 0) n
-        where w.outcome in ('retried', 'failed', 'superseded');
+        where w.outcome in ('retried', 'failed', 'superseded', 'cancelled');
       return;
     exception when others then
       perform "${schema}".pgworker_history_lost(sqlerrm, sqlstate);
@@ -5171,6 +5402,9 @@ begin
       renewals, lane_queues, lane_levels, lane_run_ats, lane_ids) r;
   if runs is not null then
     perform "${schema}".pgworker_record_released(runs, written.ids, written.outcomes);
+    if 'cancelled' = any(written.outcomes) then
+      perform "${schema}".pgworker_end_cancelled(written.ids);
+    end if;
   end if;
   return query select * from unnest(written.ids, written.outcomes);
 end
@@ -6838,7 +7072,7 @@ declare
   adding constant text[] := array[
     'add_job', 'add_jobs', 'pgworker_add_jobs', 'pgworker_put', 'pgworker_put_all', 'pgworker_columns', 'pgworker_fits',
     'pgworker_refuse', 'pgworker_kept_out', 'pgworker_flags', 'pgworker_json', 'pgworker_merge', 'pgworker_next_revision',
-    'pgworker_task_id', 'pgworker_queue_id', 'pgworker_know_names', 'pgworker_hold_names', 'pgworker_retire', 'pgworker_wake',
+    'pgworker_task_id', 'pgworker_queue_id', 'pgworker_know_names', 'pgworker_hold_names', 'pgworker_retire', 'pgworker_cancel_running', 'pgworker_wake',
     'pgworker_announce', 'pgworker_indexes', 'pgworker_parked',
     'pgworker_put_schedule', 'pgworker_delete_schedule', 'pgworker_pause_schedule', 'pgworker_resume_schedule', 'pgworker_trigger_schedule',
     'pgworker_schedule_row', 'pgworker_check_schedule', 'pgworker_check_length', 'pgworker_changed_schedule', 'pgworker_span', 'pgworker_wrong',

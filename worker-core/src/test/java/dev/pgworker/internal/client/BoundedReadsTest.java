@@ -193,9 +193,9 @@ class BoundedReadsTest {
         assertThat(db.admin().list(ready.toBuilder().queueName("lane").build()).jobs())
                 .extracting(Job::id)
                 .containsExactly(2L);
-        assertThat(db.admin().count(ready)).isEqualTo(new JobCounts(2, 0, 0, 0, 0, true));
+        assertThat(db.admin().count(ready)).isEqualTo(new JobCounts(2, 0, 0, 0, 0, 0, true));
         JobQuery later = ready.toBuilder().state(JobState.SCHEDULED).build();
-        assertThat(db.admin().count(later)).isEqualTo(new JobCounts(0, 10, 0, 0, 0, false));
+        assertThat(db.admin().count(later)).isEqualTo(new JobCounts(0, 10, 0, 0, 0, 0, false));
         assertThat(db.admin()
                         .list(later.toBuilder().queueName("lane").pageSize(20).build()))
                 .satisfies(page -> {
@@ -418,6 +418,7 @@ class BoundedReadsTest {
                 counts.get(JobState.READY),
                 counts.get(JobState.SCHEDULED),
                 counts.get(JobState.RETRYING),
+                counts.get(JobState.LIMITED),
                 counts.get(JobState.RUNNING),
                 counts.get(JobState.FAILED));
     }

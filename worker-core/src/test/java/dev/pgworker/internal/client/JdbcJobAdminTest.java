@@ -275,16 +275,16 @@ class JdbcJobAdminTest {
                 .containsExactly(failed);
         assertThat(ids(JobQuery.builder())).containsExactly(lastAttempt, failed, running, retrying, scheduled, ready);
 
-        assertThat(db.admin().count(JobQuery.ALL)).isEqualTo(new JobCounts(1, 1, 1, 2, 1));
+        assertThat(db.admin().count(JobQuery.ALL)).isEqualTo(new JobCounts(1, 1, 1, 0, 2, 1));
         assertThat(db.admin().count(JobQuery.ALL).total()).isEqualTo(6);
         assertThat(db.admin().count(JobQuery.builder().taskIdentifier("mail").build()))
-                .isEqualTo(new JobCounts(1, 1, 0, 1, 0));
+                .isEqualTo(new JobCounts(1, 1, 0, 0, 1, 0));
         assertThat(db.admin()
                         .count(JobQuery.builder()
                                 .state(JobState.FAILED)
                                 .search("needle")
                                 .build()))
-                .isEqualTo(new JobCounts(0, 0, 0, 0, 1));
+                .isEqualTo(new JobCounts(0, 0, 0, 0, 0, 1));
     }
 
     @Test

@@ -155,8 +155,8 @@ class JobWaitsTest {
 
         assertThat(db.admin().tasks(null, 10))
                 .containsExactly(
-                        new TaskSummary("mail", List.of("w1", "w2"), 2, 1, true),
-                        new TaskSummary("report", List.of("w1"), 1, 0, true));
+                        new TaskSummary("mail", List.of("w1", "w2"), 2, 1, true, null),
+                        new TaskSummary("report", List.of("w1"), 1, 0, true, null));
         assertThat(db.admin().tasks("mail", 10))
                 .extracting(TaskSummary::identifier)
                 .containsExactly("report");
@@ -165,9 +165,10 @@ class JobWaitsTest {
                 .containsExactly("mail");
         many(1_000, "1", "now()");
         assertThat(db.admin().tasks(null, 1))
-                .containsExactly(new TaskSummary("mail", List.of("w1", "w2"), 1_000, 1, false));
+                .containsExactly(new TaskSummary("mail", List.of("w1", "w2"), 1_000, 1, false, null));
         many(TaskOverview.MOST_READ, "-1", "now()");
-        assertThat(db.admin().tasks("mail", 1)).containsExactly(new TaskSummary("report", List.of("w1"), 0, 0, false));
+        assertThat(db.admin().tasks("mail", 1))
+                .containsExactly(new TaskSummary("report", List.of("w1"), 0, 0, false, null));
         assertThatIllegalArgumentException()
                 .isThrownBy(() -> db.admin().tasks(null, 0))
                 .withMessageContaining("limit must be between 1 and 1000");
@@ -178,9 +179,9 @@ class JobWaitsTest {
         add(JobSpec.builder().queueName("q").build());
         many(999, "0", "now()");
         db.sql("update {schema}._private_jobs set job_queue_id = 1").update();
-        assertThat(db.admin().queues(null, 10)).containsExactly(new NamedQueue("q", 1_000, false, null, null));
+        assertThat(db.admin().queues(null, 10)).containsExactly(new NamedQueue("q", 1_000, false, null, null, null));
         add(JobSpec.builder().queueName("q").build());
-        assertThat(db.admin().queues(null, 10)).containsExactly(new NamedQueue("q", 1_000, true, null, null));
+        assertThat(db.admin().queues(null, 10)).containsExactly(new NamedQueue("q", 1_000, true, null, null, null));
     }
 
     @Test

@@ -424,6 +424,26 @@ class ScheduleServiceTest {
         assertThat(schedules().find("a").orElseThrow().nextRun()).isNull();
     }
 
+    @Test
+    void aDelayWhoseStartIsMovedWhileItsJobRunsWaitsForIt() throws Exception {
+        Recurrence delay = Recurrence.fixedDelay(Duration.ofSeconds(10));
+        put("a", delay, schedule -> schedule);
+        ScheduleService service = service();
+        run(service);
+        Instant later = START.plusSeconds(500);
+        put("a", delay, schedule -> schedule.startsAt(later));
+        end("select {schema}.complete_jobs(array[%d])");
+        now = START.plusSeconds(100);
+        run(service);
+        assertThat(schedules().find("a").orElseThrow().nextRun()).isEqualTo(later);
+
+        put("a", delay, schedule -> schedule.startsAt(later.plusSeconds(7)));
+        run(service);
+        assertThat(schedules().find("a").orElseThrow().nextRun())
+                .as("its job has ended before")
+                .isEqualTo(later.plusSeconds(7));
+    }
+
     private void end(String sql) {
         String statement = String.format(java.util.Locale.ROOT, sql, jobId());
         List<Integer> unused = db.sql(statement).query((row, i) -> 1).list();
@@ -715,8 +735,10 @@ class ScheduleServiceTest {
             other.setAutoCommit(false);
             statement.execute(
                     db.schema().in("update {schema}.pgworker_schedules set priority = 1 where name = 'held'"));
+            long begin = System.nanoTime();
             assertThat(run(service)).isLessThanOrEqualTo(DeclaredSchedules.RETRY);
             tick(service, 0);
+            assertThat(Duration.ofNanos(System.nanoTime() - begin)).isLessThan(Duration.ofSeconds(10));
             assertThat(jobs()).contains("a 12:01:00", "mine 12:01:00");
             assertThat(log.messages()).singleElement().asString().contains("[held]", "pgworker_schedules", "pg_locks");
             other.commit();

@@ -29,7 +29,7 @@ class BacklogTest {
 
     @Test
     void ofNothing() {
-        assertThat(backlog()).isEqualTo(new JobBacklog(0, 0, 0, 0, null, 0, false));
+        assertThat(backlog()).isEqualTo(new JobBacklog(0, 0, 0, 0, 0, null, 0, false));
     }
 
     @Test

@@ -4,6 +4,7 @@ import java.util.Collection;
 import java.util.EnumSet;
 import java.util.List;
 import java.util.Map;
+import java.util.Objects;
 import java.util.Set;
 import java.util.function.Function;
 
@@ -15,6 +16,7 @@ import dev.pgworker.job.Job;
 import dev.pgworker.job.JobAdmin;
 import dev.pgworker.job.JobChange;
 import dev.pgworker.job.JobSelection;
+import dev.pgworker.job.PauseTarget;
 import dev.pgworker.job.Rescheduling;
 import dev.pgworker.job.SweepOptions;
 
@@ -82,6 +84,21 @@ final class EndpointActions {
                 : change(target, new JobChange.Remove(), admin::remove);
     }
 
+    /** Tells of ids and of a key what became of each job; of filters how many have been cancelled. */
+    Object cancel(Target target) {
+        EndpointFilters filters = target.filters;
+        boolean plain = target.limit == null && !EndpointParameters.flag("dryRun", target.dryRun);
+        if (plain && target.ids != null && filters.isEmpty()) {
+            return Map.of("cancellations", admin.cancel(EndpointParameters.ids(target.ids)));
+        } else if (plain && target.ids == null && filters.key() != null && filters.hasOnlyKey()) {
+            return Map.of(
+                    "cancellations",
+                    admin.cancel(EndpointParameters.required("key", filters.key())).stream()
+                            .toList());
+        }
+        return change(target, new JobChange.Cancel(), ids -> List.of());
+    }
+
     private Object change(Target target, JobChange change, Function<Collection<Long>, List<Job>> changeIds) {
         boolean dryRun = EndpointParameters.flag("dryRun", target.dryRun);
         if (target.ids != null) {
@@ -123,6 +140,24 @@ final class EndpointActions {
                 EndpointParameters.duration("threshold", threshold),
                 EndpointParameters.duration("recoveryDelay", recoveryDelay),
                 EndpointParameters.flag("dryRun", dryRun)));
+    }
+
+    Object pause(@Nullable String task, @Nullable String queue, @Nullable String everything, @Nullable String reason) {
+        return Map.of("paused", admin.pause(target(task, queue, everything), reason));
+    }
+
+    Object resume(@Nullable String task, @Nullable String queue, @Nullable String everything) {
+        return Map.of("resumed", admin.resume(target(task, queue, everything)));
+    }
+
+    private static PauseTarget target(@Nullable String task, @Nullable String queue, @Nullable String everything) {
+        boolean all = EndpointParameters.flag("everything", everything);
+        if ((task == null ? 0 : 1) + (queue == null ? 0 : 1) + (all ? 1 : 0) != 1) {
+            throw new IllegalArgumentException("One of task, queue and everything is required, and only one");
+        }
+        return all
+                ? PauseTarget.everything()
+                : task != null ? PauseTarget.task(task) : PauseTarget.queue(Objects.requireNonNull(queue));
     }
 
     private static Object changed(List<Job> jobs) {

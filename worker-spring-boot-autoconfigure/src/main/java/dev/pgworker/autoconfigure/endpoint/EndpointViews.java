@@ -109,9 +109,18 @@ final class EndpointViews {
                         .map(job -> {
                             Map<String, Object> view = view(job, JobState.of(job, admin.now()));
                             admin.waitOf(number).ifPresent(wait -> view.put("wait", wait));
+                            put(view, "cancellation", cancellation(id));
                             return view;
                         })
                         .orElse(null);
+    }
+
+    /** Returns what became of a job that was cancelled while it ran. */
+    @Nullable Object cancellation(String id) {
+        Long number = EndpointParameters.id("id", id);
+        return number == null
+                ? null
+                : admin.cancellations(List.of(number)).stream().findFirst().orElse(null);
     }
 
     /** Returns the jobs that run for a while, with what they say of their progress. */
@@ -246,6 +255,22 @@ final class EndpointViews {
                 "queues",
                 queues,
                 queues.size() < most ? null : queues.get(most - 1).name());
+    }
+
+    Object pauses() {
+        return Map.of(
+                "pauses",
+                admin.pauses().stream()
+                        .map(pause -> {
+                            Map<String, Object> view = new LinkedHashMap<>();
+                            view.put("kind", pause.target().kind());
+                            put(view, "name", pause.target().name());
+                            view.put("since", pause.since());
+                            put(view, "by", pause.by());
+                            put(view, "reason", pause.reason());
+                            return view;
+                        })
+                        .toList());
     }
 
     Object workers() {

@@ -2,6 +2,7 @@ package dev.pgworker.autoconfigure.endpoint;
 
 import java.security.Principal;
 import java.util.Map;
+import java.util.Set;
 import java.util.function.Supplier;
 
 import org.jspecify.annotations.Nullable;
@@ -15,6 +16,7 @@ import org.springframework.boot.actuate.endpoint.web.annotation.WebEndpoint;
 import dev.pgworker.autoconfigure.WorkerInstance;
 import dev.pgworker.autoconfigure.WorkerInstances;
 import dev.pgworker.job.JobAdmin;
+import dev.pgworker.limit.JobLimits;
 import dev.pgworker.schedule.JobSchedules;
 
 /**
@@ -26,6 +28,9 @@ import dev.pgworker.schedule.JobSchedules;
 final class WorkerEndpoint {
 
     private static final int LONGEST_NAME = 255;
+
+    /** What has names that may contain a slash, which servers refuse in a path. */
+    private static final Set<String> BY_NAME = Set.of("limits", "crontab", "schedules");
 
     private final WorkerInstances instances;
     private final boolean showPayloads;
@@ -42,8 +47,8 @@ final class WorkerEndpoint {
     }
 
     /**
-     * Lists jobs, what became of them, what runs, tasks, queues, workers, recurring items or schedules, or figures of the last
-     * day.
+     * Lists jobs, what became of them, what runs, tasks, queues, workers, pauses, recurring items, schedules or limits, or
+     * figures of the last day. One recurring item or schedule may be named by a parameter.
      */
     @ReadOperation
     WebEndpointResponse<Object> list(
@@ -64,9 +69,14 @@ final class WorkerEndpoint {
             @Nullable String prefix,
             @Nullable String paused,
             @Nullable String problem,
+            @Nullable String name,
+            @Nullable String runs,
             @Nullable String limit,
             @Nullable String after,
             @Nullable String instance) {
+        if (name != null && BY_NAME.contains(what)) {
+            return one(what, name, runs, limit, after, instance);
+        }
         EndpointFilters filters = new EndpointFilters(state, task, queue, key, flag, from, to, search);
         return answer(() -> switch (what) {
             case "jobs" -> views(instance).jobs(filters, sort, scanLimit, limit, after);
@@ -76,7 +86,9 @@ final class WorkerEndpoint {
             case "tasks" -> views(instance).tasks(limit, after);
             case "queues" -> views(instance).queues(limit, after);
             case "workers" -> views(instance).workers();
+            case "pauses" -> views(instance).pauses();
             case "crontab" -> crontab(instance).list();
+            case "limits" -> limits(instance, SecurityContext.NONE).list();
             case "schedules" ->
                 schedules(instance, SecurityContext.NONE)
                         .list(new EndpointSchedules.Filters(prefix, task, paused, problem), limit, after);
@@ -84,20 +96,27 @@ final class WorkerEndpoint {
         });
     }
 
-    /** Returns one job, what became of it, a recurring item or a schedule. */
+    /** Returns one job, what became of it or of its cancellation, a recurring item, a schedule or a limit. */
     @ReadOperation
     WebEndpointResponse<Object> one(
-            @Selector String what, @Selector String id, @Nullable String runs, @Nullable String instance) {
+            @Selector String what,
+            @Selector String id,
+            @Nullable String runs,
+            @Nullable String limit,
+            @Nullable String after,
+            @Nullable String instance) {
         return answer(() -> switch (what) {
             case "jobs" -> views(instance).job(id);
             case "history" -> views(instance).historyOf(id);
+            case "cancellations" -> views(instance).cancellation(id);
             case "crontab" -> crontab(instance).one(id);
             case "schedules" -> schedules(instance, SecurityContext.NONE).one(id, runs);
+            case "limits" -> limits(instance, SecurityContext.NONE).one(id, limit, after);
             default -> null;
         });
     }
 
-    /** Changes jobs. */
+    /** Changes jobs, or what is paused. */
     @WriteOperation
     WebEndpointResponse<Object> change(
             SecurityContext security,
@@ -124,7 +143,14 @@ final class WorkerEndpoint {
             @Nullable String recoveryDelay,
             @Nullable String item,
             @Nullable String schedule,
+            @Nullable String everything,
             @Nullable String payload,
+            @Nullable String name,
+            @Nullable String maxRunning,
+            @Nullable String maxStarts,
+            @Nullable String period,
+            @Nullable String burst,
+            @Nullable String per,
             @Nullable String instance) {
         EndpointFilters filters = new EndpointFilters(state, task, queue, key, flag, from, to, search);
         EndpointActions.Target target = new EndpointActions.Target(ids, filters, limit, dryRun);
@@ -134,9 +160,12 @@ final class WorkerEndpoint {
             case "reschedule" -> actions(instance, security).reschedule(target, runAt, priority, attempts, maxAttempts);
             case "run-now" -> actions(instance, security).runNow(target);
             case "remove" -> actions(instance, security).remove(target);
+            case "cancel" -> actions(instance, security).cancel(target);
             case "cleanup" -> actions(instance, security).cleanup(tasks, dryRun);
             case "force-unlock" -> actions(instance, security).forceUnlock(workers);
             case "sweep" -> actions(instance, security).sweep(threshold, recoveryDelay, dryRun);
+            case "pause" -> actions(instance, security).pause(task, queue, everything, reason);
+            case "resume" -> actions(instance, security).resume(task, queue, everything);
             case "cron-trigger" -> crontab(instance).trigger(item);
             case "cron-pause" -> crontab(instance).pause(item);
             case "cron-resume" -> crontab(instance).resume(item);
@@ -145,6 +174,10 @@ final class WorkerEndpoint {
             case "schedule-pause" -> schedules(instance, security).pause(schedule);
             case "schedule-resume" -> schedules(instance, security).resume(schedule);
             case "schedule-delete" -> schedules(instance, security).delete(schedule);
+            case "limit-put" ->
+                limits(instance, security)
+                        .put(name, new EndpointLimits.Given(tasks, maxRunning, maxStarts, period, burst, per));
+            case "limit-delete" -> limits(instance, security).delete(name);
             default -> null;
         });
     }
@@ -173,6 +206,12 @@ final class WorkerEndpoint {
         return new EndpointSchedules(
                 user.isEmpty() ? schedules : schedules.actingAs(user),
                 () -> its.jobAdmin().now());
+    }
+
+    private EndpointLimits limits(@Nullable String instance, SecurityContext security) {
+        JobLimits limits = instance(instance).jobLimits();
+        String user = user(security);
+        return new EndpointLimits(user.isEmpty() ? limits : limits.actingAs(user));
     }
 
     private EndpointCrontab crontab(@Nullable String instance) {

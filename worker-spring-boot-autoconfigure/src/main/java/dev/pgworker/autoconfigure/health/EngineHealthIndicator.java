@@ -10,12 +10,14 @@ import org.springframework.boot.health.contributor.Health;
 import dev.pgworker.Worker;
 import dev.pgworker.WorkerSettings;
 import dev.pgworker.WorkerStatus;
+import dev.pgworker.job.Pause;
 
 /**
  * For readiness: down if the worker does not do its work although the database would let it. It does not run, a thread has
  * ended or hangs, due jobs do not start, or something that it does regularly has not been done for long. Never asks the
  * database, and stays up while that cannot be used: a new process could not use it either. An application that only adds
- * jobs has no worker and is up.
+ * jobs has no worker and is up. So is one that does nothing because that is paused, which it says: to take it out of traffic would
+ * not help.
  */
 final class EngineHealthIndicator extends AbstractHealthIndicator {
 
@@ -117,6 +119,10 @@ final class EngineHealthIndicator extends AbstractHealthIndicator {
                     status.unservedTasks().stream()
                             .map(WorkerStatus.UnservedTask::task)
                             .toList());
+        }
+        if (!status.pauses().isEmpty()) {
+            builder.withDetail(
+                    "paused", status.pauses().stream().map(Pause::text).toList());
         }
         WorkerStatus.HeldSnapshot held = status.heldSnapshot();
         if (held != null) {

@@ -46,9 +46,7 @@ final class BacklogSampler implements SmartLifecycle, ScheduledTaskHolder {
         this.interval = interval;
         sampled = interval.isZero()
                 ? List.of()
-                : workers.stream()
-                        .map(worker -> new Sampled(worker.name(), worker.jobAdmin(), registry))
-                        .toList();
+                : workers.stream().map(worker -> new Sampled(worker, registry)).toList();
     }
 
     /** The backlog of one worker's schema, and its gauges. */
@@ -56,17 +54,20 @@ final class BacklogSampler implements SmartLifecycle, ScheduledTaskHolder {
 
         private final String worker;
         private final JobAdmin admin;
+        private final LimitGauges limits;
         private volatile @Nullable JobBacklog latest;
         private volatile boolean stopped;
         private boolean failing;
 
-        Sampled(String worker, JobAdmin admin, MeterRegistry registry) {
-            this.worker = worker;
-            this.admin = admin;
+        Sampled(WorkerInstance its, MeterRegistry registry) {
+            worker = its.name();
+            admin = its.jobAdmin();
             state(registry, "ready", JobBacklog::ready);
             state(registry, "scheduled", JobBacklog::scheduled);
             state(registry, "retrying", JobBacklog::retrying);
+            state(registry, "limited", JobBacklog::limited);
             state(registry, "failed", JobBacklog::failed);
+            limits = new LimitGauges(worker, its.jobLimits(), registry);
             TimeGauge.builder("worker.backlog.age", this, TimeUnit.MILLISECONDS, s -> s.value(Sampled::age))
                     .description("Time for which the longest-waiting job has been due")
                     .tag(WorkerMetrics.WORKER, worker)
@@ -103,9 +104,11 @@ final class BacklogSampler implements SmartLifecycle, ScheduledTaskHolder {
         public void run() {
             try {
                 latest = admin.backlog();
+                limits.sample();
                 failing = false;
             } catch (RuntimeException e) {
                 latest = null;
+                limits.clear();
                 if (!failing && !stopped) {
                     failing = true;
                     log.warn(

@@ -49,6 +49,7 @@ final class JobMetrics {
             Counter failed,
             Counter lost,
             Counter superseded,
+            Counter cancelled,
             Counter recovered) {}
 
     private TaskMeters meters(String task) {
@@ -73,6 +74,7 @@ final class JobMetrics {
                         "worker.jobs.superseded",
                         "Attempts that did not succeed after the job had been superseded or removed by its key",
                         task),
+                counter("worker.jobs.cancelled", "Jobs that ended because they were cancelled while they ran", task),
                 counter("worker.jobs.recovered", "Jobs recovered from dead workers by this worker", task));
     }
 
@@ -139,6 +141,14 @@ final class JobMetrics {
             reconciled().increment(claims.jobs());
             return;
         }
+        if (event instanceof WorkerEvent.JobsAdmitted admitted) {
+            Counter.builder("worker.limit.admitted")
+                    .description("Jobs of limited tasks that this worker has let through")
+                    .tag(WorkerMetrics.WORKER, worker)
+                    .register(registry)
+                    .increment((double) admitted.jobs());
+            return;
+        }
         if (!(event instanceof WorkerEvent.OfJob ofJob) || event instanceof WorkerEvent.SupersededJobEnded) {
             return;
         }
@@ -157,6 +167,8 @@ final class JobMetrics {
             meters.lost.increment();
         } else if (event instanceof WorkerEvent.JobSuperseded) {
             meters.superseded.increment();
+        } else if (event instanceof WorkerEvent.JobCancelled) {
+            meters.cancelled.increment();
         }
     }
 }

@@ -56,6 +56,18 @@ final class WorkerGauges {
                 "worker.threads.failed",
                 "Threads of the worker that have ended or hang",
                 status -> status.deadThreads().size() + status.stuckThreads().size());
+        gauge(
+                worker,
+                registry,
+                tags,
+                "worker.pauses",
+                "Tasks and queues that are paused; everything counts as one",
+                status -> status.pauses().size());
+        TimeGauge.builder("worker.paused.since", worker, TimeUnit.SECONDS, w -> value(w, WorkerGauges::pausedSince))
+                .description("Time since the epoch at which the oldest pause began; no value if there is none")
+                .tags(tags)
+                .strongReference(true)
+                .register(registry);
         TimeGauge.builder(
                         "worker.snapshot.age",
                         worker,
@@ -98,6 +110,13 @@ final class WorkerGauges {
     private static double value(@Nullable Worker worker, ToDoubleFunction<WorkerStatus> value) {
         WorkerStatus status = worker == null ? null : worker.status();
         return status == null ? Double.NaN : value.applyAsDouble(status);
+    }
+
+    private static double pausedSince(WorkerStatus status) {
+        return status.pauses().stream()
+                .mapToDouble(pause -> pause.since().toEpochMilli() / 1_000.0)
+                .min()
+                .orElse(Double.NaN);
     }
 
     private static double millis(@Nullable Duration time) {

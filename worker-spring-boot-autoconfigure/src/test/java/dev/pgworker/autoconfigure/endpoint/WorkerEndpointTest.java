@@ -16,6 +16,7 @@ import java.util.Map;
 import jakarta.servlet.Filter;
 import jakarta.servlet.http.HttpServletRequest;
 import jakarta.servlet.http.HttpServletRequestWrapper;
+import org.awaitility.Awaitility;
 import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.extension.RegisterExtension;
@@ -191,6 +192,39 @@ class WorkerEndpointTest {
     }
 
     @Test
+    void pausesAndResumes() throws Exception {
+        try (Client client = new Client("management.endpoint.health.show-details=always")) {
+            client.user = "ann";
+            for (String body :
+                    List.of("{'task': 'mail', 'reason': 'down'}", "{'queue': 'q'}", "{'everything': true}")) {
+                assertThat(client.json(client.post("/worker/pause", body))
+                                .path("paused")
+                                .asBoolean())
+                        .isTrue();
+            }
+            JsonNode pauses = client.json(client.get("/worker/pauses")).path("pauses");
+            assertThat(pauses.size()).isEqualTo(3);
+            assertThat(pauses.path(2).path("name").asString()).isEqualTo("mail");
+            assertThat(pauses.path(2).path("by").asString()).isEqualTo("ann");
+            assertThat(pauses.path(2).path("reason").asString()).isEqualTo("down");
+            Awaitility.await().until(() -> client.get("/health").body().contains("everything paused by ann since"));
+            assertThat(client.get("/health").statusCode()).isEqualTo(200);
+            assertThat(client.get("/prometheus").body())
+                    .containsPattern("worker_pauses\\{.*} 3.0")
+                    .containsPattern("worker_paused_since_seconds\\{.*} 1\\.");
+            assertThat(client.json(client.post("/worker/resume", "{'everything': true}"))
+                            .path("resumed")
+                            .asBoolean())
+                    .isTrue();
+            for (String wrong : List.of("{'task': 'a', 'queue': 'b'}", "{}", "{'everything': false}")) {
+                HttpResponse<String> refused = client.post("/worker/pause", wrong);
+                assertThat(refused.statusCode()).isEqualTo(400);
+                assertThat(refused.body()).contains("One of task, queue and everything is required, and only one");
+            }
+        }
+    }
+
+    @Test
     void showsPayloadsOnlyIfAllowed() throws Exception {
         try (Client client = new Client("worker.endpoint.show-payloads=true")) {
             Job job = client.context.getBean(JobScheduler.class).addJob("mail", "secret");
@@ -239,6 +273,29 @@ class WorkerEndpointTest {
                             .path("changed")
                             .size())
                     .isZero();
+
+            Job cancelled = jobs.addJob(
+                    "mail",
+                    Map.of(),
+                    JobSpec.builder().runIn(Duration.ofHours(1)).jobKey("k").build());
+            assertThat(client.json(client.post("/worker/cancel", "{'key': 'k'}"))
+                            .path("cancellations")
+                            .path(0)
+                            .path("state")
+                            .asString())
+                    .isEqualTo("REMOVED");
+            assertThat(client.json(client.post("/worker/cancel", "{'ids': " + cancelled.id() + "}"))
+                            .path("cancellations")
+                            .path(0)
+                            .path("state")
+                            .asString())
+                    .isEqualTo("GONE");
+            assertThat(client.json(client.post("/worker/cancel", "{'task': 'none'}"))
+                            .path("changed")
+                            .asInt())
+                    .isZero();
+            assertThat(client.get("/worker/cancellations/" + cancelled.id()).statusCode())
+                    .isEqualTo(404);
 
             client.json(client.post("/worker/fail", "{'ids': " + b.id() + ", 'reason': 'again'}"));
             assertThat(client.json(client.post("/worker/cleanup", "{'tasks': 'delete-permafailed-jobs'}"))
@@ -451,6 +508,11 @@ class WorkerEndpointTest {
                     .toList();
             assertThat(runs).hasSize(3).isSorted();
             assertThat(runs.get(0)).isEqualTo(b.path("nextRun").asString());
+            assertThat(client.json(client.get("/worker/schedules?name=report/a&runs=2"))
+                            .path("nextRuns")
+                            .size())
+                    .isEqualTo(2);
+            assertThat(client.get("/worker/schedules?name=report").statusCode()).isEqualTo(404);
             assertThat(client.get("/worker/schedules").body())
                     .contains("\"overlap\":\"skip\"", "\"backfill\":\"PT48H\"")
                     .doesNotContain("secret");

@@ -337,6 +337,7 @@ class WorkerHealthTest {
                     null,
                     sinceStart,
                     false,
+                    List.of(),
                     List.of());
         }
 

@@ -51,6 +51,9 @@ final class OutcomeReporter {
                     ending.ended,
                     () -> log.warn("{} is no longer held by this worker; its outcome is not recorded", job));
             publish(() -> new WorkerEvent.JobLost(context.workerId(), job));
+        } else if (written == WriteResult.CANCELLED || outcome instanceof JobOutcome.Cancelled) {
+            named(ending.ended, () -> log.info("{} was cancelled while it ran, and is deleted", job));
+            publish(() -> new WorkerEvent.JobCancelled(context.workerId(), job));
         } else if (written == WriteResult.SUPERSEDED) {
             named(
                     ending.ended,

@@ -84,8 +84,16 @@ final class InFlight {
 
     /** Returns whether the lock of a claim has, or may have, been renewed to this time. */
     boolean isRenewedTo(long jobId, Instant lockedAt) {
+        return renewedTo(jobId, lockedAt) != null;
+    }
+
+    /** Returns the claim whose lock has, or may have, been renewed to this time; null if there is none. */
+    @Nullable Claim renewedTo(long jobId, Instant lockedAt) {
         return unsettled.values().stream()
-                .anyMatch(local -> local.job.id() == jobId && local.lock != null && local.lock.has(lockedAt));
+                .filter(local -> local.job.id() == jobId && local.lock != null && local.lock.has(lockedAt))
+                .map(local -> Claim.of(local.job))
+                .findFirst()
+                .orElse(null);
     }
 
     /** As {@link LocalQueue#toRenew}. */

@@ -615,6 +615,12 @@ public final class LocalQueue implements RenewedLocks {
         }
     }
 
+    /** Returns the claim whose lock has, or may have, this time and whose outcome is still to be written; null if there is none. */
+    public synchronized @Nullable Claim claimOf(long jobId, Instant lockedAt) {
+        Claim claim = new Claim(jobId, lockedAt);
+        return inFlight.contains(claim) ? claim : inFlight.renewedTo(jobId, lockedAt);
+    }
+
     @Override
     public @Nullable RowLock of(Claim claim) {
         if (!anyRenewed) {

@@ -52,6 +52,11 @@ final class Attempt implements JobContext {
     private volatile boolean stopping;
     private volatile boolean timedOut;
 
+    /** Whether the job has been cancelled; the handler may be interrupted later, for that. */
+    private volatile boolean cancelled;
+
+    private volatile boolean interruptedToCancel;
+
     /**
      * Begins an attempt on the calling thread.
      *
@@ -158,7 +163,12 @@ final class Attempt implements JobContext {
 
     @Override
     public boolean isInterrupted() {
-        return stopping || timedOut;
+        return stopping || timedOut || interruptedToCancel;
+    }
+
+    @Override
+    public boolean isCancelled() {
+        return cancelled;
     }
 
     @Override
@@ -186,7 +196,7 @@ final class Attempt implements JobContext {
         return progress;
     }
 
-    private synchronized boolean isEnded() {
+    synchronized boolean isEnded() {
         return thread == null;
     }
 
@@ -231,6 +241,25 @@ final class Attempt implements JobContext {
             return false;
         }
         timedOut = true;
+        thread.interrupt();
+        return true;
+    }
+
+    /** Says that the job has been cancelled; returns false if that is known already, or the handler has ended. */
+    synchronized boolean cancel() {
+        if (thread == null || cancelled) {
+            return false;
+        }
+        cancelled = true;
+        return true;
+    }
+
+    /** Interrupts the handler because its job has been cancelled; returns false if it has ended. */
+    synchronized boolean interruptToCancel() {
+        if (thread == null) {
+            return false;
+        }
+        interruptedToCancel = true;
         thread.interrupt();
         return true;
     }

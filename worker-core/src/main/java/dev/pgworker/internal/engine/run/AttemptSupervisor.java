@@ -1,6 +1,7 @@
 package dev.pgworker.internal.engine.run;
 
 import java.time.Duration;
+import java.util.Set;
 import java.util.concurrent.Future;
 import java.util.concurrent.ScheduledThreadPoolExecutor;
 import java.util.concurrent.TimeUnit;
@@ -11,11 +12,13 @@ import org.jspecify.annotations.Nullable;
 import dev.pgworker.event.WorkerEvent;
 import dev.pgworker.internal.engine.WorkerContext;
 import dev.pgworker.internal.lifecycle.Activity;
+import dev.pgworker.internal.store.Claim;
+import dev.pgworker.task.CancelSettings;
 import dev.pgworker.task.JobTimeoutException;
 
 /**
- * Interrupts attempts: each when its time is over, on {@code worker-timeout}, and all when the worker may not go on with them. One that
- * ignores its timeout's interruption is abandoned. Thread-safe.
+ * Interrupts attempts: each when its time is over, on {@code worker-timeout}, or when its job is cancelled, and all when the worker may
+ * not go on with them. One that ignores its interruption by a timeout or a cancellation is abandoned. Thread-safe.
  */
 final class AttemptSupervisor {
 
@@ -26,6 +29,7 @@ final class AttemptSupervisor {
     private static final Duration LONGEST_TIMEOUT = Duration.ofDays(36_500);
 
     private final WorkerContext context;
+    private final CancelSettings cancelling;
     private final RunningAttempts attempts;
     private final BiConsumer<Attempt, JobOutcome> abandon;
 
@@ -37,13 +41,22 @@ final class AttemptSupervisor {
     /** Set before the running attempts are interrupted, so that one that is just beginning is, too. */
     private volatile boolean interrupting;
 
+    /** The claims whose jobs are cancelled, so that one that is just beginning is told, too. */
+    private volatile Set<Claim> cancelled = Set.of();
+
     /**
      * Creates a supervisor.
      *
-     * @param abandon gets attempts that ignore their timeout, each with its outcome
+     * @param cancelling how to end attempts whose jobs are cancelled
+     * @param abandon gets attempts that ignore their interruption, each with its outcome
      */
-    AttemptSupervisor(WorkerContext context, RunningAttempts attempts, BiConsumer<Attempt, JobOutcome> abandon) {
+    AttemptSupervisor(
+            WorkerContext context,
+            CancelSettings cancelling,
+            RunningAttempts attempts,
+            BiConsumer<Attempt, JobOutcome> abandon) {
         this.context = context;
+        this.cancelling = cancelling;
         this.attempts = attempts;
         this.abandon = abandon;
         timer = new ScheduledThreadPoolExecutor(1, task -> {
@@ -64,6 +77,9 @@ final class AttemptSupervisor {
         attempts.add(attempt);
         if (interrupting) {
             interruptToStop(attempt);
+        }
+        if (cancelled.contains(attempt.claim())) {
+            cancel(attempt);
         }
         if (timeout == null) {
             return null;
@@ -93,6 +109,47 @@ final class AttemptSupervisor {
         Future<?> unused = later(
                 () -> abandon.accept(attempt, JobOutcome.Failure.of(new JobTimeoutException(timeout, null))),
                 AFTER_TIMEOUT.toNanos());
+    }
+
+    /**
+     * Tells the attempts of these claims, and those that are just beginning, that their jobs have been cancelled, each once; then they
+     * are interrupted, and in the end abandoned. Takes the place of what was given before.
+     */
+    void cancel(Set<Claim> claims) {
+        cancelled = claims;
+        for (Claim claim : claims) {
+            Attempt attempt = attempts.of(claim);
+            if (attempt != null) {
+                cancel(attempt);
+            }
+        }
+    }
+
+    private void cancel(Attempt attempt) {
+        if (!attempt.cancel()) {
+            return;
+        }
+        context.publish(() -> new WorkerEvent.JobCancelRequested(context.workerId(), attempt.claimed()));
+        Duration grace = cancelling.interruptAfter();
+        if (grace.isZero()) {
+            interruptToCancel(attempt);
+        } else {
+            Future<?> unused = later(() -> interruptToCancel(attempt), grace.toNanos());
+        }
+    }
+
+    private void interruptToCancel(Attempt attempt) {
+        if (!attempt.interruptToCancel()) {
+            return;
+        }
+        publishInterrupt(attempt, false);
+        Future<?> unused = later(
+                () -> {
+                    if (!attempt.isEnded()) {
+                        abandon.accept(attempt, new JobOutcome.Cancelled(null));
+                    }
+                },
+                cancelling.abandonAfter().toNanos());
     }
 
     /** Interrupts all running handlers, and those that are just beginning, because the worker may not go on with them. */

@@ -6,6 +6,7 @@ import org.jspecify.annotations.Nullable;
 
 import dev.pgworker.job.Job;
 import dev.pgworker.job.JobScheduler;
+import dev.pgworker.task.CancelSettings;
 import dev.pgworker.task.JobInterceptor;
 import dev.pgworker.task.PayloadCodec;
 import dev.pgworker.task.TaskOptions;
@@ -19,6 +20,7 @@ import dev.pgworker.task.TaskRegistry;
  * @param transactions runs transactional handlers; null if there are none
  * @param jobScheduler what handlers get from their context
  * @param results encodes what they return
+ * @param cancelling how they are ended when their jobs are cancelled
  */
 public record HandlerCalls(
         TaskRegistry tasks,
@@ -26,7 +28,8 @@ public record HandlerCalls(
         List<JobInterceptor> interceptors,
         @Nullable HandlerTransactions transactions,
         JobScheduler jobScheduler,
-        RunResults results) {
+        RunResults results,
+        CancelSettings cancelling) {
 
     /** Returns how the jobs of a task are run. */
     TaskOptions options(Job job) {

@@ -2,7 +2,9 @@ package dev.pgworker.internal.engine.run;
 
 import java.time.Duration;
 import java.util.ArrayList;
+import java.util.HashSet;
 import java.util.List;
+import java.util.Set;
 import java.util.function.BooleanSupplier;
 import java.util.function.Consumer;
 
@@ -56,7 +58,7 @@ public final class JobExecutor {
         this.attempts = attempts;
         this.ownership = ownership;
         this.inbox = inbox;
-        supervisor = new AttemptSupervisor(context, attempts, this::abandon);
+        supervisor = new AttemptSupervisor(context, calls.cancelling(), attempts, this::abandon);
         pipeline = new JobPipeline(context, calls, supervisor, inbox);
     }
 
@@ -228,7 +230,7 @@ public final class JobExecutor {
                     "{} does not respond to its interruption; the worker continues without it while its handler is still running",
                     attempt);
             try {
-                end(attempt, inbox.encode(attempt.claimed(), outcome, null));
+                end(attempt, inbox.encode(attempt.claimed(), judged(attempt.claimed(), outcome), null));
             } finally {
                 Runner replacement = stuck == null ? null : localQueue.replace(stuck, attempt.nanos());
                 if (replacement != null) {
@@ -236,6 +238,17 @@ public final class JobExecutor {
                 }
             }
         }
+    }
+
+    /** What an abandoned handler would have thrown is no more retried than if it had. */
+    private JobOutcome judged(Job job, JobOutcome outcome) {
+        return outcome instanceof JobOutcome.Failure failure
+                ? new JobOutcome.Failure(
+                        failure.error(),
+                        JobPipeline.isFinal(job, calls.options(job), failure.error()),
+                        failure.when(),
+                        failure.rest())
+                : outcome;
     }
 
     // Jobs are given back
@@ -258,6 +271,29 @@ public final class JobExecutor {
     /** Gives a job back that has not started. */
     public void giveBack(Job job) {
         inbox.submit(inbox.encode(job, new JobOutcome.Returned(false, null), null));
+    }
+
+    /**
+     * Ends jobs that have been cancelled: those that wait for a handler do not start, and handlers that run are told, interrupted and in
+     * the end abandoned. Takes the place of what was given before.
+     *
+     * @param held the jobs that are cancelled, each with the time that its lock has, which may have been renewed
+     * @return false if one of them is not here yet, or about to begin: to be called again
+     */
+    public boolean cancel(Set<Claim> held) {
+        Set<Claim> claims = new HashSet<>();
+        boolean all = true;
+        for (Claim one : held) {
+            Claim claim = localQueue.claimOf(one.jobId(), one.lockedAt());
+            all &= claim != null && isAttendedTo(claim);
+            claims.add(claim == null ? one : claim);
+        }
+        supervisor.cancel(claims);
+        for (Job job : localQueue.remove(claims)) {
+            inbox.submit(inbox.encode(job, new JobOutcome.Cancelled(null), null));
+        }
+        localQueue.missingRunners().forEach(this::start);
+        return all;
     }
 
     /** Returns true if the handler of this claim runs, or its outcome is to be written. */

@@ -43,6 +43,13 @@ public sealed interface JobOutcome {
         }
     }
 
+    /**
+     * The job was cancelled, and its handler has not succeeded: the job is deleted.
+     *
+     * @param error what the handler threw; null if it has not run, or does not end
+     */
+    record Cancelled(@Nullable Throwable error) implements JobOutcome {}
+
     /** The handler wants to run again later; the attempt does not count. */
     record Snoozed(RetryTime when) implements JobOutcome {}
 

@@ -9,6 +9,7 @@ import dev.pgworker.internal.store.Release;
 import dev.pgworker.internal.store.ReleaseAction;
 import dev.pgworker.internal.store.RetryTime;
 import dev.pgworker.job.Job;
+import dev.pgworker.task.JobCancelledException;
 
 /**
  * Turns outcomes into what is written about them. Whatever it is that cannot be expressed, an exception for instance whose
@@ -62,6 +63,10 @@ public final class OutcomeEncoder {
             ReleaseAction action = failure.permanently() ? ReleaseAction.FAIL : ReleaseAction.RETRY;
             return Release.of(job, action, failure.when(), ErrorText.of(failure.error()), failure.rest());
         }
+        if (outcome instanceof JobOutcome.Cancelled cancelled) {
+            // The database knows, and deletes the job; whatever goes wrong there, it is not to run again.
+            return Release.of(job, ReleaseAction.FAIL, null, text(cancelled.error()), null);
+        }
         if (outcome instanceof JobOutcome.Snoozed snoozed) {
             return Release.of(job, ReleaseAction.BACK, snoozed.when(), null, null);
         }
@@ -70,6 +75,13 @@ public final class OutcomeEncoder {
             return Release.of(job, ReleaseAction.BACK, when, null, returned.rest());
         }
         return null;
+    }
+
+    /** What a handler throws because it was told to end says nothing; the database has a text of its own. */
+    private static @Nullable String text(@Nullable Throwable error) {
+        return error == null || error instanceof JobCancelledException || error instanceof InterruptedException
+                ? null
+                : ErrorText.of(error);
     }
 
     /** Stands for an outcome that could not be expressed or written. */

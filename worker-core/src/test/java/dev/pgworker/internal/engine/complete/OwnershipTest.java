@@ -38,6 +38,7 @@ import dev.pgworker.internal.store.KeptHistory;
 import dev.pgworker.internal.store.TaskIds;
 import dev.pgworker.job.Job;
 import dev.pgworker.job.Task;
+import dev.pgworker.task.CancelSettings;
 import dev.pgworker.task.TaskRegistration;
 import dev.pgworker.task.TaskRegistry;
 import dev.pgworker.testing.RecordingListener;
@@ -85,7 +86,8 @@ class OwnershipTest {
                         List.of(),
                         null,
                         db.scheduler(),
-                        new RunResults(new KeptHistory(), db.codec(), 0)),
+                        new RunResults(new KeptHistory(), db.codec(), 0),
+                        CancelSettings.DEFAULT),
                 new HandlerThreads(localQueue, task -> new Thread(task).start()),
                 new RunningAttempts(),
                 ownership,

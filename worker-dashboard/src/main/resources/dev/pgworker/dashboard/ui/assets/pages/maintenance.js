@@ -9,6 +9,7 @@ import { duration } from "../time.js";
 import { ActionButton } from "../components/button.js";
 import { Confirm, showDialog } from "../components/dialog.js";
 import { Facts } from "../components/facts.js";
+import { PauseEverything } from "../components/pauses.js";
 import { Loaded, Notice, Page, Panel, RefreshButton } from "../components/page.js";
 import { toast } from "../components/toast.js";
 import { Foreign, OneLine } from "../components/words.js";
@@ -36,6 +37,7 @@ export function MaintenancePage() {
           <${Sweep} api=${api} reload=${loaded.reload} />
         </div>
         <div class="stack">
+          <${Panel} title="Pause" id="pause"><${PauseEverything} reload=${loaded.reload} /></${Panel}>
           <${Unlock} dead=${data.deadWorkers} api=${api} reload=${loaded.reload} />
           ${data.status && html`<${Panel} title="Worker of this application" id="status">
             <${Status} status=${data.status} /></${Panel}>`}

@@ -6,6 +6,8 @@ import { useApi } from "../session.js";
 import { useResource } from "../resource.js";
 import { useKeys } from "../keys.js";
 import { number } from "../text.js";
+import { Menu } from "../components/button.js";
+import { Paused, pauseItem, usePauses } from "../components/pauses.js";
 import { Empty, Loaded, Page, RefreshButton } from "../components/page.js";
 import { Pager } from "../components/pager.js";
 import { useRowKeys } from "../components/rows.js";
@@ -18,6 +20,7 @@ const COLUMNS = [
   { id: "waiting", label: "Waiting", class: "num" },
   { id: "since", label: "Locked for", class: "num" },
   { id: "worker", label: "Locked by" },
+  { id: "more", label: "Actions", hidden: true },
 ];
 
 export function QueuesPage() {
@@ -25,6 +28,7 @@ export function QueuesPage() {
   const after = useRoute().query.get("after");
   const list = useResource(JSON.stringify([api.base, "queues", after]),
     (signal) => api.get("queues", { after, limit: 100 }, signal));
+  const pauses = usePauses(list.reload);
   useKeys({ r: list.reload });
   useRowKeys();
   return html`<${Page} title="Queues" actions=${html`<${RefreshButton} resource=${list} />`}>
@@ -35,21 +39,22 @@ export function QueuesPage() {
           ? html`<${Empty} icon="queues" title="There are no named queues">
             <p>A job gets one by <code>JobSpec.queueName</code>, or by <code>queue_name</code> in SQL.</p></${Empty}>`
           : html`<${Table} label="Queues" columns=${COLUMNS} class="queues-table">
-            ${data.queues.map((queue) => html`<${QueueRow} key=${queue.name} queue=${queue} />`)}</${Table}>`}
+            ${data.queues.map((queue) => html`<${QueueRow} key=${queue.name} queue=${queue} pauses=${pauses} />`)}</${Table}>`}
         <${Pager} after=${after} next=${data.next} />
       `}
     </${Loaded}>
   </${Page}>`;
 }
 
-function QueueRow({ queue }) {
+function QueueRow({ queue, pauses }) {
   return html`<${Row} data-id=${queue.name}>
     <${Cell} id="queue"><${Link} to=${["jobs"]} query=${{ queue: queue.name }} class="row-link">
       <${OneLine} text=${queue.name} class="strong" /></${Link}></${Cell}>
-    <${Cell} id="state">${queue.lockedAt ? html`<${State} state="running" word="busy" />` : queue.waiting > 0
+    <${Cell} id="state">${queue.pause ? html`<${Paused} pause=${queue.pause} />` : queue.lockedAt ? html`<${State} state="running" word="busy" />` : queue.waiting > 0
       ? html`<${State} state="ready" />` : html`<span class="muted">idle</span>`}</${Cell}>
     <${Cell} id="waiting" label="Waiting" class="num">${number(queue.waiting)}${queue.waitingMore && "+"}</${Cell}>
     <${Cell} id="since" label="Locked for" class="num">${queue.lockedAt && html`<${Since} iso=${queue.lockedAt} />`}</${Cell}>
     <${Cell} id="worker" label="Locked by">${queue.lockedBy && html`<${OneLine} text=${queue.lockedBy} class="mono" />`}</${Cell}>
+    <${Cell} id="more"><${Menu} label="Actions for this queue" items=${[pauseItem(pauses, "queue", queue.name, queue.pause)]} /></${Cell}>
   </${Row}>`;
 }

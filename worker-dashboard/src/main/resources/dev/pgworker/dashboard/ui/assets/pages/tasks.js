@@ -11,6 +11,7 @@ import { Icon } from "../components/icons.js";
 import { Menu } from "../components/button.js";
 import { openAddJob } from "../components/add-job.js";
 import { openBulk } from "../components/bulk.js";
+import { Paused, pauseItem, usePauses } from "../components/pauses.js";
 import { Empty, Loaded, Notice, Page, RefreshButton } from "../components/page.js";
 import { useRowKeys } from "../components/rows.js";
 import { Cell, Row, Table } from "../components/table.js";
@@ -70,6 +71,7 @@ export function TasksPage() {
   const order = Object.hasOwn(ORDERS, query.get("sort") ?? "") ? query.get("sort") : "name";
   const list = useResource(JSON.stringify([api.base, "tasks", window]), (signal) => api.get("tasks", { window }, signal));
   const [name, setName] = useState("");
+  const pauses = usePauses(list.reload);
   useKeys({ r: list.reload });
   useRowKeys();
   return html`<${Page} title="Tasks" actions=${html`
@@ -85,13 +87,13 @@ export function TasksPage() {
           <div class="search"><${Icon} name="search" />
             <input type="search" aria-label="Filter tasks by name" placeholder="Filter tasks by name" value=${name}
               onInput=${(event) => setName(event.target.value)} /><kbd aria-hidden="true">/</kbd></div></div>
-        <${Tasks} tasks=${ordered(data.tasks, order)} name=${name} order=${order} api=${api} />
+        <${Tasks} tasks=${ordered(data.tasks, order)} name=${name} order=${order} api=${api} pauses=${pauses} />
       `}
     </${Loaded}>
   </${Page}>`;
 }
 
-function Tasks({ tasks, name, order, api }) {
+function Tasks({ tasks, name, order, api, pauses }) {
   const shown = tasks.filter((task) => task.name.toLowerCase().includes(name.toLowerCase()));
   if (shown.length === 0) {
     return tasks.length === 0
@@ -101,16 +103,16 @@ function Tasks({ tasks, name, order, api }) {
   }
   return html`<${Table} label="Tasks" columns=${COLUMNS} sorted=${order}
     onSort=${(by) => setQuery({ sort: by === "name" ? null : by }, { replace: true })} class="tasks-table">
-    ${shown.map((task) => html`<${TaskRow} key=${task.name} task=${task} api=${api} />`)}
+    ${shown.map((task) => html`<${TaskRow} key=${task.name} task=${task} api=${api} pauses=${pauses} />`)}
   </${Table}>`;
 }
 
-function TaskRow({ task, api }) {
+function TaskRow({ task, api, pauses }) {
   const runs = runsOf(task);
   const without = task.retried + task.failed;
   return html`<${Row} data-id=${task.name}>
     <${Cell} id="task"><${Link} to=${["jobs"]} query=${{ task: task.name }} class="row-link">
-      <${OneLine} text=${task.name} class="strong" /></${Link}></${Cell}>
+      <${OneLine} text=${task.name} class="strong" /></${Link}>${task.pause && html` <${Paused} pause=${task.pause} />`}</${Cell}>
     <${Cell} id="served" label="Served by"><${ServedBy} task=${task} /></${Cell}>
     <${Cell} id="waiting" label="Waiting" class="num">${number(task.waiting)}${task.waiting >= 1000 && "+"}</${Cell}>
     <${Cell} id="failed" label="Failed jobs" class="num">${task.failedJobs > 0
@@ -127,7 +129,7 @@ function TaskRow({ task, api }) {
       ${duration(task.run95Ms)} <span class="muted">/ ${duration(task.runLongestMs)}</span></${Cell}>
     <${Cell} id="wait" label="Wait 95 %" class="num">${duration(task.wait95Ms)}</${Cell}>
     <${Cell} id="ended" label="Last ended" class="num"><${Time} iso=${task.lastEndedAt} /></${Cell}>
-    <${Cell} id="more"><${Menu} label=${"Actions for this task"} items=${menuItems(task, api)} /></${Cell}>
+    <${Cell} id="more"><${Menu} label=${"Actions for this task"} items=${menuItems(task, api, pauses)} /></${Cell}>
   </${Row}>`;
 }
 
@@ -145,7 +147,7 @@ function ServedBy({ task }) {
       ${task.servedHere && html` <span class="flag" data-tip="This application serves it">here</span>`}`;
 }
 
-function menuItems(task, api) {
+function menuItems(task, api, pauses) {
   const none = task.failedJobs === 0 ? "No job of this task has failed." : null;
   return [
     { label: "Run all failed again …", icon: "play", whyOff: whyNot("run-now") ?? none,
@@ -153,5 +155,6 @@ function menuItems(task, api) {
     { label: "Remove all failed …", icon: "trash", danger: true, whyOff: whyNot("remove") ?? none,
       onSelect: () => openBulk(api, "remove", { task: task.name, state: "failed" }) },
     { label: "Add a job", icon: "plus", whyOff: whyNot("add"), onSelect: () => openAddJob(task.name) },
+    pauseItem(pauses, "task", task.name, task.pause),
   ];
 }

@@ -1,0 +1,276 @@
+package dev.pgworker.cli;
+
+import java.time.Duration;
+import java.util.List;
+import java.util.Locale;
+import java.util.Map;
+import java.util.Optional;
+import java.util.function.Function;
+import java.util.stream.Collectors;
+
+import org.jspecify.annotations.Nullable;
+import picocli.CommandLine.Command;
+import picocli.CommandLine.Mixin;
+import picocli.CommandLine.Option;
+import picocli.CommandLine.Parameters;
+
+import dev.pgworker.limit.JobLimits;
+import dev.pgworker.limit.Limit;
+import dev.pgworker.limit.LimitStatus;
+import dev.pgworker.limit.LimitTotals;
+import dev.pgworker.limit.LimitUsage;
+
+/** Looks at the limits of the database, and makes, changes or deletes them. */
+@Command(name = "limits", description = "Look at limits of jobs across all workers, and make, change or delete them.")
+final class LimitsCommand {
+
+    /** Lists limits. */
+    @Command(name = "list", description = "List limits in the order of their names, with how much of each is used.")
+    static final class ListLimits extends SessionCommand {
+
+        ListLimits(Session session) {
+            super(session);
+        }
+
+        @Override
+        public Integer call() {
+            JobLimits limits = session.limits();
+            List<LimitStatus> found = limits.list();
+            Map<String, LimitTotals> totals =
+                    limits.totals().stream().collect(Collectors.toMap(LimitTotals::name, Function.identity()));
+            if (session.isJson()) {
+                session.writeJson(Json.object(
+                        "limits",
+                        found.stream()
+                                .map(status -> json(status, totals.get(status.name())))
+                                .toList()));
+                return ExitStatus.OK;
+            }
+            Table table = new Table("LIMIT", "TASKS", "ALLOWS", "PHASE", "=USED", "=WAITING");
+            found.forEach(status -> {
+                Limit limit = status.limit();
+                LimitTotals used = totals.get(status.name());
+                Table unused = table.row(
+                        status.name(),
+                        limit == null ? null : String.join(", ", limit.tasks()),
+                        limit == null ? null : limit.words(),
+                        phase(status),
+                        used == null ? null : used.used(),
+                        used == null ? null : used.waiting());
+            });
+            session.writeTable(table);
+            return ExitStatus.OK;
+        }
+    }
+
+    /** Shows a limit and how much of it is used. */
+    @Command(name = "show", description = "Show a limit, and how much of it each value of its field uses.")
+    static final class Show extends SessionCommand {
+
+        @Parameters(paramLabel = "LIMIT", description = "The name, as limits list shows it.")
+        private String name = "";
+
+        @Option(
+                names = {"-n", "--limit"},
+                paramLabel = "N",
+                description = "How many values at most, 1 to 1000. Default: ${DEFAULT-VALUE}.")
+        private int most = 100;
+
+        @Option(names = "--after", paramLabel = "VALUE", description = "Begin after this value.")
+        private @Nullable String after;
+
+        Show(Session session) {
+            super(session);
+        }
+
+        @Override
+        public Integer call() {
+            if (most < 1 || most > 1000) {
+                throw CommandFailure.usage("--limit must be between 1 and 1000, but is " + most);
+            }
+            JobLimits limits = session.limits();
+            Optional<LimitStatus> found = limits.find(name);
+            if (found.isEmpty()) {
+                session.say("No limit " + Text.line(name));
+                return ExitStatus.NOT_FOUND;
+            }
+            List<LimitUsage> values = limits.usage(name, after, most);
+            if (session.isJson()) {
+                Map<String, Object> json = json(found.get(), null);
+                json.put("values", values.stream().map(Show::view).toList());
+                session.writeJson(json);
+                return ExitStatus.OK;
+            }
+            Limit limit = found.get().limit();
+            session.say((limit == null ? Text.line(name) : Text.line(limit.toString())) + ", " + phase(found.get()));
+            Table table = new Table("VALUE", "=USED", "=WAITING", "=TOKENS", "=NEXT START");
+            values.forEach(value -> {
+                Table unused = table.row(
+                        value.value(),
+                        value.used(),
+                        value.waiting(),
+                        value.tokens() == null ? null : String.format(Locale.ROOT, "%.1f", value.tokens()),
+                        Text.seconds(value.nextStart()));
+            });
+            session.writeTable(table);
+            return ExitStatus.OK;
+        }
+
+        private static Map<String, Object> view(LimitUsage value) {
+            return Json.object(
+                    "value", value.value(),
+                    "used", value.used(),
+                    "waiting", value.waiting(),
+                    "tokens", value.tokens(),
+                    "nextStart", value.nextStart());
+        }
+    }
+
+    /** Makes or changes a limit. */
+    @Command(
+            name = "put",
+            description = {
+                "Make a limit, or change the one of this name.",
+                "One that an application declares is as it declares it again when the application starts."
+            })
+    static final class Put extends SessionCommand {
+
+        @Parameters(paramLabel = "LIMIT", description = "The name.")
+        private String name = "";
+
+        @Option(
+                names = "--task",
+                required = true,
+                paramLabel = "TASK",
+                description = "A task that shares the limit; repeatable.")
+        private List<String> tasks = List.of();
+
+        @Option(names = "--max-running", paramLabel = "N", description = "How many jobs run at the same time.")
+        private @Nullable Integer maxRunning;
+
+        @Option(names = "--max-starts", paramLabel = "N", description = "How many jobs start in a period.")
+        private @Nullable Integer maxStarts;
+
+        @Option(
+                names = "--period",
+                converter = Times.DurationConverter.class,
+                paramLabel = "DURATION",
+                description = "The period, such as 1m, 1s to 365d.")
+        private @Nullable Duration period;
+
+        @Option(
+                names = "--burst",
+                paramLabel = "N",
+                description = "How many jobs may start at once after a time without any.")
+        private @Nullable Integer burst;
+
+        @Option(
+                names = "--per",
+                paramLabel = "FIELD",
+                description =
+                        "The field of the payload each value of which has the limit for itself, such as customer.id.")
+        private @Nullable String per;
+
+        Put(Session session) {
+            super(session);
+        }
+
+        @Override
+        public Integer call() {
+            Limit limit;
+            try {
+                limit = limit();
+            } catch (IllegalArgumentException e) {
+                throw CommandFailure.usage(String.valueOf(e.getMessage()));
+            }
+            LimitStatus status = session.limits().put(limit);
+            if (session.isJson()) {
+                session.writeJson(json(status, null));
+            } else {
+                session.say(
+                        "Limit " + Text.line(status.name()) + ": " + Text.line(limit.words()) + ", " + phase(status));
+            }
+            return ExitStatus.OK;
+        }
+
+        private Limit limit() {
+            if ((maxRunning == null) == (maxStarts == null)) {
+                throw CommandFailure.usage("exactly one of --max-running and --max-starts must be given");
+            }
+            if ((maxStarts == null) != (period == null)) {
+                throw CommandFailure.usage("--period must be given with --max-starts, and only with that");
+            }
+            Limit limit;
+            if (maxRunning != null) {
+                if (burst != null) {
+                    throw CommandFailure.usage("--burst must be given with --max-starts only");
+                }
+                limit = Limit.concurrency(name, maxRunning, tasks);
+            } else {
+                limit = Limit.rate(
+                        name, maxStarts == null ? 0 : maxStarts, period == null ? Duration.ZERO : period, tasks);
+                limit = burst == null ? limit : limit.withBurst(burst);
+            }
+            return per == null ? limit : limit.per(per);
+        }
+    }
+
+    /** Deletes limits. */
+    @Command(
+            name = "delete",
+            description = {
+                "Delete limits; jobs that wait for them become available.",
+                "One that an application declares comes back when the application starts."
+            })
+    static final class Delete extends SessionCommand {
+
+        @Parameters(paramLabel = "LIMIT", arity = "1..*", description = "Names, as limits list shows them.")
+        private List<String> names = List.of();
+
+        @Mixin
+        private Confirmation confirmation = new Confirmation();
+
+        Delete(Session session) {
+            super(session);
+        }
+
+        @Override
+        public Integer call() {
+            confirmation.require(session.terminal(), "Delete " + Text.count(names.size(), "limit"));
+            JobLimits limits = session.limits();
+            return session.change(
+                    "limit",
+                    names,
+                    name -> limits.find(name).isPresent(),
+                    limits::delete,
+                    "deleted",
+                    "was deleted already");
+        }
+    }
+
+    private static String phase(LimitStatus status) {
+        return status.phase().name().toLowerCase(Locale.ROOT);
+    }
+
+    private static Map<String, Object> json(LimitStatus status, @Nullable LimitTotals used) {
+        Map<String, Object> json = Json.object("name", status.name());
+        Limit limit = status.limit();
+        if (limit != null) {
+            json.putAll(Json.object(
+                    "tasks", limit.tasks(),
+                    "per", limit.field().isEmpty() ? null : String.join(".", limit.field()),
+                    "maxRunning", limit.maxRunning(),
+                    "maxStarts", limit.maxStarts(),
+                    "period", limit.period() == null ? null : limit.period().toString(),
+                    "burst", limit.burst()));
+        }
+        json.putAll(Json.object(
+                "phase", phase(status),
+                "declared", status.declared(),
+                "used", used == null ? null : used.used(),
+                "waiting", used == null ? null : used.waiting(),
+                "createdAt", status.createdAt(),
+                "updatedAt", status.updatedAt()));
+        return json;
+    }
+}

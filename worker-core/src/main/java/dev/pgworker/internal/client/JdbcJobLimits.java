@@ -1,0 +1,196 @@
+package dev.pgworker.internal.client;
+
+import java.util.Arrays;
+import java.util.List;
+import java.util.Optional;
+import javax.sql.DataSource;
+
+import org.jspecify.annotations.Nullable;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+import org.springframework.jdbc.support.SqlArrayValue;
+
+import dev.pgworker.internal.argument.Arguments;
+import dev.pgworker.internal.argument.LogText;
+import dev.pgworker.internal.jdbc.ClientConnections;
+import dev.pgworker.internal.jdbc.Timestamps;
+import dev.pgworker.internal.store.LimitRow;
+import dev.pgworker.limit.JobLimits;
+import dev.pgworker.limit.Limit;
+import dev.pgworker.limit.LimitStatus;
+import dev.pgworker.limit.LimitTotals;
+import dev.pgworker.limit.LimitUsage;
+import dev.pgworker.schema.WorkerSchema;
+
+/** Limits, on the connection of the caller's transaction. */
+public final class JdbcJobLimits implements JobLimits {
+
+    private static final Logger log = LoggerFactory.getLogger(JdbcJobLimits.class);
+
+    private static final int MAX_NAME = 128;
+
+    private static final int MAX_VALUE = 10_000;
+
+    private final ClientConnections connections;
+    private final WorkerSchema schema;
+    private final @Nullable String user;
+
+    /** Creates the limits of one schema. */
+    public JdbcJobLimits(DataSource dataSource, WorkerSchema schema) {
+        this(new ClientConnections(dataSource), schema, null);
+    }
+
+    private JdbcJobLimits(ClientConnections connections, WorkerSchema schema, @Nullable String user) {
+        this.connections = connections;
+        this.schema = schema;
+        this.user = user;
+    }
+
+    @Override
+    public JobLimits actingAs(String name) {
+        return new JdbcJobLimits(connections, schema, Arguments.requireUser(name));
+    }
+
+    @Override
+    public LimitStatus put(Limit limit) {
+        LimitStatus status = put(limit, false, null);
+        tell(limit.words(), limit.name());
+        return status;
+    }
+
+    /** Puts a limit that the application declares. */
+    public LimitStatus declare(Limit limit) {
+        return put(limit, true, true);
+    }
+
+    private static final String PUT = "select " + LimitRow.COLUMNS + """
+            from {schema}.pgworker_put_limit(
+              name => ?, task_identifiers => ?, field => ?, max_running => ?, max_starts => ?,
+              period => pg_catalog.make_interval(secs => ?), burst => ?, declared => ?) l
+            """;
+
+    private LimitStatus put(Limit limit, boolean apart, @Nullable Boolean declared) {
+        Arguments.requireNonNull("limit", limit);
+        Double period = limit.period() == null ? null : Timestamps.millis(limit.period()) / 1_000;
+        return connections.query(
+                "put limit \"" + limit.name() + "\"",
+                apart,
+                client -> client.sql(schema.in(PUT))
+                        .params(Arrays.asList(
+                                limit.name(),
+                                texts(limit.tasks()),
+                                limit.field().isEmpty() ? null : texts(limit.field()),
+                                limit.maxRunning(),
+                                limit.maxStarts(),
+                                period,
+                                limit.burst(),
+                                declared))
+                        .query((row, number) -> LimitRow.read(row))
+                        .single());
+    }
+
+    private static SqlArrayValue texts(List<String> texts) {
+        return new SqlArrayValue("text", texts.toArray());
+    }
+
+    private static final String DELETE = """
+            select {schema}.pgworker_delete_limit(?)
+            """;
+
+    @Override
+    public boolean delete(String name) {
+        requireName(name);
+        boolean deleted = connections.query(
+                "delete limit \"" + name + "\"",
+                false,
+                client -> client.sql(schema.in(DELETE))
+                        .param(name)
+                        .query(Boolean.class)
+                        .single());
+        if (deleted) {
+            tell("deleted", name);
+        }
+        return deleted;
+    }
+
+    private static final String LIST = "select " + LimitRow.COLUMNS + """
+            from {schema}.pgworker_limits l
+            """;
+
+    @Override
+    public Optional<LimitStatus> find(String name) {
+        requireName(name);
+        String sql = LIST + "where l.name operator(pg_catalog.=) ?";
+        return connections.query(
+                "find limit \"" + name + "\"",
+                false,
+                client -> client.sql(schema.in(sql))
+                        .param(name)
+                        .query((row, number) -> LimitRow.read(row))
+                        .optional());
+    }
+
+    @Override
+    public List<LimitStatus> list() {
+        String sql = LIST + "order by l.name";
+        return connections.query(
+                "list limits",
+                false,
+                client -> client.sql(schema.in(sql))
+                        .query((row, number) -> LimitRow.read(row))
+                        .list());
+    }
+
+    private static final String USAGE = """
+            select u.value, u.running, u.waiting, u.tokens, u.next_at
+            from {schema}.pgworker_limit_usage(name => ?, after_value => ?, most => ?) u
+            """;
+
+    @Override
+    public List<LimitUsage> usage(String name, @Nullable String after, int most) {
+        requireName(name);
+        Arguments.requireOptionalText("after", after, MAX_VALUE);
+        Arguments.requireRange("most", most, 1, 1000);
+        return connections.query(
+                "look at limit \"" + name + "\"",
+                false,
+                client -> client.sql(schema.in(USAGE))
+                        .params(Arrays.asList(name, after, most))
+                        .query((row, number) -> new LimitUsage(
+                                row.getString(1),
+                                row.getLong(2),
+                                row.getLong(3),
+                                row.getObject(4, Double.class),
+                                Timestamps.nullableInstant(row, 5)))
+                        .list());
+    }
+
+    private static final String TOTALS = """
+            select t.name, t.waiting, t.used from {schema}.pgworker_limited_totals() t
+            """;
+
+    @Override
+    public List<LimitTotals> totals() {
+        return connections.query(
+                "look at the limits",
+                false,
+                client -> client.sql(schema.in(TOTALS))
+                        .query((row, number) -> new LimitTotals(row.getString(1), row.getLong(2), row.getLong(3)))
+                        .list());
+    }
+
+    private static void requireName(@Nullable String name) {
+        String unused = Arguments.requireGivenText("name", name, MAX_NAME);
+    }
+
+    /** Says who has changed what once that is committed; what applications do by themselves need not be read. */
+    private void tell(String what, String name) {
+        if (user != null) {
+            ClientConnections.afterCommit(() -> log.info(
+                    "Limit \"{}\": {} by user \"{}\"",
+                    LogText.visible(name),
+                    LogText.visible(what),
+                    LogText.visible(user)));
+        }
+    }
+}

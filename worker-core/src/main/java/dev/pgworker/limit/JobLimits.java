@@ -1,0 +1,51 @@
+package dev.pgworker.limit;
+
+import java.util.List;
+import java.util.Optional;
+
+import org.jspecify.annotations.Nullable;
+
+/**
+ * Makes, changes and removes limits at run time. They are rows of the database, and hold for the jobs of all workers of the
+ * schema, Graphile Workers on Node.js and in Rust included.
+ *
+ * <p>A limit that is new or changed takes effect when the jobs that wait have been gone through, which takes workers some
+ * seconds per 100,000 jobs; until then, workers of PgWorker start no jobs of its tasks. Jobs that run already go on, even if they
+ * are more than a limit allows.
+ *
+ * <p>Every method runs on the caller's thread and joins the caller's Spring transaction on the worker's {@code DataSource};
+ * without one it commits on return. Thread-safe. If the database cannot be used, each method throws a Spring {@code
+ * DataAccessException}.
+ *
+ * @since 0.1.0
+ */
+public interface JobLimits {
+
+    /** Creates a limit, or changes the one that has the name. */
+    LimitStatus put(Limit limit);
+
+    /** Removes a limit; jobs that wait for it become available. Returns whether there was one. */
+    boolean delete(String name);
+
+    /** Returns a limit, if there is one of that name. */
+    Optional<LimitStatus> find(String name);
+
+    /** Returns all limits in the order of their names. */
+    List<LimitStatus> list();
+
+    /**
+     * Returns how much of a limit is used, for values of its field in their order; for a limit without a field, there is one
+     * entry with the value {@code ""}. Values of which no job runs or waits may be missing.
+     *
+     * @param name the limit's name; the list is empty if there is none
+     * @param after the value after which to begin; null for the first
+     * @param most how many values to return at most, 1 to 1000
+     */
+    List<LimitUsage> usage(String name, @Nullable String after, int most);
+
+    /** Returns how much of each limit is used, in the order of their names. Costs milliseconds, however many jobs wait. */
+    List<LimitTotals> totals();
+
+    /** Returns these limits with the user named in log lines. */
+    JobLimits actingAs(String user);
+}

@@ -1,0 +1,371 @@
+package dev.pgworker;
+
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Map;
+import java.util.Set;
+import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicInteger;
+import java.util.function.Function;
+import java.util.stream.IntStream;
+
+import org.awaitility.Awaitility;
+import org.junit.jupiter.api.Tag;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.extension.RegisterExtension;
+
+import dev.pgworker.event.WorkerEvent.JobCompleted;
+import dev.pgworker.event.WorkerEvent.JobFailed;
+import dev.pgworker.event.WorkerEvent.LimitApplied;
+import dev.pgworker.event.WorkerEvent.ListenerConnected;
+import dev.pgworker.job.Job;
+import dev.pgworker.job.JobCounts;
+import dev.pgworker.job.JobQuery;
+import dev.pgworker.job.JobRequest;
+import dev.pgworker.job.JobSpec;
+import dev.pgworker.job.JobState;
+import dev.pgworker.job.JobWait;
+import dev.pgworker.job.Rescheduling;
+import dev.pgworker.job.Task;
+import dev.pgworker.limit.JobLimits;
+import dev.pgworker.limit.Limit;
+import dev.pgworker.limit.LimitStatus.Phase;
+import dev.pgworker.task.TaskOptions;
+import dev.pgworker.task.TaskRegistration;
+import dev.pgworker.testing.RecordingListener;
+import dev.pgworker.testing.TestSchema;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+/** Limits as running workers keep to them. */
+@Tag("any-postgres")
+class LimitsTest {
+
+    private static final Task<Mail> MAIL = Task.of("mail", Mail.class);
+    private static final Task<Mail> FAX = Task.of("fax", Mail.class);
+
+    private static final Duration PATIENCE = Duration.ofSeconds(15);
+
+    @RegisterExtension
+    final TestSchema db = new TestSchema(60);
+
+    private final RecordingListener events = new RecordingListener();
+
+    /** What runs at the moment and how many have at most, by tenant. */
+    private final Map<String, AtomicInteger> running = new ConcurrentHashMap<>();
+
+    private final Map<String, AtomicInteger> most = new ConcurrentHashMap<>();
+
+    record Mail(String tenant, int millis) {}
+
+    private JobLimits limits() {
+        return WorkerClient.jobLimits(db.dataSource(), db.schema());
+    }
+
+    private void handle(Mail mail) throws InterruptedException {
+        int now = running.computeIfAbsent(mail.tenant, tenant -> new AtomicInteger())
+                .incrementAndGet();
+        most.computeIfAbsent(mail.tenant, tenant -> new AtomicInteger()).accumulateAndGet(now, Math::max);
+        try {
+            TimeUnit.MILLISECONDS.sleep(mail.millis);
+        } finally {
+            running.get(mail.tenant).decrementAndGet();
+        }
+    }
+
+    private Worker.Builder worker() {
+        return db.worker()
+                .settings(WorkerSettings.builder().concurrency(8).build())
+                .listener(events)
+                .task(MAIL, (mail, context) -> handle(mail))
+                .task(FAX, (mail, context) -> handle(mail));
+    }
+
+    private void start(int workers, Function<Worker.Builder, Worker.Builder> with) {
+        for (int i = 0; i < workers; i++) {
+            db.start(with.apply(worker()));
+        }
+        events.await(ListenerConnected.class, workers);
+    }
+
+    private void putInEffect(Limit limit) {
+        limits().put(limit);
+        awaitInEffect(limit);
+    }
+
+    private void awaitInEffect(Limit limit) {
+        Awaitility.await()
+                .atMost(PATIENCE)
+                .until(() -> limits().find(limit.name())
+                        .filter(status -> status.phase() == Phase.ACTIVE && limit.equals(status.limit()))
+                        .isPresent());
+    }
+
+    private List<Job> add(Task<Mail> task, int count, Mail mail) {
+        return db.scheduler()
+                .addJobs(IntStream.range(0, count)
+                        .mapToObj(i -> JobRequest.of(task, mail))
+                        .toList());
+    }
+
+    private void awaitAllDone() {
+        Awaitility.await().atMost(Duration.ofMinutes(1)).until(() -> db.jobs() == 0);
+    }
+
+    @Test
+    void noMoreThanAllowedRunAtOnceForEachTenant() {
+        Limit limit = Limit.concurrency("per tenant", 3, "mail").per("tenant");
+        start(3, worker -> worker.limits(List.of(limit)));
+        awaitInEffect(limit);
+        for (int i = 0; i < 40; i++) {
+            add(MAIL, 3, new Mail("a", 5));
+            add(MAIL, 2, new Mail("b", 3));
+            add(MAIL, 1, new Mail("c", 1));
+        }
+        awaitAllDone();
+        assertThat(events.await(JobCompleted.class, 240)).hasSize(240);
+        assertThat(most.get("a")).hasValue(3);
+        assertThat(most.get("b")).hasValueLessThanOrEqualTo(3);
+        assertThat(db.sql("select count(*) from {schema}.pgworker_permits")
+                        .query(Long.class)
+                        .single())
+                .isZero();
+    }
+
+    @Test
+    void aGroupOfTasksSharesOneLimit() {
+        Limit limit = Limit.concurrency("partner", 2, "mail", "fax");
+        start(2, worker -> worker.limits(List.of(limit)));
+        awaitInEffect(limit);
+        add(MAIL, 30, new Mail("x", 5));
+        add(FAX, 30, new Mail("x", 5));
+        awaitAllDone();
+        assertThat(most.get("x")).hasValue(2);
+    }
+
+    @Test
+    void severalLimitsHoldTogether() {
+        Limit each = Limit.concurrency("each", 2, "mail").per("tenant");
+        Limit all = Limit.concurrency("all", 3, "mail");
+        AtomicInteger together = new AtomicInteger();
+        AtomicInteger mostTogether = new AtomicInteger();
+        db.start(db.worker()
+                .settings(WorkerSettings.builder().concurrency(8).build())
+                .listener(events)
+                .limits(List.of(each, all))
+                .task(MAIL, (mail, context) -> {
+                    mostTogether.accumulateAndGet(together.incrementAndGet(), Math::max);
+                    try {
+                        handle(mail);
+                    } finally {
+                        together.decrementAndGet();
+                    }
+                }));
+        awaitInEffect(each);
+        awaitInEffect(all);
+        add(MAIL, 20, new Mail("a", 10));
+        add(MAIL, 20, new Mail("b", 10));
+        awaitAllDone();
+        assertThat(most.get("a")).hasValueLessThanOrEqualTo(2);
+        assertThat(most.get("b")).hasValueLessThanOrEqualTo(2);
+        assertThat(mostTogether).hasValue(3);
+    }
+
+    @Test
+    void aRateHoldsWithTenWorkers() {
+        Limit limit = Limit.rate("rate", 100, Duration.ofSeconds(1), "mail");
+        start(10, worker -> worker.limits(List.of(limit)));
+        awaitInEffect(limit);
+        add(MAIL, 500, new Mail("a", 0));
+        long begin = System.nanoTime();
+        awaitAllDone();
+        double seconds = (System.nanoTime() - begin) / 1e9;
+        System.out.printf("500 starts at 100 a second, burst %d, took %.2f s%n", limit.burst(), seconds);
+        assertThat(seconds).isBetween(4.8, 8.0);
+    }
+
+    @Test
+    void jobsOfOtherTenantsAndTasksDoNotWaitBehindManyThrottledOnes() {
+        Limit limit = Limit.concurrency("per tenant", 1, "mail").per("tenant");
+        start(1, worker -> worker.limits(List.of(limit)));
+        awaitInEffect(limit);
+        List<Long> before = latencies(FAX, "usual");
+        add(MAIL, 1, new Mail("slow", 60_000));
+        db.sql("""
+                select count({schema}.add_job('mail', '{"tenant": "slow", "millis": 0}')) from generate_series(1, 100000)
+                """).query(Long.class).single();
+        List<Long> otherTenant = latencies(MAIL, "other");
+        List<Long> otherTask = latencies(FAX, "other");
+        System.out.println("Latency in ms, median of 20: unlimited " + before.get(10) / 1e6
+                + "; with 100,000 throttled in front: task " + otherTask.get(10) / 1e6 + ", tenant "
+                + otherTenant.get(10) / 1e6);
+        assertThat(otherTask.get(10))
+                .isLessThan(before.get(10) + Duration.ofMillis(50).toNanos());
+        assertThat(otherTenant.get(10))
+                .isLessThan(before.get(10) + Duration.ofMillis(100).toNanos());
+        assertThat(most.get("slow")).hasValue(1);
+        db.sql("delete from {schema}._private_jobs where locked_at >= '9999-01-01'")
+                .update();
+    }
+
+    private List<Long> latencies(Task<Mail> task, String tenant) {
+        List<Long> latencies = new ArrayList<>();
+        for (int i = 0; i < 20; i++) {
+            long begin = System.nanoTime();
+            long id = add(task, 1, new Mail(tenant, 0)).get(0).id();
+            events.await(JobCompleted.class, completed -> completed.job().id() == id);
+            latencies.add(System.nanoTime() - begin);
+        }
+        latencies.sort(null);
+        return latencies;
+    }
+
+    @Test
+    void aJobThatFailsGivesItsPermitBackAndWaitsForItsRetry() {
+        Limit limit = Limit.concurrency("one", 1, "mail");
+        AtomicInteger attempts = new AtomicInteger();
+        db.start(db.worker()
+                .settings(WorkerSettings.builder().concurrency(4).build())
+                .listener(events)
+                .limits(List.of(limit))
+                .tasks(List.of(TaskRegistration.of(MAIL, (mail, context) -> {
+                            if (mail.tenant.equals("bad") && attempts.incrementAndGet() < 3) {
+                                throw new IllegalStateException("once more");
+                            }
+                        })
+                        .with(TaskOptions.DEFAULT.withRetryPolicy((job, failure) -> Duration.ofMillis(100))))));
+        awaitInEffect(limit);
+        long bad = add(MAIL, 1, new Mail("bad", 0)).get(0).id();
+        add(MAIL, 10, new Mail("good", 0));
+        awaitAllDone();
+        assertThat(attempts).hasValue(3);
+        assertThat(events.await(JobFailed.class, 2))
+                .allMatch(failed -> failed.job().id() == bad);
+    }
+
+    @Test
+    void directTasksAndQueuesKeepToLimits() {
+        Limit limit = Limit.concurrency("two", 2, "mail");
+        db.start(db.worker()
+                .settings(WorkerSettings.builder().concurrency(8).build())
+                .listener(events)
+                .limits(List.of(limit))
+                .tasks(List.of(TaskRegistration.of(MAIL, (mail, context) -> handle(mail))
+                        .with(TaskOptions.DEFAULT.withDirect(true)))));
+        awaitInEffect(limit);
+        add(MAIL, 40, new Mail("direct", 2));
+        for (int i = 0; i < 20; i++) {
+            JobSpec spec = JobSpec.builder().queueName("q" + i % 2).build();
+            db.scheduler().addJob(MAIL, new Mail("direct", 2), spec);
+        }
+        awaitAllDone();
+        assertThat(most.get("direct")).hasValueLessThanOrEqualTo(2);
+        assertThat(events.await(JobCompleted.class, 60)).hasSize(60);
+    }
+
+    @Test
+    void aLimitIsMadeChangedAndDeletedWhileJobsWait() {
+        start(2, worker -> worker);
+        add(MAIL, 60, new Mail("a", 20));
+        putInEffect(Limit.concurrency("changing", 1, "mail"));
+        Awaitility.await().atMost(PATIENCE).until(() -> running.get("a").get() <= 1);
+        most.get("a").set(0);
+        Awaitility.await().atMost(PATIENCE).until(() -> most.get("a").get() == 1);
+        putInEffect(Limit.concurrency("changing", 4, "mail"));
+        Awaitility.await().atMost(PATIENCE).until(() -> most.get("a").get() > 1);
+        assertThat(most.get("a")).hasValueLessThanOrEqualTo(4);
+        assertThat(limits().delete("changing")).isTrue();
+        assertThat(limits().delete("unknown")).isFalse();
+        events.await(
+                LimitApplied.class,
+                applied -> applied.removed() && applied.limit().equals("changing"));
+        assertThat(limits().list()).isEmpty();
+        awaitAllDone();
+        assertThat(db.sql(
+                                "select count(*) from pg_trigger where tgname like 'pgworker%park%' and tgrelid = '{schema}._private_jobs'::regclass")
+                        .query(Long.class)
+                        .single())
+                .isZero();
+    }
+
+    @Test
+    void theStateTheReasonAndTheUsageOfAJobThatWaits() {
+        Limit limit = Limit.concurrency("per tenant", 1, "mail").per("tenant");
+        start(1, worker -> worker.limits(List.of(limit)));
+        awaitInEffect(limit);
+        long first = add(MAIL, 1, new Mail("a", 60_000)).get(0).id();
+        Awaitility.await().atMost(PATIENCE).until(() -> running.containsKey("a"));
+        long second = add(MAIL, 1, new Mail("a", 0)).get(0).id();
+        long third = add(MAIL, 1, new Mail("a", 0)).get(0).id();
+        long later = db.scheduler()
+                .addJob(
+                        MAIL,
+                        new Mail("a", 0),
+                        JobSpec.builder().runIn(Duration.ofHours(1)).build())
+                .id();
+
+        Job waiting = db.admin().find(second).orElseThrow();
+        assertThat(waiting.limited()).isTrue();
+        assertThat(waiting.lockedAt()).isNull();
+        assertThat(waiting.lockedBy()).isNull();
+        assertThat(JobState.of(waiting, db.admin().now())).isEqualTo(JobState.LIMITED);
+        assertThat(JobState.of(db.admin().find(later).orElseThrow(), db.admin().now()))
+                .isEqualTo(JobState.SCHEDULED);
+        assertThat(ids(JobState.LIMITED)).containsExactlyInAnyOrder(second, third);
+        assertThat(ids(JobState.SCHEDULED)).containsExactly(later);
+        assertThat(ids(JobState.RUNNING)).containsExactly(first);
+        assertThat(ids(JobState.READY)).isEmpty();
+        for (Integer scanLimit : new Integer[] {null, 10}) {
+            JobQuery all = JobQuery.builder().scanLimit(scanLimit).build();
+            assertThat(db.admin().count(all)).isEqualTo(new JobCounts(0, 1, 0, 2, 1, 0));
+        }
+        assertThat(db.admin().backlog().limited()).isEqualTo(2);
+        assertThat(db.admin().waitOf(second).orElseThrow())
+                .isEqualTo(new JobWait(
+                        JobWait.Reason.LIMIT,
+                        null,
+                        0,
+                        "Waits for limit \"per tenant\", which allows 1 running for \"a\", and 1 are."));
+        assertThat(db.admin().waitOf(third).orElseThrow().text()).endsWith(" 1 job of its kind starts before it.");
+        assertThat(db.admin().waitOf(later).orElseThrow().reason()).isEqualTo(JobWait.Reason.TIME);
+        assertThat(limits().usage("per tenant", null, 10)).singleElement().satisfies(usage -> {
+            assertThat(usage.value()).isEqualTo("a");
+            assertThat(usage.used()).isEqualTo(1);
+            assertThat(usage.waiting()).isGreaterThanOrEqualTo(2);
+        });
+
+        assertThat(db.admin().remove(List.of(second))).hasSize(1);
+        assertThat(db.admin()
+                        .reschedule(
+                                List.of(third),
+                                Rescheduling.builder()
+                                        .runIn(Duration.ofHours(1))
+                                        .build()))
+                .singleElement()
+                .matches(job -> job.limited());
+        assertThat(ids(JobState.LIMITED)).isEmpty();
+        assertThat(db.admin().runNow(List.of(third, later))).hasSize(2);
+        assertThat(ids(JobState.LIMITED)).containsExactlyInAnyOrder(third, later);
+    }
+
+    private List<Long> ids(JobState state) {
+        return db.admin().list(JobQuery.builder().state(state).scanLimit(100).build()).jobs().stream()
+                .map(Job::id)
+                .toList();
+    }
+
+    @Test
+    void runOnceRunsAllThatLimitsAllow() throws InterruptedException {
+        Limit limit = Limit.concurrency("two", 2, "mail");
+        Worker worker = worker().limits(List.of(limit)).build();
+        add(MAIL, 30, new Mail("a", 1));
+        assertThat(worker.runOnce()).isEqualTo(30);
+        assertThat(most.get("a")).hasValue(2);
+        assertThat(worker.runOnce()).isZero();
+        assertThat(Set.copyOf(worker.jobLimits().list()))
+                .singleElement()
+                .matches(status -> status.declared() && limit.equals(status.limit()));
+    }
+}

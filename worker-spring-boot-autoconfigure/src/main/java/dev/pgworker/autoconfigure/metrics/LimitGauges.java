@@ -1,0 +1,55 @@
+package dev.pgworker.autoconfigure.metrics;
+
+import java.util.List;
+import java.util.function.ToDoubleFunction;
+
+import io.micrometer.core.instrument.MeterRegistry;
+import io.micrometer.core.instrument.MultiGauge;
+import io.micrometer.core.instrument.Tags;
+
+import dev.pgworker.limit.JobLimits;
+import dev.pgworker.limit.LimitTotals;
+
+/** Shows how much of each limit of one worker's schema is used. Used by the sampler's thread. */
+final class LimitGauges {
+
+    /** With more limits than that, the others have no gauges. */
+    private static final int MOST = 200;
+
+    private final JobLimits limits;
+    private final MultiGauge waiting;
+    private final MultiGauge used;
+
+    LimitGauges(String worker, JobLimits limits, MeterRegistry registry) {
+        this.limits = limits;
+        waiting = MultiGauge.builder("worker.limit.waiting")
+                .description("Jobs that wait for a limit, or will when they are due")
+                .tag(WorkerMetrics.WORKER, worker)
+                .register(registry);
+        used = MultiGauge.builder("worker.limit.used")
+                .description("Permits of a limit that are held by jobs")
+                .tag(WorkerMetrics.WORKER, worker)
+                .register(registry);
+    }
+
+    void sample() {
+        register(limits.totals());
+    }
+
+    void clear() {
+        register(List.of());
+    }
+
+    private void register(List<LimitTotals> totals) {
+        List<LimitTotals> shown = totals.subList(0, Math.min(MOST, totals.size()));
+        waiting.register(rows(shown, LimitTotals::waiting), true);
+        used.register(rows(shown, LimitTotals::used), true);
+    }
+
+    private static List<MultiGauge.Row<?>> rows(List<LimitTotals> totals, ToDoubleFunction<LimitTotals> number) {
+        return totals.stream()
+                .<MultiGauge.Row<?>>map(
+                        one -> MultiGauge.Row.of(Tags.of("limit", one.name()), number.applyAsDouble(one)))
+                .toList();
+    }
+}

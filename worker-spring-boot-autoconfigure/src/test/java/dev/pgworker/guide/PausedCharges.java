@@ -1,0 +1,68 @@
+package dev.pgworker.guide;
+
+import java.util.List;
+
+import org.springframework.context.event.EventListener;
+import org.springframework.stereotype.Component;
+
+import dev.pgworker.job.JobAdmin;
+import dev.pgworker.job.Pause;
+import dev.pgworker.job.PauseTarget;
+import dev.pgworker.job.Task;
+import dev.pgworker.task.JobHandler;
+
+/** The code of docs/pausing.md. */
+final class PausedCharges {
+
+    private PausedCharges() {}
+
+    interface Bank {
+        void charge(String card, long cents);
+    }
+
+    @Component
+    static class Charges {
+
+        static final Task<Charge> CHARGE = Task.of("charge_card", Charge.class);
+
+        private static final PauseTarget CHARGES = PauseTarget.task("charge_card");
+
+        record Charge(String card, long cents) {}
+
+        /** Thrown by the bank's client while the bank says that it is closed. */
+        static class BankClosedException extends RuntimeException {
+
+            private static final long serialVersionUID = 1L;
+        }
+
+        /** The bank has opened again. */
+        record BankOpened() {}
+
+        private final Bank bank;
+        private final JobAdmin admin;
+
+        Charges(Bank bank, JobAdmin admin) {
+            this.bank = bank;
+            this.admin = admin;
+        }
+
+        @JobHandler("charge_card")
+        void charge(Charge charge) {
+            try {
+                bank.charge(charge.card(), charge.cents());
+            } catch (BankClosedException e) {
+                admin.actingAs("bank client").pause(CHARGES, "The bank is closed");
+                throw e; // this attempt counts; no other one begins before the bank opens
+            }
+        }
+
+        @EventListener
+        void open(BankOpened opened) {
+            admin.actingAs("bank client").resume(CHARGES);
+        }
+
+        List<Pause> whatIsPaused() {
+            return admin.pauses(); // what, since when, by whom and why
+        }
+    }
+}
