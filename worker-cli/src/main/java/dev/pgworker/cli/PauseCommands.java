@@ -55,7 +55,7 @@ final class PauseCommands {
                 if (needed) {
                     changed.add(target.toString());
                 }
-                session.say(Text.line(target.toString()) + " " + (needed ? done : notNeeded));
+                session.say(Text.visible(target.toString()).replace("\n", "\\n") + " " + (needed ? done : notNeeded));
             }
             if (session.isJson()) {
                 session.writeJson(Json.object("changed", changed));

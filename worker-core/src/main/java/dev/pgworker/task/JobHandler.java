@@ -57,6 +57,19 @@ public @interface JobHandler {
     Class<? extends RetryPolicy> retryPolicy() default RetryPolicy.class;
 
     /**
+     * Exceptions after which the job fails permanently, whatever attempts it has left: these classes and their subclasses, unless
+     * {@link #retryFor} has a class that is closer. An exception that neither of the two has is judged by its cause. What a handler
+     * decides with a {@link JobControlException} comes first.
+     */
+    Class<? extends Throwable>[] noRetryFor() default {};
+
+    /**
+     * Exceptions after which the job is retried while it has attempts left. Without {@link #noRetryFor}, all others are not
+     * retried; with it, these are exceptions from it, and others are retried as usual.
+     */
+    Class<? extends Throwable>[] retryFor() default {};
+
+    /**
      * Whether the handler runs in a transaction that also completes its job: what it does in the worker's database is
      * then done exactly once, or not at all if the transaction is rolled back.
      */

@@ -8,6 +8,7 @@ import java.time.Duration;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.Comparator;
+import java.util.LinkedHashSet;
 import java.util.List;
 import java.util.Map;
 import java.util.function.Supplier;
@@ -188,13 +189,15 @@ public final class JobHandlerMethods {
                     annotation.timeout().isEmpty() ? null : DurationFormatterUtils.detectAndParse(annotation.timeout()),
                     annotation.retryPolicy() == RetryPolicy.class ? null : policies.get(annotation.retryPolicy()),
                     annotation.transactional(),
-                    annotation.direct());
+                    annotation.direct(),
+                    new LinkedHashSet<>(List.of(annotation.noRetryFor())),
+                    new LinkedHashSet<>(List.of(annotation.retryFor())));
         } catch (RuntimeException e) {
             throw new HandlerDefinitionException(
                     source + " has an option that cannot be used: " + e.getMessage(),
                     "Correct @JobHandler: maxAttempts is 1 to 32767, timeout a positive duration such as \"30s\","
                             + " retryPolicy a class with a bean or with a constructor without parameters; direct and transactional"
-                            + " exclude each other");
+                            + " exclude each other, and no type stands in both noRetryFor and retryFor");
         }
     }
 

@@ -81,6 +81,11 @@ final class ClientFactory {
         return properties(worker).workerSettings(WorkerInstances.prefix(worker));
     }
 
+    DefaultsOfTasks defaultsOfTasks(String worker) {
+        return new DefaultsOfTasks(
+                WorkerInstances.prefix(worker), properties(worker).taskDefaults());
+    }
+
     SchemaMigrator schemaMigrator(String worker) {
         WorkerDatabase database = database(worker);
         WorkerProperties.Schema credentials = properties(worker).schema();
@@ -114,6 +119,10 @@ final class ClientFactory {
                 instances.get(worker).schema(),
                 beans.getBean(PayloadCodec.class),
                 () -> collaborators.of(worker, ScheduleInterceptor.class));
+        DefaultsOfTasks defaults = defaultsOfTasks(worker);
+        if (!defaults.isEmpty()) {
+            scheduler = new CompletingJobScheduler(scheduler, defaults);
+        }
         for (BiFunction<String, JobScheduler, JobScheduler> decorator :
                 collaborators.internal(DECORATOR, BiFunction.class)) {
             scheduler = decorator.apply(worker, scheduler);

@@ -73,6 +73,8 @@ final class WorkerFactory {
         List<TaskRegistration> handlers = new ArrayList<>(handlerBeans.find());
         handlers.addAll(registrations.orderedStream().toList());
         assignment.requireComplete(handlers);
+        DefaultsOfTasks defaults = clients.defaultsOfTasks(name);
+        defaults.tellUnknown(knownTasks(handlers));
         Worker.Builder builder = Worker.builder(database.dataSource())
                 .schema(instance.schema())
                 .settings(instance.settings())
@@ -86,6 +88,7 @@ final class WorkerFactory {
                 .limits(limits(name, properties, handlers))
                 .tasks(handlers.stream()
                         .filter(task -> assignment.serves(name, task))
+                        .map(defaults::complete)
                         .toList())
                 .declaredTasks(declaredTasks(handlers))
                 .name(name.equals(WorkerInstances.DEFAULT) ? "worker" : "worker " + name)
@@ -143,6 +146,15 @@ final class WorkerFactory {
                         handlerBeans::resolve)
                 .beans(collaborators.onlyOf(worker, CronItem.class), collaborators.onlyOf(worker, Schedule.class))
                 .crontab();
+    }
+
+    private Set<String> knownTasks(List<TaskRegistration> handlers) {
+        Set<String> known = new HashSet<>();
+        handlers.forEach(handler -> known.add(handler.identifier()));
+        handlerBeans
+                .declaredTasks()
+                .forEach(declared -> known.add(declared.task().identifier()));
+        return known;
     }
 
     private List<Limit> limits(String worker, WorkerProperties properties, List<TaskRegistration> handlers) {

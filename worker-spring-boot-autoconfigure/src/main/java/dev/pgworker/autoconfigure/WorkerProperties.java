@@ -56,6 +56,8 @@ import dev.pgworker.task.CancelSettings;
  * @param limits Limits of the jobs that run at once or start in a period, across all workers of the schema, by name.
  * @param tasks Tasks that this worker serves, or * for all that the application has handlers for. By default, those that no
  *     other worker of the application serves.
+ * @param taskDefaults Defaults for single tasks, by their names; in brackets, as in "[send-mail]", if a name has other characters
+ *     than letters, digits, - and _. What code says takes precedence.
  * @param dataSource Name of the data source bean whose database holds the jobs. By default, the one marked with
  *     WorkerDataSource, or the primary one.
  * @param transactionManager Name of the transaction manager bean that transactional handlers use. By default, the one marked
@@ -87,6 +89,7 @@ public record WorkerProperties(
         @DefaultValue Cancel cancel,
         @DefaultValue Map<String, LimitProperties> limits,
         @DefaultValue List<String> tasks,
+        @DefaultValue Map<String, TaskDefaults> taskDefaults,
         @Nullable String dataSource,
         @Nullable String transactionManager,
         @DefaultValue Map<String, WorkerProperties> instances) {
@@ -303,6 +306,35 @@ public record WorkerProperties(
                 throw refused(prefix + ".cleanup.", this, e);
             }
         }
+    }
+
+    /**
+     * What applies to the jobs of a task unless code says otherwise.
+     *
+     * @param maxAttempts Maximum number of attempts of jobs that this application adds with JobScheduler, 1 to 32767.
+     * @param priority Priority of jobs that this application adds with JobScheduler, -32768 to 32767; lower numbers run first.
+     * @param timeout Timeout of an attempt in this application.
+     * @param backOff How long a job waits after an attempt that failed in this application.
+     * @since 0.1.0
+     */
+    public record TaskDefaults(
+            @Nullable Integer maxAttempts,
+            @Nullable Integer priority,
+            @Nullable Duration timeout,
+            @Nullable BackOff backOff) {
+
+        /**
+         * How long a job waits after a failed attempt.
+         *
+         * @param delay Delay after the first attempt.
+         * @param multiplier Factor by which the delay grows after each further attempt, at least 1.
+         * @param maxDelay Longest delay.
+         * @since 0.1.0
+         */
+        public record BackOff(
+                @DefaultValue("1s") Duration delay,
+                @DefaultValue("2") double multiplier,
+                @DefaultValue("6h") Duration maxDelay) {}
     }
 
     /**

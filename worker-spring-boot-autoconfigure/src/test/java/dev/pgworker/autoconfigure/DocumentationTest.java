@@ -162,7 +162,8 @@ class DocumentationTest {
                         .allMatch(name -> !name.startsWith("worker.")
                                 || known.contains(name.replaceAll("\\[\\d+]", "")
                                         .replaceFirst("^worker\\.instances\\.[^.]+", "worker")
-                                        .replaceFirst("^worker\\.limits\\.[^.]+", "worker.limits.*")));
+                                        .replaceFirst("^worker\\.limits\\.[^.]+", "worker.limits.*")
+                                        .replaceFirst("^worker\\.task-defaults\\..+", "worker.task-defaults")));
             }
         }
     }

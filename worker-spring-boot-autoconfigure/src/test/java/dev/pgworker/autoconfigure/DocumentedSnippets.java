@@ -1,5 +1,7 @@
 package dev.pgworker.autoconfigure;
 
+import java.io.IOException;
+import java.nio.file.AccessDeniedException;
 import java.time.Duration;
 import java.time.Instant;
 import java.time.YearMonth;
@@ -196,6 +198,14 @@ class DocumentedSnippets {
     }
 
     static class Options {
+
+        @JobHandler(
+                value = "export",
+                noRetryFor = {IllegalArgumentException.class, AccessDeniedException.class},
+                retryFor = NumberFormatException.class)
+        void export(Export export) throws IOException {}
+
+        record Export(String table) {}
 
         @JobHandler(value = "report", maxAttempts = 5, timeout = "2m", retryPolicy = EveryMinute.class)
         void report(Reminder reminder) {}

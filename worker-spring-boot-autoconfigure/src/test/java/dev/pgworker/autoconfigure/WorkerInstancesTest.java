@@ -399,7 +399,7 @@ class WorkerInstancesTest {
         @Bean
         TaskRegistration transactional() {
             return TaskRegistration.of(Task.of("tx", Object.class), (payload, context) -> {})
-                    .with(new TaskOptions(null, null, null, true, false));
+                    .with(TaskOptions.DEFAULT.withTransactional(true));
         }
     }
 

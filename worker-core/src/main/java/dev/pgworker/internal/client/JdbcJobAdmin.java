@@ -4,6 +4,7 @@ import java.time.Duration;
 import java.time.Instant;
 import java.util.Collection;
 import java.util.List;
+import java.util.Locale;
 import java.util.Optional;
 import java.util.Set;
 import javax.sql.DataSource;
@@ -165,7 +166,7 @@ public final class JdbcJobAdmin implements JobAdmin {
     public boolean pause(PauseTarget target, @Nullable String reason) {
         boolean paused = pauses.pause(target, report.user(), reason);
         if (paused) {
-            report.other("pause", "Paused", List.of(target.toString()), List.of(), 1);
+            report.other("pause", "Paused", List.of(words(target)), List.of(), 1);
         }
         return paused;
     }
@@ -174,9 +175,15 @@ public final class JdbcJobAdmin implements JobAdmin {
     public boolean resume(PauseTarget target) {
         boolean resumed = pauses.resume(target);
         if (resumed) {
-            report.other("resume", "Resumed", List.of(target.toString()), List.of(), 1);
+            report.other("resume", "Resumed", List.of(words(target)), List.of(), 1);
         }
         return resumed;
+    }
+
+    /** In the log, quotes are escaped. */
+    private static String words(PauseTarget target) {
+        String kind = target.kind().name().toLowerCase(Locale.ROOT);
+        return target.name() == null ? kind : kind + " " + target.name();
     }
 
     @Override

@@ -3,7 +3,9 @@ package dev.pgworker.internal.watch;
 import java.sql.SQLException;
 import java.time.Duration;
 import java.util.HashSet;
+import java.util.LinkedHashSet;
 import java.util.List;
+import java.util.Locale;
 import java.util.Set;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicBoolean;
@@ -19,6 +21,7 @@ import dev.pgworker.internal.engine.WorkerContext;
 import dev.pgworker.internal.lifecycle.PeriodicService;
 import dev.pgworker.internal.store.PauseStore;
 import dev.pgworker.job.Pause;
+import dev.pgworker.job.PauseTarget;
 import dev.pgworker.job.PauseTarget.Kind;
 
 /**
@@ -155,20 +158,24 @@ public final class PauseWatch extends PeriodicService {
     }
 
     private void tell(List<Pause> before, List<Pause> pauses) {
-        Set<Pause> ended = new HashSet<>(before);
-        for (Pause pause : pauses) {
-            if (!ended.remove(pause)) {
-                log.info(
-                        "Paused since {}: {}",
-                        pause.since(),
-                        LogText.visible(pause.target().toString()));
-                context.publish(() -> new WorkerEvent.PauseBegan(context.workerId(), pause));
-            }
-        }
+        Set<Pause> ended = new LinkedHashSet<>(before);
+        Set<Pause> begun = new LinkedHashSet<>(pauses);
+        ended.removeAll(begun);
+        begun.removeAll(before);
         for (Pause pause : ended) {
-            log.info("Resumed: {}", LogText.visible(pause.target().toString()));
+            log.info("Resumed: {}", words(pause.target()));
             context.publish(() -> new WorkerEvent.PauseEnded(context.workerId(), pause));
         }
+        for (Pause pause : begun) {
+            log.info("Paused since {}: {}", pause.since(), words(pause.target()));
+            context.publish(() -> new WorkerEvent.PauseBegan(context.workerId(), pause));
+        }
+    }
+
+    private static String words(PauseTarget target) {
+        return target.name() == null
+                ? target.toString()
+                : target.kind().name().toLowerCase(Locale.ROOT) + " \"" + LogText.visible(target.name()) + "\"";
     }
 
     /** What this worker may not lock another one does. */

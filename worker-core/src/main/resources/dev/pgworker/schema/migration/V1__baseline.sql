@@ -1753,6 +1753,10 @@ begin
     order by j.id for update
   loop
     delete from "${schema}"._private_jobs j where j.id = job.id;
+    if job.locked_at is null and job.key is null and job.attempts >= job.max_attempts then
+      update "${schema}".pgworker_cancellations c set outcome = 'cancelled', ended_at = clock_timestamp()
+        where c.job_id = job.id and c.outcome is null;
+    end if;
     if job.locked_by is not null then
       queues := queues || job.job_queue_id;
       owners := owners || job.locked_by;
@@ -6151,6 +6155,17 @@ begin
     from shown s where s.is_available;
   perform "${schema}".pgworker_wake(freed.jobs, freed.earliest, freed.levels, freed.queued = freed.jobs);
 
+  -- of a limit that counts by something else, or no longer counts them
+  delete from "${schema}".pgworker_permits p where p.ctid = any(array(
+    select o.ctid from "${schema}".pgworker_permits o
+    join "${schema}".pgworker_limit_buckets b on b.id = o.bucket_id and b.limit_id = the_limit
+    join "${schema}"._private_jobs j on j.id = o.job_id
+    where o.job_id = any(job_ids) and not exists (
+      select from "${schema}".pgworker_lane(j.task_id, j.job_queue_id, j.payload) n
+      cross join lateral unnest(n.limit_ids, n.bucket_values) u(limit_id, value)
+      where u.limit_id = b.limit_id and u.value = b.value)
+    for update of o skip locked));
+
   running := array(
     select j.id
     from unnest(job_ids) g(id)
@@ -6173,13 +6188,6 @@ begin
       select b.id, run.id, clock_timestamp()
       from unnest("${schema}".pgworker_buckets(run.limit_ids, run.bucket_values)) b(id)
       on conflict do nothing;
-    delete from "${schema}".pgworker_permits p where p.ctid = any(array(
-      select o.ctid from "${schema}".pgworker_permits o
-      join "${schema}".pgworker_limit_buckets b on b.id = o.bucket_id
-      where o.job_id = run.id and b.limit_id = the_limit
-        and not exists (
-          select from unnest(run.limit_ids, run.bucket_values) u(limit_id, value) where u.limit_id = b.limit_id and u.value = b.value)
-      for update of o skip locked));
   end loop;
 end
 $$;
@@ -6446,7 +6454,7 @@ set enable_hashjoin = off set enable_mergejoin = off set jit = off
 set search_path = pg_catalog, pg_temp as $$
 begin
   with picked as materialized (
-    select c.place, c.name, f.tid, f.id, f.priority, f.run_at, f.job_queue_id
+    select c.place, c.name, f.tid, f.priority, f.run_at, f.job_queue_id
     from unnest(names, quotas) with ordinality c(name, quota, place)
     cross join lateral (
       with recursive level(p) as (
@@ -6461,26 +6469,28 @@ begin
         from level l where l.p is not null)
       select f.* from level l
       cross join lateral (
-        select j.ctid as tid, j.id, j.priority, j.run_at, j.job_queue_id from "${schema}"._private_jobs j
+        select j.ctid as tid, j.priority, j.run_at, j.job_queue_id from "${schema}"._private_jobs j
         where j.locked_at = '9999-01-01 00:00:00+00' and j.locked_by collate "C" = 'pgworker-limit:' || c.name and j.priority = l.p
           and j.run_at <= moment
         order by j.run_at, j.id limit c.quota for update skip locked) f
       limit c.quota) f
     where c.quota > 0),
+  freed as (
+    update "${schema}"._private_jobs j set locked_at = null, locked_by = null
+    from picked f
+    where j.ctid = f.tid
+    returning j.id, f.name, f.place, f.run_at, f.priority, f.job_queue_id),
   permits as (
     insert into "${schema}".pgworker_permits as p (bucket_id, job_id, admitted_at)
       select b.id, f.id, moment
-      from picked f
+      from freed f
       cross join lateral (
         select k.buckets from "${schema}".pgworker_limit_lanes k where k.lane = f.name offset 0) k
       cross join lateral unnest(k.buckets) b(id)
-      on conflict on constraint pgworker_permits_pkey do update set admitted_at = excluded.admitted_at),
-  freed as (
-    update "${schema}"._private_jobs j set locked_at = null, locked_by = null
-    where j.ctid = any(array(select f.tid from picked f)))
+      on conflict on constraint pgworker_permits_pkey do update set admitted_at = excluded.admitted_at)
   select array_agg(f.place), array_agg(f.run_at), array_agg(f.priority), count(f.job_queue_id)
     into places, run_ats, priorities, queued
-    from picked f;
+    from freed f;
 end
 $$;
 comment on function "${schema}".pgworker_admit_jobs(text[], int[], timestamptz) is
@@ -6882,13 +6892,18 @@ begin
             where n.locked_at = '9999-01-01 00:00:00+00' and n.locked_by collate "C" = 'pgworker-limit:' || t.lane)));
   if late <> '{}' then
     with mine as materialized (
-      select j.ctid as tid, j.id from unnest(late) g(id) join "${schema}"._private_jobs j on j.id = g.id and j.is_available
+      select j.ctid as tid, j.id, j.task_id, j.job_queue_id, j.payload from unnest(late) g(id) join "${schema}"._private_jobs j on j.id = g.id and j.is_available
       for update of j skip locked),
     returned as (
-      update "${schema}".pgworker_limit_buckets b set tokens = b.tokens + r.jobs, unstarted = greatest(0, b.unstarted - r.jobs)
+      update "${schema}".pgworker_limit_buckets b set
+          tokens = b.tokens + r.jobs, unstarted = greatest(0, b.unstarted - r.jobs), turn = r.lane
       from (
-        select p.bucket_id, count(*)::int as jobs from mine m join "${schema}".pgworker_permits p on p.job_id = m.id group by p.bucket_id) r
-      where b.id = r.bucket_id and b.tokens is not null)
+        select p.bucket_id, count(*)::int as jobs, max(l.lane) as lane
+        from mine m
+        join "${schema}".pgworker_permits p on p.job_id = m.id
+        cross join lateral "${schema}".pgworker_lane(m.task_id, m.job_queue_id, m.payload) l
+        group by p.bucket_id) r
+      where b.id = r.bucket_id)
     update "${schema}"._private_jobs j set locked_at = '9999-01-01 00:00:00+00', locked_by = ''
       where j.ctid = any(array(select m.tid from mine m));
   end if;

@@ -274,6 +274,29 @@ class WorkerEndpointTest {
                             .size())
                     .isZero();
 
+            Job cancelled = jobs.addJob(
+                    "mail",
+                    Map.of(),
+                    JobSpec.builder().runIn(Duration.ofHours(1)).jobKey("k").build());
+            assertThat(client.json(client.post("/worker/cancel", "{'key': 'k'}"))
+                            .path("cancellations")
+                            .path(0)
+                            .path("state")
+                            .asString())
+                    .isEqualTo("REMOVED");
+            assertThat(client.json(client.post("/worker/cancel", "{'ids': " + cancelled.id() + "}"))
+                            .path("cancellations")
+                            .path(0)
+                            .path("state")
+                            .asString())
+                    .isEqualTo("GONE");
+            assertThat(client.json(client.post("/worker/cancel", "{'task': 'none'}"))
+                            .path("changed")
+                            .asInt())
+                    .isZero();
+            assertThat(client.get("/worker/cancellations/" + cancelled.id()).statusCode())
+                    .isEqualTo(404);
+
             client.json(client.post("/worker/fail", "{'ids': " + b.id() + ", 'reason': 'again'}"));
             assertThat(client.json(client.post("/worker/cleanup", "{'tasks': 'delete-permafailed-jobs'}"))
                             .toString())

@@ -230,7 +230,7 @@ public final class JobExecutor {
                     "{} does not respond to its interruption; the worker continues without it while its handler is still running",
                     attempt);
             try {
-                end(attempt, inbox.encode(attempt.claimed(), outcome, null));
+                end(attempt, inbox.encode(attempt.claimed(), judged(attempt.claimed(), outcome), null));
             } finally {
                 Runner replacement = stuck == null ? null : localQueue.replace(stuck, attempt.nanos());
                 if (replacement != null) {
@@ -238,6 +238,17 @@ public final class JobExecutor {
                 }
             }
         }
+    }
+
+    /** What an abandoned handler would have thrown is no more retried than if it had. */
+    private JobOutcome judged(Job job, JobOutcome outcome) {
+        return outcome instanceof JobOutcome.Failure failure
+                ? new JobOutcome.Failure(
+                        failure.error(),
+                        JobPipeline.isFinal(job, calls.options(job), failure.error()),
+                        failure.when(),
+                        failure.rest())
+                : outcome;
     }
 
     // Jobs are given back

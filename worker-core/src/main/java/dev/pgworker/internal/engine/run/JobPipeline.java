@@ -185,8 +185,10 @@ final class JobPipeline {
         if (first == null) {
             return JobOutcome.Success.INSTANCE;
         }
+        boolean retry = result.errors().stream()
+                .anyMatch(each -> each != null && task.options().retries(each));
         Throwable error = new PartialFailureException(failed, result.errors().size(), first);
-        return failure(attempt, task.options(), error, rest);
+        return failure(attempt, task.options(), error, rest, !retry);
     }
 
     /** Some items of a batch failed. */
@@ -200,6 +202,16 @@ final class JobPipeline {
     }
 
     private static JobOutcome failure(Attempt attempt, TaskOptions options, Throwable e, @Nullable String rest) {
+        return failure(attempt, options, e, rest, !options.retries(e));
+    }
+
+    /**
+     * Decides what a failure means.
+     *
+     * @param hopeless whether the exception is of a kind that is not retried
+     */
+    private static JobOutcome failure(
+            Attempt attempt, TaskOptions options, Throwable e, @Nullable String rest, boolean hopeless) {
         Job job = attempt.claimed();
         if (attempt.isCancelled()) {
             return new JobOutcome.Cancelled(e);
@@ -226,7 +238,13 @@ final class JobPipeline {
                 }
             }
         }
-        return new JobOutcome.Failure(error, isLast(job, options), retryDelay(job, options, error), rest);
+        boolean last = isLast(job, options) || (error == e ? hopeless : !options.retries(error));
+        return new JobOutcome.Failure(error, last, retryDelay(job, options, error), rest);
+    }
+
+    /** Returns whether no other attempt follows one that failed with this exception. */
+    static boolean isFinal(Job job, TaskOptions options, Throwable error) {
+        return isLast(job, options) || !options.retries(error);
     }
 
     private static boolean isLast(Job job, TaskOptions options) {

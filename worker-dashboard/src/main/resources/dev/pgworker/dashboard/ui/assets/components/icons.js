@@ -24,6 +24,7 @@ const SHAPES = {
   failed: ["M5.3 1.9h5.4l3.4 3.4v5.4l-3.4 3.4H5.3L1.9 10.7V5.3z", "M6 6l4 4M10 6l-4 4"],
   succeeded: [circle, "M5.2 8.2l2 2 3.7-4.2"],
   removed: [circle, "M5.2 8h5.6"],
+  cancelled: [circle, "M3.6 3.6l8.8 8.8"],
   other: [circle],
   recovered: [circle, "M5.3 8.8h3.6a1.7 1.7 0 0 0 0-3.4H5.7M7.2 3.8L5.5 5.4l1.7 1.7"],
   warning: ["M8 2.2l6.3 11.3H1.7z", "M8 6.4v3.2M8 11.4v.2"],

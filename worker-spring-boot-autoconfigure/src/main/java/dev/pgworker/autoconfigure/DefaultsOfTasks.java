@@ -1,0 +1,140 @@
+package dev.pgworker.autoconfigure;
+
+import java.util.HashMap;
+import java.util.Map;
+import java.util.Set;
+import java.util.TreeSet;
+
+import org.jspecify.annotations.Nullable;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+import org.springframework.boot.context.properties.source.InvalidConfigurationPropertyValueException;
+
+import dev.pgworker.autoconfigure.WorkerProperties.TaskDefaults;
+import dev.pgworker.job.JobSpec;
+import dev.pgworker.task.RetryPolicy;
+import dev.pgworker.task.TaskOptions;
+import dev.pgworker.task.TaskRegistration;
+
+/** What a worker's properties say of single tasks: completes what code leaves open. */
+final class DefaultsOfTasks {
+
+    private static final Logger log = LoggerFactory.getLogger(DefaultsOfTasks.class);
+
+    private static final int MOST_NAMED = 20;
+
+    private final String prefix;
+    private final Map<String, JobSpec> specs = new HashMap<>();
+    private final Map<String, TaskOptions> options = new HashMap<>();
+
+    /**
+     * Reads the properties.
+     *
+     * @param worker what the names of the worker's properties begin with
+     * @throws InvalidConfigurationPropertyValueException if one is out of its range
+     */
+    DefaultsOfTasks(String worker, Map<String, TaskDefaults> properties) {
+        prefix = worker + ".task-defaults.";
+        properties.forEach(this::read);
+    }
+
+    private void read(String task, TaskDefaults given) {
+        String name = prefix + task + ".";
+        require(task.length() <= 128, prefix + task, task, "The name of a task must have at most 128 characters.");
+        specs.put(task, spec(name, given));
+        options.put(task, options(name, given));
+    }
+
+    private static JobSpec spec(String name, TaskDefaults given) {
+        Integer attempts = given.maxAttempts();
+        Integer priority = given.priority();
+        require(
+                attempts == null || (attempts >= 1 && attempts <= Short.MAX_VALUE),
+                name + "max-attempts",
+                attempts,
+                "It must be between 1 and 32767.");
+        require(
+                priority == null || (priority >= Short.MIN_VALUE && priority <= Short.MAX_VALUE),
+                name + "priority",
+                priority,
+                "It must be between -32768 and 32767.");
+        return JobSpec.builder().maxAttempts(attempts).priority(priority).build();
+    }
+
+    private static TaskOptions options(String name, TaskDefaults given) {
+        require(
+                given.timeout() == null
+                        || (!given.timeout().isNegative() && !given.timeout().isZero()),
+                name + "timeout",
+                given.timeout(),
+                "It must be positive.");
+        return TaskOptions.DEFAULT.withTimeout(given.timeout()).withRetryPolicy(policy(name, given.backOff()));
+    }
+
+    private static @Nullable RetryPolicy policy(String name, TaskDefaults.@Nullable BackOff given) {
+        if (given == null) {
+            return null;
+        }
+        String backOff = name + "back-off.";
+        require(!given.delay().isNegative(), backOff + "delay", given.delay(), "It must not be negative.");
+        require(given.multiplier() >= 1, backOff + "multiplier", given.multiplier(), "It must be at least 1.");
+        require(
+                given.maxDelay().compareTo(given.delay()) >= 0,
+                backOff + "max-delay",
+                given.maxDelay(),
+                "It must not be shorter than " + backOff + "delay, " + given.delay() + ".");
+        try {
+            return RetryPolicy.exponential(given.delay(), given.multiplier(), given.maxDelay());
+        } catch (IllegalArgumentException e) {
+            throw new InvalidConfigurationPropertyValueException(
+                    backOff + "max-delay", given.maxDelay(), e.getMessage() + ".");
+        }
+    }
+
+    private static void require(boolean allowed, String property, @Nullable Object value, String rule) {
+        if (!allowed) {
+            throw new InvalidConfigurationPropertyValueException(property, value, rule);
+        }
+    }
+
+    /** Returns whether nothing is said of any task. */
+    boolean isEmpty() {
+        return specs.isEmpty();
+    }
+
+    /** Completes how a job of a task is to be added. */
+    JobSpec complete(String task, JobSpec spec) {
+        JobSpec defaults = specs.get(task);
+        if (defaults == null) {
+            return spec;
+        }
+        return spec.toBuilder()
+                .maxAttempts(spec.maxAttempts() == null ? defaults.maxAttempts() : spec.maxAttempts())
+                .priority(spec.priority() == null ? defaults.priority() : spec.priority())
+                .build();
+    }
+
+    /** Completes how the jobs of a handler are run. */
+    TaskRegistration complete(TaskRegistration handler) {
+        TaskOptions defaults = options.get(handler.identifier());
+        if (defaults == null) {
+            return handler;
+        }
+        TaskOptions own = handler.options();
+        return handler.with(own.withTimeout(own.timeout() == null ? defaults.timeout() : own.timeout())
+                .withRetryPolicy(own.retryPolicy() == null ? defaults.retryPolicy() : own.retryPolicy()));
+    }
+
+    /** Says which names are those of no task that the application knows: they may be misspelt. */
+    void tellUnknown(Set<String> known) {
+        Set<String> unknown = new TreeSet<>(specs.keySet());
+        unknown.removeAll(known);
+        if (!unknown.isEmpty()) {
+            log.warn(
+                    "{}* names {}, for which this application has neither a handler nor a Task constant; it knows {}",
+                    prefix,
+                    unknown.stream().limit(MOST_NAMED).toList(),
+                    new TreeSet<>(known).stream().limit(MOST_NAMED).toList());
+        }
+    }
+}
