@@ -85,7 +85,7 @@ class RetryKindTest {
                 .isTrue();
         assertThat(none.retries(new Exception() {
                     @Override
-                    public Throwable getCause() {
+                    public synchronized Throwable getCause() {
                         throw new IllegalStateException("on purpose");
                     }
                 }))
