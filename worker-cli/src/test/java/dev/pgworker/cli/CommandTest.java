@@ -612,11 +612,34 @@ class CommandTest {
 
     @Test
     void administersLimits() throws Exception {
-        assertThat(terminal.run("limits", "put", "mail", "--task", "mail", "--task", "fax", "--max-running", "3", "--per", "tenant"))
+        assertThat(terminal.run(
+                        "limits",
+                        "put",
+                        "mail",
+                        "--task",
+                        "mail",
+                        "--task",
+                        "fax",
+                        "--max-running",
+                        "3",
+                        "--per",
+                        "tenant"))
                 .isZero();
         assertThat(terminal.errors()).isEqualTo("Limit mail: 3 running per tenant, applying\n");
         assertThat(terminal.run(
-                        "limits", "put", "calls", "--task", "call", "--max-starts", "600", "--period", "1m", "--burst", "20", "-o", "json"))
+                        "limits",
+                        "put",
+                        "calls",
+                        "--task",
+                        "call",
+                        "--max-starts",
+                        "600",
+                        "--period",
+                        "1m",
+                        "--burst",
+                        "20",
+                        "-o",
+                        "json"))
                 .isZero();
         assertThat(json().get("period").asString()).isEqualTo("PT1M");
         assertThat(terminal.run("limits", "list", "-o", "json")).isZero();

@@ -311,6 +311,61 @@ class LimitGateTest {
     }
 
     @Test
+    void lanesBehindManyFullOnesHaveTheirTurn() {
+        jobs.limit("all", "{t}", null, 1000);
+        jobs.limit("tenants", "{t}", "{tenant}", 1);
+        jobs.sql(
+                        "select {schema}.pgworker_add_jobs(array_agg('t'::text), array_agg('{\"tenant\":' || i % 150 || '}'), null,"
+                                + " null, null, null, null) from generate_series(1, 300) i")
+                .query()
+                .listOfRows();
+        assertThat(jobs.admitAndClaim("w")).hasSize(150);
+        jobs.sql(
+                        "delete from {schema}._private_jobs where id = (select max(job_id) from {schema}.pgworker_permits where bucket_id ="
+                                + " (select t.bucket_id from {schema}.pgworker_limit_turns t join {schema}.pgworker_limit_buckets b on b.id ="
+                                + " t.bucket_id and b.value <> '' order by t.lane desc limit 1))")
+                .update();
+        jobs.sql("update {schema}.pgworker_limit_buckets set turn = ''").update();
+
+        long admitted = 0;
+        for (int look = 0; look < 2; look++) {
+            admitted += jobs.sql(
+                            "select admitted from {schema}.pgworker_admit(array(select id from {schema}._private_tasks), null,"
+                                    + " array(select id from {schema}.pgworker_limit_buckets where value = ''), false, null, 1000)")
+                    .query(Long.class)
+                    .single();
+        }
+        assertThat(admitted).isOne();
+    }
+
+    @Test
+    void jobsWithAForbiddenFlagDoNotHoldOthersUp() {
+        jobs.limit("l", "{t}", null, 1);
+        jobs.sql("select id from {schema}.add_job('t', flags => array['f'])")
+                .query(Long.class)
+                .single();
+        long other = jobs.add("t", "{}");
+        assertThat(jobs.admit()).isOne();
+        assertThat(claimWithout("f")).isEmpty();
+        jobs.sql("update {schema}.pgworker_permits set admitted_at = now() - interval '6 s'")
+                .update();
+
+        jobs.sql("select {schema}.pgworker_check_permits()").query().listOfRows();
+        jobs.admit();
+
+        assertThat(claimWithout("f")).containsExactly(other);
+    }
+
+    private List<Long> claimWithout(String flag) {
+        return jobs.sql(
+                        "select id from {schema}.pgworker_claim('w', array(select id from {schema}._private_tasks), 10, array[?])"
+                                + " where id is not null")
+                .param(flag)
+                .query(Long.class)
+                .list();
+    }
+
+    @Test
     void aGateThatDiesHasAdmittedNothing() throws SQLException {
         jobs.limit("l", "{t}", null, 1);
         long id = jobs.add("t", "{}");
