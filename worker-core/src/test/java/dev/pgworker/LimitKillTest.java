@@ -88,14 +88,16 @@ class LimitKillTest {
                         .isPresent());
         try (WorkerProcess first = start("first");
                 WorkerProcess second = start("second")) {
-            for (int round = 0; round < 40; round++) {
+            await("select count(*) = 3 from {schema}._private_workers");
+            for (int round = 0; round < 25; round++) {
                 db.scheduler()
                         .addJobs(List.of(
-                                JobRequest.of(WORK, new Work("a", 100)),
-                                JobRequest.of(WORK, new Work("a", 100)),
-                                JobRequest.of(WORK, new Work("b", 60))));
+                                JobRequest.of(WORK, new Work("a", 400)),
+                                JobRequest.of(WORK, new Work("a", 400)),
+                                JobRequest.of(WORK, new Work("b", 250))));
             }
-            await("select count(distinct worker) = 3 and count(*) > 20 from {schema}.ledger");
+            await("select count(distinct worker) = 3 and count(*) > 10 from {schema}.ledger");
+            await("select count(*) > 0 from {schema}.ledger where ended is null and worker <> '" + here.id() + "'");
             first.kill();
             second.kill();
             db.sql("update {schema}.ledger set killed = clock_timestamp() where ended is null and worker <> ?")
@@ -106,7 +108,7 @@ class LimitKillTest {
         assertThat(db.sql("select count(distinct job) from {schema}.ledger where ended is not null")
                         .query(Integer.class)
                         .single())
-                .isEqualTo(120);
+                .isEqualTo(75);
         assertThat(db.sql("select count(*) from {schema}.ledger where killed is not null")
                         .query(Integer.class)
                         .single())

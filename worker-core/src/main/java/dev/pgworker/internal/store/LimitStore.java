@@ -125,8 +125,8 @@ public final class LimitStore {
             return read;
         });
         Look look = new Look(limits, 0);
-        Set<String> limited = look.limited(served);
-        return limited.isEmpty() ? look : new Look(limits, rank(limited));
+        // Of those that serve none of these tasks, one lets through what nobody serves.
+        return limits.isEmpty() ? look : new Look(limits, rank(look.limited(served)));
     }
 
     private int rank(Set<String> limited) throws SQLException {
