@@ -62,7 +62,8 @@ class PauseTest {
         return db.worker()
                 .listener(events)
                 .tasks(List.of(
-                        TaskRegistration.of(WORK, (n, context) -> LockSupport.parkNanos(200_000)).with(direct),
+                        TaskRegistration.of(WORK, (n, context) -> LockSupport.parkNanos(200_000))
+                                .with(direct),
                         TaskRegistration.of(OTHER, (n, context) -> {}).with(direct)));
     }
 
