@@ -645,19 +645,22 @@ class CancelTest {
     }
 
     @Test
-    void failedJobsThatAreCleanedUpOrRemovedCountAsCancelled() {
+    void failedJobsThatAreCleanedUpRemovedOrCompletedByHandCountAsCancelled() {
         Job cleaned = add();
         Job removed = add();
+        Job completed = add();
         lock("pool-1");
-        db.admin().cancel(List.of(cleaned.id(), removed.id()));
+        db.admin().cancel(List.of(cleaned.id(), removed.id(), completed.id()));
         db.sql("update {schema}._private_jobs set locked_at = null, locked_by = null, last_error = 'no'")
                 .update();
 
         db.admin().remove(List.of(removed.id()));
+        db.admin().complete(List.of(completed.id()));
         db.admin().cleanup(java.util.Set.of(dev.pgworker.job.CleanupTask.DELETE_PERMAFAILED_JOBS));
 
         assertThat(await(cleaned)).isEqualTo(State.CANCELLED);
         assertThat(await(removed)).isEqualTo(State.CANCELLED);
+        assertThat(await(completed)).isEqualTo(State.CANCELLED);
         assertThat(db.jobs()).isZero();
     }
 

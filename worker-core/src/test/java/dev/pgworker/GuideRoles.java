@@ -31,6 +31,7 @@ import dev.pgworker.event.WorkerEvent.JobCompleted;
 import dev.pgworker.event.WorkerEvent.JobFailed;
 import dev.pgworker.event.WorkerEvent.ScheduleExecuted;
 import dev.pgworker.event.WorkerEvent.WorkersRecovered;
+import dev.pgworker.job.Cancellation;
 import dev.pgworker.job.CleanupTask;
 import dev.pgworker.job.Job;
 import dev.pgworker.job.JobAdmin;
@@ -308,6 +309,7 @@ final class GuideRoles {
         assertThat(admin.permanentlyFail(List.of(other.id()), "by hand")).hasSize(1);
         assertThat(admin.complete(List.of(other.id()))).hasSize(1);
         assertThat(admin.remove("admin")).isPresent();
+        cancel(admin, owner, schema);
         sql(
                         owner,
                         schema,
@@ -347,6 +349,30 @@ final class GuideRoles {
         cron.forget("nightly");
         sql(owner, schema, "delete from {schema}._private_jobs where locked_at is null and run_at <= now()")
                 .update();
+    }
+
+    /** Cancels jobs that wait, and one that runs, ends without success and is cleaned up. */
+    private static void cancel(JobAdmin admin, DataSource owner, WorkerSchema schema) {
+        JobScheduler jobs = scheduler(owner, schema);
+        JobSpec keyed =
+                JobSpec.builder().runIn(Duration.ofDays(1)).jobKey("cancelled").build();
+        Job running = jobs.addJob(WORK, "x", keyed);
+        sql(
+                        owner,
+                        schema,
+                        "update {schema}._private_jobs set locked_at = now(), locked_by = 'pool-1' where key = 'cancelled'")
+                .update();
+        assertThat(admin.cancel("cancelled")).isPresent();
+        Job waiting = jobs.addJob(WORK, "x", keyed);
+        assertThat(admin.cancel(List.of(running.id(), waiting.id()))).hasSize(2);
+        sql(
+                        owner,
+                        schema,
+                        "update {schema}._private_jobs set locked_at = null, locked_by = null where locked_by = 'pool-1'")
+                .update();
+        admin.cleanup(EnumSet.of(CleanupTask.DELETE_PERMAFAILED_JOBS));
+        assertThat(admin.awaitCancellations(List.of(running.id()), Duration.ZERO))
+                .allMatch(end -> end.state() == Cancellation.State.CANCELLED);
     }
 
     /** Does everything that JobSchedules can do, except to add jobs. */
@@ -427,6 +453,7 @@ final class GuideRoles {
         }
         admin.find(List.of(1L, 2L), payloadLimit == null ? 100 : payloadLimit);
         admin.list(JobQuery.builder().payloadLimit(payloadLimit).build()).jobs().forEach(job -> admin.waitOf(job.id()));
+        admin.cancellations(List.of(1L, 2L));
         admin.registeredWorkers();
         admin.tasks(null, 10);
         admin.previewCleanup(EnumSet.allOf(CleanupTask.class));

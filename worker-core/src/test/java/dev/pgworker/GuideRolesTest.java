@@ -17,6 +17,8 @@ import org.springframework.jdbc.core.simple.JdbcClient;
 import org.springframework.jdbc.support.JdbcTransactionManager;
 import org.springframework.transaction.support.TransactionTemplate;
 
+import dev.pgworker.job.Job;
+import dev.pgworker.job.JobKeyMode;
 import dev.pgworker.job.JobSpec;
 import dev.pgworker.testing.TestSchema;
 import dev.pgworker.testsupport.TestPostgres;
@@ -96,6 +98,9 @@ class GuideRolesTest {
                 "delete from {schema}._private_tasks",
                 "select {schema}.complete_jobs(array[1])",
                 "select {schema}.remove_job('k')",
+                "select {schema}.pgworker_cancel_jobs(array[1])",
+                "select {schema}.pgworker_cancel_key('k')",
+                "select {schema}.pgworker_tend_cancellations()",
                 "select {schema}.reschedule_jobs(array[1])",
                 "select {schema}.force_unlock_workers(array['w'])",
                 "select {schema}.worker_heartbeat('me')",
@@ -115,6 +120,22 @@ class GuideRolesTest {
         db.sql("revoke usage on all sequences in schema {schema} from " + name).update();
 
         GuideRoles.add(role, db.schema());
+    }
+
+    @Test
+    void whoAddsJobsMayCancelTheRunningHolderOfAKey() throws Exception {
+        role("adder");
+        JobSpec keyed = JobSpec.builder()
+                .jobKey("k")
+                .jobKeyMode(JobKeyMode.REPLACE_AND_CANCEL)
+                .build();
+        Job running = db.scheduler().addJob("work", null, keyed);
+        db.sql("update {schema}._private_jobs set locked_at = now(), locked_by = 'w', attempts = 1")
+                .update();
+
+        WorkerClient.jobScheduler(role, db.schema(), db.codec()).addJob("work", null, keyed);
+
+        assertThat(db.admin().cancellations(List.of(running.id()))).hasSize(1);
     }
 
     @Test

@@ -265,7 +265,7 @@ class HostileSearchPathTest {
     /** Returns a call of every function of the schema, after some that give them rows to work on. */
     private static List<String> calls() throws SQLException {
         List<String> calls = new ArrayList<>();
-        for (String mode : List.of("replace", "preserve_run_at", "unsafe_dedupe", "wrong")) {
+        for (String mode : List.of("replace", "preserve_run_at", "unsafe_dedupe", "replace_and_cancel", "wrong")) {
             for (String payload : List.of("[1]", "{}")) {
                 calls.add("select jobs.add_job('t', '" + payload
                         + "', 'q', job_key => 'k', flags => '{f}', job_key_mode => '" + mode + "')");

@@ -37,12 +37,17 @@ class JobKeyModelTest {
     private static final Instant FUTURE = Instant.parse("2200-01-01T00:00:00Z");
     private static final String SUPERSEDED = "Superseded by a newer job with the same key while running";
     private static final String REMOVED = "Removed by its key while running";
+    private static final String CANCELLED = "Cancelled while running";
 
     @RegisterExtension
     final TestSchema db = new TestSchema();
 
     private final Map<Long, Row> rows = new TreeMap<>();
     private final Map<String, String> queueLocks = new HashMap<>();
+
+    /** What has become of jobs that were cancelled while they ran; "marked" while they do. */
+    private final Map<Long, String> cancellations = new TreeMap<>();
+
     private final List<String> log = new ArrayList<>();
     private long lastId;
     private Random random = new Random(0);
@@ -93,6 +98,10 @@ class JobKeyModelTest {
             return available() && !Objects.equals(runAt, FUTURE);
         }
 
+        boolean cancelled() {
+            return CANCELLED.equals(retired);
+        }
+
         boolean retired() {
             return key == null && attempts >= maxAttempts && retired != null;
         }
@@ -135,7 +144,9 @@ class JobKeyModelTest {
                         Collections.<Runnable>nCopies(5, this::claim),
                         Collections.<Runnable>nCopies(4, this::complete),
                         Collections.<Runnable>nCopies(4, this::release),
-                        List.<Runnable>of(this::reschedule, this::permanentlyFail, this::completeByHand, this::age))
+                        Collections.<Runnable>nCopies(3, this::cancel),
+                        List.<Runnable>of(
+                                this::reschedule, this::permanentlyFail, this::completeByHand, this::age, this::tend))
                 .flatMap(List::stream)
                 .toList();
         for (int i = 0; i < OPERATIONS; i++) {
@@ -202,7 +213,9 @@ class JobKeyModelTest {
             if (existing != null) {
                 existing.key = null;
                 existing.attempts = existing.maxAttempts;
-                existing.retired = existing.lockedBy == null ? null : SUPERSEDED;
+                boolean cancels = spec.jobKeyMode() == JobKeyMode.REPLACE_AND_CANCEL;
+                existing.retired = existing.lockedBy == null ? null : cancels ? CANCELLED : SUPERSEDED;
+                noteCancelled(existing);
                 existing.touched = true;
             }
             assertThat(id).isGreaterThan(lastId);
@@ -241,6 +254,48 @@ class JobKeyModelTest {
             unlock(row);
             rows.remove(row.id);
         }
+    }
+
+    private void cancel() {
+        Row row = anyOf(r -> true);
+        if (row == null) {
+            return;
+        }
+        log.add("cancel " + row.id);
+        String answer = db.sql("select outcome from {schema}.pgworker_cancel_jobs(array[?::bigint])")
+                .param(row.id)
+                .query(String.class)
+                .single();
+        if (!row.protectedByLock()) {
+            assertThat(answer).isEqualTo("removed");
+            endCancelled(row, "cancelled");
+            unlock(row);
+            rows.remove(row.id);
+            return;
+        }
+        assertThat(answer).isEqualTo("marked");
+        row.touched |= row.key != null || row.attempts < row.maxAttempts;
+        row.key = null;
+        row.attempts = row.maxAttempts;
+        row.retired = CANCELLED;
+        noteCancelled(row);
+    }
+
+    private void noteCancelled(Row row) {
+        if (row.cancelled()) {
+            cancellations.put(row.id, "marked");
+        }
+    }
+
+    private void endCancelled(Row row, String end) {
+        cancellations.computeIfPresent(row.id, (id, state) -> state.equals("marked") ? end : state);
+    }
+
+    /** Deletes cancelled jobs that nobody holds any more. */
+    private void tend() {
+        log.add("tend");
+        db.sql("select {schema}.pgworker_tend_cancellations()").query().singleRow();
+        rows.values().removeIf(row -> row.lockedBy == null && row.cancelled() && !row.available());
     }
 
     private void claim() {
@@ -285,6 +340,7 @@ class JobKeyModelTest {
             expected.add("lost " + row.id);
         } else {
             rows.remove(row.id);
+            endCancelled(row, "completed");
             unlock(row);
             List<Row> next = new ArrayList<>();
             if (row.queue != null && wanted > 0) {
@@ -321,7 +377,11 @@ class JobKeyModelTest {
         } else if (ended) {
             row.error = row.retired;
         }
-        if (ended) {
+        if (ended && row.retired() && row.cancelled()) {
+            assertThat(answer).containsExactly("cancelled");
+            endCancelled(row, "cancelled");
+            rows.remove(row.id);
+        } else if (ended) {
             assertThat(answer).containsExactly("superseded");
             row.attempts = row.maxAttempts;
         } else if (action.equals("fail")) {
@@ -359,8 +419,13 @@ class JobKeyModelTest {
             row.priority = priority == null ? row.priority : priority;
             row.attempts = attempts == null ? row.attempts : attempts;
             row.maxAttempts = maxAttempts == null ? row.maxAttempts : maxAttempts;
+            endCancelled(row, "cancelled");
             unlock(row);
             row.touched = true;
+            if (row.available()) {
+                row.retired = null;
+                cancellations.remove(row.id);
+            }
         }
     }
 
@@ -375,6 +440,7 @@ class JobKeyModelTest {
         if (!row.protectedByLock()) {
             row.attempts = row.maxAttempts;
             row.error = error == null ? "Manually marked as failed" : error;
+            endCancelled(row, "cancelled");
             unlock(row);
             row.touched = true;
         }
@@ -388,6 +454,7 @@ class JobKeyModelTest {
         log.add("complete by hand " + row.id);
         administer(row, "complete_jobs(array[?::bigint])", row.id);
         if (!row.protectedByLock()) {
+            endCancelled(row, "completed");
             unlock(row);
             rows.remove(row.id);
         }
@@ -495,6 +562,13 @@ class JobKeyModelTest {
                     locks.put(r.getString(1), r.getString(2));
                 });
         assertThat(locks).as(last).isEqualTo(queueLocks);
+        Map<Long, String> states = new TreeMap<>();
+        db.sql("""
+                        select s.id, s.outcome
+                        from {schema}.pgworker_cancel_states(array(select job_id from {schema}.pgworker_cancellations)) s""").query(r -> {
+            states.put(r.getLong(1), r.getString(2));
+        });
+        assertThat(states).as(last).isEqualTo(cancellations);
     }
 
     private static String text(Row row) {

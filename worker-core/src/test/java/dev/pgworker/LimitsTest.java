@@ -46,7 +46,7 @@ class LimitsTest {
     private static final Task<Mail> MAIL = Task.of("mail", Mail.class);
     private static final Task<Mail> FAX = Task.of("fax", Mail.class);
 
-    private static final Duration PATIENCE = Duration.ofSeconds(30);
+    private static final Duration PATIENCE = Duration.ofSeconds(15);
 
     @RegisterExtension
     final TestSchema db = new TestSchema(60);
@@ -269,6 +269,7 @@ class LimitsTest {
     void aLimitIsMadeChangedAndDeletedWhileJobsWait() {
         start(2, worker -> worker);
         add(MAIL, 60, new Mail("a", 20));
+        Awaitility.await().atMost(PATIENCE).until(() -> most.containsKey("a"));
         putInEffect(Limit.concurrency("changing", 1, "mail"));
         Awaitility.await().atMost(PATIENCE).until(() -> running.get("a").get() <= 1);
         most.get("a").set(0);

@@ -97,7 +97,7 @@ final class LimitsCommand {
             List<LimitUsage> values = limits.usage(name, after, most);
             if (session.isJson()) {
                 Map<String, Object> json = json(found.get(), null);
-                json.put("values", values.stream().map(Show::json).toList());
+                json.put("values", values.stream().map(Show::view).toList());
                 session.writeJson(json);
                 return ExitStatus.OK;
             }
@@ -116,7 +116,7 @@ final class LimitsCommand {
             return ExitStatus.OK;
         }
 
-        private static Map<String, Object> json(LimitUsage value) {
+        private static Map<String, Object> view(LimitUsage value) {
             return Json.object(
                     "value", value.value(),
                     "used", value.used(),

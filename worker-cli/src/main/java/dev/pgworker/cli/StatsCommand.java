@@ -47,16 +47,18 @@ final class StatsCommand extends SessionCommand {
                     "ready", counts.ready(),
                     "scheduled", counts.scheduled(),
                     "retrying", counts.retrying(),
+                    "limited", counts.limited(),
                     "running", counts.running(),
                     "failed", counts.failed(),
                     "total", counts.total()));
             return;
         }
-        session.writeTable(new Table(">READY", ">SCHEDULED", ">RETRYING", ">RUNNING", ">FAILED", ">TOTAL")
+        session.writeTable(new Table(">READY", ">SCHEDULED", ">RETRYING", ">LIMITED", ">RUNNING", ">FAILED", ">TOTAL")
                 .row(
                         counts.ready(),
                         counts.scheduled(),
                         counts.retrying(),
+                        counts.limited(),
                         counts.running(),
                         counts.failed(),
                         counts.total()));
@@ -67,14 +69,16 @@ final class StatsCommand extends SessionCommand {
             session.writeJson(json(backlog));
             return;
         }
-        session.writeTable(new Table(">READY", ">SCHEDULED", ">RETRYING", ">FAILED", ">OLDEST DUE", ">WORKERS")
-                .row(
-                        backlog.ready(),
-                        backlog.scheduled(),
-                        backlog.retrying(),
-                        backlog.failed(),
-                        oldestDue(backlog),
-                        backlog.workers()));
+        session.writeTable(
+                new Table(">READY", ">SCHEDULED", ">RETRYING", ">LIMITED", ">FAILED", ">OLDEST DUE", ">WORKERS")
+                        .row(
+                                backlog.ready(),
+                                backlog.scheduled(),
+                                backlog.retrying(),
+                                backlog.limited(),
+                                backlog.failed(),
+                                oldestDue(backlog),
+                                backlog.workers()));
         if (backlog.estimated()) {
             session.say("Numbers above 10,000 are estimates; --exact counts.");
         }
@@ -89,6 +93,7 @@ final class StatsCommand extends SessionCommand {
                 "ready", backlog.ready(),
                 "scheduled", backlog.scheduled(),
                 "retrying", backlog.retrying(),
+                "limited", backlog.limited(),
                 "failed", backlog.failed(),
                 "oldestDueSeconds",
                         backlog.oldestDue() == null ? null : backlog.oldestDue().toMillis() / 1000.0,

@@ -611,6 +611,61 @@ class CommandTest {
     }
 
     @Test
+    void administersLimits() throws Exception {
+        assertThat(terminal.run(
+                        "limits",
+                        "put",
+                        "mail",
+                        "--task",
+                        "mail",
+                        "--task",
+                        "fax",
+                        "--max-running",
+                        "3",
+                        "--per",
+                        "tenant"))
+                .isZero();
+        assertThat(terminal.errors()).isEqualTo("Limit mail: 3 running per tenant, applying\n");
+        assertThat(terminal.run(
+                        "limits",
+                        "put",
+                        "calls",
+                        "--task",
+                        "call",
+                        "--max-starts",
+                        "600",
+                        "--period",
+                        "1m",
+                        "--burst",
+                        "20",
+                        "-o",
+                        "json"))
+                .isZero();
+        assertThat(json().get("period").asString()).isEqualTo("PT1M");
+        assertThat(terminal.run("limits", "list", "-o", "json")).isZero();
+        assertThat(json().get("limits").get(1).get("tasks").get(0).asString()).isEqualTo("fax");
+        assertThat(terminal.run("limits", "list")).isZero();
+        assertThat(terminal.output()).contains("600 starts in PT1M, burst 20", "3 running per tenant");
+        assertThat(terminal.run("limits", "show", "mail", "-o", "json")).isZero();
+        assertThat(json().get("values").size()).isZero();
+        assertThat(terminal.run("limits", "show", "none")).isEqualTo(ExitStatus.NOT_FOUND);
+        for (String[] wrong : new String[][] {
+            {"limits", "put", "x", "--task", "a"},
+            {"limits", "put", "x", "--task", "a", "--max-running", "0"},
+            {"limits", "put", "x", "--task", "a", "--max-running", "1", "--period", "1m"},
+            {"limits", "put", "x", "--task", "a", "--max-running", "1", "--burst", "1"},
+            {"limits", "put", "x", "--task", "a", "--max-starts", "1"},
+            {"limits", "put", "x", "--max-running", "1"},
+            {"limits", "show", "mail", "-n", "0"}
+        }) {
+            assertThat(terminal.run(wrong)).as(String.join(" ", wrong)).isEqualTo(ExitStatus.USAGE);
+        }
+        assertThat(terminal.run("limits", "delete", "mail", "none", "--yes")).isEqualTo(ExitStatus.NOT_FOUND);
+        assertThat(terminal.errors()).isEqualTo("mail deleted\nNo limit none\n");
+        sql("truncate graphile_worker.pgworker_limits, graphile_worker.pgworker_limited_tasks cascade");
+    }
+
+    @Test
     void administersSchedules() throws Exception {
         sql(
                 "select graphile_worker.pgworker_put_schedule('report/a', 'report', cron => '0 30 4 * * *', zone => 'Asia/Tokyo')");

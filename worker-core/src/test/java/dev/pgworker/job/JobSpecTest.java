@@ -187,10 +187,10 @@ class JobSpecTest {
     }
 
     @Test
-    void modesHaveTheNamesOfGraphileWorker() {
+    void modesHaveTheirNamesInSql() {
         assertThat(JobKeyMode.values())
                 .extracting(JobKeyMode::sqlName)
-                .containsExactly("replace", "preserve_run_at", "unsafe_dedupe");
+                .containsExactly("replace", "preserve_run_at", "unsafe_dedupe", "replace_and_cancel");
     }
 
     @Test

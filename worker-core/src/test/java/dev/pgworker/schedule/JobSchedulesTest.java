@@ -582,7 +582,7 @@ class JobSchedulesTest {
                 "job_key must have 1 to 512 characters, but has 513");
         refused.put(
                 "'n', 't', cron => '@daily', job_key_mode => 'x'",
-                "job_key_mode must be replace, preserve_run_at or unsafe_dedupe, but is 'x'");
+                "job_key_mode must be replace, preserve_run_at, unsafe_dedupe or replace_and_cancel, but is 'x'");
         refused.put("'n', 't', cron => '@daily', overlap => 'x'", "overlap must be allow, queue or skip, but is 'x'");
         refused.put(
                 "'n', 't', cron => '@daily', misfire => 'x'", "misfire must be skip, run_once or run_all, but is 'x'");

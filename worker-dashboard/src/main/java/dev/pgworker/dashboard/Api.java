@@ -20,7 +20,7 @@ final class Api {
 
     private static final Pattern OF_INSTANCE = Pattern.compile("/([^/]+)/(.+)");
     private static final Pattern JOB = Pattern.compile("jobs/([0-9]{1,19})");
-    private static final Pattern CHANGE = Pattern.compile("jobs/(run-now|complete|fail|remove|reschedule)");
+    private static final Pattern CHANGE = Pattern.compile("jobs/(run-now|complete|fail|remove|cancel|reschedule)");
     private static final Pattern BULK = Pattern.compile("bulk/([A-Za-z0-9_-]{24})(/stop)?");
     private static final Pattern CRON = Pattern.compile("(?:crontab|schedules)/(trigger|pause|resume)");
     private static final int MOST_LIVE_IDS = 200;
@@ -117,6 +117,8 @@ final class Api {
                     case "schedules" -> () -> parts.schedules().list(source, input, visitor);
                     case "schedules/one" -> () -> parts.schedules().one(source, input, visitor);
                     case "schedules/preview" -> () -> parts.schedules().preview(input);
+                    case "limits" -> () -> LimitViews.list(source);
+                    case "limits/one" -> () -> LimitViews.one(source, input);
                     case "workers" -> () -> reads.workers(source, visitor);
                     case "maintenance" -> () -> reads.maintenance(source);
                     default -> throw noSuchAddress();
@@ -187,7 +189,13 @@ final class Api {
             Source source, String what, DashboardAction action, Input input, Visitor visitor, List<String> actions) {
         WriteApi writes = parts.writes();
         return switch (action) {
-            case ADD -> writes.add(source, input, visitor, actions.contains(DashboardAction.RESCHEDULE.id()));
+            case ADD ->
+                writes.add(
+                        source,
+                        input,
+                        visitor,
+                        actions.contains(DashboardAction.RESCHEDULE.id()),
+                        actions.contains(DashboardAction.CANCEL.id()));
             case CLEANUP -> writes.cleanup(source, input, visitor);
             case PAUSE -> writes.pause(source, what.equals("pauses/pause"), input, visitor);
             case FORCE_UNLOCK -> writes.forceUnlock(source, input, visitor);

@@ -47,6 +47,7 @@ final class Bulks {
             DashboardAction.COMPLETE,
             DashboardAction.FAIL,
             DashboardAction.REMOVE,
+            DashboardAction.CANCEL,
             DashboardAction.RESCHEDULE);
 
     private final LiveHub hub;
@@ -114,7 +115,7 @@ final class Bulks {
         DashboardAction action = input.constant("action", DashboardAction.class);
         if (action == null || !OF_JOBS.contains(action)) {
             throw new IllegalArgumentException(
-                    "action must be one of run-now, complete, fail, remove, reschedule, but is \""
+                    "action must be one of run-now, complete, fail, remove, cancel, reschedule, but is \""
                             + input.text("action") + "\"");
         }
         return action;

@@ -24,6 +24,9 @@ public enum DashboardAction {
     /** Delete jobs. */
     REMOVE,
 
+    /** Cancel jobs, running ones included. */
+    CANCEL,
+
     /** Add a job. */
     ADD,
 

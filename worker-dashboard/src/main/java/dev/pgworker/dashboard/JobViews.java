@@ -1,11 +1,13 @@
 package dev.pgworker.dashboard;
 
 import java.time.Instant;
+import java.util.List;
 import java.util.Map;
 
 import org.jspecify.annotations.Nullable;
 
 import dev.pgworker.history.HistoryEntry;
+import dev.pgworker.job.Cancellation;
 import dev.pgworker.job.Job;
 import dev.pgworker.job.JobProgress;
 import dev.pgworker.job.JobState;
@@ -106,6 +108,20 @@ final class JobViews {
                         .put("ahead", wait.ahead())
                         .put("text", wait.text())
                         .map();
+    }
+
+    /** Returns what became of a job that was cancelled while it ran, which is not known to be so unless it is given. */
+    static @Nullable Map<String, @Nullable Object> cancellation(@Nullable List<Cancellation> known) {
+        if (known == null || known.isEmpty()) {
+            return null;
+        }
+        Cancellation cancelled = known.get(0);
+        return new View()
+                .put("state", cancelled.state())
+                .put("requestedAt", cancelled.requestedAt())
+                .put("requestedBy", cancelled.requestedBy())
+                .put("workerId", cancelled.workerId())
+                .map();
     }
 
     static @Nullable Map<String, @Nullable Object> pause(@Nullable Pause pause) {

@@ -131,6 +131,7 @@ final class Overviews {
                                 .put("ready", backlog.ready())
                                 .put("scheduled", backlog.scheduled())
                                 .put("retrying", backlog.retrying())
+                                .put("limited", backlog.limited())
                                 .put("failed", backlog.failed())
                                 .put("running", snapshot.running().size())
                                 .put("oldestDueMs", backlog.oldestDue())

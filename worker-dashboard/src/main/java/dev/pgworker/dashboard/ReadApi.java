@@ -22,6 +22,7 @@ import dev.pgworker.history.HistoryOutcome;
 import dev.pgworker.history.HistoryPage;
 import dev.pgworker.history.HistoryQuery;
 import dev.pgworker.job.ActiveWorker;
+import dev.pgworker.job.Cancellation;
 import dev.pgworker.job.CleanupPreview;
 import dev.pgworker.job.CleanupTask;
 import dev.pgworker.job.Job;
@@ -130,6 +131,7 @@ final class ReadApi {
                 .put("ready", counts.ready())
                 .put("scheduled", counts.scheduled())
                 .put("retrying", counts.retrying())
+                .put("limited", counts.limited())
                 .put("running", counts.running())
                 .put("failed", counts.failed())
                 .put("total", counts.total())
@@ -158,6 +160,8 @@ final class ReadApi {
         });
         Source.Part<List<HistoryEntry>> part = source.partBeside(
                 "The history is not shown", () -> source.admin().history().of(id, payloads.readOfOne()));
+        Source.Part<List<Cancellation>> cancelled = source.partBeside(
+                "The cancellation is not shown", () -> source.admin().cancellations(List.of(id)));
         List<HistoryEntry> history = part.value();
         if (story.job() == null && (history == null || history.isEmpty())) {
             throw new Refusal(
@@ -170,6 +174,7 @@ final class ReadApi {
                 .put("job", story.job() == null ? null : views.whole(story.job()))
                 .put("wait", JobViews.wait(story.waiting()))
                 .put("running", story.running() == null ? null : views.running(story.running()))
+                .put("cancellation", JobViews.cancellation(cancelled.value()))
                 .put(
                         "history",
                         history == null

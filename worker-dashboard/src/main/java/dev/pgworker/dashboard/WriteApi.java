@@ -6,7 +6,9 @@ import java.util.Collection;
 import java.util.EnumSet;
 import java.util.List;
 import java.util.Locale;
+import java.util.Map;
 import java.util.Set;
+import java.util.stream.Collectors;
 import java.util.stream.Stream;
 
 import org.jspecify.annotations.Nullable;
@@ -16,6 +18,7 @@ import tools.jackson.databind.JsonNode;
 
 import dev.pgworker.autoconfigure.WorkerInstance;
 import dev.pgworker.crontab.CronAdmin;
+import dev.pgworker.job.Cancellation;
 import dev.pgworker.job.CleanupPreview;
 import dev.pgworker.job.CleanupResult;
 import dev.pgworker.job.CleanupTask;
@@ -46,6 +49,9 @@ final class WriteApi {
         Set<Long> ids = input.ids();
         JobChange change = jobChange(action, input);
         JobAdmin admin = admin(source, visitor);
+        if (change instanceof JobChange.Cancel) {
+            return cancelled(admin.cancel(ids));
+        }
         List<Job> changed;
         if (change instanceof JobChange.RunNow) {
             changed = admin.runNow(ids);
@@ -73,6 +79,44 @@ final class WriteApi {
                                 skipped));
     }
 
+    private static View cancelled(List<Cancellation> answers) {
+        Map<Cancellation.State, Long> counts =
+                answers.stream().collect(Collectors.groupingBy(Cancellation::state, Collectors.counting()));
+        List<String> parts = new ArrayList<>();
+        for (Cancellation.State state : Cancellation.State.values()) {
+            long count = counts.getOrDefault(state, 0L);
+            if (count > 0) {
+                parts.add((answers.size() == 1 ? "The job" : jobs(count)) + " " + said(state, count == 1));
+            }
+        }
+        return new View()
+                .put("changed", ids(answers, false))
+                .put("skipped", ids(answers, true))
+                .put("text", String.join(" ", parts));
+    }
+
+    private static List<Long> ids(List<Cancellation> answers, boolean gone) {
+        return answers.stream()
+                .filter(answer -> (answer.state() == Cancellation.State.GONE) == gone)
+                .map(Cancellation::jobId)
+                .toList();
+    }
+
+    private static String said(Cancellation.State state, boolean one) {
+        return switch (state) {
+            case REMOVED -> one ? "was removed." : "were removed.";
+            case REQUESTED ->
+                one ? "is running: its worker is told to end it." : "are running: their workers are told to end them.";
+            case MARKED ->
+                one
+                        ? "is running in a worker that cannot be told, and does not run again."
+                        : "are running in workers that cannot be told, and do not run again.";
+            case CANCELLED -> one ? "has been cancelled." : "have been cancelled.";
+            case COMPLETED -> "succeeded all the same.";
+            case GONE -> one ? "no longer exists." : "no longer exist.";
+        };
+    }
+
     /** Reads what is to be done to each job. */
     static JobChange jobChange(DashboardAction action, Input input) {
         return switch (action) {
@@ -80,6 +124,7 @@ final class WriteApi {
             case COMPLETE -> new JobChange.Complete();
             case FAIL -> new JobChange.Fail(input.required("reason"));
             case REMOVE -> new JobChange.Remove();
+            case CANCEL -> new JobChange.Cancel();
             case RESCHEDULE ->
                 new JobChange.Reschedule(new Rescheduling(
                         input.instant("runAt"),
@@ -124,8 +169,9 @@ final class WriteApi {
      * Adds a job.
      *
      * @param mayReplace whether the visitor may also reschedule jobs, which a key of one does
+     * @param mayCancel whether the visitor may also cancel jobs, which a mode of keys does
      */
-    View add(Source source, Input input, Visitor visitor, boolean mayReplace) {
+    View add(Source source, Input input, Visitor visitor, boolean mayReplace, boolean mayCancel) {
         String task = input.required("task");
         String payloadText = input.text("payload");
         if (payloadText != null && payloadText.length() > Json.LONGEST_PAYLOAD) {
@@ -142,6 +188,12 @@ final class WriteApi {
                 .maxAttempts(input.integer("maxAttempts"))
                 .flags(input.texts("flags"))
                 .build();
+        if (spec.jobKeyMode() == JobKeyMode.REPLACE_AND_CANCEL && !mayCancel) {
+            throw new Refusal(
+                    403,
+                    "A running job with this key would be cancelled, for which you also need the action "
+                            + DashboardAction.CANCEL.id() + ".");
+        }
         return source.change(() -> {
             Job former = spec.jobKey() == null ? null : ofKey(source, spec.jobKey());
             if (former != null && !mayReplace) {
@@ -178,7 +230,10 @@ final class WriteApi {
     /** A job that runs loses its key to another one; all others are the same job with other values. */
     private static String done(Job job, @Nullable Job former, JobSpec spec) {
         if (former != null && former.id() != job.id()) {
-            return "Job " + job.id() + " was added in place of job " + former.id() + ", which has lost its key.";
+            return "Job " + job.id() + " was added in place of job " + former.id() + ", which "
+                    + (spec.jobKeyMode() == JobKeyMode.REPLACE_AND_CANCEL && former.lockedAt() != null
+                            ? "is cancelled."
+                            : "has lost its key.");
         }
         if (former == null && job.revision() == 0) {
             return "Job " + job.id() + " was added.";

@@ -354,6 +354,36 @@ class ApiTest {
     }
 
     @Test
+    void jobsAreCancelledAlsoThoseThatRun() {
+        Job waiting = add(
+                "a",
+                null,
+                JobSpec.builder().runAt(Instant.now().plusSeconds(3600)).build());
+        Job running = add(
+                "a",
+                null,
+                JobSpec.builder().runAt(Instant.now().plusSeconds(3600)).build());
+        application
+                .sql(
+                        "update {schema}._private_jobs set locked_at = now(), locked_by = 'pool-1', attempts = 1 where id = ?")
+                .param(running.id())
+                .update();
+
+        JsonNode one = http.json("/default/jobs/cancel", "{\"ids\":[" + waiting.id() + "]}");
+        assertThat(one.path("text").asString()).isEqualTo("The job was removed.");
+        JsonNode some = http.json("/default/jobs/cancel", "{\"ids\":[" + waiting.id() + "," + running.id() + "]}");
+        assertThat(some.path("changed").toString()).isEqualTo("[" + running.id() + "]");
+        assertThat(some.path("skipped").toString()).isEqualTo("[" + waiting.id() + "]");
+        assertThat(some.path("text").asString())
+                .isEqualTo(
+                        "1 job is running in a worker that cannot be told, and does not run again. 1 job no longer exists.");
+        JsonNode page = http.json("/default/jobs/" + running.id());
+        assertThat(page.path("cancellation").path("state").asString()).isEqualTo("marked");
+        assertThat(page.path("cancellation").path("workerId").asString()).isEqualTo("pool-1");
+        assertThat(page.path("cancellation").path("requestedBy").asString()).isEqualTo("dashboard");
+    }
+
+    @Test
     void whatWasSelectedIsChangedAndNothingElse() throws Exception {
         application
                 .jobs()
@@ -399,7 +429,7 @@ class ApiTest {
     @Test
     void selectionsNeedAnActionAndAFilterThatIsRight() {
         assertThat(Http.error(http.post("/default/bulk/preview", "{\"action\":\"sweep\"}")))
-                .contains("action must be one of run-now, complete, fail, remove, reschedule");
+                .contains("action must be one of run-now, complete, fail, remove, cancel, reschedule");
         assertThat(Http.error(
                         http.post("/default/bulk/preview", "{\"action\":\"remove\",\"filter\":{\"state\":\"x\"}}")))
                 .contains("state must be one of");

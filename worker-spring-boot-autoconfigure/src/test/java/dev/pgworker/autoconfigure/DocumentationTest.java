@@ -21,6 +21,7 @@ import org.junit.jupiter.api.DynamicTest;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.TestFactory;
 import org.springframework.beans.factory.config.YamlPropertiesFactoryBean;
+import org.springframework.boot.context.properties.bind.DataObjectPropertyName;
 import org.springframework.core.io.ByteArrayResource;
 import tools.jackson.databind.JsonNode;
 import tools.jackson.databind.json.JsonMapper;
@@ -145,6 +146,10 @@ class DocumentationTest {
                 .matcher(read(ROOT.resolve("docs/properties.md")))
                 .results()
                 .forEach(row -> known.add(row.group(1)));
+        // Metadata does not have what the values of a map consist of.
+        Stream.of(WorkerProperties.LimitProperties.class.getRecordComponents())
+                .map(component -> DataObjectPropertyName.toDashedForm(component.getName()))
+                .forEach(property -> known.add("worker.limits.*." + property));
         for (Path page : pages()) {
             for (String yaml : YAML.matcher(read(page))
                     .results()
@@ -157,6 +162,7 @@ class DocumentationTest {
                         .allMatch(name -> !name.startsWith("worker.")
                                 || known.contains(name.replaceAll("\\[\\d+]", "")
                                         .replaceFirst("^worker\\.instances\\.[^.]+", "worker")
+                                        .replaceFirst("^worker\\.limits\\.[^.]+", "worker.limits.*")
                                         .replaceFirst("^worker\\.task-defaults\\..+", "worker.task-defaults")));
             }
         }

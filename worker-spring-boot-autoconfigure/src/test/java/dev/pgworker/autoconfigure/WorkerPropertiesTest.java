@@ -202,6 +202,8 @@ class WorkerPropertiesTest {
                     worker.cleanup.failed-jobs-older-than | 3651d | between 0 and 3650 days
                     worker.cleanup.failed-jobs-older-than | -1s | between 0 and 3650 days
                     worker.cleanup.tasks | everything | CleanupTask
+                    worker.cancel.interrupt-after | -1s | between 0 and 365 days
+                    worker.cancel.abandon-after | 366d | between 0 and 365 days
                     worker.schema.name | Jobs | only lower-case letters, digits and underscores
                     worker.schema.mode | update | MIGRATE
                     worker.schema.peer-indexes | maybe | NEVER

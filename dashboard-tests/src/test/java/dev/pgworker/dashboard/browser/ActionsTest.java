@@ -85,6 +85,31 @@ class ActionsTest extends DashboardTest {
     }
 
     @Test
+    void jobsThatWaitAndThoseThatRunAreCancelledAfterAQuestion() {
+        Job waiting = stock.label(1);
+        browser.open("jobs/" + waiting.id());
+        browser.press("main", "Cancel");
+        browser.awaitText("dialog", "never runs again");
+        browser.press("dialog", "Go back");
+        browser.await(() -> browser.all("dialog").isEmpty());
+        assertThat(stock.exists(waiting)).isTrue();
+
+        browser.press("main", "Cancel");
+        browser.await("dialog");
+        confirm();
+        toast("removed");
+        browser.await(() -> !stock.exists(waiting));
+
+        Job running = stock.heldByNode();
+        browser.open("jobs/" + running.id());
+        browser.press("main", "Cancel");
+        browser.await("dialog");
+        confirm();
+        browser.awaitText("main .notice", "Cancelled by");
+        browser.awaitText("main .notice", "cannot be told");
+    }
+
+    @Test
     void nothingHappensWithoutTheAnswer() {
         Job job = stock.label(1);
         browser.open("jobs/" + job.id());

@@ -116,6 +116,15 @@ final class Stock {
         return job;
     }
 
+    /** Adds a job that a worker of Node.js runs, which does not register. */
+    Job heldByNode() {
+        Job job = label(8);
+        change(
+                "update graphile_worker._private_jobs set locked_at = now(), locked_by = 'pool-1', attempts = 1 where id = ?",
+                job.id());
+        return job;
+    }
+
     /** Makes a schedule that is due once a year. */
     Schedule.Builder yearly(String name, String task) {
         return Schedule.builder(

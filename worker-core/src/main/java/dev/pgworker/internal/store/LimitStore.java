@@ -95,16 +95,16 @@ public final class LimitStore {
 
     private static final String LOOK = """
             select l.name, l.task_identifiers, l.state, l.declared,
-              l.state operator(pg_catalog.=) 'active' and l.settled and l.place is null
+              (l.state operator(pg_catalog.=) 'active') and l.settled and l.place is null
             from {schema}.pgworker_limits l
             """;
 
     private static final String RANK = """
             select pg_catalog.count(*) from {schema}._private_workers w
             where w.id operator(pg_catalog.<) ?::pg_catalog.text
-              and w.last_heartbeat_at operator(pg_catalog.>) pg_catalog.now() operator(pg_catalog.-) interval '2 minutes'
-              and w.metadata operator(pg_catalog.->>) 'implementation' operator(pg_catalog.=) 'pgworker'
-              and w.metadata operator(pg_catalog.->) 'tasks' operator(pg_catalog.@>) pg_catalog.to_jsonb(?::pg_catalog.text[])
+              and w.last_heartbeat_at operator(pg_catalog.>) (pg_catalog.now() operator(pg_catalog.-) interval '2 minutes')
+              and (w.metadata operator(pg_catalog.->>) 'implementation') operator(pg_catalog.=) 'pgworker'
+              and (w.metadata operator(pg_catalog.->) 'tasks') operator(pg_catalog.@>) pg_catalog.to_jsonb(?::pg_catalog.text[])
             """;
 
     /**
@@ -125,8 +125,8 @@ public final class LimitStore {
             return read;
         });
         Look look = new Look(limits, 0);
-        Set<String> limited = look.limited(served);
-        return limited.isEmpty() ? look : new Look(limits, rank(limited));
+        // Of those that serve none of these tasks, one lets through what nobody serves.
+        return limits.isEmpty() ? look : new Look(limits, rank(look.limited(served)));
     }
 
     private int rank(Set<String> limited) throws SQLException {

@@ -46,19 +46,21 @@ public final class RunningStore {
             @Nullable Long total,
             @Nullable String text) {}
 
-    // Waiting for the disk would keep a connection, and nobody misses the last second when the server has crashed.
+    // Waiting for the disk would keep a connection, and nobody misses the last second when the server has crashed. A
+    // worker
+    // may run two attempts of one job that was unlocked by hand while its handler went on: the later one counts.
     private static final String PUT = """
             with quick as materialized (
               select pg_catalog.set_config('synchronous_commit', 'off', true), pg_catalog.clock_timestamp() as at)
             insert into {schema}.pgworker_running as r (worker_id, job_id, locked_at, started_at, done, total, text, updated_at)
-            select ?, g.job_id, g.locked_at, quick.at - g.millis * interval '1 ms', g.done, g.total, g.text,
+            select distinct on (g.job_id) ?, g.job_id, g.locked_at, quick.at - g.millis * interval '1 ms', g.done, g.total, g.text,
               case when g.done is not null then quick.at end
             from quick
             cross join rows from (
               pg_catalog.unnest(?::bigint[]), pg_catalog.unnest(?::pg_catalog.timestamptz[]), pg_catalog.unnest(?::double precision[]),
               pg_catalog.unnest(?::bigint[]), pg_catalog.unnest(?::bigint[]), pg_catalog.unnest(?::pg_catalog.text[]))
               g(job_id, locked_at, millis, done, total, text)
-            order by g.job_id
+            order by g.job_id, g.locked_at desc
             on conflict on constraint pgworker_running_pkey do update set
               locked_at = excluded.locked_at,
               started_at = case when r.locked_at = excluded.locked_at then r.started_at else excluded.started_at end,

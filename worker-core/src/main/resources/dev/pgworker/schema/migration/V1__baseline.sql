@@ -518,7 +518,7 @@ create table if not exists "${schema}".pgworker_limit_lanes (
   used_at timestamptz not null
 ) with (fillfactor = 70, autovacuum_vacuum_threshold = 500, autovacuum_vacuum_scale_factor = 0.05);
 create index if not exists pgworker_limit_lanes_used on "${schema}".pgworker_limit_lanes (used_at);
-comment on table "${schema}".pgworker_limit_lanes is 'Jobs that wait for the same: of one task, in one queue or none, with the same values.';
+comment on table "${schema}".pgworker_limit_lanes is 'Jobs that wait for the same: of one task, in one queue or none, with the same flags and values.';
 create table if not exists "${schema}".pgworker_limit_turns (
   bucket_id bigint,
   lane text collate "C",
@@ -1753,6 +1753,10 @@ begin
     order by j.id for update
   loop
     delete from "${schema}"._private_jobs j where j.id = job.id;
+    if job.locked_at is null and job.key is null and job.attempts >= job.max_attempts then
+      update "${schema}".pgworker_cancellations c set outcome = 'cancelled', ended_at = clock_timestamp()
+        where c.job_id = job.id and c.outcome is null;
+    end if;
     if job.locked_by is not null then
       queues := queues || job.job_queue_id;
       owners := owners || job.locked_by;
@@ -5753,15 +5757,18 @@ end
 $$;
 comment on function "${schema}".pgworker_limit_values(json, text[]) is 'The value by which each limit counts a job with this payload.';
 
-create or replace function "${schema}".pgworker_lane_name(task_id int, queue_id int, limit_ids int[], bucket_values text[]) returns text
+-- With the flags, because of those with a forbidden one workers pass over each other's jobs: others are not to wait behind it.
+create or replace function "${schema}".pgworker_lane_name(
+  task_id int, queue_id int, flags jsonb, limit_ids int[], bucket_values text[]
+) returns text
 language sql immutable as $$
   select pg_catalog.concat(task_id, ':', coalesce(queue_id, 0), ':', pg_catalog.left(pg_catalog.encode(pg_catalog.sha256(
-    pg_catalog.convert_to(pg_catalog.concat(limit_ids, bucket_values), 'UTF8')), 'hex'), 32))
+    pg_catalog.convert_to(pg_catalog.concat(limit_ids, bucket_values, flags), 'UTF8')), 'hex'), 32))
 $$;
-comment on function "${schema}".pgworker_lane_name(int, int, int[], text[]) is 'The lane of a job with these values for these limits.';
+comment on function "${schema}".pgworker_lane_name(int, int, jsonb, int[], text[]) is 'The lane of a job with these values for these limits.';
 
 create or replace function "${schema}".pgworker_lane(
-  task_id int, queue_id int, payload json, out lane text, out limit_ids int[], out bucket_values text[]
+  task_id int, queue_id int, payload json, flags jsonb, out lane text, out limit_ids int[], out bucket_values text[]
 )
 language plpgsql stable
 set search_path = pg_catalog, pg_temp as $$
@@ -5772,11 +5779,11 @@ begin
     where k.task_identifier = (select t.identifier from "${schema}"._private_tasks t where t.id = pgworker_lane.task_id) collate "C";
   if found then
     bucket_values := "${schema}".pgworker_limit_values(payload, fields);
-    lane := "${schema}".pgworker_lane_name(task_id, queue_id, limit_ids, bucket_values);
+    lane := "${schema}".pgworker_lane_name(task_id, queue_id, flags, limit_ids, bucket_values);
   end if;
 end
 $$;
-comment on function "${schema}".pgworker_lane(int, int, json) is
+comment on function "${schema}".pgworker_lane(int, int, json, jsonb) is
   'The lane of such a job, its limits, and the value by which each counts it; nulls if it is subject to none.';
 
 -- One transaction may park jobs in many lanes, and every text that is sent is compared with those before.
@@ -5831,7 +5838,7 @@ begin
       select t.identifier from "${schema}"._private_tasks t where t.id operator(pg_catalog.=) new.task_id) collate pg_catalog."C";
   if found then
     lane := "${schema}".pgworker_lane_name(
-      new.task_id, new.job_queue_id, limited.limit_ids, "${schema}".pgworker_limit_values(new.payload, limited.fields));
+      new.task_id, new.job_queue_id, new.flags, limited.limit_ids, "${schema}".pgworker_limit_values(new.payload, limited.fields));
     new.locked_at := '9999-01-01 00:00:00+00'::pg_catalog.timestamptz;
     new.locked_by := 'pgworker-limit:'::pg_catalog.text operator(pg_catalog.||) lane;
     perform "${schema}".pgworker_tell_limits('l', lane);
@@ -5880,7 +5887,7 @@ begin
       return new;
     end if;
     lane := "${schema}".pgworker_lane_name(
-      new.task_id, new.job_queue_id, limited.limit_ids, "${schema}".pgworker_limit_values(new.payload, limited.fields));
+      new.task_id, new.job_queue_id, new.flags, limited.limit_ids, "${schema}".pgworker_limit_values(new.payload, limited.fields));
     new.locked_at := '9999-01-01 00:00:00+00';
     new.locked_by := 'pgworker-limit:' || lane;
     perform "${schema}".pgworker_tell_limits('l', lane);
@@ -5934,7 +5941,7 @@ begin
         new.attempts < new.max_attempts and (new.locked_at is null or new.locked_at = '9999-01-01 00:00:00+00'))
       execute function "${schema}".pgworker_park_added();
     create trigger zz_pgworker_limits_changed
-      before update of task_id, job_queue_id, payload, run_at, attempts, max_attempts, locked_at on "${schema}"._private_jobs
+      before update of task_id, job_queue_id, payload, flags, run_at, attempts, max_attempts, locked_at on "${schema}"._private_jobs
       for each row when (
         (new.locked_at is null or new.locked_at = '9999-01-01 00:00:00+00')
         and current_setting('pgworker.limits', true) is distinct from 'admit')
@@ -6135,7 +6142,7 @@ begin
           join "${schema}".pgworker_limited_tasks k on k.task_identifier = t.identifier collate "C"
           where t.id = j.task_id)
         when j.locked_at = '9999-01-01 00:00:00+00' then j.locked_by is distinct from (
-          select 'pgworker-limit:' || l.lane from "${schema}".pgworker_lane(j.task_id, j.job_queue_id, j.payload) l)
+          select 'pgworker-limit:' || l.lane from "${schema}".pgworker_lane(j.task_id, j.job_queue_id, j.payload, j.flags) l)
       end),
   mine as materialized (
     select j.ctid as tid from "${schema}"._private_jobs j
@@ -6151,6 +6158,17 @@ begin
     from shown s where s.is_available;
   perform "${schema}".pgworker_wake(freed.jobs, freed.earliest, freed.levels, freed.queued = freed.jobs);
 
+  -- of a limit that counts by something else, or no longer counts them
+  delete from "${schema}".pgworker_permits p where p.ctid = any(array(
+    select o.ctid from "${schema}".pgworker_permits o
+    join "${schema}".pgworker_limit_buckets b on b.id = o.bucket_id and b.limit_id = the_limit
+    join "${schema}"._private_jobs j on j.id = o.job_id
+    where o.job_id = any(job_ids) and not exists (
+      select from "${schema}".pgworker_lane(j.task_id, j.job_queue_id, j.payload, j.flags) n
+      cross join lateral unnest(n.limit_ids, n.bucket_values) u(limit_id, value)
+      where u.limit_id = b.limit_id and u.value = b.value)
+    for update of o skip locked));
+
   running := array(
     select j.id
     from unnest(job_ids) g(id)
@@ -6164,7 +6182,7 @@ begin
     select g.id, array_agg(u.limit_id) as limit_ids, array_agg(u.value) as bucket_values
     from unnest(running) g(id)
     cross join lateral (select h.* from "${schema}"._private_jobs h where h.id = g.id offset 0) j
-    cross join lateral "${schema}".pgworker_lane(j.task_id, j.job_queue_id, j.payload) n
+    cross join lateral "${schema}".pgworker_lane(j.task_id, j.job_queue_id, j.payload, j.flags) n
     cross join lateral unnest(n.limit_ids, n.bucket_values) u(limit_id, value)
     join "${schema}".pgworker_limits l on l.id = u.limit_id and (l.max_running is not null or j.locked_at is null)
     group by g.id
@@ -6173,13 +6191,6 @@ begin
       select b.id, run.id, clock_timestamp()
       from unnest("${schema}".pgworker_buckets(run.limit_ids, run.bucket_values)) b(id)
       on conflict do nothing;
-    delete from "${schema}".pgworker_permits p where p.ctid = any(array(
-      select o.ctid from "${schema}".pgworker_permits o
-      join "${schema}".pgworker_limit_buckets b on b.id = o.bucket_id
-      where o.job_id = run.id and b.limit_id = the_limit
-        and not exists (
-          select from unnest(run.limit_ids, run.bucket_values) u(limit_id, value) where u.limit_id = b.limit_id and u.value = b.value)
-      for update of o skip locked));
   end loop;
 end
 $$;
@@ -6342,10 +6353,10 @@ begin
       select distinct g.name from unnest(names) g(name)
       where not exists (select from "${schema}".pgworker_limit_lanes k where k.lane = g.name)) n
     cross join lateral (
-      select h.task_id, h.job_queue_id, h.payload from "${schema}"._private_jobs h
+      select h.task_id, h.job_queue_id, h.payload, h.flags from "${schema}"._private_jobs h
       where h.locked_at = '9999-01-01 00:00:00+00' and h.locked_by collate "C" = 'pgworker-limit:' || n.name
       order by h.locked_by collate "C", h.priority, h.run_at, h.id limit 1) j
-    cross join lateral "${schema}".pgworker_lane(j.task_id, j.job_queue_id, j.payload) l
+    cross join lateral "${schema}".pgworker_lane(j.task_id, j.job_queue_id, j.payload, j.flags) l
   loop
     if first.lane = first.name then
       made := "${schema}".pgworker_buckets(first.limit_ids, first.bucket_values);
@@ -6436,8 +6447,9 @@ set search_path = pg_catalog, pg_temp as $$
 $$;
 comment on function "${schema}".pgworker_served() is 'The tasks that registered workers say they run.';
 
+-- Nothing lies below the first jobs, which the caller has seen: what finished jobs left in the index is not read again.
 create or replace function "${schema}".pgworker_admit_jobs(
-  names text[], quotas int[], moment timestamptz,
+  names text[], quotas int[], levels int[], first_run_ats timestamptz[], first_ids bigint[], moment timestamptz,
   out places int[], out run_ats timestamptz[], out priorities int[], out queued bigint
 )
 language plpgsql volatile
@@ -6446,13 +6458,11 @@ set enable_hashjoin = off set enable_mergejoin = off set jit = off
 set search_path = pg_catalog, pg_temp as $$
 begin
   with picked as materialized (
-    select c.place, c.name, f.tid, f.id, f.priority, f.run_at, f.job_queue_id
-    from unnest(names, quotas) with ordinality c(name, quota, place)
+    select c.place, c.name, f.tid, f.priority, f.run_at, f.job_queue_id
+    from unnest(names, quotas, levels, first_run_ats, first_ids) with ordinality c(name, quota, level, run_at, id, place)
     cross join lateral (
       with recursive level(p) as (
-        (select j.priority from "${schema}"._private_jobs j
-          where j.locked_at = '9999-01-01 00:00:00+00' and j.locked_by collate "C" = 'pgworker-limit:' || c.name
-          order by j.locked_by collate "C", j.priority, j.run_at, j.id limit 1)
+        select c.level
         union all
         select (
           select j.priority from "${schema}"._private_jobs j
@@ -6461,37 +6471,41 @@ begin
         from level l where l.p is not null)
       select f.* from level l
       cross join lateral (
-        select j.ctid as tid, j.id, j.priority, j.run_at, j.job_queue_id from "${schema}"._private_jobs j
+        select j.ctid as tid, j.priority, j.run_at, j.job_queue_id from "${schema}"._private_jobs j
         where j.locked_at = '9999-01-01 00:00:00+00' and j.locked_by collate "C" = 'pgworker-limit:' || c.name and j.priority = l.p
           and j.run_at <= moment
+          and (j.run_at, j.id) >= (case when l.p = c.level then c.run_at else '-infinity' end, case when l.p = c.level then c.id else 0 end)
         order by j.run_at, j.id limit c.quota for update skip locked) f
       limit c.quota) f
     where c.quota > 0),
+  freed as (
+    update "${schema}"._private_jobs j set locked_at = null, locked_by = null
+    from picked f
+    where j.ctid = f.tid
+    returning j.id, f.name, f.place, f.run_at, f.priority, f.job_queue_id),
   permits as (
     insert into "${schema}".pgworker_permits as p (bucket_id, job_id, admitted_at)
       select b.id, f.id, moment
-      from picked f
+      from freed f
       cross join lateral (
         select k.buckets from "${schema}".pgworker_limit_lanes k where k.lane = f.name offset 0) k
       cross join lateral unnest(k.buckets) b(id)
-      on conflict on constraint pgworker_permits_pkey do update set admitted_at = excluded.admitted_at),
-  freed as (
-    update "${schema}"._private_jobs j set locked_at = null, locked_by = null
-    where j.ctid = any(array(select f.tid from picked f)))
+      on conflict on constraint pgworker_permits_pkey do update set admitted_at = excluded.admitted_at)
   select array_agg(f.place), array_agg(f.run_at), array_agg(f.priority), count(f.job_queue_id)
     into places, run_ats, priorities, queued
-    from picked f;
+    from freed f;
 end
 $$;
-comment on function "${schema}".pgworker_admit_jobs(text[], int[], timestamptz) is
-  'Admits at most so many of the first due jobs of each lane: gives them permits and takes the locks off. Returns the place of the lane of each.';
+comment on function "${schema}".pgworker_admit_jobs(text[], int[], int[], timestamptz[], bigint[], timestamptz) is
+  'Admits at most so many of the first due jobs of each lane, which begins with a job of this priority, time and id: gives them permits and takes the locks off. Returns the place of the lane of each.';
 
 -- The lanes that a gate is to look at: those it was told, and those that wait for the same buckets, from the one on that had the last turn. Left
 -- out are empty ones, those of which nobody here runs the task, and those of limits that do not hold yet. A queue is offered one job at a
 -- time, and only while it is free, so that no permit waits for a queue.
 create or replace function "${schema}".pgworker_lanes_in_turn(
   task_ids int[], served text[], names text[], open_buckets bigint[], closed_buckets bigint[],
-  out lanes text[], out queue_ids int[], out busy_lanes text[], out places int[], out bucket_ids bigint[], out shares int[]
+  out lanes text[], out queue_ids int[], out levels int[], out first_run_ats timestamptz[], out first_ids bigint[], out busy_lanes text[],
+  out places int[], out bucket_ids bigint[], out shares int[]
 )
 language plpgsql volatile
 set plan_cache_mode = force_generic_plan set enable_seqscan = off set enable_bitmapscan = off set enable_hashjoin = off
@@ -6518,7 +6532,7 @@ begin
   named as (
     select w.name, min(w.place) as place, min(w.turn) as turn from waiting w group by w.name),
   found as materialized (
-    select n.name, n.place, n.turn, k.queue_id, k.buckets, f.priority,
+    select n.name, n.place, n.turn, k.queue_id, k.buckets, f.priority, f.run_at, f.id,
       row_number() over (partition by k.queue_id order by f.priority, n.turn nulls last, n.place) as of_queue
     from named n
     cross join lateral (
@@ -6526,7 +6540,7 @@ begin
     cross join lateral (
       select t.identifier from "${schema}"._private_tasks t where t.id = k.task_id offset 0) t
     cross join lateral (
-      select j.priority from "${schema}"._private_jobs j
+      select j.priority, j.run_at, j.id from "${schema}"._private_jobs j
       where j.locked_at = '9999-01-01 00:00:00+00' and j.locked_by collate "C" = 'pgworker-limit:' || n.name
       order by j.locked_by collate "C", j.priority, j.run_at, j.id limit 1) f
     where not k.buckets && closed_buckets
@@ -6550,9 +6564,12 @@ begin
     select f.*, row_number() over (order by f.priority, f.turn nulls last, f.place) as number from free f where f.free)
   select (select array_agg(o.name order by o.number) from ordered o),
       (select array_agg(o.queue_id order by o.number) from ordered o),
+      (select array_agg(o.priority::int order by o.number) from ordered o),
+      (select array_agg(o.run_at order by o.number) from ordered o),
+      (select array_agg(o.id order by o.number) from ordered o),
       (select array_agg(f.name) from free f where not f.free),
       array_agg(e.number order by e.number), array_agg(e.bucket order by e.number), array_agg(e.share order by e.number)
-    into lanes, queue_ids, busy_lanes, places, bucket_ids, shares
+    into lanes, queue_ids, levels, first_run_ats, first_ids, busy_lanes, places, bucket_ids, shares
     from (
       select o.number, u.bucket, row_number() over (partition by u.bucket, o.priority order by o.number desc) as share
       from ordered o cross join lateral unnest(o.buckets) u(bucket)) e;
@@ -6560,7 +6577,7 @@ end
 $$;
 comment on function "${schema}".pgworker_lanes_in_turn(int[], text[], text[], bigint[], bigint[]) is
   'The given lanes and others of the open buckets that have jobs, without those of closed ones, the best priority and the longest wait '
-  'for a turn first; and which buckets they need, each with the number of lanes of this priority from this one on that need it.';
+  'for a turn first, each with the priority, time and id of its first job; and which buckets they need, each with the number of lanes of this priority from this one on that need it.';
 
 create or replace function "${schema}".pgworker_next_parked(names text[], moment timestamptz, out lanes text[], out waits float8[])
 language plpgsql volatile
@@ -6620,7 +6637,7 @@ comment on function "${schema}".pgworker_parked_lanes(text, int) is 'The next la
 -- All together or, where that is refused, because of a trigger of somebody's for instance, each half by itself: a job that cannot be changed
 -- holds up its lane only.
 create or replace function "${schema}".pgworker_admit_what_lets(
-  names text[], quotas int[], moment timestamptz,
+  names text[], quotas int[], levels int[], first_run_ats timestamptz[], first_ids bigint[], moment timestamptz,
   out places int[], out run_ats timestamptz[], out priorities int[], out queued bigint
 )
 language plpgsql volatile
@@ -6632,7 +6649,8 @@ declare
   context text;
 begin
   begin
-    select * into places, run_ats, priorities, queued from "${schema}".pgworker_admit_jobs(names, quotas, moment);
+    select * into places, run_ats, priorities, queued from "${schema}".pgworker_admit_jobs(
+      names, quotas, levels, first_run_ats, first_ids, moment);
     return;
   exception when others or assert_failure then
     get stacked diagnostics context = pg_exception_context;
@@ -6643,7 +6661,9 @@ begin
     end if;
   end;
   for at in 1..total by middle loop
-    select * into half from "${schema}".pgworker_admit_what_lets(names[at:at + middle - 1], quotas[at:at + middle - 1], moment);
+    select * into half from "${schema}".pgworker_admit_what_lets(
+      names[at:at + middle - 1], quotas[at:at + middle - 1], levels[at:at + middle - 1], first_run_ats[at:at + middle - 1],
+      first_ids[at:at + middle - 1], moment);
     places := places || array(select p.place + at - 1 from unnest(half.places) with ordinality p(place, number) order by p.number);
     run_ats := run_ats || half.run_ats;
     priorities := priorities || half.priorities;
@@ -6651,7 +6671,7 @@ begin
   end loop;
 end
 $$;
-comment on function "${schema}".pgworker_admit_what_lets(text[], int[], timestamptz) is
+comment on function "${schema}".pgworker_admit_what_lets(text[], int[], int[], timestamptz[], bigint[], timestamptz) is
   'As pgworker_admit_jobs, but for lanes of which a job does not let itself be changed.';
 
 -- What each lane may take is decided without looking at its jobs: of the room of each of its buckets a fair share. What a lane leaves goes to
@@ -6762,7 +6782,8 @@ begin
         end loop;
       end loop;
       exit when 0 = all(quotas);
-      select * into got from "${schema}".pgworker_admit_what_lets(turn.lanes, quotas, moment);
+      select * into got from "${schema}".pgworker_admit_what_lets(
+        turn.lanes, quotas, turn.levels, turn.first_run_ats, turn.first_ids, moment);
       taken := array(
         select count(p.lane)::int from generate_series(1, total) l(lane) left join unnest(got.places) p(lane) on p.lane = l.lane
         group by l.lane order by l.lane);
@@ -6787,16 +6808,20 @@ begin
   end if;
   perform set_config('pgworker.limits', '', true);
 
-  if admitted > 0 then
+  -- Where all lanes that were looked at wait for something else, others have their turn.
+  if admitted > 0 or total >= 100 then
     update "${schema}".pgworker_limit_buckets b set
         tokens = b.tokens - u.jobs,
         unstarted = b.unstarted + u.jobs,
-        turn = case when u.lanes > 1 then turn.lanes[u.last_place] else b.turn end
+        turn = case when u.lanes > 1 then turn.lanes[coalesce(u.last_given, u.last_place)] else b.turn end
       from (
-        select e.id, sum(given[e.place])::int as jobs, count(*) as lanes, max(e.place) filter (where given[e.place] > 0) as last_place
+        select e.id, sum(given[e.place])::int as jobs, count(*) as lanes, max(e.place) as last_place,
+          max(e.place) filter (where given[e.place] > 0) as last_given
         from unnest(turn.bucket_ids, turn.places) e(id, place)
         group by e.id) u
-      where b.id = u.id and u.jobs > 0 and (u.lanes > 1 or b.tokens is not null);
+      where b.id = u.id and (u.jobs > 0 and (u.lanes > 1 or b.tokens is not null) or u.lanes >= 100);
+  end if;
+  if admitted > 0 then
     update "${schema}".pgworker_limit_lanes k set used_at = moment
       where k.lane = any(array(select l.name from unnest(turn.lanes, given) l(name, jobs) where l.jobs > 0))
         and k.used_at < moment - interval '30 seconds';
@@ -6871,24 +6896,29 @@ begin
   late := array(
     select distinct o.job_id from "${schema}".pgworker_permits o
     cross join lateral (
-      select j.task_id, j.job_queue_id, j.payload from "${schema}"._private_jobs j where j.id = o.job_id and j.is_available offset 0) j
+      select j.task_id, j.job_queue_id, j.payload, j.flags from "${schema}"._private_jobs j where j.id = o.job_id and j.is_available offset 0) j
     where o.job_id = any(looked) and o.admitted_at < clock_timestamp() - interval '5 seconds'
       and exists (
         select from (
           select t.lane from "${schema}".pgworker_limit_turns t where t.bucket_id = o.bucket_id order by t.bucket_id, t.lane limit 100) t
-        where t.lane <> (select l.lane from "${schema}".pgworker_lane(j.task_id, j.job_queue_id, j.payload) l)
+        where t.lane <> (select l.lane from "${schema}".pgworker_lane(j.task_id, j.job_queue_id, j.payload, j.flags) l)
           and exists (
             select from "${schema}"._private_jobs n
             where n.locked_at = '9999-01-01 00:00:00+00' and n.locked_by collate "C" = 'pgworker-limit:' || t.lane)));
   if late <> '{}' then
     with mine as materialized (
-      select j.ctid as tid, j.id from unnest(late) g(id) join "${schema}"._private_jobs j on j.id = g.id and j.is_available
+      select j.ctid as tid, j.id, j.task_id, j.job_queue_id, j.payload, j.flags from unnest(late) g(id) join "${schema}"._private_jobs j on j.id = g.id and j.is_available
       for update of j skip locked),
     returned as (
-      update "${schema}".pgworker_limit_buckets b set tokens = b.tokens + r.jobs, unstarted = greatest(0, b.unstarted - r.jobs)
+      update "${schema}".pgworker_limit_buckets b set
+          tokens = b.tokens + r.jobs, unstarted = greatest(0, b.unstarted - r.jobs), turn = r.lane
       from (
-        select p.bucket_id, count(*)::int as jobs from mine m join "${schema}".pgworker_permits p on p.job_id = m.id group by p.bucket_id) r
-      where b.id = r.bucket_id and b.tokens is not null)
+        select p.bucket_id, count(*)::int as jobs, max(l.lane) as lane
+        from mine m
+        join "${schema}".pgworker_permits p on p.job_id = m.id
+        cross join lateral "${schema}".pgworker_lane(m.task_id, m.job_queue_id, m.payload, m.flags) l
+        group by p.bucket_id) r
+      where b.id = r.bucket_id)
     update "${schema}"._private_jobs j set locked_at = '9999-01-01 00:00:00+00', locked_by = ''
       where j.ctid = any(array(select m.tid from mine m));
   end if;
@@ -6989,7 +7019,7 @@ begin
       l.max_running, f.tokens, l.max_starts, l.period,
       case when f.tokens < 1 then clock_timestamp() + (1 - f.tokens) / r.rate * interval '1 second' end, l.state
     from "${schema}"._private_jobs j
-    cross join lateral "${schema}".pgworker_lane(j.task_id, j.job_queue_id, j.payload) n
+    cross join lateral "${schema}".pgworker_lane(j.task_id, j.job_queue_id, j.payload, j.flags) n
     cross join lateral unnest(n.limit_ids, n.bucket_values) u(id, value)
     join "${schema}".pgworker_limits l on l.id = u.id
     left join "${schema}".pgworker_limit_buckets b on b.limit_id = l.id and b.value = u.value collate "C"
@@ -7043,7 +7073,7 @@ declare
     'add_job', 'add_jobs', 'pgworker_add_jobs', 'pgworker_put', 'pgworker_put_all', 'pgworker_columns', 'pgworker_fits',
     'pgworker_refuse', 'pgworker_kept_out', 'pgworker_flags', 'pgworker_json', 'pgworker_merge', 'pgworker_next_revision',
     'pgworker_task_id', 'pgworker_queue_id', 'pgworker_know_names', 'pgworker_hold_names', 'pgworker_retire', 'pgworker_cancel_running', 'pgworker_wake',
-    'pgworker_announce', 'pgworker_indexes',
+    'pgworker_announce', 'pgworker_indexes', 'pgworker_parked',
     'pgworker_put_schedule', 'pgworker_delete_schedule', 'pgworker_pause_schedule', 'pgworker_resume_schedule', 'pgworker_trigger_schedule',
     'pgworker_schedule_row', 'pgworker_check_schedule', 'pgworker_check_length', 'pgworker_changed_schedule', 'pgworker_span', 'pgworker_wrong',
     'pgworker_pause', 'pgworker_resume', 'pgworker_check_pause', 'pgworker_hold_queue', 'pgworker_resume_queue'];

@@ -735,8 +735,10 @@ class ScheduleServiceTest {
             other.setAutoCommit(false);
             statement.execute(
                     db.schema().in("update {schema}.pgworker_schedules set priority = 1 where name = 'held'"));
+            long begin = System.nanoTime();
             assertThat(run(service)).isLessThanOrEqualTo(DeclaredSchedules.RETRY);
             tick(service, 0);
+            assertThat(Duration.ofNanos(System.nanoTime() - begin)).isLessThan(Duration.ofSeconds(10));
             assertThat(jobs()).contains("a 12:01:00", "mine 12:01:00");
             assertThat(log.messages()).singleElement().asString().contains("[held]", "pgworker_schedules", "pg_locks");
             other.commit();

@@ -146,7 +146,7 @@ final class JobMetrics {
                     .description("Jobs of limited tasks that this worker has let through")
                     .tag(WorkerMetrics.WORKER, worker)
                     .register(registry)
-                    .increment(admitted.jobs());
+                    .increment((double) admitted.jobs());
             return;
         }
         if (!(event instanceof WorkerEvent.OfJob ofJob) || event instanceof WorkerEvent.SupersededJobEnded) {

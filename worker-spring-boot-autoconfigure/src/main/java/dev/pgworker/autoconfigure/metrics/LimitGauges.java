@@ -6,6 +6,8 @@ import java.util.function.ToDoubleFunction;
 import io.micrometer.core.instrument.MeterRegistry;
 import io.micrometer.core.instrument.MultiGauge;
 import io.micrometer.core.instrument.Tags;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
 
 import dev.pgworker.limit.JobLimits;
 import dev.pgworker.limit.LimitTotals;
@@ -13,12 +15,15 @@ import dev.pgworker.limit.LimitTotals;
 /** Shows how much of each limit of one worker's schema is used. Used by the sampler's thread. */
 final class LimitGauges {
 
+    private static final Logger log = LoggerFactory.getLogger(LimitGauges.class);
+
     /** With more limits than that, the others have no gauges. */
     private static final int MOST = 200;
 
     private final JobLimits limits;
     private final MultiGauge waiting;
     private final MultiGauge used;
+    private boolean failing;
 
     LimitGauges(String worker, JobLimits limits, MeterRegistry registry) {
         this.limits = limits;
@@ -32,8 +37,18 @@ final class LimitGauges {
                 .register(registry);
     }
 
+    /** Leaves out what cannot be read: the other metrics do not need it. */
     void sample() {
-        register(limits.totals());
+        try {
+            register(limits.totals());
+            failing = false;
+        } catch (RuntimeException e) {
+            clear();
+            if (!failing) {
+                failing = true;
+                log.warn("Limits cannot be read; their metrics have no values until they can", e);
+            }
+        }
     }
 
     void clear() {

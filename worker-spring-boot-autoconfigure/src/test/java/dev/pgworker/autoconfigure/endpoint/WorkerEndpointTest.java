@@ -274,6 +274,29 @@ class WorkerEndpointTest {
                             .size())
                     .isZero();
 
+            Job cancelled = jobs.addJob(
+                    "mail",
+                    Map.of(),
+                    JobSpec.builder().runIn(Duration.ofHours(1)).jobKey("k").build());
+            assertThat(client.json(client.post("/worker/cancel", "{'key': 'k'}"))
+                            .path("cancellations")
+                            .path(0)
+                            .path("state")
+                            .asString())
+                    .isEqualTo("REMOVED");
+            assertThat(client.json(client.post("/worker/cancel", "{'ids': " + cancelled.id() + "}"))
+                            .path("cancellations")
+                            .path(0)
+                            .path("state")
+                            .asString())
+                    .isEqualTo("GONE");
+            assertThat(client.json(client.post("/worker/cancel", "{'task': 'none'}"))
+                            .path("changed")
+                            .asInt())
+                    .isZero();
+            assertThat(client.get("/worker/cancellations/" + cancelled.id()).statusCode())
+                    .isEqualTo(404);
+
             client.json(client.post("/worker/fail", "{'ids': " + b.id() + ", 'reason': 'again'}"));
             assertThat(client.json(client.post("/worker/cleanup", "{'tasks': 'delete-permafailed-jobs'}"))
                             .toString())
@@ -450,6 +473,44 @@ class WorkerEndpointTest {
             HttpResponse<String> own = client.post("/worker/cron-forget", "{'item': 'yearly'}");
             assertThat(own.statusCode()).isEqualTo(400);
             assertThat(own.body()).contains("remove it there first");
+        }
+    }
+
+    @Test
+    void showsMakesAndDeletesLimits() throws Exception {
+        try (Client client = new Client("worker.enabled=false")) {
+            JsonNode mail = client.json(client.post(
+                    "/worker/limit-put", "{'name': 'mail', 'tasks': 'mail, fax', 'maxRunning': 3, 'per': 'tenant'}"));
+            assertThat(mail.path("phase").asString()).isEqualTo("applying");
+            assertThat(client.json(
+                                    client.post(
+                                            "/worker/limit-put",
+                                            "{'name': 'a/b', 'tasks': 'call', 'maxStarts': 600, 'period': 'PT1M', 'burst': 20}"))
+                            .path("burst")
+                            .asInt())
+                    .isEqualTo(20);
+            JsonNode all = client.json(client.get("/worker/limits")).path("limits");
+            assertThat(all).hasSize(2);
+            assertThat(all.get(1).path("tasks").get(0).asString()).isEqualTo("fax");
+            assertThat(all.get(1).path("waiting").asInt()).isZero();
+            assertThat(client.json(client.get("/worker/limits/mail"))
+                            .path("values")
+                            .size())
+                    .isZero();
+            assertThat(client.json(client.get("/worker/limits?name=a/b"))
+                            .path("maxStarts")
+                            .asInt())
+                    .isEqualTo(600);
+            assertThat(client.get("/worker/limits/none").statusCode()).isEqualTo(404);
+            HttpResponse<String> wrong =
+                    client.post("/worker/limit-put", "{'name': 'x', 'tasks': 'a', 'maxRunning': 0}");
+            assertThat(wrong.statusCode()).isEqualTo(400);
+            assertThat(wrong.body()).contains("maxRunning must be between 1 and 1000000, but is 0");
+            assertThat(client.post("/worker/limit-put", "{'name': 'x', 'tasks': 'a'}")
+                            .body())
+                    .contains("exactly one of maxRunning and maxStarts must be set");
+            assertThat(changed(client, "limit-delete", "{'name': 'mail'}")).isTrue();
+            assertThat(changed(client, "limit-delete", "{'name': 'none'}")).isFalse();
         }
     }
 

@@ -29,6 +29,7 @@ import dev.pgworker.autoconfigure.testing.RecordedEvents;
 import dev.pgworker.autoconfigure.testing.TestDatabase;
 import dev.pgworker.event.RecoveryOutcome;
 import dev.pgworker.event.WorkerEvent.ClaimsReconciled;
+import dev.pgworker.event.WorkerEvent.JobCancelled;
 import dev.pgworker.event.WorkerEvent.JobCompleted;
 import dev.pgworker.event.WorkerEvent.JobFailed;
 import dev.pgworker.event.WorkerEvent.JobLost;
@@ -143,6 +144,24 @@ class WorkerMetricsTest {
             events.await(JobSuperseded.class);
 
             assertThat(count(registry, "worker.jobs.superseded", "work")).isEqualTo(1);
+            assertThat(count(registry, "worker.jobs.retried", "work")).isZero();
+            assertThat(count(registry, "worker.jobs.failed", "work")).isZero();
+        });
+    }
+
+    @Test
+    void aJobThatIsCancelledWhileItRuns() {
+        application().run(context -> {
+            MeterRegistry registry = context.getBean(MeterRegistry.class);
+            context.getBean(JobScheduler.class)
+                    .addJob(WORK, "wait and fail", JobSpec.builder().jobKey("k").build());
+            running.await();
+
+            context.getBean(JobAdmin.class).cancel("k");
+            release.countDown();
+            events.await(JobCancelled.class);
+
+            assertThat(count(registry, "worker.jobs.cancelled", "work")).isEqualTo(1);
             assertThat(count(registry, "worker.jobs.retried", "work")).isZero();
             assertThat(count(registry, "worker.jobs.failed", "work")).isZero();
         });

@@ -1,7 +1,7 @@
 /* Filters of lists, as they stand in the URL. Pure functions. */
 
-export const JOB_STATES = ["ready", "scheduled", "retrying", "running", "failed"];
-export const OUTCOMES = ["succeeded", "retried", "failed", "removed", "recovered"];
+export const JOB_STATES = ["ready", "scheduled", "retrying", "limited", "running", "failed"];
+export const OUTCOMES = ["succeeded", "retried", "failed", "removed", "cancelled", "recovered"];
 export const JOB_SORTS = {
   newest: "Newest first",
   oldest: "Oldest first",

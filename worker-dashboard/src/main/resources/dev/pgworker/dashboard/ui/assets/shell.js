@@ -27,6 +27,7 @@ import { QueuesPage } from "./pages/queues.js";
 import { TasksPage } from "./pages/tasks.js";
 import { RecurringPage } from "./pages/recurring.js";
 import { SchedulePage } from "./pages/schedule.js";
+import { LimitsPage, LimitPage } from "./pages/limits.js";
 import { WorkersPage } from "./pages/workers.js";
 import { MaintenancePage } from "./pages/maintenance.js";
 import { NotFoundPage } from "./pages/not-found.js";
@@ -38,11 +39,12 @@ const PAGES = [
   { path: "queues", name: "Queues", icon: "queues", page: QueuesPage },
   { path: "tasks", name: "Tasks", icon: "tasks", page: TasksPage },
   { path: "recurring", name: "Recurring jobs", icon: "recurring", page: RecurringPage },
+  { path: "limits", name: "Limits", icon: "limits", page: LimitsPage },
   { path: "workers", name: "Workers", icon: "workers", page: WorkersPage },
   { path: "maintenance", name: "Maintenance", icon: "maintenance", page: MaintenancePage },
 ];
 
-/* A job and a schedule have a page of their own each, so that nothing of another one is shown while it is loaded. */
+/* A job, a schedule and a limit have a page of their own each, so that nothing of another one is shown while it is loaded. */
 function pageFor({ path, query }) {
   const job = /^jobs\/(\d{1,16})$/.exec(path);
   if (job) {
@@ -50,6 +52,9 @@ function pageFor({ path, query }) {
   }
   if (path === "recurring/schedule") {
     return { page: SchedulePage, section: "recurring", props: { name: query.get("name") ?? "" } };
+  }
+  if (path === "limits/limit") {
+    return { page: LimitPage, section: "limits", props: { name: query.get("name") ?? "" } };
   }
   const found = PAGES.find((one) => one.path === path);
   return found ? { page: found.page, section: path, props: {} } : { page: NotFoundPage, section: null, props: {} };

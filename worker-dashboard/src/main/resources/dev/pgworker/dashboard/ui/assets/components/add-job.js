@@ -108,6 +108,7 @@ function AddJobDialog({ task, close }) {
             <option value="replace">Replace it</option>
             <option value="preserve_run_at">Replace it, keep its time</option>
             <option value="unsafe_dedupe">Leave it as it is</option>
+            <option value="replace_and_cancel">Replace it, cancel it if it runs</option>
           </select><${Icon} name="down" size=${12} /></span>
         </div>
         ${field("priority", "Priority, lower runs first", { type: "number", step: 1, min: -32768, max: 32767, placeholder: "0" })}

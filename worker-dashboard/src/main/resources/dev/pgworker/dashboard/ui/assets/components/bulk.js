@@ -5,7 +5,7 @@ import { createStore, useStore } from "../store.js";
 import { onBulk } from "../live.js";
 import { headline, number, plural } from "../text.js";
 import { inWords } from "../filters.js";
-import { ACTIONS, ActionFields, consequence, parameters, phrase } from "./job-actions.js";
+import { ACTIONS, ActionFields, consequence, dismissal, ofRunning, parameters, phrase } from "./job-actions.js";
 import { Dialog, FormError, showDialog } from "./dialog.js";
 import { Button } from "./button.js";
 import { Foreign, OneLine, State } from "./words.js";
@@ -69,7 +69,7 @@ function BulkDialog({ api, action, filter, close }) {
   const selected = preview?.selected ?? 0;
   return html`<${Dialog} title=${phrase(action, "all matching jobs") + "?"} close=${close} locked=${busy} wide=${true}
     buttons=${html`
-    <${Button} onClick=${close} disabled=${busy}>Cancel</${Button}>
+    <${Button} onClick=${close} disabled=${busy}>${dismissal(action)}</${Button}>
     ${selected > 0 && html`<${Button} kind=${ACTIONS[action].danger ? "danger" : "primary"} disabled=${busy}
       onClick=${start}>${busy ? "Starting…" : phrase(action, plural(selected, "job"))}</${Button}>`}
   `}>
@@ -77,7 +77,7 @@ function BulkDialog({ api, action, filter, close }) {
     ${preview === null && error === null && html`<${Skeleton} lines=${4} />`}
     ${preview && selected === 0 && html`<${Notice}><p>No job matches any more.</p></${Notice}>`}
     ${selected > 0 && html`
-      <p>${consequence(action, selected)} Jobs that are added from now on are not touched, and jobs that run are left alone.</p>
+      <p>${consequence(action, selected)} Jobs that are added from now on are not touched.${ofRunning(action)}</p>
       ${!preview.complete && html`<${Notice} level="warning">
         <p>More jobs match. These are the first ${number(selected)}; repeat the action for the rest.</p></${Notice}>`}
       <${ActionFields} action=${action} values=${values} setValues=${setValues} />

@@ -58,8 +58,9 @@ export function Dialog({ title, close, children, buttons, wide = false, locked =
  * Asks before something happens, does it, and shows why it could not be done.
  *
  * @param run function that returns a promise; the dialog closes when it is fulfilled
+ * @param dismiss what the button says that closes the dialog
  */
-export function Confirm({ title, action, danger = false, run, close, children }) {
+export function Confirm({ title, action, danger = false, run, close, dismiss = "Cancel", children }) {
   const [busy, setBusy] = useState(false);
   const [error, setError] = useState(null);
   const go = async () => {
@@ -74,7 +75,7 @@ export function Confirm({ title, action, danger = false, run, close, children })
     }
   };
   return html`<${Dialog} title=${title} close=${close} locked=${busy} buttons=${html`
-    <${Button} onClick=${close} disabled=${busy}>Cancel</${Button}>
+    <${Button} onClick=${close} disabled=${busy}>${dismiss}</${Button}>
     <${Button} kind=${danger ? "danger" : "primary"} onClick=${go} disabled=${busy}>${busy ? "Working…" : action}</${Button}>
   `}>
     ${children}

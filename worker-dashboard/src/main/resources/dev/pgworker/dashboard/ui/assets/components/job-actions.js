@@ -14,11 +14,27 @@ export const ACTIONS = {
   complete: { label: "Complete", icon: "succeeded" },
   fail: { label: "Fail", icon: "failed" },
   remove: { label: "Remove", icon: "trash", danger: true },
+  cancel: { label: "Cancel", icon: "cancelled", danger: true },
 };
 
 /** An action and what it is done to, as on a button: "Run 3 jobs now", "Remove job #5". */
 export function phrase(action, jobs) {
   return action === "run-now" ? `Run ${jobs} now` : `${ACTIONS[action].label} ${jobs}`;
+}
+
+/** What the button says that leaves everything as it is. */
+export function dismissal(action) {
+  return action === "cancel" ? "Go back" : "Cancel";
+}
+
+/** Why an action cannot be done to a running job; null if it can. */
+export function whyNotRunning(action, job) {
+  return job.state === "running" && action !== "cancel" ? "The job runs at the moment." : null;
+}
+
+/** What becomes of jobs that run when an action is done to several. */
+export function ofRunning(action) {
+  return action === "cancel" ? "" : " Jobs that run at the moment are left alone.";
 }
 
 /** What an action will do to a number of jobs. */
@@ -34,6 +50,9 @@ export function consequence(action, count) {
       return `${jobs} will be deleted as if ${they} had succeeded, without being run.`;
     case "fail":
       return `${jobs} will fail permanently: no attempts will be left.`;
+    case "cancel":
+      return `${jobs} will be deleted where ${they} wait${count === 1 ? "s" : ""}. A handler that runs is interrupted, and its job `
+        + "never runs again. This cannot be undone.";
     default:
       return `${jobs} will be deleted. This cannot be undone.`;
   }
@@ -90,8 +109,8 @@ function ActionDialog({ action, jobs, api, done, close }) {
   const run = async () => done(await api.post("jobs/" + action,
     { ids: jobs.map((job) => job.id), ...parameters(action, values) }));
   return html`<${Confirm} title=${phrase(action, what) + "?"} action=${phrase(action, what)}
-    danger=${ACTIONS[action].danger} run=${run} close=${close}>
-    <p>${consequence(action, jobs.length)}${!one && " Jobs that run at the moment are left alone."}</p>
+    danger=${ACTIONS[action].danger} run=${run} close=${close} dismiss=${dismissal(action)}>
+    <p>${consequence(action, jobs.length)}${!one && ofRunning(action)}</p>
     <${ActionFields} action=${action} values=${values} setValues=${setValues} />
   </${Confirm}>`;
 }

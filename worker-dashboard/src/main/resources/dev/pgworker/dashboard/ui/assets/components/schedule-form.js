@@ -215,7 +215,7 @@ function Preview({ values, schedule, api }) {
     ${error !== null ? html`<p class="field-error"><${Foreign} text=${error} most=${1000} /></p>`
       : preview === null ? html`<p class="muted">The next runs are shown here.</p>`
       : html`${preview.words && html`<p class="strong">${preview.words}</p>`}
-        ${preview.kind === "fixed-delay" ? html`<p class="muted">The first run is at once.</p>`
+        ${preview.kind === "fixed-delay" && !wanted.startsAt ? html`<p class="muted">The first run is at once.</p>`
           : preview.next.length === 0 ? html`<p class="muted">It is not due in that time.</p>`
           : html`<ul class="lines">${preview.next.map((iso) => html`<li key=${iso}><${FullTime} iso=${iso} /></li>`)}</ul>`}`}
   </div>`;

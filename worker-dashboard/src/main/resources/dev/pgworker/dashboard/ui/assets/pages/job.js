@@ -9,7 +9,7 @@ import { useKeys } from "../keys.js";
 import { scheduleOf } from "../schedules.js";
 import { number, plain, plural } from "../text.js";
 import { Icon } from "../components/icons.js";
-import { ACTIONS, useJobActions } from "../components/job-actions.js";
+import { ACTIONS, useJobActions, whyNotRunning } from "../components/job-actions.js";
 import { ActionButton, CopyButton, Menu } from "../components/button.js";
 import { ErrorView } from "../components/error-view.js";
 import { Facts } from "../components/facts.js";
@@ -83,7 +83,7 @@ function Actions({ job, act, reload }) {
   const pauses = usePauses(reload);
   const paused = useOverview()?.pauses ?? [];
   const pauseOf = (kind, name) => paused.find((one) => one.kind === kind && one.name === name);
-  const running = job.state === "running" ? "The job runs at the moment." : null;
+  const running = whyNotRunning("run-now", job);
   const menu = ["complete", "fail", "remove"].map((action) => ({
     ...ACTIONS[action],
     whyOff: whyNot(action) ?? running,
@@ -98,8 +98,14 @@ function Actions({ job, act, reload }) {
       onClick=${() => act("run-now", [job])}>${job.state === "failed" ? "Run again" : "Run now"}</${ActionButton}>
     <${ActionButton} action="reschedule" icon="calendar" whyOff=${running}
       onClick=${() => act("reschedule", [job])}>Reschedule</${ActionButton}>
+    <${ActionButton} action="cancel" icon="cancelled" class="danger-text"
+      onClick=${() => act("cancel", [job])}>Cancel</${ActionButton}>
     <${Menu} label="More actions" items=${menu} />
   `;
+}
+
+function isOpen(cancellation) {
+  return cancellation?.state === "requested" || cancellation?.state === "marked";
 }
 
 function Body({ data }) {
@@ -108,6 +114,7 @@ function Body({ data }) {
     <div class="stack">
       ${!job && html`<${Notice}><p>This job has ended and is no longer in the queue. What follows is its history.</p>
       </${Notice}>`}
+      ${isOpen(data.cancellation) && html`<${Cancelling} cancellation=${data.cancellation} />`}
       ${job && html`<${Situation} data=${data} />`}
       ${job?.error && html`<${Panel} title="Last error" id="error"
         note=${attemptOf(job, history)}><${ErrorView} error=${job.error} /></${Panel}>`}
@@ -127,6 +134,15 @@ function attemptOf(job, history) {
   }
   const last = job.state === "failed" || job.state === "retrying";
   return last && job.attempts > 0 ? `attempt ${number(job.attempts)} of ${number(job.maxAttempts)}` : null;
+}
+
+/* Who has cancelled a job that still runs, and whether its worker knows. */
+function Cancelling({ cancellation }) {
+  return html`<${Notice} level="warning"><p>Cancelled${cancellation.requestedBy && html` by <${OneLine}
+    text=${cancellation.requestedBy} class="strong" />`} <${Since} iso=${cancellation.requestedAt} /> ago. ${
+    cancellation.state === "marked"
+      ? "Its worker cannot be told: the job runs to its end, and never again."
+      : "Its worker has been told. If the handler fails now, the job is deleted; if it succeeds, it has succeeded."}</p></${Notice}>`;
 }
 
 /* What the job does or waits for, in a sentence. */

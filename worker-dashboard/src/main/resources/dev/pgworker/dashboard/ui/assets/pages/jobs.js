@@ -9,7 +9,7 @@ import { inWords, JOB_SORTS, JOB_STATES, jobFilters, jobSort } from "../filters.
 import { headline, number, plural } from "../text.js";
 import { FilterBar, setFilters } from "../components/filter-bar.js";
 import { StateTabs } from "../components/state-tabs.js";
-import { ACTIONS, useJobActions } from "../components/job-actions.js";
+import { ACTIONS, useJobActions, whyNotRunning } from "../components/job-actions.js";
 import { ended, openBulk } from "../components/bulk.js";
 import { ActionButton, Button, Menu } from "../components/button.js";
 import { AddJobButton } from "../components/add-job.js";
@@ -247,12 +247,12 @@ function Marks({ job, priority }) {
 }
 
 function menuItems(job, act) {
-  const gone = job.gone ? "The job is gone." : job.state === "running" ? "The job runs at the moment." : null;
+  const gone = job.gone ? "The job is gone." : null;
   return Object.entries(ACTIONS).map(([action, { label, icon, danger }]) => ({
     label,
     icon,
     danger,
-    whyOff: whyNot(action) ?? gone,
+    whyOff: whyNot(action) ?? gone ?? whyNotRunning(action, job),
     onSelect: () => act(action, [job]),
   }));
 }

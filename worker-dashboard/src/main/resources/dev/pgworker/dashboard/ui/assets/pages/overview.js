@@ -87,6 +87,7 @@ function Tiles({ backlog }) {
     ["running", `on ${plural(backlog.workers, "worker")}`],
     ["scheduled", "due later"],
     ["retrying", "wait for the next attempt"],
+    ...(backlog.limited > 0 ? [["limited", "wait for a limit"]] : []),
     ["failed", "no attempts left"],
   ];
   return html`<section aria-label="Jobs by state" class="tiles">

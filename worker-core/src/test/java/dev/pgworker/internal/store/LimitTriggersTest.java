@@ -1,0 +1,372 @@
+package dev.pgworker.internal.store;
+
+import java.io.StringReader;
+import java.sql.Connection;
+import java.sql.SQLException;
+import java.sql.Statement;
+import java.util.List;
+
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.extension.RegisterExtension;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
+import org.postgresql.PGConnection;
+
+import dev.pgworker.testing.TestSchema;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+
+/** Every way in which a job of a limited task may become available parks it, and every way in which one ends frees its permits. */
+class LimitTriggersTest {
+
+    @RegisterExtension
+    final TestSchema db = new TestSchema();
+
+    private LimitedJobs jobs;
+
+    @BeforeEach
+    void limit() {
+        jobs = new LimitedJobs(db);
+        jobs.limit("l", "{t}", "{tenant}", 1);
+    }
+
+    @Test
+    void jobsAreParkedWhoeverAddsThem() throws SQLException {
+        long one = jobs.add("t", "{}");
+        long keyed = jobs.addWithKey("t", "{}", "k", "replace");
+        List<Long> several = jobs.sql(
+                        "select id from {schema}.add_jobs(array[('t', '{}', null, null, null, null, null, null),"
+                                + " ('t', '{}', null, null, null, 'k2', null, null)]::{schema}.job_spec[])")
+                .query(Long.class)
+                .list();
+        long raw = jobs.sql("insert into {schema}._private_jobs (task_id) select id from {schema}._private_tasks where"
+                        + " identifier = 't' returning id")
+                .query(Long.class)
+                .single();
+        try (Connection connection = db.dataSource().getConnection()) {
+            connection
+                    .unwrap(PGConnection.class)
+                    .getCopyAPI()
+                    .copyIn(
+                            db.schema().in("copy {schema}._private_jobs (task_id, payload) from stdin"),
+                            new StringReader(jobs.sql("select id from {schema}._private_tasks where identifier = 't'")
+                                            .query(Integer.class)
+                                            .single()
+                                    + "\t{}\n"));
+        } catch (java.io.IOException e) {
+            throw new IllegalStateException(e);
+        }
+        long copied = jobs.sql("select max(id) from {schema}._private_jobs")
+                .query(Long.class)
+                .single();
+
+        assertThat(List.of(one, keyed, several.get(0), several.get(1), raw, copied))
+                .allSatisfy(id -> assertThat(jobs.state(id)).isEqualTo("parked"));
+        assertThat(jobs.state(jobs.add("other", "{}"))).isEqualTo("available");
+        assertThat(jobs.claim("w", 10)).hasSize(1);
+    }
+
+    @Test
+    void jobsStartInTheOrderOfPriorityAndTime() {
+        long last = jobs.add("t", "{}");
+        long first = jobs.sql(
+                        "select id from {schema}.add_job('t', '{}', priority => -5, run_at => now() - interval '1 s')")
+                .query(Long.class)
+                .single();
+        long later = jobs.sql(
+                        "select id from {schema}.add_job('t', '{}', priority => -9, run_at => now() + interval '1 h')")
+                .query(Long.class)
+                .single();
+
+        assertThat(jobs.admitAndClaim("w")).containsExactly(first);
+        jobs.complete("w", first);
+        assertThat(jobs.admitAndClaim("w")).containsExactly(last);
+        jobs.complete("w", last);
+        assertThat(jobs.admitAndClaim("w")).isEmpty();
+        assertThat(jobs.sql(
+                                "select waits[1] from {schema}.pgworker_admit(array(select id from {schema}._private_tasks), null,"
+                                        + " null, true, null, 10)")
+                        .query(Double.class)
+                        .single())
+                .isBetween(3_500.0, 3_600.0);
+        assertThat(jobs.state(later)).isEqualTo("parked");
+    }
+
+    @ParameterizedTest
+    @ValueSource(
+            strings = {
+                "delete from {schema}._private_jobs where id = ?",
+                "update {schema}._private_jobs set locked_at = null, locked_by = null, run_at = now() + interval '1 s',"
+                        + " last_error = 'e' where id = ?",
+                "update {schema}._private_jobs set locked_at = null, locked_by = null, attempts = max_attempts where id = ?",
+                "select {schema}.force_unlock_workers(array['w']) from (values (?)) v",
+                "select {schema}.recover_dead_worker_jobs(array['w'], '0') from (values (?)) v",
+            })
+    void permitsGoWithTheRunHoweverItEnds(String end) {
+        long id = jobs.add("t", "{}");
+        long next = jobs.add("t", "{}");
+        assertThat(jobs.admitAndClaim("w")).containsExactly(id);
+        assertThat(jobs.admitAndClaim("v")).isEmpty();
+
+        if (end.startsWith("select")) {
+            jobs.sql(end).param(id).query().listOfRows();
+        } else {
+            jobs.sql(end).param(id).update();
+        }
+
+        assertThat(jobs.permits()).isEmpty();
+        assertThat(jobs.state(id)).isNotIn("available", "running");
+        jobs.sql("update {schema}._private_jobs set run_at = now() - interval '1 h' where id = ?")
+                .param(next)
+                .update();
+        assertThat(jobs.admitAndClaim("v")).containsExactly(next);
+    }
+
+    @Test
+    void releasesSayWhatBecameOfTheJobAndParkIt() {
+        long id = jobs.add("t", "{}");
+        jobs.admitAndClaim("w");
+        assertThat(jobs.release("w", id, "retry", 0)).isEqualTo("retried");
+        assertThat(jobs.state(id)).isEqualTo("parked");
+        jobs.admitAndClaim("w");
+        assertThat(jobs.release("w", id, "back", 0)).isEqualTo("back");
+        assertThat(jobs.state(id)).isEqualTo("parked");
+        assertThat(jobs.permits()).isEmpty();
+        jobs.admitAndClaim("w");
+        assertThat(jobs.release("w", id, "fail", 0)).isEqualTo("failed");
+        assertThat(jobs.state(id)).isEqualTo("failed");
+        assertThat(jobs.permits()).isEmpty();
+
+        jobs.sql("select id from {schema}.reschedule_jobs(array[?::bigint], attempts => 0, max_attempts => 3)")
+                .param(id)
+                .query(Long.class)
+                .single();
+
+        assertThat(jobs.state(id)).isEqualTo("parked");
+        assertThat(jobs.admitAndClaim("w")).containsExactly(id);
+    }
+
+    @Test
+    void aJobThatWaitsIsReplacedAndRemovedLikeOthers() {
+        long id = jobs.addWithKey("t", "{\"tenant\":1}", "k", "replace");
+        jobs.add("t", "{\"tenant\":2}");
+        jobs.admitAndClaim("w");
+        long other = jobs.addWithKey("t", "{\"tenant\":2}", "k2", "replace");
+        assertThat(jobs.state(other)).isEqualTo("parked");
+
+        assertThat(jobs.addWithKey("t", "{\"tenant\":3}", "k2", "replace")).isEqualTo(other);
+        assertThat(jobs.state(other)).isEqualTo("parked");
+        assertThat(jobs.admit()).isEqualTo(1);
+        assertThat(jobs.state(other)).isEqualTo("available");
+        assertThat(jobs.addWithKey("t", "{\"tenant\":3}", "k2", "unsafe_dedupe"))
+                .isEqualTo(other);
+        assertThat(jobs.state(other)).isEqualTo("available");
+        assertThat(jobs.addWithKey("t", "{\"tenant\":2}", "k2", "preserve_run_at"))
+                .isEqualTo(other);
+        assertThat(jobs.state(other)).isEqualTo("parked");
+        assertThat(jobs.permits()).hasSize(2).doesNotContain(other);
+        assertThat(jobs.admit()).isZero();
+        assertThat(jobs.addWithKey("free", "{\"tenant\":2}", "k2", "replace")).isEqualTo(other);
+        assertThat(jobs.state(other)).isEqualTo("available");
+
+        long replaced = jobs.addWithKey("t", "{\"tenant\":1}", "k", "replace");
+        assertThat(replaced).isNotEqualTo(id);
+        assertThat(jobs.state(id)).isEqualTo("running");
+        assertThat(jobs.state(replaced)).isEqualTo("parked");
+        assertThat(jobs.admit()).isZero();
+        jobs.sql("select id from {schema}.remove_job('k')").query(Long.class).single();
+        assertThat(jobs.state(replaced)).isEqualTo("gone");
+    }
+
+    @Test
+    void batchesReplaceJobsThatWait() {
+        long id = jobs.addWithKey("t", "[1]", "k", "replace");
+
+        assertThat(jobs.sql("select id from {schema}.add_jobs(array[('t', '[2]', null, null, null, 'k', null,"
+                                + " null)]::{schema}.job_spec[])")
+                        .query(Long.class)
+                        .single())
+                .isEqualTo(id);
+
+        assertThat(jobs.sql("select payload::text from {schema}._private_jobs")
+                        .query(String.class)
+                        .list())
+                .containsExactly("[1, 2]");
+        assertThat(jobs.state(id)).isEqualTo("parked");
+    }
+
+    @Test
+    void peopleChangeJobsThatWait() {
+        long id = jobs.add("t", "{}");
+        jobs.sql("select id from {schema}.reschedule_jobs(array[?::bigint], run_at => now() + interval '1 hour')")
+                .param(id)
+                .query(Long.class)
+                .single();
+        assertThat(jobs.admit()).isZero();
+        jobs.sql("select id from {schema}.reschedule_jobs(array[?::bigint], run_at => now())")
+                .param(id)
+                .query(Long.class)
+                .single();
+        assertThat(jobs.admit()).isOne();
+        jobs.sql("select id from {schema}.reschedule_jobs(array[?::bigint], run_at => now() + interval '1 hour')")
+                .param(id)
+                .query(Long.class)
+                .single();
+        assertThat(jobs.permits()).isEmpty();
+        jobs.sql("select id from {schema}.permanently_fail_jobs(array[?::bigint])")
+                .param(id)
+                .query(Long.class)
+                .single();
+        assertThat(jobs.state(id)).isEqualTo("failed");
+        long done = jobs.add("t", "{}");
+        assertThat(jobs.sql("select id from {schema}.complete_jobs(array[?::bigint])")
+                        .param(done)
+                        .query(Long.class)
+                        .list())
+                .containsExactly(done);
+        assertThat(jobs.permits()).isEmpty();
+    }
+
+    @Test
+    void nobodyTakesAJobThatWaitsForOneOfAWorker() {
+        long id = jobs.add("t", "{}");
+
+        assertThat(jobs.sql("select worker_id from {schema}.list_orphan_locked_workers('1 ms')")
+                        .query(String.class)
+                        .list())
+                .isEmpty();
+        assertThat(jobs.sql("select worker_id from {schema}.pgworker_dead_workers('1 ms', '1 ms', 1, null, true, true)")
+                        .query(String.class)
+                        .list())
+                .isEmpty();
+        assertThat(jobs.sql("select released from {schema}.pgworker_release_old_locks()")
+                        .query(Long.class)
+                        .single())
+                .isZero();
+        jobs.sql("update {schema}._private_jobs set locked_at = null, locked_by = null")
+                .update();
+        assertThat(jobs.state(id)).isEqualTo("parked");
+    }
+
+    @ParameterizedTest
+    @ValueSource(
+            strings = {
+                "{}",
+                "null",
+                "[]",
+                "7",
+                "{\"tenant\":null}",
+                "{\"tenant\":\"\\u0000\"}",
+                "{\"tenant\":\"\\ud800\"}",
+                "{\"tenant\":\"a\\\\u0000\"}",
+                "{\"other\":\"\\u0000 \\ud800 \\\\\\u0000\",\"tenant\":\"a\"}",
+                "{\"tenant\":{\"a\":[1,2]}}",
+                "{\"tenant\":\"\\u00e9\"}"
+            })
+    void payloadsOfAllKindsCanBeAdded(String payload) {
+        long id = jobs.add("t", payload);
+
+        assertThat(jobs.state(id)).isEqualTo("parked");
+        assertThat(jobs.admitAndClaim("w")).containsExactly(id);
+    }
+
+    @Test
+    void valuesAreToldApart() {
+        String long1 = "x".repeat(10_000) + "1";
+        String long2 = "x".repeat(10_000) + "2";
+        for (String tenant : List.of("a", "\\\\u0000", "\\u0000", "a b", "'\\\"{},", long1, long2, "1", "01")) {
+            jobs.add("t", "{\"tenant\":\"" + tenant + "\",\"x\":\"\\udfff\"}");
+            jobs.add("t", "{\"tenant\":\"" + tenant + "\",\"x\":1}");
+        }
+
+        // \\u0000 and what stands for \u0000 are one value, and so are a number and its text
+        assertThat(jobs.admitAndClaim("w")).hasSize(8);
+        jobs.add("t", "{\"tenant\":1}");
+        assertThat(jobs.admit()).isZero();
+    }
+
+    @Test
+    void triggersServeTheJobsOnly() {
+        jobs.sql("create table {schema}.mine (like {schema}._private_jobs)").update();
+        jobs.sql(
+                        "create trigger t before insert on {schema}.mine for each row execute function {schema}.pgworker_park_added()")
+                .update();
+
+        assertThatThrownBy(() -> jobs.sql("insert into {schema}.mine (id, task_id, is_available) values (1, 1, true)")
+                        .update())
+                .rootCause()
+                .hasMessageContaining("triggers on its jobs alone");
+    }
+
+    @Test
+    void jobsWrittenWithoutTriggersAreFoundByAReview() throws SQLException {
+        long running = jobs.add("t", "{}");
+        jobs.admitAndClaim("w");
+        try (Connection connection = db.dataSource().getConnection();
+                Statement statement = connection.createStatement()) {
+            statement.execute("set session_replication_role = replica");
+            statement.execute(
+                    db.schema()
+                            .in(
+                                    "insert into {schema}._private_jobs (task_id) select id from {schema}._private_tasks where identifier = 't'"));
+            statement.execute("reset session_replication_role");
+        }
+        jobs.sql("delete from {schema}.pgworker_permits").update();
+        long unseen = jobs.sql("select max(id) from {schema}._private_jobs")
+                .query(Long.class)
+                .single();
+        assertThat(jobs.state(unseen)).isEqualTo("available");
+
+        assertThat(jobs.sql("select {schema}.pgworker_review_limits()")
+                        .query(Long.class)
+                        .single())
+                .isOne();
+        jobs.apply();
+
+        assertThat(jobs.state(unseen)).isEqualTo("parked");
+        assertThat(jobs.permits()).containsExactly(running);
+        assertThat(jobs.admit()).isZero();
+    }
+
+    @Test
+    void permitsWithoutJobsAreTakenBack() {
+        long id = jobs.add("t", "{}");
+        jobs.admitAndClaim("w");
+        jobs.sql(
+                        "insert into {schema}.pgworker_permits select bucket_id, job_id + 1000, admitted_at from {schema}.pgworker_permits")
+                .update();
+
+        assertThat(jobs.sql("select {schema}.pgworker_check_permits()")
+                        .query(Long.class)
+                        .single())
+                .isOne();
+        assertThat(jobs.permits()).containsExactly(id);
+    }
+
+    @Test
+    void aHistoryTellsRunsAndNotWaits() {
+        jobs.sql("select {schema}.pgworker_keep_history(true, null, null, null)")
+                .query()
+                .listOfRows();
+        jobs.sql("select {schema}.pgworker_tend_history()").query().listOfRows();
+        long id = jobs.add("t", "{}");
+        jobs.admitAndClaim("w");
+        jobs.sql(
+                        "update {schema}._private_jobs set locked_at = null, locked_by = null, last_error = 'e', run_at = now()"
+                                + " where id = ?")
+                .param(id)
+                .update();
+        jobs.sql("select id from {schema}.pgworker_remove_jobs(array[?::bigint])")
+                .param(id)
+                .query(Long.class)
+                .single();
+
+        assertThat(jobs.sql("select concat_ws(' ', outcome, attempt, worker_id, started_at is null) from"
+                                + " {schema}.pgworker_history order by ended_at")
+                        .query(String.class)
+                        .list())
+                .containsExactly("retried 1 w f", "removed 0 t");
+    }
+}

@@ -1,0 +1,130 @@
+package dev.pgworker.internal.store;
+
+import java.util.List;
+import java.util.Map;
+
+import org.springframework.jdbc.core.simple.JdbcClient;
+
+import dev.pgworker.testing.TestSchema;
+
+/** What tests of limits do in SQL: put limits, admit, claim, and look at jobs. */
+final class LimitedJobs {
+
+    private final TestSchema db;
+
+    LimitedJobs(TestSchema db) {
+        this.db = db;
+    }
+
+    /** Puts a limit of concurrency and waits until it holds. */
+    void limit(String name, String tasks, String field, int maxRunning) {
+        db.sql("select name from {schema}.pgworker_put_limit(?, ?::text[], ?::text[], max_running => ?)")
+                .params(name, tasks, field, maxRunning)
+                .query(String.class)
+                .single();
+        apply();
+    }
+
+    /** Puts a limit of rate and waits until it holds. */
+    void rate(String name, String tasks, String field, int maxStarts, String period, int burst) {
+        db.sql("select name from {schema}.pgworker_put_limit(?, ?::text[], ?::text[], max_starts => ?, period =>"
+                        + " ?::interval, burst => ?)")
+                .params(name, tasks, field, maxStarts, period, burst)
+                .query(String.class)
+                .single();
+        apply();
+    }
+
+    /** Does what there is to do for limits that were put or deleted, but for what has to wait for somebody for long. */
+    void apply() {
+        for (int steps = 0; steps < 10_000; steps++) {
+            List<Map<String, Object>> rows = db.sql("select * from {schema}.pgworker_apply_limits(500)")
+                    .query()
+                    .listOfRows();
+            if (rows.isEmpty() || "later".equals(rows.get(0).get("note"))) {
+                return;
+            }
+            if (rows.get(0).get("note") != null) {
+                Thread.onSpinWait();
+            }
+        }
+        throw new IllegalStateException("limits are not applied");
+    }
+
+    long add(String task, String payload) {
+        return db.sql("select id from {schema}.add_job(?, ?::json)")
+                .params(task, payload)
+                .query(Long.class)
+                .single();
+    }
+
+    long addWithKey(String task, String payload, String key, String mode) {
+        return db.sql("select id from {schema}.add_job(?, ?::json, job_key => ?, job_key_mode => ?)")
+                .params(task, payload, key, mode)
+                .query(Long.class)
+                .single();
+    }
+
+    /** Looks at everything, as a gate of a worker that serves all tasks does. Returns how many jobs were admitted. */
+    long admit() {
+        return admit("array(select id from {schema}._private_tasks)");
+    }
+
+    long admit(String taskIds) {
+        return db.sql("select admitted from {schema}.pgworker_admit(" + taskIds + ", null, null, true, null, 1000)")
+                .query(Long.class)
+                .single();
+    }
+
+    List<Long> claim(String worker, int wanted) {
+        return db.sql("select id from {schema}.pgworker_claim(?, array(select id from {schema}._private_tasks), ?)"
+                        + " where id is not null order by id")
+                .params(worker, wanted)
+                .query(Long.class)
+                .list();
+    }
+
+    List<Long> admitAndClaim(String worker) {
+        admit();
+        return claim(worker, 1000);
+    }
+
+    void complete(String worker, long id) {
+        db.sql("select * from {schema}.pgworker_complete(?, array[?::bigint], (select array[locked_at] from"
+                        + " {schema}._private_jobs where id = ?), null, null, 0)")
+                .params(worker, id, id)
+                .query()
+                .listOfRows();
+    }
+
+    /** Gives the job back as the worker does; returns the outcome. */
+    String release(String worker, long id, String action, double delay) {
+        return db.sql("select outcome from {schema}.pgworker_release(?, array[?::bigint], (select array[locked_at] from"
+                        + " {schema}._private_jobs where id = ?), array[?], array[?::float8], null, array['e'], null, null,"
+                        + " null)")
+                .params(worker, id, id, action, delay)
+                .query(String.class)
+                .single();
+    }
+
+    /** Returns "parked", "available", "running", "failed" or "gone". */
+    String state(long id) {
+        return db.sql("select case when j.locked_at = '9999-01-01 00:00:00+00' and j.locked_by like 'pgworker-limit:%'"
+                        + " then 'parked' when j.is_available then 'available' when j.locked_at is not null then"
+                        + " 'running' else 'failed' end from {schema}._private_jobs j where id = ?")
+                .param(id)
+                .query(String.class)
+                .optional()
+                .orElse("gone");
+    }
+
+    List<Long> permits() {
+        return db.sql("select job_id from {schema}.pgworker_permits order by job_id, bucket_id")
+                .query(Long.class)
+                .list();
+    }
+
+    JdbcClient.StatementSpec sql(String text) {
+        return db.sql(text);
+    }
+}

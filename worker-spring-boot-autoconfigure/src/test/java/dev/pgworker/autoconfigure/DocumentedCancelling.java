@@ -1,0 +1,106 @@
+package dev.pgworker.autoconfigure;
+
+import java.time.Duration;
+import java.util.List;
+import java.util.Optional;
+
+import org.springframework.stereotype.Service;
+
+import dev.pgworker.autoconfigure.DocumentedCancelling.Exports.Export;
+import dev.pgworker.job.BulkResult;
+import dev.pgworker.job.Cancellation;
+import dev.pgworker.job.JobAdmin;
+import dev.pgworker.job.JobChange;
+import dev.pgworker.job.JobKeyMode;
+import dev.pgworker.job.JobQuery;
+import dev.pgworker.job.JobScheduler;
+import dev.pgworker.job.JobSpec;
+import dev.pgworker.job.Task;
+import dev.pgworker.task.JobContext;
+import dev.pgworker.task.JobHandler;
+
+import static dev.pgworker.autoconfigure.DocumentedCancelling.Exports.EXPORT;
+
+/** The code of the page about cancelling. */
+class DocumentedCancelling {
+
+    @Service
+    static class Exports {
+
+        static final Task<Export> EXPORT = Task.of("export", Export.class);
+
+        record Export(String account) {}
+
+        interface Rows {
+            Iterable<String> of(String account);
+        }
+
+        interface ExportFile {
+            void append(String row);
+        }
+
+        private final JobScheduler jobs;
+        private final JobAdmin admin;
+        private final Rows rows;
+        private final ExportFile file;
+
+        Exports(JobScheduler jobs, JobAdmin admin, Rows rows, ExportFile file) {
+            this.jobs = jobs;
+            this.admin = admin;
+            this.rows = rows;
+            this.file = file;
+        }
+
+        void start(Export export) {
+            jobs.addJob(
+                    EXPORT,
+                    export,
+                    JobSpec.builder().jobKey("export/" + export.account()).build());
+        }
+
+        /** Returns what became of the export, 10 s later at most; empty if there was none. */
+        Optional<Cancellation.State> stop(String account, String user) {
+            return admin.actingAs(user)
+                    .cancel("export/" + account)
+                    .map(answer -> admin.awaitCancellations(List.of(answer.jobId()), Duration.ofSeconds(10)).stream()
+                            .map(Cancellation::state)
+                            .findFirst()
+                            .orElse(answer.state()));
+        }
+
+        @JobHandler("export")
+        void export(Export export, JobContext context) {
+            for (String row : rows.of(export.account())) {
+                context.throwIfCancelled();
+                file.append(row);
+            }
+        }
+    }
+
+    static class More {
+
+        private final JobScheduler jobs;
+        private final JobAdmin admin;
+
+        More(JobScheduler jobs, JobAdmin admin) {
+            this.jobs = jobs;
+            this.admin = admin;
+        }
+
+        void restart(Export export) {
+            jobs.addJob(
+                    EXPORT,
+                    export,
+                    JobSpec.builder()
+                            .jobKey("export/" + export.account())
+                            .jobKeyMode(JobKeyMode.REPLACE_AND_CANCEL)
+                            .queueName("export/" + export.account())
+                            .build());
+        }
+
+        BulkResult cancelAll(String queue) {
+            JobQuery ofQueue = JobQuery.builder().queueName(queue).build();
+            return admin.change(admin.select(ofQueue, 100_000), new JobChange.Cancel(), (done, soFar, total) -> true);
+        }
+    }
+}

@@ -1,0 +1,186 @@
+package dev.pgworker.autoconfigure;
+
+import java.time.Duration;
+
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.extension.RegisterExtension;
+import org.springframework.boot.autoconfigure.AutoConfigurations;
+import org.springframework.boot.autoconfigure.context.PropertyPlaceholderAutoConfiguration;
+import org.springframework.boot.context.properties.source.InvalidConfigurationPropertyValueException;
+import org.springframework.boot.test.context.assertj.AssertableApplicationContext;
+import org.springframework.boot.test.context.runner.ApplicationContextRunner;
+import org.springframework.boot.test.context.runner.ContextConsumer;
+
+import dev.pgworker.Worker;
+import dev.pgworker.autoconfigure.testing.FailureAnalyses;
+import dev.pgworker.autoconfigure.testing.TestDatabase;
+import dev.pgworker.limit.ConcurrencyLimit;
+import dev.pgworker.limit.JobLimits;
+import dev.pgworker.limit.Limit;
+import dev.pgworker.limit.RateLimit;
+import dev.pgworker.task.JobHandler;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+/** Limits of annotations, properties and beans, and what is said of wrong ones. */
+class LimitsInApplicationTest {
+
+    @RegisterExtension
+    final TestDatabase db = new TestDatabase();
+
+    static class Jobs {
+
+        @JobHandler("import")
+        @ConcurrencyLimit(valueString = "${imports:4}", per = "customer.id")
+        @RateLimit(value = 100, period = "${import-period:10s}", name = "partner")
+        void imports() {}
+
+        @JobHandler("export")
+        @RateLimit(value = 100, period = "10s", name = "partner")
+        void exports() {}
+    }
+
+    static class Wrong {
+
+        @JobHandler("a")
+        @ConcurrencyLimit(0)
+        @RateLimit(value = 5, period = "soon", name = "r")
+        void a() {}
+
+        @JobHandler("b")
+        @ConcurrencyLimit(value = 1, name = "shared")
+        void b() {}
+
+        @JobHandler("c")
+        @ConcurrencyLimit(value = 2, name = "shared")
+        @RateLimit(value = 100, period = "1s", burst = 5)
+        void c() {}
+
+        @ConcurrencyLimit(valueString = "many")
+        void none() {}
+
+        @JobHandler("d")
+        @ConcurrencyLimit(valueString = "many", per = "a..b")
+        void d() {}
+    }
+
+    private ApplicationContextRunner runner() {
+        return db.runner()
+                .withConfiguration(AutoConfigurations.of(PropertyPlaceholderAutoConfiguration.class))
+                .withPropertyValues("worker.auto-startup=false");
+    }
+
+    private static ContextConsumer<AssertableApplicationContext> declares(Limit... limits) {
+        return context ->
+                assertThat(context.getBean(Worker.class).declaredLimits()).containsExactlyInAnyOrder(limits);
+    }
+
+    @Test
+    void annotationsDeclareLimitsOfTheirTasks() {
+        runner().withBean(Jobs.class)
+                .run(declares(
+                        Limit.concurrency("import.running.customer.id", 4, "import")
+                                .per("customer.id"),
+                        Limit.rate("partner", 100, Duration.ofSeconds(10), "import", "export")));
+    }
+
+    @Test
+    void propertiesTakeThePlaceOfAttributesAndDeclareFurtherLimits() {
+        runner().withBean(Jobs.class)
+                .withBean("own", Limit.class, () -> Limit.concurrency("own", 7, "import"))
+                .withPropertyValues(
+                        "imports=5",
+                        "worker.limits.partner.max-starts=50",
+                        "worker.limits.partner.tasks=report",
+                        "worker.limits.mail.tasks=mail,fax",
+                        "worker.limits.mail.max-running=3",
+                        "worker.limits.mail.per=tenant",
+                        "worker.limits.slow.tasks=slow",
+                        "worker.limits.slow.max-starts=10",
+                        "worker.limits.slow.period=1m",
+                        "worker.limits.slow.burst=4")
+                .run(declares(
+                        Limit.concurrency("import.running.customer.id", 5, "import")
+                                .per("customer.id"),
+                        Limit.rate("partner", 50, Duration.ofSeconds(10), "import", "export", "report"),
+                        Limit.concurrency("own", 7, "import"),
+                        Limit.concurrency("mail", 3, "fax", "mail").per("tenant"),
+                        Limit.rate("slow", 10, Duration.ofMinutes(1), "slow").withBurst(4)));
+    }
+
+    @Test
+    void aStartPutsThemAndLimitsCanBeMadeAtRunTime() {
+        runner().withBean(Jobs.class).run(context -> {
+            assertThat(context.getBean(Worker.class).runOnce()).isZero();
+            JobLimits limits = context.getBean(JobLimits.class);
+            assertThat(limits.list()).hasSize(2).allMatch(status -> status.declared());
+            Limit changed = Limit.rate("partner", 7, Duration.ofSeconds(1), "import");
+            assertThat(limits.put(changed).limit()).isEqualTo(changed);
+            assertThat(context.getBean(Worker.class).runOnce()).isZero();
+        });
+    }
+
+    @Test
+    void everyMistakeInAnnotationsIsToldWithItsPlace() {
+        runner().withBean(Wrong.class)
+                .run(context -> assertThat(
+                                FailureAnalyses.of(context.getStartupFailure()).getDescription())
+                        .contains(
+                                "@ConcurrencyLimit of " + Wrong.class.getName()
+                                        + ".a(): exactly one of value, 1 to 1000000, and valueString must be set",
+                                ".a(): period must be a duration such as \"1m\", but is \"soon\"",
+                                ".c(): limit \"shared\" must be the same wherever it is declared, but is 2 running here, and 1 running in",
+                                ".c(): burst must be between 10 and 1000000 for 100 starts in PT1S, but is 5",
+                                ".none() must be used together with @JobHandler",
+                                ".d(): valueString must be a number, 1 to 1000000, but is \"many\""));
+    }
+
+    @Test
+    void aWrongPropertyIsNamedWithWhatIsAllowed() {
+        assertRefused(
+                "worker.limits.x.max-running", "maxRunning must be set, or else maxStarts and period", "x.tasks=a");
+        assertRefused("worker.limits.x.tasks", "tasks must name 1 to 100, but names 0", "x.max-running=1");
+        assertRefused(
+                "worker.limits.x.max-running",
+                "maxRunning must be between 1 and 1000000, but is 0",
+                "x.tasks=a",
+                "x.max-running=0");
+        assertRefused(
+                "worker.limits.x.period", "period must be set together with maxStarts", "x.tasks=a", "x.max-starts=5");
+        assertRefused(
+                "worker.limits.x.period",
+                "period must be between 1 s and 365 days, but is PT0.5S",
+                "x.tasks=a",
+                "x.max-starts=5",
+                "x.period=500ms");
+        assertRefused(
+                "worker.limits.x.burst",
+                "burst must be between 100 and 1000000",
+                "x.tasks=a",
+                "x.max-starts=1000",
+                "x.period=1s",
+                "x.burst=99");
+        assertRefused("worker.limits.x.per", "per must not be empty", "x.tasks=a", "x.max-running=1", "x.per=a..b");
+        assertRefused(
+                "worker.limits.partner.max-running",
+                "maxRunning must not be set for a limit of the jobs that start in a period",
+                "partner.max-running=3");
+    }
+
+    private void assertRefused(String property, String reason, String... properties) {
+        ApplicationContextRunner runner = runner().withBean(Jobs.class);
+        for (String given : properties) {
+            runner = runner.withPropertyValues("worker.limits." + given);
+        }
+        runner.run(context -> {
+            Throwable cause = context.getStartupFailure();
+            while (cause != null && !(cause instanceof InvalidConfigurationPropertyValueException)) {
+                cause = cause.getCause();
+            }
+            assertThat(cause).isInstanceOfSatisfying(InvalidConfigurationPropertyValueException.class, refused -> {
+                assertThat(refused.getName()).isEqualTo(property);
+                assertThat(refused.getReason()).contains(reason);
+            });
+        });
+    }
+}

@@ -1,0 +1,78 @@
+package dev.pgworker.guide;
+
+import java.time.Duration;
+import java.util.List;
+
+import org.springframework.stereotype.Component;
+import org.springframework.stereotype.Service;
+
+import dev.pgworker.limit.ConcurrencyLimit;
+import dev.pgworker.limit.JobLimits;
+import dev.pgworker.limit.Limit;
+import dev.pgworker.limit.LimitUsage;
+import dev.pgworker.limit.RateLimit;
+import dev.pgworker.task.JobHandler;
+
+/** The code of docs/limits.md. */
+final class PartnerCalls {
+
+    private PartnerCalls() {}
+
+    interface Partner {
+
+        void upload(String tenant, long document);
+
+        void delete(String tenant, long document);
+    }
+
+    @Component
+    static class PartnerHandlers {
+
+        private final Partner partner;
+
+        PartnerHandlers(Partner partner) {
+            this.partner = partner;
+        }
+
+        record Document(String tenant, long id) {}
+
+        @JobHandler("upload")
+        @RateLimit(name = "partner", value = 600, period = "1m", burst = 20)
+        @ConcurrencyLimit(value = 3, per = "tenant")
+        void upload(Document document) {
+            partner.upload(document.tenant(), document.id());
+        }
+
+        @JobHandler("delete-upload")
+        @RateLimit(name = "partner", value = 600, period = "1m", burst = 20)
+        void delete(Document document) {
+            partner.delete(document.tenant(), document.id());
+        }
+    }
+
+    @Service
+    static class TenantPlans {
+
+        private final JobLimits limits;
+
+        TenantPlans(JobLimits limits) {
+            this.limits = limits;
+        }
+
+        void allow(int reportsAtOnce) {
+            limits.put(Limit.concurrency("reports", reportsAtOnce, "report").per("tenant"));
+        }
+
+        void slowDown() {
+            limits.put(Limit.rate("mail", 100, Duration.ofMinutes(1), "mail").withBurst(10));
+        }
+
+        List<LimitUsage> usage() {
+            return limits.usage("reports", null, 100);
+        }
+
+        void lift() {
+            limits.delete("reports");
+        }
+    }
+}
