@@ -755,7 +755,7 @@ class CommandTest {
                 "add x --quue y | Possible solutions: --queue",
                 "show 0 | ID must be a whole number from 1 to 9223372036854775807",
                 "show 9223372036854775808 | ID must be a whole number",
-                "list --state wrong | must be one of ready, scheduled, retrying, running, failed",
+                "list --state wrong | must be one of ready, scheduled, retrying, limited, running, failed",
                 "list --limit 1001 | --limit must be between 1 and 1000",
                 "list --after x | Invalid value for option '--after': 'x' must be a whole number from 1 to 9223372036854775807",
                 "list --after 0 | Invalid value for option '--after': '0' must be a whole number from 1 to 9223372036854775807",
