@@ -231,6 +231,7 @@ class HostileSearchPathTest {
             Map.entry(
                     "jobs.pgworker_schedules",
                     "(w,cron,@daily,UTC,,,,,00:00:00,w,{},,0,25,,replace,,allow,skip,,f,,,,,,f,,,now,now)"),
+            Map.entry("jobs.pgworker_pauses", "(task,t,2020-01-01,,,,,,)"),
             Map.entry("identifier", "w"),
             Map.entry("cron", "@daily"),
             Map.entry("crontab", "* * * * *"),

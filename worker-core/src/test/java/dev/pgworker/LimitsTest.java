@@ -175,7 +175,7 @@ class LimitsTest {
 
     @Test
     void aRateHoldsWithTenWorkers() {
-        Limit limit = Limit.rate("rate", 100, Duration.ofSeconds(1), "mail");
+        Limit limit = Limit.rate("rate", 100, Duration.ofSeconds(1), "mail").withBurst(10);
         start(10, worker -> worker.limits(List.of(limit)));
         awaitInEffect(limit);
         add(MAIL, 500, new Mail("a", 0));

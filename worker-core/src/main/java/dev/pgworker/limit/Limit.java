@@ -29,8 +29,11 @@ public final class Limit {
     private static final Duration SHORTEST_PERIOD = Duration.ofSeconds(1);
     private static final Duration LONGEST_PERIOD = Duration.ofDays(365);
 
-    /** How many tokens a tenth of a second brings at least fit into a bucket, or it would overflow between two looks. */
+    /** At least what so many seconds bring fits into a bucket, or it would overflow between two looks. */
     private static final double LEAST_BURST_SECONDS = 0.1;
+
+    /** What it holds by default: a busy machine may be late by so much, and no start is lost. */
+    private static final double USUAL_BURST_SECONDS = 0.5;
 
     private final String name;
     private final List<String> tasks;
@@ -69,7 +72,7 @@ public final class Limit {
 
     /**
      * Returns a limit of the jobs that start in a period. It is a token bucket: in any time, no more jobs start than {@link
-     * #burst} and what the rate gives for that time. The burst is what a tenth of a second brings, but at least 1, so that
+     * #burst} and what the rate gives for that time. The burst is what half a second brings, but at least 1, so that
      * starts are spread evenly.
      *
      * @param name 1 to 128 characters, unique in the schema
@@ -91,7 +94,7 @@ public final class Limit {
                 requireTasks(tasks),
                 List.of(),
                 null,
-                new Rate(maxStarts, kept, leastBurst(maxStarts, kept)));
+                new Rate(maxStarts, kept, burst(maxStarts, kept, USUAL_BURST_SECONDS)));
     }
 
     private static String requireName(String name) {
@@ -107,8 +110,8 @@ public final class Limit {
         return List.copyOf(sorted);
     }
 
-    private static int leastBurst(int maxStarts, Duration period) {
-        return Math.max(1, (int) Math.ceil(maxStarts * LEAST_BURST_SECONDS / seconds(period)));
+    private static int burst(int maxStarts, Duration period, double worthSeconds) {
+        return Math.max(1, (int) Math.ceil(maxStarts * worthSeconds / seconds(period)));
     }
 
     private static double seconds(Duration period) {
@@ -150,7 +153,7 @@ public final class Limit {
         if (rate == null) {
             throw new IllegalStateException("burst belongs to a limit of a rate, and limit \"" + name + "\" is none");
         }
-        int least = leastBurst(rate.maxStarts, rate.period);
+        int least = burst(rate.maxStarts, rate.period, LEAST_BURST_SECONDS);
         if (burst < least || burst > MOST) {
             throw new IllegalArgumentException("burst must be between " + least + " and " + MOST + " for "
                     + rate.maxStarts + " starts in " + rate.period + ", but is " + burst);

@@ -36,8 +36,8 @@ public @interface RateLimit {
     String period();
 
     /**
-     * How many jobs may start at once after a time without any, at most 1,000,000. The default, and the least, is a tenth of what
-     * a second brings, but at least 1: starts are spread evenly.
+     * How many jobs may start at once after a time without any, at most 1,000,000. The default is what half
+     * a second brings, and the least a tenth of a second, but at least 1.
      */
     int burst() default 0;
 

@@ -373,8 +373,8 @@ public record WorkerProperties(
      * @param maxRunning Number of jobs that run at the same time, 1 to 1000000.
      * @param maxStarts Number of jobs that start in a period, 1 to 1000000.
      * @param period The period, 1 second to 365 days.
-     * @param burst Number of jobs that may start at once after a time without any. By default, and at least, a tenth of what a
-     *     second brings, but at least 1.
+     * @param burst Number of jobs that may start at once after a time without any. By default what half a second brings, and
+     *     at least what a tenth of a second does, but never less than 1.
      * @param per Field of the payload, each value of which has the limit for itself, such as tenant or customer.id.
      * @since 0.1.0
      */

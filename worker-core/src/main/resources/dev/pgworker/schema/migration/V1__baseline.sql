@@ -5984,6 +5984,7 @@ declare
   tasks text[];
   seconds float8;
   least_burst bigint;
+  usual_burst bigint;
   before "${schema}".pgworker_limits;
   put "${schema}".pgworker_limits;
 begin
@@ -6016,6 +6017,7 @@ begin
     seconds := extract(epoch from pgworker_put_limit.period);
     -- Gates look in steps: with less, what falls between two of them would be lost.
     least_burst := greatest(1, ceil(pgworker_put_limit.max_starts / seconds / 10))::bigint;
+    usual_burst := least(most, greatest(1, ceil(pgworker_put_limit.max_starts / seconds / 2)))::bigint;
     if least_burst > most then
       perform "${schema}".pgworker_wrong('period', 'must be longer for so many starts', pgworker_put_limit.period::text);
     elsif pgworker_put_limit.burst not between least_burst and most then
@@ -6033,7 +6035,7 @@ begin
         max_running = pgworker_put_limit.max_running,
         max_starts = pgworker_put_limit.max_starts,
         period = pgworker_put_limit.period,
-        burst = case when pgworker_put_limit.max_starts is not null then coalesce(pgworker_put_limit.burst, least_burst::int) end,
+        burst = case when pgworker_put_limit.max_starts is not null then coalesce(pgworker_put_limit.burst, usual_burst::int) end,
         declared = coalesce(pgworker_put_limit.declared, l.declared),
         updated_at = clock_timestamp()
       where l.id = before.id
@@ -6050,7 +6052,7 @@ begin
     insert into "${schema}".pgworker_limits as l (name, task_identifiers, field, max_running, max_starts, period, burst, declared)
       values (pgworker_put_limit.name, tasks, nullif(pgworker_put_limit.field, '{}'), pgworker_put_limit.max_running,
         pgworker_put_limit.max_starts, pgworker_put_limit.period,
-        case when pgworker_put_limit.max_starts is not null then coalesce(pgworker_put_limit.burst, least_burst::int) end,
+        case when pgworker_put_limit.max_starts is not null then coalesce(pgworker_put_limit.burst, usual_burst::int) end,
         coalesce(pgworker_put_limit.declared, false))
       returning * into put;
   end if;
@@ -6061,7 +6063,7 @@ end
 $$;
 comment on function "${schema}".pgworker_put_limit(text, text[], text[], int, int, interval, int, boolean) is
   'Makes a limit or changes the one of that name: of jobs of these tasks at most max_running at once, or max_starts in each period and burst at once, '
-  'for each value at this place of the payload if one is given. Without burst it is what a tenth of a second allows. It holds as soon as its '
+  'for each value at this place of the payload if one is given. Without burst it is what half a second allows. It holds as soon as its '
   'state is active, which workers see to.';
 
 create or replace function "${schema}".pgworker_delete_limit(name text) returns boolean
