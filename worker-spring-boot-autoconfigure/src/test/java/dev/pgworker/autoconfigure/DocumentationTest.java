@@ -163,7 +163,7 @@ class DocumentationTest {
                                 || known.contains(name.replaceAll("\\[\\d+]", "")
                                         .replaceFirst("^worker\\.instances\\.[^.]+", "worker")
                                         .replaceFirst("^worker\\.limits\\.[^.]+", "worker.limits.*")
-                                        .replaceFirst("^worker\\.task-defaults\\..+", "worker.task-defaults")));
+                                        .replaceFirst("^worker\\.task-defaults[.\\[].+", "worker.task-defaults")));
             }
         }
     }
