@@ -3,6 +3,7 @@ package dev.pgworker.autoconfigure;
 import java.time.Duration;
 
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.extension.ExtendWith;
 import org.junit.jupiter.api.extension.RegisterExtension;
 import org.springframework.boot.autoconfigure.AutoConfigurations;
 import org.springframework.boot.autoconfigure.context.PropertyPlaceholderAutoConfiguration;
@@ -10,6 +11,8 @@ import org.springframework.boot.context.properties.source.InvalidConfigurationPr
 import org.springframework.boot.test.context.assertj.AssertableApplicationContext;
 import org.springframework.boot.test.context.runner.ApplicationContextRunner;
 import org.springframework.boot.test.context.runner.ContextConsumer;
+import org.springframework.boot.test.system.CapturedOutput;
+import org.springframework.boot.test.system.OutputCaptureExtension;
 
 import dev.pgworker.Worker;
 import dev.pgworker.autoconfigure.testing.FailureAnalyses;
@@ -182,5 +185,21 @@ class LimitsInApplicationTest {
                 assertThat(refused.getReason()).contains(reason);
             });
         });
+    }
+
+    static class Mistaken {
+
+        @JobHandler("mistaken")
+        @org.springframework.resilience.annotation.ConcurrencyLimit(3)
+        void handle() {}
+    }
+
+    @Test
+    @ExtendWith(OutputCaptureExtension.class)
+    void springsAnnotationOfTheSameNameIsTold(CapturedOutput output) {
+        runner().withBean(Mistaken.class)
+                .run(context -> assertThat(output)
+                        .contains("Mistaken.handle() has Spring's @ConcurrencyLimit")
+                        .contains("import dev.pgworker.limit.ConcurrencyLimit instead"));
     }
 }
