@@ -273,8 +273,10 @@ class LimitsTest {
         putInEffect(Limit.concurrency("changing", 1, "mail"));
         Awaitility.await().atMost(PATIENCE).until(() -> running.get("a").get() <= 1);
         most.get("a").set(0);
+        add(MAIL, 20, new Mail("a", 20));
         Awaitility.await().atMost(PATIENCE).until(() -> most.get("a").get() == 1);
         putInEffect(Limit.concurrency("changing", 4, "mail"));
+        add(MAIL, 40, new Mail("a", 20));
         Awaitility.await().atMost(PATIENCE).until(() -> most.get("a").get() > 1);
         assertThat(most.get("a")).hasValueLessThanOrEqualTo(4);
         assertThat(limits().delete("changing")).isTrue();
