@@ -460,7 +460,7 @@ class OneBadThingTest {
     void anAnswerThatCannotBeReadCostsTheJobToBlameAnAttempt() {
         List<JobRequest> requests = new ArrayList<>();
         for (int i = 0; i < 10; i++) {
-            requests.add(JobRequest.of(WORK, i, JobSpec.builder().build()));
+            requests.add(JobRequest.of(WORK, i, JobSpec.builder().maxAttempts(1).build()));
         }
         List<Job> jobs = db.scheduler().addJobs(requests);
         long bad = jobs.get(4).id();
