@@ -28,6 +28,7 @@ import dev.pgworker.autoconfigure.testing.TestDatabase;
 import dev.pgworker.event.WorkerEvent.JobCompleted;
 import dev.pgworker.job.JobScheduler;
 import dev.pgworker.job.Task;
+import dev.pgworker.limit.Limit;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
@@ -52,13 +53,17 @@ class DashboardTest {
                         PrometheusMetricsExportAutoConfiguration.class,
                         CompositeMeterRegistryAutoConfiguration.class))
                 .withBean(Greetings.class)
+                .withPropertyValues("worker.metrics.interval=1s")
                 .withBean(RecordedEvents.class, () -> events)
+                .withBean(Limit.class, () -> Limit.concurrency("greetings", 2, "hello"))
                 .run(context -> {
                     context.getBean(JobScheduler.class)
                             .addJob(Task.of("hello", Greetings.Greeting.class), new Greetings.Greeting("Ada"));
                     events.await(JobCompleted.class);
                     PrometheusMeterRegistry registry = context.getBean(PrometheusMeterRegistry.class);
                     Awaitility.await().until(() -> !registry.scrape().contains("worker_backlog_age_seconds NaN"));
+                    Awaitility.await().until(() -> registry.scrape().contains("worker_limit_used"));
+                    Awaitility.await().until(() -> registry.scrape().contains("worker_limit_admitted"));
 
                     Set<String> scraped = names(SAMPLE, registry.scrape());
                     assertThat(names(METRIC, dashboardQueries())).isNotEmpty().isSubsetOf(scraped);
