@@ -5708,6 +5708,7 @@ comment on function "${schema}".pgworker_parked(timestamptz) is 'Whether such a 
 
 -- PostgreSQL stores texts in json that it does not let anybody read: \u0000 and surrogates without their other half. Where there are some
 -- they are read as if their backslash were one. Raw control characters cannot be in JSON, so one of them can stand for a pair of backslashes.
+-- One that is nested so deeply that there is no stack left to read it here, which needs some length, has no value.
 create or replace function "${schema}".pgworker_limit_text(payload json, field text[]) returns text
 language plpgsql immutable
 set search_path = pg_catalog, pg_temp as $$
@@ -5734,7 +5735,9 @@ language sql immutable as $$
     end
   from (
     select coalesce(case
-        when pg_catalog.strpos(payload::pg_catalog.text, '\u') operator(pg_catalog.=) 0 then payload operator(pg_catalog.#>>) field
+        when pg_catalog.strpos(payload::pg_catalog.text, '\u') operator(pg_catalog.=) 0
+          and pg_catalog.octet_length(payload::pg_catalog.text) operator(pg_catalog.<=) 500
+        then payload operator(pg_catalog.#>>) field
         else "${schema}".pgworker_limit_text(payload, field)
       end, '') as value offset 0) t
 $$;
@@ -6199,6 +6202,34 @@ $$;
 comment on function "${schema}".pgworker_apply_to(bigint[], int) is
   'Makes those of the given jobs that nobody holds wait as the limits say, and gives the others permits.';
 
+-- All together or, where that is refused, because of a trigger of somebody's for instance, each half by itself: a job that cannot be changed
+-- keeps no limit from taking effect for the others. It waits for nothing, and so does not count.
+create or replace function "${schema}".pgworker_apply_to_what_lets(job_ids bigint[], the_limit int) returns void
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp as $$
+declare
+  total constant int := cardinality(job_ids);
+  middle constant int := (total + 1) / 2;
+  context text;
+begin
+  begin
+    perform "${schema}".pgworker_apply_to(job_ids, the_limit);
+    return;
+  exception when others or assert_failure then
+    get stacked diagnostics context = pg_exception_context;
+    if sqlstate = '55P03' or not "${schema}".pgworker_about_row(sqlstate, context) then raise; end if;
+    if total <= 1 then
+      raise warning 'Job % cannot be made to wait for limits: %', job_ids[1], sqlerrm;
+      return;
+    end if;
+  end;
+  perform "${schema}".pgworker_apply_to_what_lets(job_ids[:middle], the_limit);
+  perform "${schema}".pgworker_apply_to_what_lets(job_ids[middle + 1:], the_limit);
+end
+$$;
+comment on function "${schema}".pgworker_apply_to_what_lets(bigint[], int) is
+  'As pgworker_apply_to, but for jobs that do not let themselves be changed.';
+
 create or replace function "${schema}".pgworker_forget_limit(the_limit int) returns void
 language plpgsql volatile
 set lock_timeout = '1s'
@@ -6282,7 +6313,7 @@ begin
     end if;
     ids := array(select j.id from "${schema}"._private_jobs j where j.id > one.place order by j.id limit most);
     begin
-      perform "${schema}".pgworker_apply_to(ids, one.id);
+      perform "${schema}".pgworker_apply_to_what_lets(ids, one.id);
       if cardinality(ids) = most then
         update "${schema}".pgworker_limits l set place = ids[most], sure = one.sure where l.id = one.id;
       elsif one.state = 'removing' and one.sure then
