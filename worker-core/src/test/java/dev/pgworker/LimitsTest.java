@@ -4,8 +4,10 @@ import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
+import java.util.Queue;
 import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.ConcurrentLinkedQueue;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.function.Function;
@@ -184,6 +186,35 @@ class LimitsTest {
         double seconds = (System.nanoTime() - begin) / 1e9;
         System.out.printf("500 starts at 100 a second, burst %d, took %.2f s%n", limit.burst(), seconds);
         assertThat(seconds).isBetween(4.8, 8.0);
+    }
+
+    /** Handlers that take long from time to time must not have jobs pile up in the worker that start together then. */
+    @Test
+    void noMoreJobsStartInAnyTimeThanTheBurstAndTheRateAllow() {
+        Limit limit = Limit.rate("rate", 50, Duration.ofSeconds(1), "mail").withBurst(5);
+        Queue<Long> starts = new ConcurrentLinkedQueue<>();
+        db.start(db.worker()
+                .settings(WorkerSettings.builder().concurrency(1).build())
+                .listener(events)
+                .limits(List.of(limit))
+                .task(MAIL, (mail, context) -> {
+                    starts.add(System.nanoTime());
+                    TimeUnit.MILLISECONDS.sleep(context.job().id() % 60 == 0 ? 600 : 0);
+                }));
+        awaitInEffect(limit);
+        add(MAIL, 250, new Mail("a", 0));
+        awaitAllDone();
+
+        List<Long> times = List.copyOf(starts);
+        double most = 0;
+        for (int first = 0; first < times.size(); first++) {
+            for (int last = first; last < times.size(); last++) {
+                double allowed = 5 + 50 * (times.get(last) - times.get(first)) / 1e9;
+                most = Math.max(most, last - first + 1 - allowed);
+            }
+        }
+        // what the last moments before a start take may differ by some milliseconds
+        assertThat(most).isLessThan(3);
     }
 
     @Test

@@ -157,6 +157,7 @@ public final class LimitKeeper extends PeriodicService {
             }
             tellUnusable(e);
             gate.know(null);
+            held.rate(Set.of());
             holdBack(Set.of());
             becomeKnown();
             return UNUSABLE_INTERVAL;
@@ -174,6 +175,7 @@ public final class LimitKeeper extends PeriodicService {
         declared.put();
         Look look = store.look(served);
         declared.compare(look.limits());
+        held.rate(look.rated());
         holdBack(look.heldBack());
         gate.know(look.limits().isEmpty() ? null : look);
         return look;

@@ -61,6 +61,13 @@ public final class LimitStore {
             return tasks;
         }
 
+        /** Returns the tasks that have a limit of how many jobs start in a period. */
+        public Set<String> rated() {
+            Set<String> tasks = new HashSet<>();
+            limits.values().stream().filter(Known::rate).forEach(limit -> tasks.addAll(limit.tasks));
+            return tasks;
+        }
+
         /** Returns whether limits are about to take effect, or to end. */
         public boolean isPending() {
             return limits.values().stream().anyMatch(limit -> !limit.state.equals("active"));
@@ -84,8 +91,9 @@ public final class LimitStore {
      * A limit.
      *
      * @param settled whether nothing is left to do for it
+     * @param rate whether it limits how many jobs start in a period
      */
-    public record Known(Set<String> tasks, String state, boolean declared, boolean settled) {
+    public record Known(Set<String> tasks, String state, boolean declared, boolean settled, boolean rate) {
 
         /** Returns whether it is about to take effect. */
         public boolean isApplying() {
@@ -95,7 +103,7 @@ public final class LimitStore {
 
     private static final String LOOK = """
             select l.name, l.task_identifiers, l.state, l.declared,
-              (l.state operator(pg_catalog.=) 'active') and l.settled and l.place is null
+              (l.state operator(pg_catalog.=) 'active') and l.settled and l.place is null, l.max_starts is not null
             from {schema}.pgworker_limits l
             """;
 
@@ -119,7 +127,9 @@ public final class LimitStore {
                 while (row.next()) {
                     Set<String> tasks = Set.copyOf(texts(row.getArray(2)));
                     read.put(
-                            row.getString(1), new Known(tasks, row.getString(3), row.getBoolean(4), row.getBoolean(5)));
+                            row.getString(1),
+                            new Known(
+                                    tasks, row.getString(3), row.getBoolean(4), row.getBoolean(5), row.getBoolean(6)));
                 }
             }
             return read;

@@ -251,6 +251,7 @@ create table if not exists "${schema}".pgworker_cancellations (
   outcome text constraint pgworker_cancellations_check check (outcome in ('cancelled', 'completed')),
   ended_at timestamptz
 ) with (autovacuum_vacuum_threshold = 500, autovacuum_vacuum_scale_factor = 0);
+create index if not exists pgworker_cancellations_open on "${schema}".pgworker_cancellations (worker_id) where outcome is null;
 comment on table "${schema}".pgworker_cancellations is
   'Jobs that were cancelled while they ran, by whom, the worker that held each, and what has become of it: null while it runs, or has just '
   'ended.';
@@ -937,10 +938,17 @@ $$;
 comment on function "${schema}".pgworker_revive(bigint) is 'Deletes the record that a job was superseded, removed or cancelled, so that it may run again.';
 
 -- The channel tells one worker; to others the notification means nothing. A name that no PgWorker has may be too long for it.
+-- A worker of Node.js that gives a job back which it has fetched and not started takes an attempt off, so it gets one too many.
 create or replace function "${schema}".pgworker_cancel_running(job_id bigint, worker_id text, by text) returns void
 language plpgsql volatile
 set search_path = pg_catalog, pg_temp as $$
 begin
+  if pgworker_cancel_running.worker_id is null or pgworker_cancel_running.worker_id not like 'pgworker-%' then
+    update "${schema}"._private_jobs j set
+        max_attempts = least(j.max_attempts, 32766),
+        attempts = least(j.max_attempts, 32766) + 1
+      where j.id = pgworker_cancel_running.job_id and j.attempts <= j.max_attempts;
+  end if;
   perform "${schema}".pgworker_retire(pgworker_cancel_running.job_id, true);
   insert into "${schema}".pgworker_cancellations as c (job_id, requested_at, requested_by, worker_id)
     values (pgworker_cancel_running.job_id, clock_timestamp(), by, coalesce(pgworker_cancel_running.worker_id, ''))
@@ -1844,8 +1852,9 @@ begin
     union all
     select s.id, s.outcome, s.requested_at, s.requested_by, s.worker_id from "${schema}".pgworker_cancel_states(running) s
     union all
-    select distinct g.id, 'gone', null::timestamptz, null::text, null::text from unnest(job_ids) g(id)
-      where g.id is not null and not g.id = any(seen);
+    select g.id, 'gone', null::timestamptz, null::text, null::text
+      from (select unnest(job_ids) except select unnest(seen)) g(id)
+      where g.id is not null;
 end
 $$;
 comment on function "${schema}".pgworker_cancel_jobs(bigint[], text) is
@@ -3808,7 +3817,7 @@ declare
   lane_tids tid[];
   group_ids bigint[];
   group_queues int[];
-  locked_jobs bigint;
+  locked_tids tid[];
   claimed bigint[] := '{}';
   refused int[] := '{}';
   refusals text[] := '{}';
@@ -3883,19 +3892,19 @@ begin
             from unnest(queue_ids[place:last_place]) l(id) offset 0) l
           join "${schema}"._private_job_queues q on q.ctid = l.tid and q.locked_at is null
           for update of q skip locked) q;
-      with mine as materialized (
-        select j.ctid as tid from "${schema}"._private_jobs j
+      locked_tids := array(
+        select j.ctid from "${schema}"._private_jobs j
         where j.ctid = any(tids[place:last_place]) and j.id = any(ids[place:last_place]) and j.is_available
           and (j.job_queue_id is null or j.job_queue_id = any(lanes))
-        for update skip locked),
-      changed as (
+        for update skip locked);
+      with changed as (
         update "${schema}"._private_jobs j set attempts = j.attempts + 1, locked_at = claimed_at, locked_by = worker_id
-        where j.ctid = any(array(select m.tid from mine m))
+        where j.ctid = any(locked_tids)
         returning j.id, j.job_queue_id, j.locked_at, j.locked_by)
       select coalesce(array_agg(c.id) filter (where c.locked_at = claimed_at and c.locked_by = worker_id), '{}'),
-          array_agg(c.job_queue_id), (select count(*) from mine) into group_ids, group_queues, locked_jobs
+          array_agg(c.job_queue_id) into group_ids, group_queues
         from changed c;
-      if cardinality(group_ids) < locked_jobs then
+      if cardinality(group_ids) < cardinality(locked_tids) then
         raise exception 'a trigger keeps the job from being claimed' using errcode = '27000';
       end if;
       update "${schema}"._private_job_queues q set locked_at = claimed_at, locked_by = worker_id
@@ -3999,7 +4008,7 @@ declare
   gone_lanes int[];
   lanes int[];
   amounts int[];
-  held_jobs bigint;
+  held_jobs bigint[];
   held_lanes int[];
   lane_tids tid[];
   kept int[];
@@ -4083,12 +4092,18 @@ begin
         where h.job_queue_id is not null
         group by h.job_queue_id)
       select array(select d.id from done d), array_agg(l.id order by l.id), array_agg(l.amount order by l.id),
-          array_agg(l.id) filter (where l.keep), (select count(*) from held)
+          array_agg(l.id) filter (where l.keep), array(select h.id from held h)
         into gone, lanes, amounts, kept, held_jobs
         from lane l
         where not l.keep or wanted > 0 and l.amount > 0;
-      if cardinality(gone) < held_jobs then
-        raise exception 'A trigger keeps jobs from being deleted' using errcode = '27000';
+      -- A row that was changed between this statement's snapshot and its lock, by a cancellation for instance, only the next one sees.
+      if cardinality(gone) < cardinality(held_jobs) then
+        with done as (
+          delete from "${schema}"._private_jobs j where j.id = any(held_jobs) and j.id <> all(gone) returning j.id)
+        select gone || array_agg(d.id) into gone from done d;
+        if cardinality(gone) < cardinality(held_jobs) then
+          raise exception 'A trigger keeps jobs from being deleted' using errcode = '27000';
+        end if;
       end if;
     end if;
     if lanes is not null then
@@ -4248,9 +4263,17 @@ declare
   outcomes text[];
   lanes int[];
   kept int[];
-  ready bigint;
+  ready bigint := 0;
   earliest timestamptz;
   levels text;
+  now_written bigint[];
+  now_outcomes text[];
+  now_lanes int[];
+  now_kept int[];
+  now_ready bigint;
+  now_revived bigint[];
+  now_earliest timestamptz;
+  now_levels text;
   held_jobs bigint;
   revived bigint[];
   recorded_by_caller constant boolean := coalesce(current_setting('pgworker.ending', true) = 'told', false);
@@ -4259,69 +4282,81 @@ begin
     raise exception 'Unknown action in %: expected retry, fail or back', actions using errcode = '22023';
   end if;
   perform set_config('pgworker.ending', 'released', true) where current_setting('pgworker.ending', true) is distinct from 'told';
-  with mine as materialized (
-    select h.ctid as tid, g.action, g.delay, g.at, g.error, g.payload, coalesce(g.attempts, h.attempts) as attempts,
-      case when h.key is null and h.attempts >= h.max_attempts then
-        "${schema}".pgworker_retirement(h.id, h.last_error) end as told,
-      g.key is not null and h.key is distinct from g.key as key_gone
-    from unnest(job_ids, claims, renewals, actions, delays, run_ats, errors, keys, attempts, contents)
-      g(id, claim, renewal, action, delay, at, error, key, attempts, payload)
-    join "${schema}"._private_jobs h on h.id = g.id and h.locked_by = worker_id
-      and (h.locked_at = g.claim or h.locked_at = g.renewal)
-    for update of h skip locked),
-  decided as (
-    select m.*,
-      (m.told is not null or m.key_gone)
-        and (m.payload is null or coalesce(m.told in ('Removed by its key while running', 'Cancelled while running'), false)) as ended
-    from mine m),
-  put as (
-    update "${schema}"._private_jobs j set
-      attempts = case
-        when m.ended then j.max_attempts
-        when m.action = 'back' then least(m.attempts, greatest(0, m.attempts - 1))
-        when m.action = 'fail' then greatest(1, m.attempts)
-        else m.attempts
-      end,
-      -- What the worker's own limit ends reads "3 of 3": attempts are counted, never made up.
-      max_attempts = case when m.action = 'fail' and not m.ended then greatest(1, m.attempts) else j.max_attempts end,
-      run_at = case
-        when m.ended or m.action = 'fail' then j.run_at
-        when m.at is not null then m.at
-        when m.delay is not null then clock_timestamp() + m.delay * interval '1 second'
-        when m.action = 'retry' then
-          greatest(now(), j.run_at) + "${schema}".pgworker_backoff(m.attempts)
-        else j.run_at
-      end,
-      last_error = case
-        when m.error is not null then m.error
-        when m.ended then coalesce(m.told, 'Superseded or removed by its key while running')
-        else j.last_error
-      end,
-      payload = coalesce(m.payload, j.payload),
-      locked_at = null,
-      locked_by = null,
-      updated_at = now()
-    from decided m
-    where j.ctid = m.tid
-    returning j.id, j.job_queue_id, j.is_available and j.run_at <= clock_timestamp() as due,
-      case
-        when m.ended and m.told = 'Cancelled while running' then 'cancelled'
-        when m.ended then 'superseded'
-        when j.attempts >= j.max_attempts then 'failed'
-        when m.action = 'back' then 'back'
-        else 'retried'
-      end as outcome,
-      m.told is not null and not m.ended as revived, j.is_available as available, j.priority, j.run_at)
-  select array_agg(p.id), array_agg(p.outcome), array_agg(distinct p.job_queue_id) filter (where p.job_queue_id is not null),
-      array_agg(p.job_queue_id) filter (where p.id = any(going_on)), count(*) filter (where p.due and p.job_queue_id is null),
-      (select count(*) from mine), array_agg(p.id) filter (where p.revived), min(p.run_at) filter (where p.available),
-      case when count(distinct p.priority) filter (where p.available) <= 16 then
-        coalesce(string_agg(distinct p.priority::text, ',') filter (where p.available), '')
-      end
-    into written, outcomes, lanes, kept, ready, held_jobs, revived, earliest, levels
-    from put p;
+  -- A row that was changed between the statement's snapshot and its lock, by a cancellation for instance, only the next one sees.
+  for attempt in 1..2 loop
+    with mine as materialized (
+      select h.ctid as tid, g.action, g.delay, g.at, g.error, g.payload, coalesce(g.attempts, h.attempts) as attempts,
+        case when h.key is null and h.attempts >= h.max_attempts then
+          "${schema}".pgworker_retirement(h.id, h.last_error) end as told,
+        g.key is not null and h.key is distinct from g.key as key_gone
+      from unnest(job_ids, claims, renewals, actions, delays, run_ats, errors, keys, attempts, contents)
+        g(id, claim, renewal, action, delay, at, error, key, attempts, payload)
+      join "${schema}"._private_jobs h on h.id = g.id and h.locked_by = worker_id
+        and (h.locked_at = g.claim or h.locked_at = g.renewal)
+      for update of h skip locked),
+    decided as (
+      select m.*,
+        (m.told is not null or m.key_gone)
+          and (m.payload is null or coalesce(m.told in ('Removed by its key while running', 'Cancelled while running'), false)) as ended
+      from mine m),
+    put as (
+      update "${schema}"._private_jobs j set
+        attempts = case
+          when m.ended then j.max_attempts
+          when m.action = 'back' then least(m.attempts, greatest(0, m.attempts - 1))
+          when m.action = 'fail' then greatest(1, m.attempts)
+          else m.attempts
+        end,
+        -- What the worker's own limit ends reads "3 of 3": attempts are counted, never made up.
+        max_attempts = case when m.action = 'fail' and not m.ended then greatest(1, m.attempts) else j.max_attempts end,
+        run_at = case
+          when m.ended or m.action = 'fail' then j.run_at
+          when m.at is not null then m.at
+          when m.delay is not null then clock_timestamp() + m.delay * interval '1 second'
+          when m.action = 'retry' then
+            greatest(now(), j.run_at) + "${schema}".pgworker_backoff(m.attempts)
+          else j.run_at
+        end,
+        last_error = case
+          when m.error is not null then m.error
+          when m.ended then coalesce(m.told, 'Superseded or removed by its key while running')
+          else j.last_error
+        end,
+        payload = coalesce(m.payload, j.payload),
+        locked_at = null,
+        locked_by = null,
+        updated_at = now()
+      from decided m
+      where j.ctid = m.tid
+      returning j.id, j.job_queue_id, j.is_available and j.run_at <= clock_timestamp() as due,
+        case
+          when m.ended and m.told = 'Cancelled while running' then 'cancelled'
+          when m.ended then 'superseded'
+          when j.attempts >= j.max_attempts then 'failed'
+          when m.action = 'back' then 'back'
+          else 'retried'
+        end as outcome,
+        m.told is not null and not m.ended as revived, j.is_available as available, j.priority, j.run_at)
+    select array_agg(p.id), array_agg(p.outcome), array_agg(distinct p.job_queue_id) filter (where p.job_queue_id is not null),
+        array_agg(p.job_queue_id) filter (where p.id = any(going_on)), count(*) filter (where p.due and p.job_queue_id is null),
+        (select count(*) from mine), array_agg(p.id) filter (where p.revived), min(p.run_at) filter (where p.available),
+        case when count(distinct p.priority) filter (where p.available) <= 16 then
+          coalesce(string_agg(distinct p.priority::text, ',') filter (where p.available), '')
+        end
+      into now_written, now_outcomes, now_lanes, now_kept, now_ready, held_jobs, now_revived, now_earliest, now_levels
+      from put p;
+    written := written || now_written;
+    outcomes := outcomes || now_outcomes;
+    lanes := lanes || now_lanes;
+    kept := kept || now_kept;
+    revived := revived || now_revived;
+    ready := ready + now_ready;
+    earliest := least(earliest, now_earliest);
+    levels := case when attempt = 1 or levels = '' then now_levels when now_levels = '' then levels else levels || ',' || now_levels end;
+    exit when coalesce(cardinality(now_written), 0) = held_jobs;
+  end loop;
   perform set_config('pgworker.ending', '', true);
-  if coalesce(cardinality(written), 0) < held_jobs then
+  if coalesce(cardinality(now_written), 0) < held_jobs then
     raise exception 'A trigger keeps jobs from being changed' using errcode = '27000';
   end if;
   if not recorded_by_caller and 'cancelled' = any(outcomes) then
@@ -5708,6 +5743,7 @@ comment on function "${schema}".pgworker_parked(timestamptz) is 'Whether such a 
 
 -- PostgreSQL stores texts in json that it does not let anybody read: \u0000 and surrogates without their other half. Where there are some
 -- they are read as if their backslash were one. Raw control characters cannot be in JSON, so one of them can stand for a pair of backslashes.
+-- One that is nested so deeply that there is no stack left to read it here, which needs some length, has no value.
 create or replace function "${schema}".pgworker_limit_text(payload json, field text[]) returns text
 language plpgsql immutable
 set search_path = pg_catalog, pg_temp as $$
@@ -5734,7 +5770,9 @@ language sql immutable as $$
     end
   from (
     select coalesce(case
-        when pg_catalog.strpos(payload::pg_catalog.text, '\u') operator(pg_catalog.=) 0 then payload operator(pg_catalog.#>>) field
+        when pg_catalog.strpos(payload::pg_catalog.text, '\u') operator(pg_catalog.=) 0
+          and pg_catalog.octet_length(payload::pg_catalog.text) operator(pg_catalog.<=) 500
+        then payload operator(pg_catalog.#>>) field
         else "${schema}".pgworker_limit_text(payload, field)
       end, '') as value offset 0) t
 $$;
@@ -6199,6 +6237,34 @@ $$;
 comment on function "${schema}".pgworker_apply_to(bigint[], int) is
   'Makes those of the given jobs that nobody holds wait as the limits say, and gives the others permits.';
 
+-- All together or, where that is refused, because of a trigger of somebody's for instance, each half by itself: a job that cannot be changed
+-- keeps no limit from taking effect for the others. It waits for nothing, and so does not count.
+create or replace function "${schema}".pgworker_apply_to_what_lets(job_ids bigint[], the_limit int) returns void
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp as $$
+declare
+  total constant int := cardinality(job_ids);
+  middle constant int := (total + 1) / 2;
+  context text;
+begin
+  begin
+    perform "${schema}".pgworker_apply_to(job_ids, the_limit);
+    return;
+  exception when others or assert_failure then
+    get stacked diagnostics context = pg_exception_context;
+    if sqlstate = '55P03' or not "${schema}".pgworker_about_row(sqlstate, context) then raise; end if;
+    if total <= 1 then
+      raise warning 'Job % cannot be made to wait for limits: %', job_ids[1], sqlerrm;
+      return;
+    end if;
+  end;
+  perform "${schema}".pgworker_apply_to_what_lets(job_ids[:middle], the_limit);
+  perform "${schema}".pgworker_apply_to_what_lets(job_ids[middle + 1:], the_limit);
+end
+$$;
+comment on function "${schema}".pgworker_apply_to_what_lets(bigint[], int) is
+  'As pgworker_apply_to, but for jobs that do not let themselves be changed.';
+
 create or replace function "${schema}".pgworker_forget_limit(the_limit int) returns void
 language plpgsql volatile
 set lock_timeout = '1s'
@@ -6282,7 +6348,7 @@ begin
     end if;
     ids := array(select j.id from "${schema}"._private_jobs j where j.id > one.place order by j.id limit most);
     begin
-      perform "${schema}".pgworker_apply_to(ids, one.id);
+      perform "${schema}".pgworker_apply_to_what_lets(ids, one.id);
       if cardinality(ids) = most then
         update "${schema}".pgworker_limits l set place = ids[most], sure = one.sure where l.id = one.id;
       elsif one.state = 'removing' and one.sure then

@@ -2,6 +2,7 @@ package dev.pgworker.internal.store;
 
 import java.io.StringReader;
 import java.sql.Connection;
+import java.sql.ResultSet;
 import java.sql.SQLException;
 import java.sql.Statement;
 import java.util.List;
@@ -368,5 +369,54 @@ class LimitTriggersTest {
                         .query(String.class)
                         .list())
                 .containsExactly("retried 1 w f", "removed 0 t");
+    }
+
+    @Test
+    void aJobThatDoesNotLetItselfBeChangedStandsInNoLimitsWay() {
+        long stubborn = jobs.add("other", "{\"stubborn\":1}");
+        long good = jobs.add("other", "{}");
+        jobs.sql("""
+                create function {schema}.refuse() returns trigger language plpgsql as $$
+                begin
+                  if new.payload::text like '%stubborn%' then raise exception 'no'; end if;
+                  return new;
+                end $$
+                """).update();
+        jobs.sql("create trigger refuse before update on {schema}._private_jobs for each row execute function"
+                        + " {schema}.refuse()")
+                .update();
+
+        jobs.limit("second", "{other}", "{tenant}", 1);
+
+        assertThat(jobs.sql("select state from {schema}.pgworker_limits where name = 'second'")
+                        .query(String.class)
+                        .single())
+                .isEqualTo("active");
+        assertThat(jobs.state(good)).isEqualTo("parked");
+        assertThat(jobs.state(stubborn)).isEqualTo("available");
+    }
+
+    /** It was written where there was more stack left than a trigger of a trigger has. */
+    @Test
+    void aPayloadThatIsNestedTooDeeplyToBeReadHasNoValue() throws SQLException {
+        jobs.add("t", "{}");
+        long deep = jobs.sql("""
+                        insert into {schema}._private_jobs (task_id, payload)
+                        select id, ('{"tenant":"x","d":' || repeat('[', 4000) || repeat(']', 4000) || '}')::json
+                        from {schema}._private_tasks where identifier = 't' returning id
+                        """).query(Long.class).single();
+        try (Connection connection = db.dataSource().getConnection();
+                Statement statement = connection.createStatement()) {
+            statement.execute("set max_stack_depth = '200kB'");
+            try (ResultSet row = statement.executeQuery(db.schema()
+                    .in(
+                            "select {schema}.pgworker_limit_value(payload, '{tenant}') from {schema}._private_jobs where id = "
+                                    + deep))) {
+                row.next();
+                assertThat(row.getString(1)).isEmpty();
+            } finally {
+                statement.execute("reset max_stack_depth");
+            }
+        }
     }
 }

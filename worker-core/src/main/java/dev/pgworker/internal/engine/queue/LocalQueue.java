@@ -47,6 +47,9 @@ public final class LocalQueue implements RenewedLocks {
     private static final long MOST_BYTES =
             Math.min(64L << 20, Math.max(1L << 20, Runtime.getRuntime().maxMemory() / 16));
 
+    /** For so long after one of a task with a limit of starts has come, no jobs are claimed ahead. */
+    private static final long NONE_AHEAD_NANOS = TimeUnit.SECONDS.toNanos(1);
+
     private final int concurrency;
     private final int size;
     private final int longestRun;
@@ -95,6 +98,9 @@ public final class LocalQueue implements RenewedLocks {
 
     /** When the first of them did, by {@link System#nanoTime}. */
     @GuardedBy("this") private long startableSince;
+
+    /** When a job came of a task with a limit of starts, by {@link System#nanoTime}. */
+    @GuardedBy("this") private @Nullable Long ratedAt;
 
     /**
      * Creates an empty queue.
@@ -155,7 +161,8 @@ public final class LocalQueue implements RenewedLocks {
     }
 
     @GuardedBy("this") private int ahead() {
-        return inFlight.payloadChars() >= MOST_BYTES ? 0 : throughput.jobs(concurrency, size);
+        boolean rated = ratedAt != null && System.nanoTime() - ratedAt < NONE_AHEAD_NANOS;
+        return rated || inFlight.payloadChars() >= MOST_BYTES ? 0 : throughput.jobs(concurrency, size);
     }
 
     /** Returns how many bytes the payloads of the next claim may have; it may bring one job whatever its size. */
@@ -259,7 +266,7 @@ public final class LocalQueue implements RenewedLocks {
     }
 
     @GuardedBy("this") private void put(LocalJob local, @Nullable Lane lane) {
-        if ((lane != null && lane.expired > 0) || held.holds(local.job)) {
+        if ((lane != null && lane.expired > 0) || held.holds(local.job) || comesTooEarly(local)) {
             putAside(local, lane);
             return;
         }
@@ -269,6 +276,15 @@ public final class LocalQueue implements RenewedLocks {
             expiryAt = local.at + timeToLiveNanos;
         }
         addReady(lane == null ? local : lanes.wait(local, lane));
+    }
+
+    /** Where the period counts in which jobs start, those that are claimed ahead would start together later. */
+    @GuardedBy("this") private boolean comesTooEarly(LocalJob local) {
+        if (!held.isRated(local.job)) {
+            return false;
+        }
+        ratedAt = local.at;
+        return slots.running() + ready.size() >= concurrency;
     }
 
     @GuardedBy("this") private void addReady(@Nullable LocalJob local) {

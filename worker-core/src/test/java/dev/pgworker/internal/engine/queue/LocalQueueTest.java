@@ -8,6 +8,7 @@ import java.util.Deque;
 import java.util.IdentityHashMap;
 import java.util.List;
 import java.util.Objects;
+import java.util.Set;
 import java.util.concurrent.TimeUnit;
 
 import org.awaitility.Awaitility;
@@ -32,7 +33,8 @@ class LocalQueueTest {
     private static final Duration LONG = Duration.ofMinutes(1);
 
     private int told;
-    private final LocalQueue queue = new LocalQueue(2, 100, LONG, 10, new HeldBack(), () -> told++);
+    private final HeldBack held = new HeldBack();
+    private final LocalQueue queue = new LocalQueue(2, 100, LONG, 10, held, () -> told++);
     private final Deque<Runner> idle = new ArrayDeque<>();
     private final IdentityHashMap<Job, Runner> runners = new IdentityHashMap<>();
     private long ids = 1_000_000;
@@ -52,6 +54,30 @@ class LocalQueueTest {
         assertThat(queue.free()).isEqualTo(2 + 10);
         run(1000, FAST, null);
         assertThat(queue.free()).isEqualTo(2 + 100);
+    }
+
+    @Test
+    void jobsOfATaskWithALimitOfStartsStartAtOnceOrAreGivenBack() {
+        HeldBack held = new HeldBack();
+        LocalQueue rated = new LocalQueue(2, 100, LONG, 10, held, () -> told++);
+        List<Job> jobs = plainJobs(5);
+        held.rate(Set.of(jobs.get(0).taskIdentifier()));
+
+        assertThat(rated.add(jobs)).hasSize(2);
+
+        assertThat(rated.takeExpired()).containsExactlyElementsOf(jobs.subList(2, 5));
+    }
+
+    @Test
+    void claimsNothingAheadWhileJobsOfATaskWithALimitOfStartsCome() {
+        run(1000, FAST, null);
+        assertThat(queue.free()).isEqualTo(2 + 100);
+
+        List<Job> jobs = plainJobs(1);
+        held.rate(Set.of(jobs.get(0).taskIdentifier()));
+        add(jobs);
+
+        assertThat(queue.free()).isEqualTo(1);
     }
 
     @Test
