@@ -3,6 +3,7 @@ package dev.pgworker;
 import java.time.Duration;
 import java.util.List;
 
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.extension.RegisterExtension;
@@ -22,6 +23,7 @@ import dev.pgworker.testing.TestSchema;
 import static org.assertj.core.api.Assertions.assertThat;
 
 /** A worker that does not listen. */
+@Tag("any-postgres")
 @Timeout(60)
 class PollingOnlyTest {
 

@@ -7,6 +7,7 @@ import java.util.stream.IntStream;
 
 import org.awaitility.Awaitility;
 import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.extension.RegisterExtension;
@@ -24,6 +25,7 @@ import dev.pgworker.testing.TestSchema;
 import static org.assertj.core.api.Assertions.assertThat;
 
 /** Jobs of tasks that nobody serves. */
+@Tag("any-postgres")
 @Timeout(120)
 class UnservedTasksTest {
 
