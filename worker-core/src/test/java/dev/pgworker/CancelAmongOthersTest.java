@@ -6,12 +6,13 @@ import java.time.Duration;
 import java.util.List;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.TimeUnit;
-import java.util.function.Supplier;
 
 import org.awaitility.Awaitility;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.extension.RegisterExtension;
+import org.springframework.jdbc.core.simple.JdbcClient;
+import org.springframework.jdbc.datasource.SingleConnectionDataSource;
 
 import dev.pgworker.job.Cancellation;
 import dev.pgworker.job.Cancellation.State;
@@ -38,12 +39,10 @@ class CancelAmongOthersTest {
 
         List<String> outcomes = duringACancellationOf(
                 id,
-                () -> db.sql("select outcome from {schema}.pgworker_release('pgworker-1', array[" + id
-                                + "]::bigint[], array[" + claim
-                                + "], array['retry'], array[null]::float8[], array[null]::timestamptz[],"
-                                + " array['on purpose'], array[null], array[1], array[null])")
-                        .query(String.class)
-                        .list());
+                "select outcome from {schema}.pgworker_release('pgworker-1', array[" + id
+                        + "]::bigint[], array[" + claim
+                        + "], array['retry'], array[null]::float8[], array[null]::timestamptz[],"
+                        + " array['on purpose'], array[null], array[1], array[null])");
 
         assertThat(outcomes).containsExactly("cancelled");
         assertThat(stateOf(id)).isEqualTo(State.CANCELLED);
@@ -57,23 +56,23 @@ class CancelAmongOthersTest {
 
         List<String> unwritten = duringACancellationOf(
                 id,
-                () -> db.sql("select outcome from {schema}.pgworker_complete('pgworker-1', array[" + id + ", " + other
-                                + "]::bigint[], array[" + claims + "], array[1, 2], array[]::int[], 0)")
-                        .query(String.class)
-                        .list());
+                "select outcome from {schema}.pgworker_complete('pgworker-1', array[" + id + ", " + other
+                        + "]::bigint[], array[" + claims + "], array[1, 2], array[]::int[], 0)");
 
         assertThat(unwritten).isEmpty();
         assertThat(db.jobs()).isZero();
         assertThat(stateOf(id)).isEqualTo(State.COMPLETED);
     }
 
-    /** The lock of the table is waited for with the snapshot in hand. */
-    private List<String> duringACancellationOf(long id, Supplier<List<String>> write) throws Exception {
-        try (Connection connection = db.dataSource().getConnection();
-                Statement statement = connection.createStatement()) {
-            connection.setAutoCommit(false);
+    /** The lock of the table is waited for with the snapshot in hand, as the statement has been planned before. */
+    private List<String> duringACancellationOf(long id, String write) throws Exception {
+        try (Connection writing = db.dataSource().getConnection();
+                Connection cancelling = db.dataSource().getConnection();
+                Statement statement = cancelling.createStatement()) {
+            run(writing, write.replaceAll("array\\[[0-9, ]+]::bigint", "array[-1, -2]::bigint"));
+            cancelling.setAutoCommit(false);
             statement.execute(db.schema().in("lock table {schema}._private_jobs in access exclusive mode"));
-            CompletableFuture<List<String>> written = CompletableFuture.supplyAsync(write);
+            CompletableFuture<List<String>> written = CompletableFuture.supplyAsync(() -> run(writing, write));
             Awaitility.await()
                     .until(() -> db.sql("select exists (select from pg_catalog.pg_locks l where not l.granted"
                                     + " and l.relation = '{schema}._private_jobs'::regclass)")
@@ -81,9 +80,16 @@ class CancelAmongOthersTest {
                             .single());
             statement.execute(
                     db.schema().in("select * from {schema}.pgworker_cancel_jobs(array[" + id + "]::bigint[])"));
-            connection.commit();
+            cancelling.commit();
             return written.get(30, TimeUnit.SECONDS);
         }
+    }
+
+    private List<String> run(Connection connection, String statement) {
+        return JdbcClient.create(new SingleConnectionDataSource(connection, true))
+                .sql(db.schema().in(statement))
+                .query(String.class)
+                .list();
     }
 
     @Test
