@@ -6,7 +6,6 @@ import java.time.Duration;
 import java.util.List;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.TimeUnit;
-import java.util.function.Supplier;
 
 import org.awaitility.Awaitility;
 import org.junit.jupiter.api.Tag;
@@ -31,59 +30,33 @@ class CancelAmongOthersTest {
     @RegisterExtension
     final TestSchema db = new TestSchema(10);
 
+    /** What the first job asks a locked table for is waited for with the snapshot in hand that shows the second as it was. */
     @Test
     void aFailureWhoseStatementBeganBeforeTheCancellationIsWritten() throws Exception {
+        long first = running("pgworker-1", 1);
         long id = running("pgworker-1");
-        String claim = claimOf(id);
-
-        List<String> outcomes = duringACancellationOf(
-                id,
-                () -> db.sql("select outcome from {schema}.pgworker_release('pgworker-1', array[" + id
-                                + "]::bigint[], array[" + claim
-                                + "], array['retry'], array[null]::float8[], array[null]::timestamptz[],"
-                                + " array['on purpose'], array[null], array[1], array[null])")
-                        .query(String.class)
-                        .list());
-
-        assertThat(outcomes).containsExactly("cancelled");
-        assertThat(stateOf(id)).isEqualTo(State.CANCELLED);
-    }
-
-    @Test
-    void completionsWhoseStatementBeganBeforeTheCancellationAreWritten() throws Exception {
-        long id = running("pgworker-1");
-        long other = running("pgworker-1");
-        String claims = claimOf(id) + ", " + claimOf(other);
-
-        List<String> unwritten = duringACancellationOf(
-                id,
-                () -> db.sql("select outcome from {schema}.pgworker_complete('pgworker-1', array[" + id + ", " + other
-                                + "]::bigint[], array[" + claims + "], array[1, 2], array[]::int[], 0)")
-                        .query(String.class)
-                        .list());
-
-        assertThat(unwritten).isEmpty();
-        assertThat(db.jobs()).isZero();
-        assertThat(stateOf(id)).isEqualTo(State.COMPLETED);
-    }
-
-    /** The lock of the table is waited for with the snapshot in hand. */
-    private List<String> duringACancellationOf(long id, Supplier<List<String>> write) throws Exception {
+        String write = "select outcome from {schema}.pgworker_release('pgworker-1', array[" + first + ", " + id
+                + "]::bigint[], array[" + claimOf(first) + ", " + claimOf(id)
+                + "], array['fail', 'retry'], array[null, null]::float8[], array[null, null]::timestamptz[],"
+                + " array['on purpose', 'on purpose'], array[null, null], array[1, 1], array[null, null])";
         try (Connection connection = db.dataSource().getConnection();
                 Statement statement = connection.createStatement()) {
             connection.setAutoCommit(false);
-            statement.execute(db.schema().in("lock table {schema}._private_jobs in access exclusive mode"));
-            CompletableFuture<List<String>> written = CompletableFuture.supplyAsync(write);
+            statement.execute(db.schema().in("lock table {schema}.pgworker_cancellations in access exclusive mode"));
+            CompletableFuture<List<String>> written = CompletableFuture.supplyAsync(
+                    () -> db.sql(write).query(String.class).list());
             Awaitility.await()
                     .until(() -> db.sql("select exists (select from pg_catalog.pg_locks l where not l.granted"
-                                    + " and l.relation = '{schema}._private_jobs'::regclass)")
+                                    + " and l.relation = '{schema}.pgworker_cancellations'::regclass)")
                             .query(Boolean.class)
                             .single());
             statement.execute(
                     db.schema().in("select * from {schema}.pgworker_cancel_jobs(array[" + id + "]::bigint[])"));
             connection.commit();
-            return written.get(30, TimeUnit.SECONDS);
+
+            assertThat(written.get(30, TimeUnit.SECONDS)).containsExactlyInAnyOrder("failed", "cancelled");
         }
+        assertThat(stateOf(id)).isEqualTo(State.CANCELLED);
     }
 
     @Test

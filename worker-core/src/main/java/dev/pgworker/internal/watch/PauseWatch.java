@@ -18,6 +18,7 @@ import dev.pgworker.event.WorkerEvent;
 import dev.pgworker.internal.argument.LogText;
 import dev.pgworker.internal.engine.HeldBack;
 import dev.pgworker.internal.engine.WorkerContext;
+import dev.pgworker.internal.failure.DatabaseFailure;
 import dev.pgworker.internal.lifecycle.PeriodicService;
 import dev.pgworker.internal.store.PauseStore;
 import dev.pgworker.job.Pause;
@@ -57,6 +58,7 @@ public final class PauseWatch extends PeriodicService {
     // Owned by the work.
     private long lookedAt = System.nanoTime() - SHORTEST_NANOS;
     private boolean toldUnusable;
+    private boolean toldLocked;
     private boolean toldLoose;
 
     /**
@@ -115,6 +117,7 @@ public final class PauseWatch extends PeriodicService {
             state = store.read();
         } catch (SQLException e) {
             if (!isAboutTheSchema(e)) {
+                tellLocked(e);
                 throw e;
             }
             tellUnusable(e);
@@ -122,6 +125,7 @@ public final class PauseWatch extends PeriodicService {
             return UNUSABLE_INTERVAL;
         }
         toldUnusable = false;
+        toldLocked = false;
         learn(state.pauses());
         isKnownNow();
         if (state.loose()) {
@@ -195,6 +199,17 @@ public final class PauseWatch extends PeriodicService {
                         e.getMessage());
             }
         }
+    }
+
+    /** The statement is cancelled when its time is over: the table is small, so somebody has locked it. */
+    private void tellLocked(SQLException e) {
+        if (toldLocked || DatabaseFailure.of(e) != DatabaseFailure.CANCELLED) {
+            return;
+        }
+        toldLocked = true;
+        log.warn(
+                "The table pgworker_pauses cannot be read, so {}. Some session may have locked it; pg_locks tells which",
+                known ? "what was paused last stays paused" : "this worker starts no jobs yet");
     }
 
     private void tellUnusable(SQLException e) {
