@@ -332,7 +332,7 @@ class LimitsTest {
     @Test
     void aLimitIsMadeChangedAndDeletedWhileJobsWait() {
         start(2, worker -> worker);
-        add(MAIL, 60, new Mail("a", 20));
+        add(MAIL, 600, new Mail("a", 20));
         Awaitility.await().atMost(PATIENCE).until(() -> most.containsKey("a"));
         putInEffect(Limit.concurrency("changing", 1, "mail"));
         Awaitility.await().atMost(PATIENCE).until(() -> running.get("a").get() <= 1);
