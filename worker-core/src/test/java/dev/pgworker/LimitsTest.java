@@ -1,5 +1,8 @@
 package dev.pgworker;
 
+import java.sql.Connection;
+import java.sql.PreparedStatement;
+import java.sql.SQLException;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
@@ -13,10 +16,14 @@ import java.util.concurrent.atomic.AtomicInteger;
 import java.util.function.Function;
 import java.util.stream.IntStream;
 
+import ch.qos.logback.classic.Logger;
+import ch.qos.logback.classic.spi.ILoggingEvent;
+import ch.qos.logback.core.read.ListAppender;
 import org.awaitility.Awaitility;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.extension.RegisterExtension;
+import org.slf4j.LoggerFactory;
 
 import dev.pgworker.event.WorkerEvent.JobCompleted;
 import dev.pgworker.event.WorkerEvent.JobFailed;
@@ -218,6 +225,32 @@ class LimitsTest {
     }
 
     @Test
+    void aStrangerWhoHoldsTheLockOfLimitsIsToldOfOnce() throws SQLException {
+        Limit limit = Limit.concurrency("held", 1, "mail");
+        start(1, worker -> worker.limits(List.of(limit)));
+        awaitInEffect(limit);
+        Logger logger = (Logger) LoggerFactory.getLogger("dev.pgworker.internal.limit.LimitGate");
+        ListAppender<ILoggingEvent> log = new ListAppender<>();
+        log.start();
+        logger.addAppender(log);
+        try (Connection stranger = db.dataSource().getConnection();
+                PreparedStatement lock = stranger.prepareStatement("select pg_advisory_lock(hashtextextended(?, 0))");
+                PreparedStatement unlock = stranger.prepareStatement("select pg_advisory_unlock_all()")) {
+            lock.setString(1, "pgworker_limits " + db.schema().name());
+            lock.execute();
+            add(MAIL, 1, new Mail("a", 0));
+
+            Awaitility.await().atMost(PATIENCE).until(() -> !log.list.isEmpty());
+            assertThat(log.list).singleElement().asString().contains("pg_blocking_pids");
+
+            unlock.execute();
+            awaitAllDone();
+        } finally {
+            logger.detachAppender(log);
+        }
+    }
+
+    @Test
     void jobsOfOtherTenantsAndTasksDoNotWaitBehindManyThrottledOnes() {
         Limit limit = Limit.concurrency("per tenant", 1, "mail").per("tenant");
         start(1, worker -> worker.limits(List.of(limit)));
@@ -299,7 +332,7 @@ class LimitsTest {
     @Test
     void aLimitIsMadeChangedAndDeletedWhileJobsWait() {
         start(2, worker -> worker);
-        add(MAIL, 60, new Mail("a", 20));
+        add(MAIL, 600, new Mail("a", 20));
         Awaitility.await().atMost(PATIENCE).until(() -> most.containsKey("a"));
         putInEffect(Limit.concurrency("changing", 1, "mail"));
         Awaitility.await().atMost(PATIENCE).until(() -> running.get("a").get() <= 1);

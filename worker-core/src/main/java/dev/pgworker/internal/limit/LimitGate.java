@@ -6,6 +6,8 @@ import java.util.Set;
 import java.util.concurrent.TimeUnit;
 
 import org.jspecify.annotations.Nullable;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
 
 import dev.pgworker.event.WorkerEvent;
 import dev.pgworker.internal.engine.HeldBack;
@@ -24,6 +26,8 @@ import dev.pgworker.internal.store.LimitStore.Request;
  */
 public final class LimitGate extends BackgroundService {
 
+    private static final Logger log = LoggerFactory.getLogger(LimitGate.class);
+
     /** How many jobs to let through with one statement: while it works, nobody else does. */
     private static final int MOST_ADMITTED = 500;
 
@@ -41,6 +45,11 @@ public final class LimitGate extends BackgroundService {
     /** The same where one has found something. */
     private static final long SHORT_WALK_NANOS = TimeUnit.MILLISECONDS.toNanos(100);
 
+    /** So long others may have the lock of the gates before it is worth a word. */
+    private static final long LONG_HELD_NANOS = TimeUnit.SECONDS.toNanos(5);
+
+    private static final String LOCK_NOT_AVAILABLE = "55P03";
+
     private static final long UNTIL_WOKEN_NANOS = TimeUnit.HOURS.toNanos(1);
 
     private final WorkerContext context;
@@ -56,6 +65,8 @@ public final class LimitGate extends BackgroundService {
     private final LaneTimes times = new LaneTimes();
     private @Nullable String walkedTo;
     private long walkAt = System.nanoTime();
+    private @Nullable Long heldSince;
+    private boolean toldHeld;
     private long notBefore = System.nanoTime();
 
     /**
@@ -143,13 +154,33 @@ public final class LimitGate extends BackgroundService {
             admitted = admit(known, asked, walk);
         } catch (SQLException | RuntimeException | Error e) {
             signals.putBack(asked);
+            tellIfHeld(e, now);
             throw e;
         }
+        heldSince = null;
+        toldHeld = false;
         if (admitted >= MOST_ADMITTED) {
             signals.putBack(asked);
         } else if (walk && walkedTo == null) {
             // Where nobody tells anything, the next ones may follow soon.
             walkAt = now + (admitted > 0 ? SHORT_WALK_NANOS : WALK_NANOS * (1 + Math.min(MOST_RANKS, known.rank())));
+        }
+    }
+
+    /** Gates have the lock for some milliseconds each. */
+    private void tellIfHeld(Throwable e, long now) {
+        if (!(e instanceof SQLException sql) || !LOCK_NOT_AVAILABLE.equals(sql.getSQLState())) {
+            return;
+        }
+        Long since = heldSince;
+        if (since == null) {
+            heldSince = now;
+        } else if (!toldHeld && now - since >= LONG_HELD_NANOS) {
+            toldHeld = true;
+            log.warn(
+                    "No job that waits for a limit has started for some seconds, because another session holds the advisory lock"
+                            + " of limits or locks their tables; the worker keeps trying. End that session: pg_locks and"
+                            + " pg_blocking_pids show which one it is");
         }
     }
 
