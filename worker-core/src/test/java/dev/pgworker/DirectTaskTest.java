@@ -45,6 +45,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 /** Tasks whose jobs are locked, run and deleted in one transaction. */
+@Tag("any-postgres")
 @Tag("slow")
 class DirectTaskTest {
 

@@ -27,6 +27,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 /** Each role of the guide does all that it is for, and nothing else. */
+@Tag("any-postgres")
 @Tag("slow")
 class GuideRolesTest {
 

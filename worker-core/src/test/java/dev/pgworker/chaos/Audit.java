@@ -390,26 +390,33 @@ final class Audit {
 
     /**
      * Nobody takes a job from a worker that lives: a job is lost only by one that knows to have been declared dead, or whose
-     * connection broke while it wrote an outcome, so that the second attempt found the first one's work.
+     * connection broke while it wrote an outcome, so that the second attempt found the first one's work, or while it ran a direct batch.
      */
     private void checkLostJobs() {
         for (LostJob lost : lostJobs) {
-            Instant ended = runs.stream()
+            Instant from = runs.stream()
                     .filter(r -> r.job() == lost.job() && r.worker().equals(lost.worker()) && r.endedAt() != null)
-                    .map(Run::endedAt)
                     // The same worker may have run a job of a direct task again.
-                    .filter(end -> !end.isAfter(lost.noticedAt()))
-                    .max(Comparator.naturalOrder())
-                    .orElse(lost.noticedAt().minus(OUTCOME_LIMIT));
+                    .filter(r -> !r.endedAt().isAfter(lost.noticedAt()))
+                    .max(Comparator.comparing(Run::endedAt))
+                    .map(this::heldByConnectionSince)
+                    .orElse(lost.noticedAt().minus(OUTCOME_LIMIT).minusMillis(500));
             boolean explained = lostWorkers.contains(lost.worker())
                     || faults.stream()
-                            .anyMatch(f -> BREAKING.contains(f.kind())
-                                    && f.touches(lost.process(), ended.minusMillis(500), lost.noticedAt()));
+                            .anyMatch(f ->
+                                    BREAKING.contains(f.kind()) && f.touches(lost.process(), from, lost.noticedAt()));
             if (!explained) {
                 problems.add("job taken from a living worker: " + lost + " with runs "
                         + runs.stream().filter(r -> r.job() == lost.job()).toList());
             }
         }
+    }
+
+    /** A job of a direct task is locked by the connection of its batch while it runs, any other one's connection matters at its end. */
+    private Instant heldByConnectionSince(Run run) {
+        return addedByNumber.get(run.n()).kind() == ChaosJob.Kind.DIRECT
+                ? run.startedAt()
+                : run.endedAt().minusMillis(500);
     }
 
     /** Where the database was at peace and another worker undisturbed, a killed process is found dead in time. */

@@ -521,6 +521,18 @@ class AuditTest {
     }
 
     @Test
+    void aDirectBatchThatBreaksLosesJobsThatRunOn() {
+        add(1, Kind.DIRECT);
+        run(1).at(1, 4).done();
+        lostJob("w1", 1, 1, 4);
+
+        assertThat(problems()).singleElement().asString().startsWith("job taken from a living worker: LostJob[");
+
+        fault(Faults.Kind.CUT, 1, 1.5, 1.6);
+        assertThat(problems()).as("its connection was cut while it ran").isEmpty();
+    }
+
+    @Test
     void aJobTakenFromAWorkerThatLivesIsSeen() {
         add(1);
         run(1).at(1, 2).done();

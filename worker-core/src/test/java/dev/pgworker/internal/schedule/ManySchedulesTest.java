@@ -26,6 +26,7 @@ import dev.pgworker.testing.TestSchema;
 import static org.assertj.core.api.Assertions.assertThat;
 
 /** What 100,000 schedules cost: what is due, and nothing else. */
+@Tag("any-postgres")
 @Tag("slow")
 class ManySchedulesTest {
 
