@@ -13,6 +13,7 @@ import java.util.TreeMap;
 import java.util.stream.Stream;
 
 import org.jspecify.annotations.Nullable;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.extension.RegisterExtension;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
@@ -26,6 +27,7 @@ import dev.pgworker.testing.TestSchema;
 import static org.assertj.core.api.Assertions.assertThat;
 
 /** Random operations on few keys and queues, checked row by row against a model after each of them. */
+@Tag("any-postgres")
 class JobKeyModelTest {
 
     private static final int OPERATIONS = 500;

@@ -47,6 +47,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 /** The history never keeps a job from ending, and is kept for a time and a number. */
+@Tag("any-postgres")
 @Tag("slow")
 class HistoryFaultsTest {
 

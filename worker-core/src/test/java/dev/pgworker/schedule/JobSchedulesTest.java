@@ -22,6 +22,7 @@ import java.util.function.UnaryOperator;
 import java.util.stream.IntStream;
 
 import org.awaitility.Awaitility;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.extension.RegisterExtension;
 import org.postgresql.PGConnection;
@@ -49,6 +50,7 @@ import static org.assertj.core.api.Assertions.assertThatIllegalArgumentException
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 /** Recurring jobs that are made, changed and removed at run time. */
+@Tag("any-postgres")
 class JobSchedulesTest {
 
     private static final ZoneId BERLIN = ZoneId.of("Europe/Berlin");
