@@ -78,6 +78,15 @@ public enum DatabaseFailure {
                 && MISSING.contains(String.valueOf(answer.getSQLState()));
     }
 
+    /**
+     * Returns whether the server refuses a statement because the schema lacks what it names, or because the role has no right to it:
+     * a migration or a grant mends that, not a repetition.
+     */
+    public static boolean isAboutTheSchema(SQLException e) {
+        String state = e.getSQLState();
+        return state != null && (state.startsWith("42") || state.startsWith("3F"));
+    }
+
     private static @Nullable Throwable causeOf(Throwable failure) {
         try {
             Throwable cause = failure.getCause();

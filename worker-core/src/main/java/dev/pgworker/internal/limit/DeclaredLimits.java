@@ -61,7 +61,9 @@ public final class DeclaredLimits {
                 limits.declare(limit);
             } catch (RuntimeException e) {
                 SQLException cause = cause(e);
-                if (cause != null && (DatabaseFailure.of(e) != DatabaseFailure.REFUSED || isAboutTheSchema(cause))) {
+                if (cause != null
+                        && (DatabaseFailure.of(e) != DatabaseFailure.REFUSED
+                                || DatabaseFailure.isAboutTheSchema(cause))) {
                     throw cause;
                 }
                 log.error("{} that the application declares could not be put into the database", limit, e);
@@ -95,11 +97,5 @@ public final class DeclaredLimits {
             }
         }
         return null;
-    }
-
-    /** Returns whether the schema, or a right on it, is missing rather than that there is something wrong with a limit. */
-    static boolean isAboutTheSchema(SQLException e) {
-        String state = e.getSQLState();
-        return state != null && (state.startsWith("42") || state.startsWith("3F"));
     }
 }

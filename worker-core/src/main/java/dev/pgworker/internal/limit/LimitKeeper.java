@@ -17,6 +17,7 @@ import dev.pgworker.event.WorkerEvent;
 import dev.pgworker.internal.argument.LogText;
 import dev.pgworker.internal.engine.HeldBack;
 import dev.pgworker.internal.engine.WorkerContext;
+import dev.pgworker.internal.failure.DatabaseFailure;
 import dev.pgworker.internal.lifecycle.PeriodicService;
 import dev.pgworker.internal.store.LimitStore;
 import dev.pgworker.internal.store.LimitStore.Known;
@@ -152,7 +153,7 @@ public final class LimitKeeper extends PeriodicService {
             becomeKnown();
             return workWith(look);
         } catch (SQLException e) {
-            if (!DeclaredLimits.isAboutTheSchema(e)) {
+            if (!DatabaseFailure.isAboutTheSchema(e)) {
                 throw e;
             }
             tellUnusable(e);
@@ -271,7 +272,7 @@ public final class LimitKeeper extends PeriodicService {
             }
             return !look.limits().isEmpty();
         } catch (SQLException e) {
-            if (!DeclaredLimits.isAboutTheSchema(e)) {
+            if (!DatabaseFailure.isAboutTheSchema(e)) {
                 throw e;
             }
             tellUnusable(e);

@@ -90,7 +90,8 @@ public final class DeclaredSchedules {
             if (cause != null && LOCK_NOT_AVAILABLE.equals(cause.getSQLState())) {
                 return false;
             }
-            if (cause != null && (DatabaseFailure.of(e) != DatabaseFailure.REFUSED || isAboutTheSchema(cause))) {
+            if (cause != null
+                    && (DatabaseFailure.of(e) != DatabaseFailure.REFUSED || DatabaseFailure.isAboutTheSchema(cause))) {
                 throw cause;
             }
             log.error("Schedule {} that the application declares could not be put into the database", schedule, e);
@@ -105,11 +106,5 @@ public final class DeclaredSchedules {
             }
         }
         return null;
-    }
-
-    /** Returns whether the schema, or a right on it, is missing rather than that there is something wrong with a schedule. */
-    static boolean isAboutTheSchema(SQLException e) {
-        String state = e.getSQLState();
-        return state != null && (state.startsWith("42") || state.startsWith("3F"));
     }
 }

@@ -145,7 +145,7 @@ public final class ScheduleService extends PeriodicService {
             if (DatabaseFailure.of(e) == DatabaseFailure.CANCELLED) {
                 throw held(e);
             }
-            if (!DeclaredSchedules.isAboutTheSchema(e)) {
+            if (!DatabaseFailure.isAboutTheSchema(e)) {
                 throw e;
             }
             tellUnusable(e);

@@ -7,6 +7,7 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 import dev.pgworker.history.HistorySettings;
+import dev.pgworker.internal.failure.DatabaseFailure;
 import dev.pgworker.internal.failure.Outage;
 import dev.pgworker.internal.lifecycle.PeriodicService;
 import dev.pgworker.internal.store.HistoryStore;
@@ -104,7 +105,7 @@ public final class HistoryKeeper extends PeriodicService {
             }
             return tend();
         } catch (SQLException e) {
-            if (!isAboutTheSchema(e)) {
+            if (!DatabaseFailure.isAboutTheSchema(e)) {
                 throw e;
             }
             history.set(false);
@@ -163,10 +164,5 @@ public final class HistoryKeeper extends PeriodicService {
         } else {
             log.debug("The history of jobs cannot be looked after", e);
         }
-    }
-
-    private static boolean isAboutTheSchema(SQLException e) {
-        String state = e.getSQLState();
-        return state != null && (state.startsWith("42") || state.startsWith("3F"));
     }
 }

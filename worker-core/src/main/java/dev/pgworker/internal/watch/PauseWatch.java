@@ -116,7 +116,7 @@ public final class PauseWatch extends PeriodicService {
         try {
             state = store.read();
         } catch (SQLException e) {
-            if (!isAboutTheSchema(e)) {
+            if (!DatabaseFailure.isAboutTheSchema(e)) {
                 tellLocked(e);
                 throw e;
             }
@@ -188,7 +188,7 @@ public final class PauseWatch extends PeriodicService {
             store.keep();
             toldLoose = false;
         } catch (SQLException e) {
-            if (!isAboutTheSchema(e)) {
+            if (!DatabaseFailure.isAboutTheSchema(e)) {
                 throw e;
             }
             if (!toldLoose) {
@@ -221,10 +221,5 @@ public final class PauseWatch extends PeriodicService {
         log.warn(
                 "Pauses are not respected: {}. Migrate the schema, and grant the worker's role the rights of docs/schema.md",
                 e.getMessage());
-    }
-
-    private static boolean isAboutTheSchema(SQLException e) {
-        String state = e.getSQLState();
-        return state != null && (state.startsWith("42") || state.startsWith("3F"));
     }
 }
