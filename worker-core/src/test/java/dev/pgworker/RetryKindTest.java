@@ -194,4 +194,29 @@ class RetryKindTest {
         assertThat(events.await(JobFailed.class, 2)).allMatch(JobFailed::permanently);
         end.countDown();
     }
+
+    @Test
+    void aHandlerThatDoesNotReactToItsTimeoutIsRetriedAsItsPolicySays() throws Exception {
+        CountDownLatch end = new CountDownLatch(1);
+        start(TaskRegistration.of(WORK, (n, context) -> {
+                    while (end.getCount() > 0) {
+                        try {
+                            end.await();
+                        } catch (InterruptedException e) {
+                            // Does not react.
+                        }
+                    }
+                })
+                .with(TaskOptions.DEFAULT
+                        .withTimeout(Duration.ofMillis(100))
+                        .withRetryPolicy((job, error) ->
+                                error instanceof JobTimeoutException ? Duration.ofHours(2) : Duration.ofHours(1))));
+        long id = db.scheduler().addJob(WORK, 1).id();
+
+        assertThat(events.await(JobFailed.class).permanently()).isFalse();
+        assertThat(Duration.between(
+                        db.admin().now(), db.admin().find(id).orElseThrow().runAt()))
+                .isBetween(Duration.ofMinutes(119), Duration.ofHours(2));
+        end.countDown();
+    }
 }
