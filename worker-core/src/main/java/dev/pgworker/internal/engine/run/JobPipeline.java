@@ -117,6 +117,8 @@ final class JobPipeline {
                         .run(attempt.claimed(), () -> outcome(task, attempt), attempt::ran);
             }
             return outcome(task, attempt);
+        } catch (HandlerTransactions.DatabaseException e) {
+            return failure(attempt, options, e.failure(), null, false);
         } catch (Throwable e) {
             return failure(attempt, options, e, null);
         }
