@@ -301,7 +301,11 @@ public final class JobExecutor {
 
     /** Lets no further job start and gives those back that have not started. */
     public void close() {
-        giveBack(localQueue.close());
+        List<Job> waiting = localQueue.close();
+        if (!waiting.isEmpty()) {
+            log.info("{} jobs are released that have not started: the worker stops", waiting.size());
+            giveBack(waiting);
+        }
     }
 
     /**
