@@ -224,7 +224,17 @@ final class RunningWorker {
 
     private @Nullable String stall() {
         String missing = services.context.outage().missingSchema();
-        return missing == null ? services.reconciler.stall() : missing;
+        String stall = missing == null ? services.reconciler.stall() : missing;
+        return stall == null && isUnsureOfPauses()
+                ? "it is not known what is paused, because the table pgworker_pauses cannot be read; some session may have locked it"
+                : stall;
+    }
+
+    /** Nothing may start until that is known. Where the database cannot be used at all, that is not the worker's fault. */
+    private boolean isUnsureOfPauses() {
+        return !services.pauses.isKnown()
+                && services.pauses.sinceSuccess().compareTo(parts.stallAfter()) > 0
+                && !services.context.outage().isPresent();
     }
 
     private WorkerStatus.@Nullable HeldSnapshot heldSnapshot() {

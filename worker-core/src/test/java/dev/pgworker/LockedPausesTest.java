@@ -38,16 +38,24 @@ class LockedPausesTest {
             statement.execute(db.schema().in("lock table {schema}.pgworker_pauses in access exclusive mode"));
             db.scheduler().addJob(TASK, 1);
 
-            db.start(db.worker().task(TASK, (n, context) -> {}).listener(events));
+            Worker worker = db.start(db.worker()
+                    .task(TASK, (n, context) -> {})
+                    .listener(events)
+                    .patience(Duration.ofSeconds(1), Duration.ofSeconds(60)));
 
             Awaitility.await()
                     .atMost(Duration.ofSeconds(40))
                     .untilAsserted(() -> assertThat(log.messages())
                             .anyMatch(line -> line.contains(
                                     "pgworker_pauses cannot be read, so this worker starts no jobs yet")));
+            assertThat(worker.status())
+                    .extracting(WorkerStatus::stall)
+                    .asString()
+                    .startsWith("it is not known what is paused, because the table pgworker_pauses cannot be read");
             assertThat(db.jobs()).isEqualTo(1);
             connection.commit();
+            events.await(JobCompleted.class);
+            assertThat(worker.status()).extracting(WorkerStatus::stall).isNull();
         }
-        events.await(JobCompleted.class);
     }
 }

@@ -393,7 +393,8 @@ create table if not exists "${schema}".pgworker_pauses (
   held_at timestamptz,
   job_ids bigint[],
   resumed_at timestamptz,
-  constraint pgworker_pauses_pkey primary key (kind, name)
+  constraint pgworker_pauses_pkey primary key (kind, name),
+  constraint pgworker_pauses_name_check check (case kind when 'all' then name = '' else length(name) between 1 and 128 end)
 );
 comment on table "${schema}".pgworker_pauses is
   'Tasks of which PgWorker, and queues of which no worker starts jobs; the kind "all" stands for every task of PgWorker. A row with a time '
