@@ -5,6 +5,7 @@ import java.time.Duration;
 import java.util.ArrayList;
 import java.util.HexFormat;
 import java.util.List;
+import java.util.Optional;
 import java.util.Set;
 import java.util.function.Consumer;
 import java.util.stream.Stream;
@@ -219,12 +220,32 @@ final class RunningWorker {
                 services.unservedTasks.found().stream()
                         .map(one -> new WorkerStatus.UnservedTask(one.task(), one.jobs(), one.closest()))
                         .toList(),
-                services.pauses.current());
+                services.pauses.current(),
+                heldUp());
+    }
+
+    private List<String> heldUp() {
+        return Stream.of(
+                        Optional.ofNullable(services.pauses.obstacle()),
+                        Optional.ofNullable(services.limits.obstacle()),
+                        Optional.ofNullable(services.limitGate.obstacle()))
+                .flatMap(Optional::stream)
+                .toList();
     }
 
     private @Nullable String stall() {
         String missing = services.context.outage().missingSchema();
-        return missing == null ? services.reconciler.stall() : missing;
+        if (missing != null) {
+            return missing;
+        }
+        String stall = services.reconciler.stall();
+        return stall == null ? neverBegun() : stall;
+    }
+
+    /** A worker that waits to know what is paused claims nothing, so that nobody finds out whether jobs wait. */
+    private @Nullable String neverBegun() {
+        boolean soon = System.nanoTime() - createdAt < parts.stallAfter().toNanos();
+        return soon || services.pauses.isKnown() ? null : services.pauses.obstacle();
     }
 
     private WorkerStatus.@Nullable HeldSnapshot heldSnapshot() {

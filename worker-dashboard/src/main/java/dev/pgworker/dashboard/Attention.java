@@ -207,6 +207,9 @@ final class Attention {
         if (status.stall() != null) {
             add(Level.ERROR, "Due jobs do not start although a handler is free: " + status.stall(), null);
         }
+        for (String obstacle : status.heldUp()) {
+            add(Level.WARNING, "The worker of this application is held up: " + obstacle + ".", null);
+        }
         for (WorkerStatus.UnservedTask unserved : status.unservedTasks()) {
             add(
                     Level.WARNING,

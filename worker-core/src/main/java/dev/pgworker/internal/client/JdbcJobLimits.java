@@ -10,11 +10,14 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 import org.springframework.jdbc.support.SqlArrayValue;
 
+import dev.pgworker.event.WorkerEvent;
 import dev.pgworker.internal.argument.Arguments;
 import dev.pgworker.internal.argument.LogText;
+import dev.pgworker.internal.event.WorkerEvents;
 import dev.pgworker.internal.jdbc.ClientConnections;
 import dev.pgworker.internal.jdbc.Timestamps;
 import dev.pgworker.internal.store.LimitRow;
+import dev.pgworker.job.DeadWorker;
 import dev.pgworker.limit.JobLimits;
 import dev.pgworker.limit.Limit;
 import dev.pgworker.limit.LimitStatus;
@@ -33,28 +36,35 @@ public final class JdbcJobLimits implements JobLimits {
 
     private final ClientConnections connections;
     private final WorkerSchema schema;
+    private final WorkerEvents events;
     private final @Nullable String user;
 
-    /** Creates the limits of one schema. */
-    public JdbcJobLimits(DataSource dataSource, WorkerSchema schema) {
-        this(new ClientConnections(dataSource), schema, null);
+    /**
+     * Creates the limits of one schema.
+     *
+     * @param events where to tell what has been changed; delivers by itself
+     */
+    public JdbcJobLimits(DataSource dataSource, WorkerSchema schema, WorkerEvents events) {
+        this(new ClientConnections(dataSource), schema, events, null);
     }
 
-    private JdbcJobLimits(ClientConnections connections, WorkerSchema schema, @Nullable String user) {
+    private JdbcJobLimits(
+            ClientConnections connections, WorkerSchema schema, WorkerEvents events, @Nullable String user) {
         this.connections = connections;
         this.schema = schema;
+        this.events = events;
         this.user = user;
     }
 
     @Override
     public JobLimits actingAs(String name) {
-        return new JdbcJobLimits(connections, schema, Arguments.requireUser(name));
+        return new JdbcJobLimits(connections, schema, events, Arguments.requireUser(name));
     }
 
     @Override
     public LimitStatus put(Limit limit) {
         LimitStatus status = put(limit, false, null);
-        tell(limit.words(), limit.name());
+        tell(limit.name(), limit.words());
         return status;
     }
 
@@ -108,7 +118,7 @@ public final class JdbcJobLimits implements JobLimits {
                         .query(Boolean.class)
                         .single());
         if (deleted) {
-            tell("deleted", name);
+            tell(name, null);
         }
         return deleted;
     }
@@ -183,14 +193,17 @@ public final class JdbcJobLimits implements JobLimits {
         String unused = Arguments.requireGivenText("name", name, MAX_NAME);
     }
 
-    /** Says who has changed what once that is committed; what applications do by themselves need not be read. */
-    private void tell(String what, String name) {
-        if (user != null) {
-            ClientConnections.afterCommit(() -> log.info(
-                    "Limit \"{}\": {} by user \"{}\"",
-                    LogText.visible(name),
-                    LogText.visible(what),
-                    LogText.visible(user)));
-        }
+    /** Tells who has changed what once that is committed; a line about what applications do by themselves need not be read. */
+    private void tell(String name, @Nullable String allows) {
+        ClientConnections.afterCommit(() -> {
+            if (user != null) {
+                log.info(
+                        "Limit \"{}\": {} by user \"{}\"",
+                        LogText.visible(name),
+                        LogText.visible(allows == null ? "deleted" : allows),
+                        LogText.visible(user));
+            }
+            events.publish(new WorkerEvent.LimitChanged(DeadWorker.BY_HAND, name, allows, user));
+        });
     }
 }
