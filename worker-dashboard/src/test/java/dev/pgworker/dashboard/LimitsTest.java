@@ -154,7 +154,7 @@ class LimitsTest {
             {"kind":"starts","maxStarts":1,"period":"P366D"}                    | period must be
             {"kind":"starts","maxStarts":1,"period":"PT1e+21S"}                 | period must be a duration
             {"kind":"running","maxRunning":1,"tasks":"mail"}                    | tasks must be a list
-            {"kind":"running","maxRunning":1,"tasks":["\u0000"]}                | tasks must
+            {"kind":"running","maxRunning":1,"tasks":["\\u0000"]}               | tasks must
             """)
     void whatIsWrongIsSaid(String body, String said) {
         String whole = "{\"name\":\"mail\"," + (body.contains("tasks") ? "" : "\"tasks\":[\"mail\"]")

@@ -1,5 +1,6 @@
 package dev.pgworker.internal.client;
 
+import java.time.Duration;
 import java.util.Arrays;
 import java.util.List;
 import java.util.Optional;
@@ -8,6 +9,7 @@ import javax.sql.DataSource;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
+import org.springframework.jdbc.core.simple.JdbcClient;
 import org.springframework.jdbc.support.SqlArrayValue;
 
 import dev.pgworker.event.WorkerEvent;
@@ -63,14 +65,30 @@ public final class JdbcJobLimits implements JobLimits {
 
     @Override
     public LimitStatus put(Limit limit) {
-        LimitStatus status = put(limit, false, null);
+        Arguments.requireNonNull("limit", limit);
+        LimitStatus status = connections.query(
+                "put limit \"" + limit.name() + "\"", false, client -> put(client, limit, null));
         tell(limit.name(), limit.words());
         return status;
     }
 
-    /** Puts a limit that the application declares. */
-    public LimitStatus declare(Limit limit) {
-        return put(limit, true, true);
+    private static final String LIMIT_LOCKS = """
+            select pg_catalog.set_config('lock_timeout', ?, true)
+            """;
+
+    /**
+     * Puts a limit that the application declares.
+     *
+     * @param lockLimit how long to wait for others who have locked it
+     */
+    public LimitStatus declare(Limit limit, Duration lockLimit) {
+        return connections.query("declare limit \"" + limit.name() + "\"", true, client -> {
+            client.sql(LIMIT_LOCKS)
+                    .param(lockLimit.toMillis() + "ms")
+                    .query(String.class)
+                    .single();
+            return put(client, limit, true);
+        });
     }
 
     private static final String PUT = "select " + LimitRow.COLUMNS + """
@@ -79,24 +97,20 @@ public final class JdbcJobLimits implements JobLimits {
               period => pg_catalog.make_interval(secs => ?), burst => ?, declared => ?) l
             """;
 
-    private LimitStatus put(Limit limit, boolean apart, @Nullable Boolean declared) {
-        Arguments.requireNonNull("limit", limit);
+    private LimitStatus put(JdbcClient client, Limit limit, @Nullable Boolean declared) {
         Double period = limit.period() == null ? null : Timestamps.millis(limit.period()) / 1_000;
-        return connections.query(
-                "put limit \"" + limit.name() + "\"",
-                apart,
-                client -> client.sql(schema.in(PUT))
-                        .params(Arrays.asList(
-                                limit.name(),
-                                texts(limit.tasks()),
-                                limit.field().isEmpty() ? null : texts(limit.field()),
-                                limit.maxRunning(),
-                                limit.maxStarts(),
-                                period,
-                                limit.burst(),
-                                declared))
-                        .query((row, number) -> LimitRow.read(row))
-                        .single());
+        return client.sql(schema.in(PUT))
+                .params(Arrays.asList(
+                        limit.name(),
+                        texts(limit.tasks()),
+                        limit.field().isEmpty() ? null : texts(limit.field()),
+                        limit.maxRunning(),
+                        limit.maxStarts(),
+                        period,
+                        limit.burst(),
+                        declared))
+                .query((row, number) -> LimitRow.read(row))
+                .single();
     }
 
     private static SqlArrayValue texts(List<String> texts) {

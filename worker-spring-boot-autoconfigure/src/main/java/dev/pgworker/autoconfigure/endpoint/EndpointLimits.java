@@ -109,6 +109,9 @@ final class EndpointLimits {
         if ((maxRunning == null) == (maxStarts == null)) {
             throw new IllegalArgumentException("exactly one of maxRunning and maxStarts must be set");
         }
+        if (maxRunning != null && (given.period != null || given.burst != null)) {
+            throw new IllegalArgumentException("period and burst belong to maxStarts, and cannot be combined with maxRunning");
+        }
         Limit limit = maxRunning != null
                 ? Limit.concurrency(required, maxRunning, tasks)
                 : rate(required, maxStarts == null ? 0 : maxStarts, given, tasks);

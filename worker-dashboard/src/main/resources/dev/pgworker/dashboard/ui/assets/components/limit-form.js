@@ -84,7 +84,7 @@ function LimitDialog({ limit, changed, close }) {
       </div>
       <${TextField} of=${fields} name="per" class="mono" placeholder="customer.id"
         label="For each value of a field of the payload; empty for all jobs together" />
-      <p class="muted">Until the jobs that wait have been gone through, no job of the tasks starts. Jobs that run go on.</p>
+      <p class="muted form-note">Until the jobs that wait have been gone through, no job of the tasks starts. Jobs that run go on.</p>
     </form>
     <${FormError} text=${error} />
   </${Dialog}>`;

@@ -25,13 +25,19 @@ const COLUMNS = [
   { id: "waiting", label: "Waiting", class: "num" },
 ];
 
-const VALUES = [
-  { id: "value", label: "Value" },
-  { id: "used", label: "Permits used", class: "num" },
-  { id: "waiting", label: "Waiting", class: "num" },
-  { id: "tokens", label: "May start now", class: "num" },
-  { id: "next", label: "Next start", class: "num" },
-];
+const VALUES = {
+  running: [
+    { id: "value", label: "Value" },
+    { id: "used", label: "Permits used", class: "num" },
+    { id: "waiting", label: "Waiting", class: "num" },
+  ],
+  starts: [
+    { id: "value", label: "Value" },
+    { id: "waiting", label: "Waiting", class: "num" },
+    { id: "tokens", label: "May start now", class: "num" },
+    { id: "next", label: "Next start", class: "num" },
+  ],
+};
 
 /* Counts end there. */
 const MOST = 10000;
@@ -131,7 +137,7 @@ function Body({ limit, after }) {
       ${phase(limit) && html`<${Notice}><p>This limit ${phase(limit)}. ${limit.phase === "applying" && "Until that is done, its tasks wait."}</p></${Notice}>`}
       ${limit.values.length === 0
         ? html`<${Empty} icon="limits" title="Nothing has used this limit lately" />`
-        : html`<${Table} label="Values" columns=${VALUES} class="limit-values-table">
+        : html`<${Table} label="Values" columns=${VALUES[limit.kind ?? "running"]} class="limit-values-table">
           ${limit.values.map((value) => html`<${ValueRow} key=${value.value} value=${value} limit=${limit} />`)}</${Table}>`}
       <${Pager} after=${after} next=${limit.next} />
     </div>
@@ -143,7 +149,7 @@ function LimitFacts({ limit }) {
   const waiting = (task) => html`<${Link} to=${["jobs"]} query=${{ state: "limited", task }}><${OneLine} text=${task} /></${Link}>`;
   return html`<${Facts} items=${[
     ["Allows", html`<${Foreign} text=${allows(limit)} />`],
-    ["Tasks", html`<ul class="lines">${limit.tasks.map((task) => html`<li key=${task}>${waiting(task)}</li>`)}</ul>`],
+    ["Tasks", limit.tasks.map((task) => html`<div key=${task}>${waiting(task)}</div>`)],
     ["Field", limit.per && html`<code><${Foreign} text=${limit.per} /></code>`],
     ["Made by", limit.declared ? "an application, at its start" : "hand or program, at run time"],
     ["Created", html`<${FullTime} iso=${limit.createdAt} />`],
@@ -156,11 +162,11 @@ function ValueRow({ value, limit }) {
   return html`<${Row} data-id=${value.value}>
     <${Cell} id="value">${value.value === "" ? html`<span class="muted">${none}</span>`
       : html`<${OneLine} text=${value.value} class="strong" />`}</${Cell}>
-    <${Cell} id="used" label="Permits used" class="num">${limit.kind === "running" ? html`${count(value.used)} <span class="muted">of ${number(limit.maxRunning)}</span>`
-      : html`<span class="muted">–</span>`}</${Cell}>
+    ${limit.kind !== "starts" && html`<${Cell} id="used" label="Permits used" class="num">${count(value.used)}
+      <span class="muted"> of ${number(limit.maxRunning)}</span></${Cell}>`}
     <${Cell} id="waiting" label="Waiting" class="num">${count(value.waiting)}</${Cell}>
-    <${Cell} id="tokens" label="May start now" class="num">${value.tokens === null
-      ? html`<span class="muted">–</span>` : number(Math.floor(value.tokens))}</${Cell}>
-    <${Cell} id="next" label="Next start" class="num">${value.nextStart && html`<${Time} iso=${value.nextStart} />`}</${Cell}>
+    ${limit.kind === "starts" && html`
+      <${Cell} id="tokens" label="May start now" class="num">${number(Math.floor(value.tokens ?? 0))}</${Cell}>
+      <${Cell} id="next" label="Next start" class="num">${value.nextStart && html`<${Time} iso=${value.nextStart} />`}</${Cell}>`}
   </${Row}>`;
 }
