@@ -39,6 +39,7 @@ import dev.pgworker.job.JobRequest;
 import dev.pgworker.job.JobSpec;
 import dev.pgworker.job.JobState;
 import dev.pgworker.job.JobWait;
+import dev.pgworker.job.NamedQueue;
 import dev.pgworker.job.Rescheduling;
 import dev.pgworker.job.Task;
 import dev.pgworker.limit.JobLimits;
@@ -256,6 +257,24 @@ class LimitsTest {
         } finally {
             logger.detachAppender(log);
         }
+    }
+
+    @Test
+    void jobsOfAQueueThatWaitForALimitAreCounted() {
+        Limit limit = Limit.concurrency("queued", 1, "mail");
+        start(1, worker -> worker.limits(List.of(limit)));
+        awaitInEffect(limit);
+        add(MAIL, 1, new Mail("holds", 3_000));
+        Awaitility.await().atMost(PATIENCE).until(() -> running.containsKey("holds"));
+        JobSpec queued = JobSpec.builder().queueName("q").build();
+        for (int i = 0; i < 2; i++) {
+            Job unused = db.scheduler().addJob(MAIL, new Mail("waits", 0), queued);
+        }
+
+        assertThat(db.admin().queues(null, 10))
+                .extracting(NamedQueue::name, NamedQueue::waiting)
+                .containsExactly(tuple("q", 2L));
+        awaitAllDone();
     }
 
     @Test

@@ -358,13 +358,13 @@ class ActionsTest extends DashboardTest {
 
         browser.press("main", "Change");
         browser.await("dialog select[id$=kind]").sendKeys("Jobs that start");
-        browser.type("dialog input[id$=maxStarts]", "100");
-        browser.type("dialog input[id$=burst]", "1000001");
+        browser.type("dialog input[id$=maxStarts]", "900");
+        browser.type("dialog input[id$=burst]", "1");
         confirm();
         browser.awaitText("dialog [role=alert]", "burst must");
         browser.type("dialog input[id$=burst]", "10");
         confirm();
-        browser.awaitText("main aside", "100 starts in 1 min, burst 10, per tenant.id");
+        browser.awaitText("main aside", "900 starts in 1 min, burst 10, per tenant.id");
 
         browser.press("main", "Delete");
         browser.awaitText("dialog", "become available");
