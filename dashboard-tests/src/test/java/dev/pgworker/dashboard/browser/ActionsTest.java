@@ -364,7 +364,7 @@ class ActionsTest extends DashboardTest {
         browser.awaitText("dialog [role=alert]", "burst must");
         browser.type("dialog input[id$=burst]", "10");
         confirm();
-        browser.awaitText("main aside", "900 starts in 1 min, burst 10, per tenant.id");
+        browser.awaitText("main aside", "900 starts in 1 minute, burst 10, per tenant.id");
 
         browser.press("main", "Delete");
         browser.awaitText("dialog", "become available");

@@ -2,12 +2,16 @@
 
 import { fieldIn, isoSpan, listOf, span } from "./spans.js";
 import { number } from "./text.js";
-import { duration } from "./time.js";
 
 export const KINDS = {
   running: "Jobs that run at once",
   starts: "Jobs that start in a period",
 };
+
+function period(ms) {
+  const { amount, unit } = span(ms);
+  return `${amount} ${amount === "1" ? unit.slice(0, -1) : unit}`;
+}
 
 /** What a limit allows, in words. */
 export function allows(limit) {
@@ -16,7 +20,7 @@ export function allows(limit) {
   }
   const per = limit.per ? ` per ${limit.per}` : "";
   return limit.kind === "running" ? `${number(limit.maxRunning)} running${per}`
-    : `${number(limit.maxStarts)} starts in ${duration(limit.periodMs)}, burst ${number(limit.burst)}${per && "," + per}`;
+    : `${number(limit.maxStarts)} starts in ${period(limit.periodMs)}, burst ${number(limit.burst)}${per && "," + per}`;
 }
 
 /** Why a limit is not simply in effect; null if it is. */
