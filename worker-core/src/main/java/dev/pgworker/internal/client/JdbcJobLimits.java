@@ -66,8 +66,8 @@ public final class JdbcJobLimits implements JobLimits {
     @Override
     public LimitStatus put(Limit limit) {
         Arguments.requireNonNull("limit", limit);
-        LimitStatus status = connections.query(
-                "put limit \"" + limit.name() + "\"", false, client -> put(client, limit, null));
+        LimitStatus status =
+                connections.query("put limit \"" + limit.name() + "\"", false, client -> put(client, limit, null));
         tell(limit.name(), limit.words());
         return status;
     }

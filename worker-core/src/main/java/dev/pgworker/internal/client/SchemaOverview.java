@@ -48,7 +48,8 @@ final class SchemaOverview {
     /** As many jobs that wait for limits are looked at; no index knows them by their queues. */
     private static final int MOST_PARKED = 10_000;
 
-    private static final String QUEUES = """
+    private static final String QUEUES =
+            """
             with parked as materialized (
               select c.job_queue_id, pg_catalog.count(*) as jobs
               from (

@@ -56,7 +56,8 @@ final class EndpointLimits {
                         .toList());
     }
 
-    @Nullable Object one(String name, @Nullable String limit, @Nullable String after) {
+    @Nullable
+    Object one(String name, @Nullable String limit, @Nullable String after) {
         Integer most = EndpointParameters.integer("limit", limit);
         EndpointParameters.requireRange("limit", most, 1, 1000);
         int size = most == null ? USUAL_VALUES : most;
@@ -110,7 +111,8 @@ final class EndpointLimits {
             throw new IllegalArgumentException("exactly one of maxRunning and maxStarts must be set");
         }
         if (maxRunning != null && (given.period != null || given.burst != null)) {
-            throw new IllegalArgumentException("period and burst belong to maxStarts, and cannot be combined with maxRunning");
+            throw new IllegalArgumentException(
+                    "period and burst belong to maxStarts, and cannot be combined with maxRunning");
         }
         Limit limit = maxRunning != null
                 ? Limit.concurrency(required, maxRunning, tasks)
