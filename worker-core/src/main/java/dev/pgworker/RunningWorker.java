@@ -5,6 +5,7 @@ import java.time.Duration;
 import java.util.ArrayList;
 import java.util.HexFormat;
 import java.util.List;
+import java.util.Optional;
 import java.util.Set;
 import java.util.function.Consumer;
 import java.util.stream.Stream;
@@ -219,22 +220,32 @@ final class RunningWorker {
                 services.unservedTasks.found().stream()
                         .map(one -> new WorkerStatus.UnservedTask(one.task(), one.jobs(), one.closest()))
                         .toList(),
-                services.pauses.current());
+                services.pauses.current(),
+                heldUp());
+    }
+
+    private List<String> heldUp() {
+        return Stream.of(
+                        Optional.ofNullable(services.pauses.obstacle()),
+                        Optional.ofNullable(services.limits.obstacle()),
+                        Optional.ofNullable(services.limitGate.obstacle()))
+                .flatMap(Optional::stream)
+                .toList();
     }
 
     private @Nullable String stall() {
         String missing = services.context.outage().missingSchema();
-        String stall = missing == null ? services.reconciler.stall() : missing;
-        return stall == null && isUnsureOfPauses()
-                ? "it is not known what is paused, because the table pgworker_pauses cannot be read; some session may have locked it"
-                : stall;
+        if (missing != null) {
+            return missing;
+        }
+        String stall = services.reconciler.stall();
+        return stall == null ? neverBegun() : stall;
     }
 
-    /** Nothing may start until that is known. Where the database cannot be used at all, that is not the worker's fault. */
-    private boolean isUnsureOfPauses() {
-        return !services.pauses.isKnown()
-                && services.pauses.sinceSuccess().compareTo(parts.stallAfter()) > 0
-                && !services.context.outage().isPresent();
+    /** A worker that waits to know what is paused claims nothing, so that nobody finds out whether jobs wait. */
+    private @Nullable String neverBegun() {
+        boolean soon = System.nanoTime() - createdAt < parts.stallAfter().toNanos();
+        return soon || services.pauses.isKnown() ? null : services.pauses.obstacle();
     }
 
     private WorkerStatus.@Nullable HeldSnapshot heldSnapshot() {

@@ -28,7 +28,6 @@ import dev.pgworker.crontab.Crontab;
 import dev.pgworker.event.WorkerEvent;
 import dev.pgworker.event.WorkerEventListener;
 import dev.pgworker.internal.client.CrontabControl;
-import dev.pgworker.internal.client.JdbcJobLimits;
 import dev.pgworker.internal.client.JdbcJobSchedules;
 import dev.pgworker.internal.crontab.CronPlan;
 import dev.pgworker.internal.crontab.PlannedCronAdmin;
@@ -237,7 +236,10 @@ public final class Worker implements AutoCloseable {
 
     /** Returns the limits of the worker's schema, those that any application has made. The worker does not have to be running. */
     public JobLimits jobLimits() {
-        return new JdbcJobLimits(parts.dataSource(), parts.schema());
+        List<WorkerEventListener> listeners = Stream.concat(
+                        parts.directListeners().stream(), parts.listeners().stream())
+                .toList();
+        return WorkerClient.jobLimits(parts.dataSource(), parts.schema(), () -> listeners);
     }
 
     /**
@@ -380,7 +382,8 @@ public final class Worker implements AutoCloseable {
         /**
          * Sets the data source of the listening connection, for instance one that bypasses a connection pooler. With a
          * {@code PGSimpleDataSource} that does not set a {@code socketFactory}, jobs start about a millisecond sooner
-         * than with other data sources.
+         * than with other data sources, and a flood of notifications, which whoever may connect to the database can send,
+         * does not exhaust the memory.
          */
         public Builder listenDataSource(@Nullable DataSource listenDataSource) {
             this.listenDataSource = listenDataSource;

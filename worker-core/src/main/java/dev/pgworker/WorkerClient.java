@@ -108,9 +108,7 @@ public final class WorkerClient {
                 .filter(decision -> decision.kind() != RecoveryDecision.Kind.DEFAULT)
                 .findFirst()
                 .orElse(RecoveryDecision.useDefault());
-        WorkerEventListener listener =
-                event -> new WorkerEvents(event.workerId(), listeners.get(), List.of()).publish(event);
-        return admin(dataSource, schema, recovery, List.of(handler), List.of(listener));
+        return admin(dataSource, schema, recovery, List.of(handler), List.of(later(listeners)));
     }
 
     private static JobAdmin admin(
@@ -168,7 +166,23 @@ public final class WorkerClient {
      * @param dataSource the data source whose Spring transactions are joined
      */
     public static JobLimits jobLimits(DataSource dataSource, WorkerSchema schema) {
-        return new JdbcJobLimits(dataSource, schema);
+        return jobLimits(dataSource, schema, List::of);
+    }
+
+    /**
+     * Returns the limits of a schema's jobs.
+     *
+     * @param dataSource the data source whose Spring transactions are joined
+     * @param listeners told what is changed, on the caller's thread; obtained at each change
+     */
+    public static JobLimits jobLimits(
+            DataSource dataSource, WorkerSchema schema, Supplier<List<WorkerEventListener>> listeners) {
+        return new JdbcJobLimits(
+                dataSource, schema, new WorkerEvents(DeadWorker.BY_HAND, List.of(later(listeners)), List.of()));
+    }
+
+    private static WorkerEventListener later(Supplier<List<WorkerEventListener>> listeners) {
+        return event -> new WorkerEvents(event.workerId(), listeners.get(), List.of()).publish(event);
     }
 
     /**

@@ -429,7 +429,7 @@ final class WorkerServices {
 
     private LimitKeeper limits(LimitStore store) {
         Set<String> served = parts.tasks().identifiers();
-        JdbcJobLimits client = new JdbcJobLimits(parts.dataSource(), parts.schema());
+        JdbcJobLimits client = new JdbcJobLimits(parts.dataSource(), parts.schema(), context.events());
         return new LimitKeeper(
                 context,
                 store,

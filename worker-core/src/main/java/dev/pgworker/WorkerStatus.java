@@ -37,6 +37,9 @@ import dev.pgworker.job.Pause;
  * @param unservedTasks at most ten tasks whose jobs have been due for half a minute although no registered worker
  *     serves them; not necessarily all such tasks
  * @param pauses what is paused, as far as the worker knows, which starts no jobs of it
+ * @param heldUp what keeps the worker from letting jobs of limited tasks through, from putting limits into effect or from knowing
+ *     what is paused, although the database answers: a lock of somebody else's or a missing right, each with the remedy; normally
+ *     empty
  * @since 0.1.0
  */
 public record WorkerStatus(
@@ -57,7 +60,8 @@ public record WorkerStatus(
         Duration sinceStart,
         boolean pollingOnly,
         List<UnservedTask> unservedTasks,
-        List<Pause> pauses) {
+        List<Pause> pauses,
+        List<String> heldUp) {
 
     /**
      * A task with due jobs that no registered worker serves.
@@ -85,5 +89,6 @@ public record WorkerStatus(
         stuckThreads = List.copyOf(stuckThreads);
         unservedTasks = List.copyOf(unservedTasks);
         pauses = List.copyOf(pauses);
+        heldUp = List.copyOf(heldUp);
     }
 }

@@ -637,22 +637,31 @@ class CancelTest {
     }
 
     @Test
-    void aCancelledJobThatIsRescheduledByHandRunsAgain() {
-        Job job = add();
+    void aJobThatWasToldToBeCancelledCannotBeRunAgainByHand() {
+        Job rescheduled = add();
+        Job due = add();
+        Job other = add();
         lock("pool-1");
-        assertThat(cancel(job)).isEqualTo(State.MARKED);
+        assertThat(cancel(rescheduled)).isEqualTo(State.MARKED);
+        assertThat(cancel(due)).isEqualTo(State.MARKED);
         db.sql("update {schema}._private_jobs set locked_at = null, locked_by = null, last_error = 'no'")
                 .update();
+        assertThat(await(due)).isEqualTo(State.CANCELLED);
 
-        db.admin()
-                .reschedule(
-                        List.of(job.id()), Rescheduling.builder().attempts(0).build());
-        tend();
+        assertThat(db.admin()
+                        .reschedule(
+                                List.of(rescheduled.id(), other.id()),
+                                Rescheduling.builder().attempts(0).build()))
+                .extracting(Job::id)
+                .containsExactly(other.id());
+        assertThat(db.admin().runNow(List.of(due.id()))).isEmpty();
 
-        assertThat(db.admin().find(job.id())).isPresent();
-        assertThat(db.admin().cancellations(List.of(job.id()))).isEmpty();
+        assertThat(db.admin().find(List.of(rescheduled.id(), due.id()), 0)).isEmpty();
+        assertThat(await(rescheduled)).isEqualTo(State.CANCELLED);
+        assertThat(await(due)).isEqualTo(State.CANCELLED);
         start((n, context) -> {});
         events.await(JobCompleted.class);
+        assertThat(events.all(JobCompleted.class)).hasSize(1);
     }
 
     @Test

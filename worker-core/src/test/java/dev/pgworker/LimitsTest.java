@@ -3,10 +3,12 @@ package dev.pgworker;
 import java.sql.Connection;
 import java.sql.PreparedStatement;
 import java.sql.SQLException;
+import java.sql.Statement;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
+import java.util.Objects;
 import java.util.Queue;
 import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
@@ -28,6 +30,7 @@ import org.slf4j.LoggerFactory;
 import dev.pgworker.event.WorkerEvent.JobCompleted;
 import dev.pgworker.event.WorkerEvent.JobFailed;
 import dev.pgworker.event.WorkerEvent.LimitApplied;
+import dev.pgworker.event.WorkerEvent.LimitChanged;
 import dev.pgworker.event.WorkerEvent.ListenerConnected;
 import dev.pgworker.job.Job;
 import dev.pgworker.job.JobCounts;
@@ -36,6 +39,7 @@ import dev.pgworker.job.JobRequest;
 import dev.pgworker.job.JobSpec;
 import dev.pgworker.job.JobState;
 import dev.pgworker.job.JobWait;
+import dev.pgworker.job.NamedQueue;
 import dev.pgworker.job.Rescheduling;
 import dev.pgworker.job.Task;
 import dev.pgworker.limit.JobLimits;
@@ -47,6 +51,7 @@ import dev.pgworker.testing.RecordingListener;
 import dev.pgworker.testing.TestSchema;
 
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.tuple;
 
 /** Limits as running workers keep to them. */
 @Tag("any-postgres")
@@ -227,7 +232,7 @@ class LimitsTest {
     @Test
     void aStrangerWhoHoldsTheLockOfLimitsIsToldOfOnce() throws SQLException {
         Limit limit = Limit.concurrency("held", 1, "mail");
-        start(1, worker -> worker.limits(List.of(limit)));
+        Worker worker = db.start(worker().limits(List.of(limit)));
         awaitInEffect(limit);
         Logger logger = (Logger) LoggerFactory.getLogger("dev.pgworker.internal.limit.LimitGate");
         ListAppender<ILoggingEvent> log = new ListAppender<>();
@@ -242,11 +247,93 @@ class LimitsTest {
 
             Awaitility.await().atMost(PATIENCE).until(() -> !log.list.isEmpty());
             assertThat(log.list).singleElement().asString().contains("pg_blocking_pids");
+            WorkerStatus status = Objects.requireNonNull(worker.status());
+            assertThat(status.heldUp()).singleElement().asString().contains("advisory lock of limits");
+            assertThat(status.stall()).isNull();
 
             unlock.execute();
             awaitAllDone();
+            assertThat(Objects.requireNonNull(worker.status()).heldUp()).isEmpty();
         } finally {
             logger.detachAppender(log);
+        }
+    }
+
+    @Test
+    void jobsOfAQueueThatWaitForALimitAreCounted() {
+        Limit limit = Limit.concurrency("queued", 1, "mail");
+        start(1, worker -> worker.limits(List.of(limit)));
+        awaitInEffect(limit);
+        add(MAIL, 1, new Mail("holds", 3_000));
+        Awaitility.await().atMost(PATIENCE).until(() -> running.containsKey("holds"));
+        JobSpec queued = JobSpec.builder().queueName("q").build();
+        for (int i = 0; i < 2; i++) {
+            Job unused = db.scheduler().addJob(MAIL, new Mail("waits", 0), queued);
+        }
+
+        assertThat(db.admin().queues(null, 10))
+                .extracting(NamedQueue::name, NamedQueue::waiting)
+                .containsExactly(tuple("q", 2L));
+        awaitAllDone();
+    }
+
+    @Test
+    void whoChangesALimitIsTold() {
+        JobLimits limits = WorkerClient.jobLimits(db.dataSource(), db.schema(), () -> List.of(events))
+                .actingAs("ada");
+
+        limits.put(Limit.concurrency("told", 3, "mail").per("tenant"));
+        limits.delete("told");
+        limits.delete("told before");
+
+        assertThat(events.all(LimitChanged.class))
+                .extracting(LimitChanged::limit, LimitChanged::allows, LimitChanged::user)
+                .containsExactly(tuple("told", "3 running per tenant", "ada"), tuple("told", null, "ada"));
+    }
+
+    @Test
+    void aMissingRightIsToldWithTheRemedy() {
+        Limit limit = Limit.concurrency("refused", 1, "mail");
+        Worker worker = db.start(worker().limits(List.of(limit)));
+        awaitInEffect(limit);
+        db.sql("alter function {schema}.pgworker_admit rename to pgworker_admit_away")
+                .update();
+
+        Awaitility.await()
+                .atMost(PATIENCE)
+                .untilAsserted(
+                        () -> assertThat(Objects.requireNonNull(worker.status()).heldUp())
+                                .singleElement()
+                                .asString()
+                                .contains("pgworker_admit", "docs/schema.md"));
+
+        db.sql("alter function {schema}.pgworker_admit_away rename to pgworker_admit")
+                .update();
+        add(MAIL, 1, new Mail("a", 0));
+        awaitAllDone();
+        assertThat(Objects.requireNonNull(worker.status()).heldUp()).isEmpty();
+    }
+
+    @Test
+    @Tag("slow")
+    void aLockedTableOfLimitsIsToldOf() throws SQLException {
+        Limit limit = Limit.concurrency("locked", 1, "mail");
+        try (Connection stranger = db.dataSource().getConnection();
+                Statement lock = stranger.createStatement()) {
+            stranger.setAutoCommit(false);
+            lock.execute(db.schema().in("lock table {schema}.pgworker_limits in access exclusive mode"));
+            Worker worker = db.start(worker().limits(List.of(limit)));
+
+            Awaitility.await()
+                    .atMost(Duration.ofSeconds(50))
+                    .untilAsserted(() -> assertThat(
+                                    Objects.requireNonNull(worker.status()).heldUp())
+                            .singleElement()
+                            .asString()
+                            .contains("pgworker_limits cannot be read or written"));
+            stranger.commit();
+            awaitInEffect(limit);
+            assertThat(Objects.requireNonNull(worker.status()).heldUp()).isEmpty();
         }
     }
 

@@ -3,6 +3,7 @@ package dev.pgworker;
 import java.sql.Connection;
 import java.sql.Statement;
 import java.time.Duration;
+import java.util.Objects;
 
 import org.awaitility.Awaitility;
 import org.junit.jupiter.api.Tag;
@@ -29,6 +30,10 @@ class LockedPausesTest {
 
     private final RecordingListener events = new RecordingListener();
 
+    private static WorkerStatus status(Worker worker) {
+        return Objects.requireNonNull(worker.status());
+    }
+
     @Test
     void aWorkerThatStartsMeanwhileStartsNoJobsAndSaysWhy() throws Exception {
         try (LogCapture log = new LogCapture(PauseWatch.class);
@@ -38,24 +43,26 @@ class LockedPausesTest {
             statement.execute(db.schema().in("lock table {schema}.pgworker_pauses in access exclusive mode"));
             db.scheduler().addJob(TASK, 1);
 
-            Worker worker = db.start(db.worker()
-                    .task(TASK, (n, context) -> {})
-                    .listener(events)
-                    .patience(Duration.ofSeconds(1), Duration.ofSeconds(60)));
+            Worker worker = db.start(db.worker().task(TASK, (n, context) -> {}).listener(events));
 
             Awaitility.await()
                     .atMost(Duration.ofSeconds(40))
                     .untilAsserted(() -> assertThat(log.messages())
                             .anyMatch(line -> line.contains(
                                     "pgworker_pauses cannot be read, so this worker starts no jobs yet")));
-            assertThat(worker.status())
-                    .extracting(WorkerStatus::stall)
-                    .asString()
-                    .startsWith("it is not known what is paused, because the table pgworker_pauses cannot be read");
             assertThat(db.jobs()).isEqualTo(1);
+            assertThat(status(worker).heldUp())
+                    .singleElement()
+                    .asString()
+                    .contains("pgworker_pauses cannot be read", "pg_locks");
+            Awaitility.await()
+                    .atMost(Duration.ofSeconds(40))
+                    .untilAsserted(() -> assertThat(status(worker).stall()).contains("pgworker_pauses cannot be read"));
+
             connection.commit();
             events.await(JobCompleted.class);
-            assertThat(worker.status()).extracting(WorkerStatus::stall).isNull();
+            assertThat(status(worker).heldUp()).isEmpty();
+            assertThat(status(worker).stall()).isNull();
         }
     }
 }

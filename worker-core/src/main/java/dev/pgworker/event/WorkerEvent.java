@@ -406,6 +406,23 @@ public sealed interface WorkerEvent {
     }
 
     /**
+     * Somebody has created, changed or deleted a limit by {@link dev.pgworker.limit.JobLimits}; what an application declares at its
+     * start is not told. Published on the thread that called it, after its commit, to the listeners of these limits. When it is in
+     * effect, {@link LimitApplied} follows.
+     *
+     * @param workerId {@link DeadWorker#BY_HAND}
+     * @param limit its name
+     * @param allows what it allows, such as {@code "3 running per tenant"}; null if it was deleted
+     * @param user in whose name; null if that was not said
+     * @since 0.1.0
+     */
+    record LimitChanged(
+            String workerId,
+            String limit,
+            @Nullable String allows,
+            @Nullable String user) implements WorkerEvent {}
+
+    /**
      * The worker has registered its recurring jobs and starts to schedule them. Published on {@code worker-cron}.
      *
      * @param identifiers the identifiers of its items

@@ -49,7 +49,8 @@ final class Api {
     }
 
     /** Answers with data; null if the request stays open. */
-    @Nullable Object get(String path, HttpServletRequest request, HttpServletResponse response) throws IOException {
+    @Nullable
+    Object get(String path, HttpServletRequest request, HttpServletResponse response) throws IOException {
         if (path.equals("/me")) {
             return me(request, response).map();
         }
@@ -117,8 +118,8 @@ final class Api {
                     case "schedules" -> () -> parts.schedules().list(source, input, visitor);
                     case "schedules/one" -> () -> parts.schedules().one(source, input, visitor);
                     case "schedules/preview" -> () -> parts.schedules().preview(input);
-                    case "limits" -> () -> LimitViews.list(source);
-                    case "limits/one" -> () -> LimitViews.one(source, input);
+                    case "limits" -> () -> LimitApi.list(source);
+                    case "limits/one" -> () -> LimitApi.one(source, input);
                     case "workers" -> () -> reads.workers(source, visitor);
                     case "maintenance" -> () -> reads.maintenance(source);
                     default -> throw noSuchAddress();
@@ -155,9 +156,11 @@ final class Api {
         List<String> actions = guard.actions(request);
         Input input = Input.body(body.get());
         return parts.work()
-                .change(() -> what.startsWith("schedules")
-                        ? changeSchedule(source, what, input, visitor, actions)
-                        : change(source, what, action, input, visitor, actions))
+                .change(() -> action == DashboardAction.LIMIT
+                        ? changeLimit(source, what, input, visitor)
+                        : what.startsWith("schedules")
+                                ? changeSchedule(source, what, input, visitor, actions)
+                                : change(source, what, action, input, visitor, actions))
                 .map();
     }
 
@@ -172,6 +175,7 @@ final class Api {
         return switch (what) {
             case "jobs" -> DashboardAction.ADD;
             case "schedules", "schedules/change", "schedules/delete", "crontab/forget" -> DashboardAction.SCHEDULE;
+            case "limits", "limits/change", "limits/delete" -> DashboardAction.LIMIT;
             case "pauses/pause", "pauses/resume" -> DashboardAction.PAUSE;
             case "cleanup" -> DashboardAction.CLEANUP;
             case "force-unlock" -> DashboardAction.FORCE_UNLOCK;
@@ -202,6 +206,14 @@ final class Api {
             case SWEEP -> writes.sweep(source, input, visitor);
             case CRON, SCHEDULE -> writes.cron(source, what.substring("crontab/".length()), input, visitor);
             default -> writes.change(source, action, input, visitor);
+        };
+    }
+
+    private static View changeLimit(Source source, String what, Input input, Visitor visitor) {
+        return switch (what) {
+            case "limits" -> LimitApi.create(source, input, visitor);
+            case "limits/change" -> LimitApi.change(source, input, visitor);
+            default -> LimitApi.delete(source, input, visitor);
         };
     }
 

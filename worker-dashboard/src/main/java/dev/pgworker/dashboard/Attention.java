@@ -1,6 +1,8 @@
 package dev.pgworker.dashboard;
 
 import java.time.Duration;
+import java.time.Instant;
+import java.time.temporal.ChronoUnit;
 import java.util.ArrayList;
 import java.util.Comparator;
 import java.util.List;
@@ -14,6 +16,7 @@ import dev.pgworker.WorkerStatus;
 import dev.pgworker.history.HistoryStatus;
 import dev.pgworker.job.ActiveWorker;
 import dev.pgworker.job.JobBacklog;
+import dev.pgworker.job.Pause;
 import dev.pgworker.job.PauseTarget;
 import dev.pgworker.schedule.ScheduleStatus;
 
@@ -143,7 +146,8 @@ final class Attention {
                 .filter(pause -> pause.target().kind() != PauseTarget.Kind.EVERYTHING)
                 .limit(MOST_PAUSES)
                 .forEach(pause -> {
-                    String what = pause.text();
+                    Instant since = pause.since().truncatedTo(ChronoUnit.SECONDS);
+                    String what = new Pause(pause.target(), since, pause.by(), pause.reason()).text();
                     boolean task = pause.target().kind() == PauseTarget.Kind.TASK;
                     add(
                             Level.WARNING,
@@ -206,6 +210,9 @@ final class Attention {
         }
         if (status.stall() != null) {
             add(Level.ERROR, "Due jobs do not start although a handler is free: " + status.stall(), null);
+        }
+        for (String obstacle : status.heldUp()) {
+            add(Level.WARNING, "The worker of this application is held up: " + obstacle + ".", null);
         }
         for (WorkerStatus.UnservedTask unserved : status.unservedTasks()) {
             add(

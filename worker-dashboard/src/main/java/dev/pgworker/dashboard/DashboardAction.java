@@ -46,7 +46,10 @@ public enum DashboardAction {
     PAUSE,
 
     /** Create, change and delete schedules, and forget recurring jobs that have left every crontab. */
-    SCHEDULE;
+    SCHEDULE,
+
+    /** Create, change and delete limits of the jobs that run at once or start in a period. */
+    LIMIT;
 
     /** Returns the name of the action in the dashboard's addresses, such as {@code run-now}. */
     String id() {

@@ -51,7 +51,7 @@ final class ScheduleForm {
         parts.add(builder -> builder.overlap(constant(input, "overlap", Overlap.class, Overlap.ALLOW)));
         parts.add(builder -> builder.misfire(constant(input, "misfire", Misfire.class, Misfire.SKIP)));
         parts.add(builder -> builder.backfill(input.duration("backfill")));
-        mistakes.tryEach(parts);
+        tryEach(parts, mistakes);
         JobSpec spec = spec(input, mistakes);
         mistakes.refuse();
         Schedule.Builder builder = Schedule.builder(
@@ -69,7 +69,7 @@ final class ScheduleForm {
         Mistakes mistakes = new Mistakes();
         Recurrence recurrence = recurrence(input, mistakes);
         List<Consumer<Schedule.Builder>> parts = times(input);
-        mistakes.tryEach(parts);
+        tryEach(parts, mistakes);
         mistakes.refuse();
         Schedule.Builder builder = Schedule.builder(SOME_NAME, Objects.requireNonNull(recurrence), SOME_NAME, null);
         parts.forEach(part -> part.accept(builder));
@@ -157,42 +157,14 @@ final class ScheduleForm {
         return whole.build();
     }
 
-    /** Collects what is wrong with a request. */
-    private static final class Mistakes {
-
-        private final List<String> messages = new ArrayList<>();
-
-        /** Returns a value; null if it is wrong. */
-        <T> @Nullable T read(Supplier<? extends @Nullable T> value) {
-            try {
-                return value.get();
-            } catch (IllegalArgumentException e) {
-                messages.add(String.valueOf(e.getMessage()));
-                return null;
-            }
-        }
-
-        boolean isRight(Supplier<?> value) {
-            int before = messages.size();
-            Object unused = read(value);
-            return messages.size() == before;
-        }
-
-        /** Tries each part apart from the others: a schedule would tell the first mistake only. */
-        void tryEach(List<Consumer<Schedule.Builder>> parts) {
-            for (Consumer<Schedule.Builder> part : parts) {
-                Object unused = read(() -> {
-                    Schedule.Builder apart = Schedule.builder(SOME_NAME, SOME_TIME, SOME_NAME, null);
-                    part.accept(apart);
-                    return apart.build();
-                });
-            }
-        }
-
-        void refuse() {
-            if (!messages.isEmpty()) {
-                throw new IllegalArgumentException(String.join("; ", messages));
-            }
+    /** Tries each part apart from the others: a schedule would tell the first mistake only. */
+    private static void tryEach(List<Consumer<Schedule.Builder>> parts, Mistakes mistakes) {
+        for (Consumer<Schedule.Builder> part : parts) {
+            boolean unused = mistakes.isRight(() -> {
+                Schedule.Builder apart = Schedule.builder(SOME_NAME, SOME_TIME, SOME_NAME, null);
+                part.accept(apart);
+                return apart.build();
+            });
         }
     }
 }

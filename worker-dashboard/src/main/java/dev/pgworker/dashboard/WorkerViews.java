@@ -146,6 +146,7 @@ final class WorkerViews {
                         .put("sinceAuditMs", status.sinceAudit())
                         .put("outage", status.outage())
                         .put("stall", status.stall())
+                        .put("heldUp", status.heldUp())
                         .put("reconciled", status.reconciled())
                         .put("deadThreads", status.deadThreads())
                         .put("stuckThreads", status.stuckThreads())

@@ -1,6 +1,7 @@
 package dev.pgworker.autoconfigure;
 
 import java.util.HashMap;
+import java.util.List;
 import java.util.Map;
 import java.util.function.BiFunction;
 import java.util.function.Function;
@@ -138,9 +139,12 @@ final class ClientFactory {
                 instances.get(worker).schema(),
                 instances.get(worker).settings().recovery(),
                 () -> collaborators.of(worker, JobRecoveryHandler.class),
-                () -> Stream.concat(
-                                collaborators.of(worker, WorkerEventListener.class).stream(), directListeners(worker))
-                        .toList());
+                () -> listeners(worker));
+    }
+
+    private List<WorkerEventListener> listeners(String worker) {
+        return Stream.concat(collaborators.of(worker, WorkerEventListener.class).stream(), directListeners(worker))
+                .toList();
     }
 
     @SuppressWarnings("unchecked")
@@ -175,7 +179,7 @@ final class ClientFactory {
     JobLimits jobLimits(String worker) {
         WorkerInstance instance = instances.get(worker);
         WorkerSchemaInitializer unused = instance.schemaInitializer();
-        return WorkerClient.jobLimits(database(worker).dataSource(), instance.schema());
+        return WorkerClient.jobLimits(database(worker).dataSource(), instance.schema(), () -> listeners(worker));
     }
 
     Collaborators collaborators() {

@@ -31,6 +31,9 @@ class AccessibilityTest extends DashboardTest {
             "recurring/schedule?name=nightly-mail",
             "recurring/schedule?name=broken",
             "recurring/schedule?name=nothing",
+            "limits",
+            "limits/limit?name=mail",
+            "limits/limit?name=nothing",
             "workers",
             "maintenance",
             "nothing/here");
@@ -43,6 +46,7 @@ class AccessibilityTest extends DashboardTest {
         stock.queued("invoices", 2);
         stock.heldBy("dead-worker");
         stock.schedules();
+        stock.limited();
         Job ended = shop.jobs().addJob("send_mail", Map.of("to", "ada"));
         browser.await(() -> !stock.exists(ended));
         return PAGES.stream()
@@ -73,9 +77,9 @@ class AccessibilityTest extends DashboardTest {
     }
 
     @ParameterizedTest
-    @ValueSource(strings = {"Add job", "New schedule", "?"})
+    @ValueSource(strings = {"Add job", "New schedule", "New limit", "?"})
     void neitherHaveDialogs(String button) {
-        browser.open(button.equals("New schedule") ? "recurring" : "jobs");
+        browser.open(Map.of("New schedule", "recurring", "New limit", "limits").getOrDefault(button, "jobs"));
         browser.await("main h1");
         if (button.equals("?")) {
             browser.keys("?");

@@ -336,6 +336,45 @@ class ActionsTest extends DashboardTest {
         assertThat(browser.complaints()).allMatch(text -> text.contains("400"));
     }
 
+    @Test
+    void aLimitIsMadeChangedAndDeleted() {
+        String name = "tenant/7 ?a=b&c%2F <b>\"'\u05D0\u202E";
+        browser.open("limits");
+        browser.press("main", "New limit");
+        browser.type("dialog input[id$=name]", name);
+        browser.type("dialog input[id$=tasks]", "limited_mail, limited_fax");
+        browser.type("dialog input[id$=maxRunning]", "3");
+        browser.type("dialog input[id$=per]", "tenant..id");
+        browser.keys(Keys.ENTER);
+        browser.awaitText("dialog [role=alert]", "per must");
+        browser.await(() ->
+                Boolean.TRUE.equals(browser.run("return document.activeElement.matches('[id$=per][aria-invalid]')")));
+        browser.type("dialog input[id$=per]", "tenant.id");
+        browser.keys(Keys.ENTER);
+        showLast("was created");
+        browser.awaitText("main aside", "3 running per tenant.id");
+        browser.awaitNoText("main", "is being put into effect");
+        assertThat(shop.limits().find(name).orElseThrow().declared()).isFalse();
+
+        browser.press("main", "Change");
+        browser.await("dialog select[id$=kind]").sendKeys("Jobs that start");
+        browser.type("dialog input[id$=maxStarts]", "900");
+        browser.type("dialog input[id$=burst]", "1");
+        confirm();
+        browser.awaitText("dialog [role=alert]", "burst must");
+        browser.type("dialog input[id$=burst]", "10");
+        confirm();
+        browser.awaitText("main aside", "900 starts in 1 minute, burst 10, per tenant.id");
+
+        browser.press("main", "Delete");
+        browser.awaitText("dialog", "become available");
+        confirm();
+        browser.awaitText("main", "There is no such limit");
+        assertThat(shop.limits().find(name)).isEmpty();
+        // The browser itself tells of each 400, and of the limit that is gone.
+        assertThat(browser.complaints()).allMatch(text -> text.contains("400") || text.contains("404"));
+    }
+
     /** The name of the user, or of the dashboard, stands in the log; here is the event's other end. */
     @Test
     void aRunningJobIsLeftAlone() throws Exception {

@@ -11,6 +11,7 @@ import org.junit.jupiter.params.provider.FieldSource;
 
 import dev.pgworker.job.Job;
 import dev.pgworker.job.JobSpec;
+import dev.pgworker.limit.Limit;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
@@ -88,6 +89,7 @@ class HostileTextTest extends DashboardTest {
                     text);
             shop.schedules().put(stock.yearly(text, text).build());
             stock.change("update graphile_worker.pgworker_schedules set problem = ? where name = ?", text, text);
+            shop.limits().put(Limit.concurrency(text, 1, text).per(List.of(text)));
             Job job = shop.jobs()
                     .addJob(text, text, JobSpec.builder().queueName(text).build());
             stock.change(
@@ -96,8 +98,8 @@ class HostileTextTest extends DashboardTest {
                     job.id());
         }
         try {
-            for (String page :
-                    List.of("", "queues", "tasks", "workers", "recurring", "maintenance", "jobs?state=running")) {
+            for (String page : List.of(
+                    "", "queues", "tasks", "workers", "recurring", "limits", "maintenance", "jobs?state=running")) {
                 browser.open(page);
                 browser.await("main h1");
                 browser.awaitNoText("main", "Loading");
@@ -110,8 +112,13 @@ class HostileTextTest extends DashboardTest {
                 browser.await(() -> browser.all("main .skeleton").isEmpty());
                 assertThat(browser.all("main aside")).as(text).isNotEmpty();
                 onlyText();
+                browser.open("limits/limit?name=" + encode(text));
+                browser.await(() -> browser.all("main .skeleton").isEmpty());
+                assertThat(browser.all("main aside")).as(text).isNotEmpty();
+                onlyText();
             }
         } finally {
+            CORPUS.forEach(text -> shop.limits().delete(text));
             stock.change(
                     "delete from graphile_worker._private_known_crontabs where identifier not in ('nightly-mail', 'charges')");
             stock.change("delete from graphile_worker._private_workers where id not like 'pgworker-%'");

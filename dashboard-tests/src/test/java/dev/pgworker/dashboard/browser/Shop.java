@@ -16,6 +16,7 @@ import tools.jackson.databind.JsonNode;
 import dev.pgworker.autoconfigure.WorkerInstances;
 import dev.pgworker.job.JobAdmin;
 import dev.pgworker.job.JobScheduler;
+import dev.pgworker.limit.JobLimits;
 import dev.pgworker.schedule.JobSchedules;
 import dev.pgworker.task.JobContext;
 import dev.pgworker.task.JobHandler;
@@ -92,6 +93,12 @@ final class Shop implements AutoCloseable {
         return context.getBean(WorkerInstances.class)
                 .get(WorkerInstances.DEFAULT)
                 .jobSchedules();
+    }
+
+    JobLimits limits() {
+        return context.getBean(WorkerInstances.class)
+                .get(WorkerInstances.DEFAULT)
+                .jobLimits();
     }
 
     JdbcClient.StatementSpec sql(String sql) {

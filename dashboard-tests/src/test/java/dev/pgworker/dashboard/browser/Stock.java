@@ -9,6 +9,7 @@ import java.util.Map;
 
 import dev.pgworker.job.Job;
 import dev.pgworker.job.JobSpec;
+import dev.pgworker.limit.Limit;
 import dev.pgworker.schedule.Recurrence;
 import dev.pgworker.schedule.Schedule;
 
@@ -145,6 +146,14 @@ final class Stock {
                 "update graphile_worker.pgworker_schedules set problem = 'The queue is too long', next_at = null where name = 'broken'");
     }
 
+    /** Limits a task that nobody serves to one job of each tenant at once, and adds three jobs of one tenant and one of another. */
+    void limited() {
+        shop.limits().put(Limit.concurrency("mail", 1, "limited_mail").per("tenant"));
+        for (String tenant : List.of("acme", "acme", "acme", "bolt")) {
+            Job unused = shop.jobs().addJob("limited_mail", Map.of("tenant", tenant));
+        }
+    }
+
     void change(String sql, Object... parameters) {
         shop.sql(sql).params(parameters).update();
     }
@@ -161,5 +170,6 @@ final class Stock {
         change(
                 "delete from graphile_worker._private_jobs where locked_at is null or locked_at < now() - interval '10 minutes'");
         change("delete from graphile_worker.pgworker_schedules");
+        shop.limits().list().forEach(limit -> shop.limits().delete(limit.name()));
     }
 }

@@ -1,5 +1,6 @@
 package dev.pgworker.internal.client;
 
+import java.time.Duration;
 import java.util.Arrays;
 import java.util.List;
 import java.util.Optional;
@@ -8,13 +9,17 @@ import javax.sql.DataSource;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
+import org.springframework.jdbc.core.simple.JdbcClient;
 import org.springframework.jdbc.support.SqlArrayValue;
 
+import dev.pgworker.event.WorkerEvent;
 import dev.pgworker.internal.argument.Arguments;
 import dev.pgworker.internal.argument.LogText;
+import dev.pgworker.internal.event.WorkerEvents;
 import dev.pgworker.internal.jdbc.ClientConnections;
 import dev.pgworker.internal.jdbc.Timestamps;
 import dev.pgworker.internal.store.LimitRow;
+import dev.pgworker.job.DeadWorker;
 import dev.pgworker.limit.JobLimits;
 import dev.pgworker.limit.Limit;
 import dev.pgworker.limit.LimitStatus;
@@ -33,34 +38,57 @@ public final class JdbcJobLimits implements JobLimits {
 
     private final ClientConnections connections;
     private final WorkerSchema schema;
+    private final WorkerEvents events;
     private final @Nullable String user;
 
-    /** Creates the limits of one schema. */
-    public JdbcJobLimits(DataSource dataSource, WorkerSchema schema) {
-        this(new ClientConnections(dataSource), schema, null);
+    /**
+     * Creates the limits of one schema.
+     *
+     * @param events where to tell what has been changed; delivers by itself
+     */
+    public JdbcJobLimits(DataSource dataSource, WorkerSchema schema, WorkerEvents events) {
+        this(new ClientConnections(dataSource), schema, events, null);
     }
 
-    private JdbcJobLimits(ClientConnections connections, WorkerSchema schema, @Nullable String user) {
+    private JdbcJobLimits(
+            ClientConnections connections, WorkerSchema schema, WorkerEvents events, @Nullable String user) {
         this.connections = connections;
         this.schema = schema;
+        this.events = events;
         this.user = user;
     }
 
     @Override
     public JobLimits actingAs(String name) {
-        return new JdbcJobLimits(connections, schema, Arguments.requireUser(name));
+        return new JdbcJobLimits(connections, schema, events, Arguments.requireUser(name));
     }
 
     @Override
     public LimitStatus put(Limit limit) {
-        LimitStatus status = put(limit, false, null);
-        tell(limit.words(), limit.name());
+        Arguments.requireNonNull("limit", limit);
+        LimitStatus status =
+                connections.query("put limit \"" + limit.name() + "\"", false, client -> put(client, limit, null));
+        tell(limit.name(), limit.words());
         return status;
     }
 
-    /** Puts a limit that the application declares. */
-    public LimitStatus declare(Limit limit) {
-        return put(limit, true, true);
+    private static final String LIMIT_LOCKS = """
+            select pg_catalog.set_config('lock_timeout', ?, true)
+            """;
+
+    /**
+     * Puts a limit that the application declares.
+     *
+     * @param lockLimit how long to wait for others who have locked it
+     */
+    public LimitStatus declare(Limit limit, Duration lockLimit) {
+        return connections.query("declare limit \"" + limit.name() + "\"", true, client -> {
+            client.sql(LIMIT_LOCKS)
+                    .param(lockLimit.toMillis() + "ms")
+                    .query(String.class)
+                    .single();
+            return put(client, limit, true);
+        });
     }
 
     private static final String PUT = "select " + LimitRow.COLUMNS + """
@@ -69,24 +97,20 @@ public final class JdbcJobLimits implements JobLimits {
               period => pg_catalog.make_interval(secs => ?), burst => ?, declared => ?) l
             """;
 
-    private LimitStatus put(Limit limit, boolean apart, @Nullable Boolean declared) {
-        Arguments.requireNonNull("limit", limit);
+    private LimitStatus put(JdbcClient client, Limit limit, @Nullable Boolean declared) {
         Double period = limit.period() == null ? null : Timestamps.millis(limit.period()) / 1_000;
-        return connections.query(
-                "put limit \"" + limit.name() + "\"",
-                apart,
-                client -> client.sql(schema.in(PUT))
-                        .params(Arrays.asList(
-                                limit.name(),
-                                texts(limit.tasks()),
-                                limit.field().isEmpty() ? null : texts(limit.field()),
-                                limit.maxRunning(),
-                                limit.maxStarts(),
-                                period,
-                                limit.burst(),
-                                declared))
-                        .query((row, number) -> LimitRow.read(row))
-                        .single());
+        return client.sql(schema.in(PUT))
+                .params(Arrays.asList(
+                        limit.name(),
+                        texts(limit.tasks()),
+                        limit.field().isEmpty() ? null : texts(limit.field()),
+                        limit.maxRunning(),
+                        limit.maxStarts(),
+                        period,
+                        limit.burst(),
+                        declared))
+                .query((row, number) -> LimitRow.read(row))
+                .single();
     }
 
     private static SqlArrayValue texts(List<String> texts) {
@@ -108,7 +132,7 @@ public final class JdbcJobLimits implements JobLimits {
                         .query(Boolean.class)
                         .single());
         if (deleted) {
-            tell("deleted", name);
+            tell(name, null);
         }
         return deleted;
     }
@@ -183,14 +207,17 @@ public final class JdbcJobLimits implements JobLimits {
         String unused = Arguments.requireGivenText("name", name, MAX_NAME);
     }
 
-    /** Says who has changed what once that is committed; what applications do by themselves need not be read. */
-    private void tell(String what, String name) {
-        if (user != null) {
-            ClientConnections.afterCommit(() -> log.info(
-                    "Limit \"{}\": {} by user \"{}\"",
-                    LogText.visible(name),
-                    LogText.visible(what),
-                    LogText.visible(user)));
-        }
+    /** Tells who has changed what once that is committed; a line about what applications do by themselves need not be read. */
+    private void tell(String name, @Nullable String allows) {
+        ClientConnections.afterCommit(() -> {
+            if (user != null) {
+                log.info(
+                        "Limit \"{}\": {} by user \"{}\"",
+                        LogText.visible(name),
+                        LogText.visible(allows == null ? "deleted" : allows),
+                        LogText.visible(user));
+            }
+            events.publish(new WorkerEvent.LimitChanged(DeadWorker.BY_HAND, name, allows, user));
+        });
     }
 }

@@ -45,18 +45,29 @@ final class SchemaOverview {
     /** The statement counts one more. */
     private static final long MOST_WAITING = 1_000;
 
-    private static final String QUEUES = """
+    /** As many jobs that wait for limits are looked at; no index knows them by their queues. */
+    private static final int MOST_PARKED = 10_000;
+
+    private static final String QUEUES =
+            """
+            with parked as materialized (
+              select c.job_queue_id, pg_catalog.count(*) as jobs
+              from (
+                select j.job_queue_id from {schema}._private_jobs j where {parked}
+                order by j.locked_by collate "C", j.priority, j.run_at, j.id limit {most}) c
+              group by c.job_queue_id)
             select q.queue_name,
-                   (select pg_catalog.count(*) from (
+                   coalesce(w.jobs, 0) + (select pg_catalog.count(*) from (
                      select from {schema}._private_jobs j where j.job_queue_id = q.id and j.is_available limit 1001) c),
                    case when p.kind is null then q.locked_at end, case when p.kind is null then q.locked_by end,
                    p.kind, p.name, p.paused_at, p.paused_by, p.reason
             from {schema}._private_job_queues q
+            left join parked w on w.job_queue_id = q.id
             left join {schema}.pgworker_pauses p
               on p.kind = 'queue' and p.name = q.queue_name and p.resumed_at is null and q.locked_by = 'pgworker-paused'
             where q.queue_name > ?::pg_catalog.text
             order by q.queue_name limit ?
-            """;
+            """.replace("{parked}", JobFilters.PARKED).replace("{most}", String.valueOf(MOST_PARKED));
 
     List<NamedQueue> queues(@Nullable String after, int limit) {
         if (after != null && !after.isEmpty()) {

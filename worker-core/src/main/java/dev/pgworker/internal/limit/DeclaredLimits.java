@@ -1,6 +1,7 @@
 package dev.pgworker.internal.limit;
 
 import java.sql.SQLException;
+import java.time.Duration;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
@@ -19,6 +20,9 @@ import dev.pgworker.limit.Limit;
 public final class DeclaredLimits {
 
     private static final Logger log = LoggerFactory.getLogger(DeclaredLimits.class);
+
+    /** Others change limits in no time. */
+    private static final Duration LOCK_LIMIT = Duration.ofSeconds(5);
 
     private final JdbcJobLimits limits;
     private final List<Limit> declared;
@@ -58,7 +62,7 @@ public final class DeclaredLimits {
         }
         for (Limit limit : declared) {
             try {
-                limits.declare(limit);
+                limits.declare(limit, LOCK_LIMIT);
             } catch (RuntimeException e) {
                 SQLException cause = cause(e);
                 if (cause != null

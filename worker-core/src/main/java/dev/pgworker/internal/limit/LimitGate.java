@@ -1,6 +1,7 @@
 package dev.pgworker.internal.limit;
 
 import java.sql.SQLException;
+import java.time.Duration;
 import java.util.HashSet;
 import java.util.Set;
 import java.util.concurrent.TimeUnit;
@@ -12,6 +13,9 @@ import org.slf4j.LoggerFactory;
 import dev.pgworker.event.WorkerEvent;
 import dev.pgworker.internal.engine.HeldBack;
 import dev.pgworker.internal.engine.WorkerContext;
+import dev.pgworker.internal.failure.DatabaseFailure;
+import dev.pgworker.internal.failure.ErrorText;
+import dev.pgworker.internal.failure.Obstacle;
 import dev.pgworker.internal.lifecycle.BackgroundService;
 import dev.pgworker.internal.limit.LimitSignals.Told;
 import dev.pgworker.internal.store.LimitStore;
@@ -46,9 +50,14 @@ public final class LimitGate extends BackgroundService {
     private static final long SHORT_WALK_NANOS = TimeUnit.MILLISECONDS.toNanos(100);
 
     /** So long others may have the lock of the gates before it is worth a word. */
-    private static final long LONG_HELD_NANOS = TimeUnit.SECONDS.toNanos(5);
+    private static final Duration LONG_HELD = Duration.ofSeconds(5);
 
-    private static final String LOCK_NOT_AVAILABLE = "55P03";
+    private static final String HELD =
+            "another session holds the advisory lock of limits, or locks their tables. End it: pg_locks and"
+                    + " pg_blocking_pids show which one it is";
+
+    /** What a missing right or function calls for. */
+    static final String RIGHTS = ". Migrate the schema, and grant the worker's role the rights of docs/schema.md";
 
     private static final long UNTIL_WOKEN_NANOS = TimeUnit.HOURS.toNanos(1);
 
@@ -57,6 +66,7 @@ public final class LimitGate extends BackgroundService {
     private final Set<String> served;
     private final HeldBack held;
     private final LimitSignals signals = new LimitSignals();
+    private final Obstacle obstacle = new Obstacle(LONG_HELD);
 
     /** Written by the keeper. */
     private volatile @Nullable Look limits;
@@ -65,8 +75,6 @@ public final class LimitGate extends BackgroundService {
     private final LaneTimes times = new LaneTimes();
     private @Nullable String walkedTo;
     private long walkAt = System.nanoTime();
-    private @Nullable Long heldSince;
-    private boolean toldHeld;
     private long notBefore = System.nanoTime();
 
     /**
@@ -154,11 +162,10 @@ public final class LimitGate extends BackgroundService {
             admitted = admit(known, asked, walk);
         } catch (SQLException | RuntimeException | Error e) {
             signals.putBack(asked);
-            tellIfHeld(e, now);
+            noteObstacle(e);
             throw e;
         }
-        heldSince = null;
-        toldHeld = false;
+        obstacle.passed();
         if (admitted >= MOST_ADMITTED) {
             signals.putBack(asked);
         } else if (walk && walkedTo == null) {
@@ -167,21 +174,28 @@ public final class LimitGate extends BackgroundService {
         }
     }
 
-    /** Gates have the lock for some milliseconds each. */
-    private void tellIfHeld(Throwable e, long now) {
-        if (!(e instanceof SQLException sql) || !LOCK_NOT_AVAILABLE.equals(sql.getSQLState())) {
-            return;
+    /** Gates have the lock for some milliseconds each, so whoever has it for longer is none. */
+    private void noteObstacle(Throwable e) {
+        switch (DatabaseFailure.of(e)) {
+            case CANCELLED -> {
+                if (obstacle.met(HELD)) {
+                    log.warn(
+                            "No job that waits for a limit has started for some seconds: {}. The worker keeps trying",
+                            HELD);
+                }
+            }
+            case REFUSED, INTERNAL -> {
+                boolean untold = obstacle.met(ErrorText.headline(e)
+                        + (e instanceof SQLException sql && DatabaseFailure.isAboutTheSchema(sql) ? RIGHTS : ""));
+                log.debug("Jobs that wait for a limit are not let through; told: {}", untold, e);
+            }
+            case OUTAGE, CONFLICT -> {}
         }
-        Long since = heldSince;
-        if (since == null) {
-            heldSince = now;
-        } else if (!toldHeld && now - since >= LONG_HELD_NANOS) {
-            toldHeld = true;
-            log.warn(
-                    "No job that waits for a limit has started for some seconds, because another session holds the advisory lock"
-                            + " of limits or locks their tables; the worker keeps trying. End that session: pg_locks and"
-                            + " pg_blocking_pids show which one it is");
-        }
+    }
+
+    /** Returns why no job that waits for a limit is let through by this worker, with the remedy; null if that is not so. */
+    public @Nullable String obstacle() {
+        return limits == null ? null : obstacle.reason();
     }
 
     private long admit(Look known, Told asked, boolean walk) throws SQLException {

@@ -12,12 +12,14 @@ import java.util.function.BooleanSupplier;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
+import org.slf4j.event.Level;
 
 import dev.pgworker.event.WorkerEvent;
 import dev.pgworker.internal.argument.LogText;
 import dev.pgworker.internal.engine.HeldBack;
 import dev.pgworker.internal.engine.WorkerContext;
 import dev.pgworker.internal.failure.DatabaseFailure;
+import dev.pgworker.internal.failure.Obstacle;
 import dev.pgworker.internal.lifecycle.PeriodicService;
 import dev.pgworker.internal.store.LimitStore;
 import dev.pgworker.internal.store.LimitStore.Known;
@@ -66,7 +68,11 @@ public final class LimitKeeper extends PeriodicService {
     private static final long SHORTEST_NANOS = TimeUnit.MILLISECONDS.toNanos(50);
 
     /** After so many seconds of waiting for others it is worth a word. */
-    private static final long LONG_HELD_UP_NANOS = TimeUnit.SECONDS.toNanos(30);
+    private static final Duration LONG_HELD_UP = Duration.ofSeconds(30);
+
+    private static final String LOCKED =
+            "the table pgworker_limits cannot be read or written, so jobs with a declared limit may not start."
+                    + " Some session may have locked it; pg_locks tells which";
 
     private final WorkerContext context;
     private final LimitStore store;
@@ -78,13 +84,17 @@ public final class LimitKeeper extends PeriodicService {
     private final AtomicBoolean announced = new AtomicBoolean();
     private final long createdAt = System.nanoTime();
 
+    /** In the way of reading limits, which has been given time already. */
+    private final Obstacle unreadable = new Obstacle(Duration.ZERO);
+
+    /** In the way of limits that are to take effect. */
+    private final Obstacle heldUp = new Obstacle(LONG_HELD_UP);
+
     private volatile boolean known;
 
     // Owned by the work.
     private long lookedAt = System.nanoTime() - SHORTEST_NANOS;
     private long checkedAt = System.nanoTime() - CHECK_INTERVAL.toNanos();
-    private @Nullable Long heldUpSince;
-    private boolean toldUnusable;
     private boolean switchedOff;
 
     /**
@@ -149,11 +159,12 @@ public final class LimitKeeper extends PeriodicService {
             if (!look.limits().isEmpty()) {
                 gate.start();
             }
-            toldUnusable = false;
+            unreadable.passed();
             becomeKnown();
             return workWith(look);
         } catch (SQLException e) {
             if (!DatabaseFailure.isAboutTheSchema(e)) {
+                tellLocked(e);
                 throw e;
             }
             tellUnusable(e);
@@ -221,13 +232,13 @@ public final class LimitKeeper extends PeriodicService {
         if (steps.isEmpty()) {
             return NOTHING;
         }
-        boolean heldUp = steps.stream()
+        boolean waits = steps.stream()
                 .anyMatch(step -> step.note() != null && !step.note().equals("later"));
-        if (heldUp) {
+        if (waits) {
             tellHeldUp(steps);
             return HELD_UP;
         }
-        heldUpSince = null;
+        heldUp.passed();
         return steps.stream().anyMatch(step -> step.note() == null) ? Duration.ZERO : LATER;
     }
 
@@ -245,17 +256,21 @@ public final class LimitKeeper extends PeriodicService {
     }
 
     private void tellHeldUp(List<Step> steps) {
-        long now = System.nanoTime();
-        Long since = heldUpSince;
-        if (since == null) {
-            heldUpSince = now;
-        } else if (!steps.isEmpty() && now - since >= LONG_HELD_UP_NANOS) {
-            heldUpSince = now;
-            log.warn(
-                    "Limits {} cannot take effect while other sessions keep transactions open that have written jobs, or lock the"
-                            + " jobs table; the worker keeps trying",
-                    steps.stream().map(Step::name).toList());
+        String why = steps.stream().map(Step::name).toList()
+                + " cannot take effect while other sessions keep transactions open that"
+                + " have written jobs, or lock the jobs table: pg_stat_activity and pg_locks tell which";
+        if (heldUp.met("limits " + why)) {
+            log.warn("Limits {}; the worker keeps trying", why);
         }
+    }
+
+    /**
+     * Returns why limits do not take effect, with the remedy; null if they do. That others' limits cannot be read does not matter
+     * here: their jobs wait until somebody lets them through.
+     */
+    public @Nullable String obstacle() {
+        String first = declared.exist() ? unreadable.reason() : null;
+        return first == null ? heldUp.reason() : first;
     }
 
     /**
@@ -280,18 +295,17 @@ public final class LimitKeeper extends PeriodicService {
         }
     }
 
-    private void tellUnusable(SQLException e) {
-        if (toldUnusable) {
-            log.debug("Limits cannot be used", e);
-            return;
+    /** The statement is cancelled when its time is over: the table is small. */
+    private void tellLocked(SQLException e) {
+        if (DatabaseFailure.of(e) == DatabaseFailure.CANCELLED && unreadable.met("limits cannot be used: " + LOCKED)) {
+            log.warn("Limits cannot be used: {}", LOCKED);
         }
-        toldUnusable = true;
-        String message = "Limits cannot be used: {}. Migrate the schema, and grant the worker's role the rights of"
-                + " docs/schema.md";
-        if (declared.exist()) {
-            log.error(message, e.getMessage());
-        } else {
-            log.info(message, e.getMessage());
+    }
+
+    private void tellUnusable(SQLException e) {
+        String why = e.getMessage() + LimitGate.RIGHTS;
+        if (unreadable.met("limits cannot be used: " + why)) {
+            log.atLevel(declared.exist() ? Level.ERROR : Level.INFO).log("Limits cannot be used: {}", why);
         }
     }
 }

@@ -6,12 +6,14 @@ import java.io.InputStream;
 import java.net.InetAddress;
 import java.net.Socket;
 import java.sql.SQLException;
+import java.util.function.Consumer;
 import javax.net.SocketFactory;
 import javax.sql.DataSource;
 
 import org.jspecify.annotations.Nullable;
 import org.postgresql.PGConnection;
 import org.postgresql.PGNotification;
+import org.postgresql.core.BaseConnection;
 import org.postgresql.ds.PGSimpleDataSource;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
@@ -20,6 +22,9 @@ import org.slf4j.LoggerFactory;
  * Tells that the server begins to send something while the driver waits for notifications. pgjdbc's own wait returns a
  * millisecond after one has come, because it looks whether another one follows; whoever is told here can act within that
  * millisecond.
+ *
+ * <p>pgjdbc collects notifications until none follows any more, however many there are. Here they are taken from it while it goes on
+ * reading, so that those who send more than fits into the memory of this process do no harm.
  *
  * <p>It is the socket factory of connections that listen, by the driver's property {@code socketFactory}. On others nothing is told.
  */
@@ -56,10 +61,24 @@ public final class MessageArrival extends SocketFactory {
         }
     }
 
+    /** Something that the driver does on a connection. */
+    @FunctionalInterface
+    interface Call<T> {
+        T on(PGConnection connection) throws SQLException;
+    }
+
     /** Waits for notifications, one after the other, on one connection. */
     static final class Reception {
 
+        /** After how many bytes notifications are taken from the driver, which may hold seven times as many in memory. */
+        static final int PART_BYTES = 256 * 1024;
+
+        private final PGConnection connection;
         private final Runnable onArrival;
+        private final Consumer<PGNotification[]> onPart;
+
+        /** What has been read since the driver was last asked. Owned by the thread that waits. */
+        private int bytes;
 
         /** Whether what arrives is still to be told. Owned by the thread that waits. */
         private boolean untold;
@@ -72,10 +91,13 @@ public final class MessageArrival extends SocketFactory {
         /**
          * Creates one.
          *
-         * @param onArrival called once in each call, on its thread, when the server begins to send something, whatever that is
+         * @param onArrival called once in each wait, on its thread, when the server begins to send something, whatever that is
+         * @param onPart called with notifications of which more follow, on the thread that waits or calls; must not use the connection
          */
-        Reception(Runnable onArrival) {
+        Reception(PGConnection connection, Runnable onArrival, Consumer<PGNotification[]> onPart) {
+            this.connection = connection;
             this.onArrival = onArrival;
+            this.onPart = onPart;
         }
 
         /**
@@ -84,12 +106,19 @@ public final class MessageArrival extends SocketFactory {
          * @param millis how long at most
          * @return none, or null, after that time
          */
-        PGNotification @Nullable [] await(PGConnection connection, int millis) throws SQLException {
+        PGNotification @Nullable [] await(int millis) throws SQLException {
             untold = true;
+            return call(used -> used.getNotifications(millis));
+        }
+
+        /** Does something else, during which notifications may come. */
+        <T> T call(Call<T> call) throws SQLException {
+            bytes = 0;
             waiting.set(this);
             try {
-                return connection.getNotifications(millis);
+                return call.on(connection);
             } finally {
+                untold = false;
                 waiting.remove();
             }
         }
@@ -102,17 +131,17 @@ public final class MessageArrival extends SocketFactory {
         /** Breaks the connection, so that the wait ends with an exception. May be called from any thread. */
         void end() {
             ended = true;
-            endRead();
+            shutDown();
         }
 
         private void beginRead(Socket from) {
             socket = from;
             if (ended) {
-                endRead();
+                shutDown();
             }
         }
 
-        private void endRead() {
+        private void shutDown() {
             Socket read = socket;
             try {
                 if (read != null) {
@@ -123,10 +152,29 @@ public final class MessageArrival extends SocketFactory {
             }
         }
 
-        private void tell() {
+        private void endRead(int read) throws IOException {
             if (untold) {
                 untold = false;
                 onArrival.run();
+            }
+            bytes += read;
+            if (bytes >= PART_BYTES) {
+                bytes = 0;
+                takePart();
+            }
+        }
+
+        /** The driver reads under a lock that this thread therefore has already. */
+        private void takePart() throws IOException {
+            if (connection instanceof BaseConnection base) {
+                try {
+                    PGNotification[] part = base.getQueryExecutor().getNotifications();
+                    if (part.length > 0) {
+                        onPart.accept(part);
+                    }
+                } catch (SQLException e) {
+                    throw new IOException(e);
+                }
             }
         }
     }
@@ -183,7 +231,7 @@ public final class MessageArrival extends SocketFactory {
             Reception reception = begin();
             int read = super.read();
             if (reception != null && read >= 0) {
-                reception.tell();
+                reception.endRead(1);
             }
             return read;
         }
@@ -193,7 +241,7 @@ public final class MessageArrival extends SocketFactory {
             Reception reception = begin();
             int read = super.read(bytes, offset, length);
             if (reception != null && read > 0) {
-                reception.tell();
+                reception.endRead(read);
             }
             return read;
         }

@@ -16,6 +16,7 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 import dev.pgworker.event.WorkerEvent;
+import dev.pgworker.internal.argument.LogText;
 import dev.pgworker.internal.engine.floor.JobAnnouncements;
 import dev.pgworker.internal.event.WorkerEvents;
 import dev.pgworker.internal.failure.DatabaseContact;
@@ -49,6 +50,13 @@ public final class NotificationListener extends BackgroundService {
 
     private static final int UNLISTEN_LIMIT_MILLIS = 1_000;
 
+    /** So much at once is worth a word: as many jobs are announced in no time. */
+    private static final int FLOOD_MEGABYTES = 16;
+
+    private static final int FLOOD_PARTS = FLOOD_MEGABYTES * 1024 * 1024 / Reception.PART_BYTES;
+
+    private static final long FLOOD_REMINDER_NANOS = TimeUnit.MINUTES.toNanos(10);
+
     private final String workerId;
     private final DataSource dataSource;
     private final JobAnnouncements announcements;
@@ -64,6 +72,9 @@ public final class NotificationListener extends BackgroundService {
     // Owned by the thread.
     private @Nullable Connection connection;
     private boolean told;
+    private int parts;
+    private boolean floodTold;
+    private long floodToldAt;
     private long checkAt;
     private boolean disconnectedReported;
 
@@ -133,12 +144,13 @@ public final class NotificationListener extends BackgroundService {
         }
         int usual = fresh.getNetworkTimeout();
         fresh.setNetworkTimeout(Runnable::run, LISTEN_LIMIT_MILLIS);
-        try (Statement statement = fresh.createStatement()) {
-            statement.execute("listen \"" + JOBS_INSERT + "\"");
-            for (String channel : listeners.channels().keySet()) {
-                statement.execute("listen \"" + channel + "\"");
-            }
-        }
+        Reception current = reception(fresh);
+        reception = current;
+        // What others send may come before the answers do.
+        current.call(used -> {
+            listen(fresh);
+            return true;
+        });
         fresh.setNetworkTimeout(Runnable::run, usual);
         DatabaseContact.made();
         listening = true;
@@ -151,30 +163,54 @@ public final class NotificationListener extends BackgroundService {
         tellUnheard();
     }
 
+    private Reception reception(Connection fresh) throws SQLException {
+        // All but some messages are notifications of jobs, and looking for jobs in vain costs little.
+        Runnable onArrival = () -> {
+            told = true;
+            tellJobs();
+        };
+        return new Reception(fresh.unwrap(PGConnection.class), onArrival, part -> {
+            tell(part);
+            tellFlood(part[part.length - 1]);
+        });
+    }
+
+    private void listen(Connection fresh) throws SQLException {
+        try (Statement statement = fresh.createStatement()) {
+            statement.execute("listen \"" + JOBS_INSERT + "\"");
+            for (String channel : listeners.channels().keySet()) {
+                statement.execute("listen \"" + channel + "\"");
+            }
+        }
+    }
+
     private void receive(Connection used) throws SQLException {
         Reception current = reception;
-        if (current == null) {
-            // All but some messages are notifications of jobs, and looking for jobs in vain costs little.
-            current = new Reception(() -> {
-                told = true;
-                tellJobs();
-            });
-            reception = current;
-        }
-        if (isStopping()) {
+        if (current == null || isStopping()) {
             return;
         }
         told = false;
-        PGNotification[] notifications =
-                current.await(used.unwrap(PGConnection.class), current.canBeEnded() ? LONG_WAIT_MILLIS : WAIT_MILLIS);
-        if (notifications == null || notifications.length == 0) {
-            check(used);
+        parts = 0;
+        PGNotification[] notifications = current.await(current.canBeEnded() ? LONG_WAIT_MILLIS : WAIT_MILLIS);
+        if (parts == 0 && (notifications == null || notifications.length == 0)) {
+            check(used, current);
             return;
         }
         checkAt = System.nanoTime() + CHECK_NANOS;
+        if (notifications != null) {
+            tell(notifications);
+        }
+    }
+
+    private void tell(PGNotification[] notifications) {
         boolean jobs = false;
         boolean elsewhere = false;
+        PGNotification before = null;
         for (PGNotification notification : notifications) {
+            if (before != null && isSame(before, notification)) {
+                continue;
+            }
+            before = notification;
             if (listeners.channels().containsKey(notification.getName())) {
                 tell(notification.getName(), notification.getParameter());
             } else {
@@ -186,6 +222,27 @@ public final class NotificationListener extends BackgroundService {
         if (elsewhere || (jobs && !(told && notifications.length == 1))) {
             tellJobs();
         }
+    }
+
+    private static boolean isSame(PGNotification one, PGNotification other) {
+        return one.getName().equals(other.getName()) && one.getParameter().equals(other.getParameter());
+    }
+
+    /** Whoever may connect to the database may do that, on purpose or not. */
+    private void tellFlood(PGNotification last) {
+        parts++;
+        long now = System.nanoTime();
+        if (parts < FLOOD_PARTS || (floodTold && now - floodToldAt < FLOOD_REMINDER_NANOS)) {
+            return;
+        }
+        floodTold = true;
+        floodToldAt = now;
+        log.warn(
+                "Notifications flood in: more than {} MB without a pause, the last ones on channel \"{}\" from the server process {},"
+                        + " which pg_stat_activity knows. Jobs go on, and may be noticed late",
+                FLOOD_MEGABYTES,
+                LogText.visible(last.getName()),
+                last.getPID());
     }
 
     /** What those who are told make of it is no reason to listen no longer. */
@@ -210,11 +267,11 @@ public final class NotificationListener extends BackgroundService {
     }
 
     /** Returns true if it was time to ask the server: the driver may have read notifications before the answer. */
-    private boolean check(Connection current) throws SQLException {
+    private boolean check(Connection used, Reception current) throws SQLException {
         if (System.nanoTime() - checkAt < 0) {
             return false;
         }
-        if (!current.isValid(CHECK_LIMIT_SECONDS)) {
+        if (!current.call(connection -> used.isValid(CHECK_LIMIT_SECONDS))) {
             throw new SQLException("The listening connection does not answer", "08006");
         }
         DatabaseContact.made();

@@ -11,6 +11,7 @@ import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.function.BooleanSupplier;
 
+import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
@@ -19,6 +20,7 @@ import dev.pgworker.internal.argument.LogText;
 import dev.pgworker.internal.engine.HeldBack;
 import dev.pgworker.internal.engine.WorkerContext;
 import dev.pgworker.internal.failure.DatabaseFailure;
+import dev.pgworker.internal.failure.Obstacle;
 import dev.pgworker.internal.lifecycle.PeriodicService;
 import dev.pgworker.internal.store.PauseStore;
 import dev.pgworker.job.Pause;
@@ -52,13 +54,14 @@ public final class PauseWatch extends PeriodicService {
     private final WorkerContext context;
     private final AtomicBoolean announced = new AtomicBoolean();
 
+    /** In the way of knowing what is paused; the statement has been given time already. */
+    private final Obstacle obstacle = new Obstacle(Duration.ZERO);
+
     private volatile boolean known;
     private volatile List<Pause> current = List.of();
 
     // Owned by the work.
     private long lookedAt = System.nanoTime() - SHORTEST_NANOS;
-    private boolean toldUnusable;
-    private boolean toldLocked;
     private boolean toldLoose;
 
     /**
@@ -124,8 +127,7 @@ public final class PauseWatch extends PeriodicService {
             isKnownNow();
             return UNUSABLE_INTERVAL;
         }
-        toldUnusable = false;
-        toldLocked = false;
+        obstacle.passed();
         learn(state.pauses());
         isKnownNow();
         if (state.loose()) {
@@ -201,25 +203,26 @@ public final class PauseWatch extends PeriodicService {
         }
     }
 
+    /** Returns why it is not known what is paused, with the remedy; null if it is. */
+    public @Nullable String obstacle() {
+        return obstacle.reason();
+    }
+
     /** The statement is cancelled when its time is over: the table is small, so somebody has locked it. */
     private void tellLocked(SQLException e) {
-        if (toldLocked || DatabaseFailure.of(e) != DatabaseFailure.CANCELLED) {
-            return;
+        String why = "the table pgworker_pauses cannot be read, so "
+                + (known ? "what was paused last stays paused" : "this worker starts no jobs yet")
+                + ". Some session may have locked it; pg_locks tells which";
+        if (DatabaseFailure.of(e) == DatabaseFailure.CANCELLED && obstacle.met(why)) {
+            log.warn("It is not known what is paused: {}", why);
         }
-        toldLocked = true;
-        log.warn(
-                "The table pgworker_pauses cannot be read, so {}. Some session may have locked it; pg_locks tells which",
-                known ? "what was paused last stays paused" : "this worker starts no jobs yet");
     }
 
     private void tellUnusable(SQLException e) {
-        if (toldUnusable) {
-            log.debug("It is not known what is paused", e);
-            return;
+        String why = "pauses are not respected: " + e.getMessage()
+                + ". Migrate the schema, and grant the worker's role the rights of docs/schema.md";
+        if (obstacle.met(why)) {
+            log.warn("It is not known what is paused: {}", why);
         }
-        toldUnusable = true;
-        log.warn(
-                "Pauses are not respected: {}. Migrate the schema, and grant the worker's role the rights of docs/schema.md",
-                e.getMessage());
     }
 }

@@ -1937,6 +1937,10 @@ begin
   elsif not "${schema}".pgworker_fits('', null, reschedule_jobs.max_attempts, null, reschedule_jobs.priority) then
     perform "${schema}".pgworker_refuse('', null, reschedule_jobs.max_attempts, null, reschedule_jobs.priority);
   end if;
+  if exists (select from "${schema}".pgworker_cancellations c where c.job_id = any(job_ids) and c.outcome is null) then
+    -- One that another worker has left as a failed job, and of which it has been told that it was cancelled, ends here.
+    perform "${schema}".pgworker_end_cancelled(job_ids);
+  end if;
   perform set_config('pgworker.ending', 'recovered', true);
   for job in
     select * from "${schema}"._private_jobs j

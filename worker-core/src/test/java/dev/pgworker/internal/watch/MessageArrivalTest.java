@@ -3,8 +3,12 @@ package dev.pgworker.internal.watch;
 import java.sql.Connection;
 import java.sql.SQLException;
 import java.sql.Statement;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Objects;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.AtomicReference;
+import java.util.stream.IntStream;
 import java.util.stream.Stream;
 
 import org.junit.jupiter.api.AfterEach;
@@ -33,13 +37,15 @@ class MessageArrivalTest {
 
     private final PGSimpleDataSource plain = new PGSimpleDataSource();
     private final AtomicInteger told = new AtomicInteger();
-    private final MessageArrival.Reception reception = new MessageArrival.Reception(told::incrementAndGet);
+    private final List<PGNotification[]> parts = new ArrayList<>();
+    private MessageArrival.Reception reception;
     private Connection connection;
 
     @BeforeEach
     void listen() throws SQLException {
         plain.setURL(TestPostgres.jdbcUrl());
         connection = MessageArrival.toldBy(plain).getConnection();
+        reception = new MessageArrival.Reception(driver(), told::incrementAndGet, parts::add);
         execute("listen arrival_test");
     }
 
@@ -52,7 +58,7 @@ class MessageArrivalTest {
     void aNotificationIsToldOnceAndLeftToTheDriver() throws SQLException {
         db.sql("notify arrival_test, 'one'").update();
 
-        PGNotification[] notifications = reception.await(driver(), LONG);
+        PGNotification[] notifications = reception.await(LONG);
 
         assertThat(told).hasValue(1);
         assertThat(notifications)
@@ -65,7 +71,7 @@ class MessageArrivalTest {
     void theWaitEndsWithItsTimeAndTellsNothing() throws SQLException {
         connection.setNetworkTimeout(Runnable::run, 12_345);
 
-        assertThat(reception.await(driver(), 20)).isNullOrEmpty();
+        assertThat(reception.await(20)).isNullOrEmpty();
 
         assertThat(told).hasValue(0);
         assertThat(connection.getNetworkTimeout()).isEqualTo(12_345);
@@ -80,16 +86,16 @@ class MessageArrivalTest {
                 .query(Boolean.class)
                 .single();
 
-        assertThatThrownBy(() -> reception.await(driver(), LONG)).isInstanceOf(SQLException.class);
+        assertThatThrownBy(() -> reception.await(LONG)).isInstanceOf(SQLException.class);
     }
 
     @Test
     void aWaitCanBeEndedOnceItsSocketIsKnown() throws Exception {
         assertThat(reception.canBeEnded()).isFalse();
-        assertThat(reception.await(driver(), 20)).isNullOrEmpty();
+        assertThat(reception.await(20)).isNullOrEmpty();
         assertThat(reception.canBeEnded()).isTrue();
         AtomicReference<Throwable> end = new AtomicReference<>();
-        Thread waiting = new Thread(() -> end.set(catchThrowable(() -> reception.await(driver(), LONG))));
+        Thread waiting = new Thread(() -> end.set(catchThrowable(() -> reception.await(LONG))));
         waiting.start();
         await().until(() -> Stream.of(waiting.getStackTrace())
                 .anyMatch(frame -> frame.getClassName().equals(MessageArrival.Reception.class.getName())));
@@ -104,17 +110,67 @@ class MessageArrivalTest {
     void aWaitThatBeginsAfterItsEndDoesNotLast() {
         reception.end();
 
-        assertThatThrownBy(() -> reception.await(driver(), LONG)).isInstanceOf(SQLException.class);
+        assertThatThrownBy(() -> reception.await(LONG)).isInstanceOf(SQLException.class);
         assertThat(reception.canBeEnded()).isTrue();
     }
 
     @Test
     void onOtherConnectionsAWaitCannotBeEnded() throws SQLException {
         try (Connection other = plain.getConnection()) {
-            assertThat(reception.await(other.unwrap(PGConnection.class), 20)).isNullOrEmpty();
+            reception =
+                    new MessageArrival.Reception(other.unwrap(PGConnection.class), told::incrementAndGet, parts::add);
+            assertThat(reception.await(20)).isNullOrEmpty();
         }
 
         assertThat(reception.canBeEnded()).isFalse();
+    }
+
+    @Test
+    void moreThanFitsIntoMemoryIsHandedOverInParts() throws SQLException {
+        List<String> sent = flood(3_000);
+
+        PGNotification[] rest = Objects.requireNonNull(reception.await(LONG));
+
+        List<PGNotification[]> all = new ArrayList<>(parts);
+        all.add(rest);
+        assertThat(all.stream().flatMap(Stream::of).map(PGNotification::getParameter))
+                .containsExactlyElementsOf(sent);
+        assertThat(all)
+                .hasSizeGreaterThan(50)
+                .allSatisfy(part -> assertThat(Stream.of(part)
+                                .mapToInt(notification ->
+                                        notification.getParameter().length())
+                                .sum())
+                        .isLessThan(MessageArrival.Reception.PART_BYTES + 100_000));
+        assertThat(told).hasValue(1);
+    }
+
+    @Test
+    void whatComesBeforeAnAnswerIsHandedOverAsWell() throws SQLException {
+        List<String> sent = flood(300);
+
+        boolean valid = reception.call(driver -> connection.isValid(10));
+
+        assertThat(valid).isTrue();
+        PGNotification[] rest = reception.await(20);
+        assertThat(Stream.concat(
+                                parts.stream().flatMap(Stream::of),
+                                Stream.ofNullable(rest).flatMap(Stream::of))
+                        .map(PGNotification::getParameter))
+                .containsExactlyElementsOf(sent);
+        assertThat(parts).isNotEmpty();
+        assertThat(told).as("in a wait that brings the rest").hasValueLessThanOrEqualTo(1);
+    }
+
+    /** Each of nearly 8,000 bytes, the most that there may be. */
+    private List<String> flood(int count) {
+        db.sql("select pg_notify('arrival_test', rpad(n::text, 7990, 'x')) from generate_series(1, ?) n")
+                .param(count)
+                .query()
+                .listOfRows();
+        return IntStream.rangeClosed(1, count)
+                .mapToObj(n -> n + "x".repeat(7_990 - String.valueOf(n).length()))
+                .toList();
     }
 
     @Test

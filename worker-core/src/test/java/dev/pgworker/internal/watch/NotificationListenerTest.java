@@ -19,6 +19,7 @@ import dev.pgworker.internal.engine.floor.JobAnnouncements;
 import dev.pgworker.internal.engine.floor.QueueFloors;
 import dev.pgworker.internal.event.WorkerEvents;
 import dev.pgworker.internal.failure.Outage;
+import dev.pgworker.testing.LogCapture;
 import dev.pgworker.testing.RecordingListener;
 import dev.pgworker.testing.TestSchema;
 import dev.pgworker.testsupport.TestPostgres;
@@ -94,5 +95,42 @@ class NotificationListenerTest {
         assertThat(events.all(ListenerDisconnected.class))
                 .as("a stop that ends the wait")
                 .isEmpty();
+    }
+
+    @Test
+    void aFloodIsTakenInAndToldOfOnce() throws InterruptedException {
+        PGSimpleDataSource plain = new PGSimpleDataSource();
+        plain.setURL(TestPostgres.jdbcUrl());
+        BlockingQueue<String> last = new LinkedBlockingQueue<>();
+        try (LogCapture log = new LogCapture(NotificationListener.class)) {
+            listener = new NotificationListener(
+                    "w",
+                    MessageArrival.toldBy(plain),
+                    new JobAnnouncements(new ClaimFloor(() -> {}), new QueueFloors(() -> {})),
+                    new NotificationListener.Told(() -> {}, Map.of("pgworker:limits", text -> {
+                        if (text == null || text.length() < 10) {
+                            last.add(String.valueOf(text));
+                        }
+                    })),
+                    new WorkerEvents("w", List.of(events), List.of()),
+                    new Outage());
+            listener.start();
+            assertThat(last.poll(10, TimeUnit.SECONDS)).as("on connecting").isEqualTo("null");
+
+            for (String channel : List.of("pgworker:limits", "jobs:insert")) {
+                db.sql("select pg_notify(?, rpad(n::text, 7990, 'x')) from generate_series(1, 4000) n")
+                        .param(channel)
+                        .query()
+                        .listOfRows();
+            }
+            db.sql("notify \"pgworker:limits\", 'last'").update();
+
+            assertThat(last.poll(60, TimeUnit.SECONDS)).isEqualTo("last");
+            assertThat(log.messages())
+                    .singleElement()
+                    .asString()
+                    .contains("more than 16 MB", "pgworker:limits", "pg_stat_activity");
+            assertThat(events.all(ListenerDisconnected.class)).isEmpty();
+        }
     }
 }

@@ -56,7 +56,8 @@ final class EndpointLimits {
                         .toList());
     }
 
-    @Nullable Object one(String name, @Nullable String limit, @Nullable String after) {
+    @Nullable
+    Object one(String name, @Nullable String limit, @Nullable String after) {
         Integer most = EndpointParameters.integer("limit", limit);
         EndpointParameters.requireRange("limit", most, 1, 1000);
         int size = most == null ? USUAL_VALUES : most;
@@ -108,6 +109,10 @@ final class EndpointLimits {
         Integer maxStarts = EndpointParameters.integer("maxStarts", given.maxStarts);
         if ((maxRunning == null) == (maxStarts == null)) {
             throw new IllegalArgumentException("exactly one of maxRunning and maxStarts must be set");
+        }
+        if (maxRunning != null && (given.period != null || given.burst != null)) {
+            throw new IllegalArgumentException(
+                    "period and burst belong to maxStarts, and cannot be combined with maxRunning");
         }
         Limit limit = maxRunning != null
                 ? Limit.concurrency(required, maxRunning, tasks)

@@ -16,8 +16,8 @@ import dev.pgworker.job.Pause;
  * For readiness: down if the worker does not do its work although the database would let it. It does not run, a thread has
  * ended or hangs, due jobs do not start, or something that it does regularly has not been done for long. Never asks the
  * database, and stays up while that cannot be used: a new process could not use it either. An application that only adds
- * jobs has no worker and is up. So is one that does nothing because that is paused, which it says: to take it out of traffic would
- * not help.
+ * jobs has no worker and is up. So is one that does nothing because that is paused, or lets no limited jobs through because others
+ * lock them, which it says: to take it out of traffic would not help.
  */
 final class EngineHealthIndicator extends AbstractHealthIndicator {
 
@@ -76,7 +76,8 @@ final class EngineHealthIndicator extends AbstractHealthIndicator {
     }
 
     /** Returns what is wrong, or null. */
-    @Nullable String problem(WorkerStatus status) {
+    @Nullable
+    String problem(WorkerStatus status) {
         String threads = ThreadsHealthIndicator.problem(status);
         if (threads != null) {
             return threads;
@@ -123,6 +124,9 @@ final class EngineHealthIndicator extends AbstractHealthIndicator {
         if (!status.pauses().isEmpty()) {
             builder.withDetail(
                     "paused", status.pauses().stream().map(Pause::text).toList());
+        }
+        if (!status.heldUp().isEmpty()) {
+            builder.withDetail("heldUp", status.heldUp());
         }
         WorkerStatus.HeldSnapshot held = status.heldSnapshot();
         if (held != null) {

@@ -53,6 +53,13 @@ final class WorkerGauges {
                 worker,
                 registry,
                 tags,
+                "worker.held.up",
+                "Parts of the worker that locks of others or missing rights keep from their work",
+                status -> status.heldUp().size());
+        gauge(
+                worker,
+                registry,
+                tags,
                 "worker.threads.failed",
                 "Threads of the worker that have ended or hang",
                 status -> status.deadThreads().size() + status.stuckThreads().size());

@@ -122,7 +122,8 @@ class WorkerEndpointTest {
         }
 
         /** Who has logged in. */
-        @Nullable String user;
+        @Nullable
+        String user;
 
         private HttpResponse<String> send(HttpRequest request) throws IOException, InterruptedException {
             return http.send(request, HttpResponse.BodyHandlers.ofString());
@@ -509,6 +510,9 @@ class WorkerEndpointTest {
             assertThat(client.post("/worker/limit-put", "{'name': 'x', 'tasks': 'a'}")
                             .body())
                     .contains("exactly one of maxRunning and maxStarts must be set");
+            assertThat(client.post("/worker/limit-put", "{'name': 'x', 'tasks': 'a', 'maxRunning': 1, 'burst': 5}")
+                            .body())
+                    .contains("period and burst belong to maxStarts");
             assertThat(changed(client, "limit-delete", "{'name': 'mail'}")).isTrue();
             assertThat(changed(client, "limit-delete", "{'name': 'none'}")).isFalse();
         }

@@ -47,6 +47,7 @@ import dev.pgworker.event.WorkerEvent.JobCompleted;
 import dev.pgworker.event.WorkerEvent.ListenerConnected;
 import dev.pgworker.job.JobScheduler;
 import dev.pgworker.job.Task;
+import dev.pgworker.limit.Limit;
 import dev.pgworker.testsupport.TestPostgres;
 
 import static org.assertj.core.api.Assertions.assertThat;
@@ -286,6 +287,27 @@ class WorkerHealthTest {
     }
 
     @Test
+    void limitedJobsThatAStrangerHoldsUp() {
+        probed(builder -> builder.limits(List.of(Limit.concurrency("one", 1, HELLO.identifier()))))
+                .run(context -> {
+                    events.await(ListenerConnected.class);
+                    try (Connection connection = DriverManager.getConnection(TestPostgres.jdbcUrl());
+                            Statement statement = connection.createStatement()) {
+                        statement.execute(
+                                "select pg_advisory_lock(hashtextextended('pgworker_limits " + db.schema() + "', 0))");
+
+                        Awaitility.await()
+                                .until(() ->
+                                        health(context, "engine").getDetails().get("heldUp") instanceof List<?> told
+                                                && told.toString().contains("advisory lock of limits"));
+                        assertThat(group(context, "readiness")).isEqualTo(Status.UP);
+                    }
+                    Awaitility.await()
+                            .until(() -> !health(context, "engine").getDetails().containsKey("heldUp"));
+                });
+    }
+
+    @Test
     void anApplicationThatOnlyAddsJobs() {
         adding().withPropertyValues("worker.enabled=false").run(context -> {
             assertThat(health(context, "schema").getStatus()).isEqualTo(Status.UP);
@@ -338,16 +360,19 @@ class WorkerHealthTest {
                     sinceStart,
                     false,
                     List.of(),
+                    List.of(),
                     List.of());
         }
 
-        @Nullable String readiness() {
+        @Nullable
+        String readiness() {
             return new EngineHealthIndicator(
                             () -> null, WorkerSettings.builder().build(), true)
                     .problem(status());
         }
 
-        @Nullable String liveness() {
+        @Nullable
+        String liveness() {
             return ThreadsHealthIndicator.problem(status());
         }
     }

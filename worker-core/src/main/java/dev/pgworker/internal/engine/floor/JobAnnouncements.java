@@ -20,6 +20,9 @@ public final class JobAnnouncements {
     /** More are in no announcement of the schema's functions. */
     private static final int MOST_PRIORITIES = 32;
 
+    /** Nor are they as long: such ones need not be read. */
+    private static final int LONGEST = 1_000;
+
     private final ClaimFloor floor;
     private final QueueFloors queueFloors;
 
@@ -37,10 +40,8 @@ public final class JobAnnouncements {
 
     /** Takes note of a notification; returns whether the next claim looks elsewhere because of it. */
     public boolean made(String text) {
-        JsonNode said;
-        try {
-            said = json.readTree(text);
-        } catch (JacksonException e) {
+        JsonNode said = read(text);
+        if (said == null) {
             queueFloors.announced(null, null);
             return floor.announced(null, null);
         }
@@ -57,6 +58,17 @@ public final class JobAnnouncements {
         queueFloors.announced(earliest, priorities);
         return floor.announced(
                 earliest, said.path("q").asBoolean(false) && priorities != null ? List.of() : priorities);
+    }
+
+    private static @Nullable JsonNode read(String text) {
+        if (text.length() > LONGEST || !text.startsWith("{")) {
+            return null;
+        }
+        try {
+            return json.readTree(text);
+        } catch (JacksonException e) {
+            return null;
+        }
     }
 
     private static @Nullable List<Integer> priorities(JsonNode said) {

@@ -1,6 +1,7 @@
 /* What the pages say about schedules, and the values of their form. Pure functions. */
 
 import { parse } from "./json.js";
+import { fieldIn, isoSpan, listOf, span } from "./spans.js";
 import { fromInput, parse as parseTime, toInputSeconds } from "./time.js";
 
 export const KINDS = {
@@ -21,8 +22,6 @@ export const MISFIRES = {
   "run-once": "One run makes up for all",
   "run-all": "Each of them takes place",
 };
-
-export const UNITS = { seconds: 1, minutes: 60, hours: 3600, days: 86_400 };
 
 /** Which schedules can be listed apart. */
 export const SHOWN = {
@@ -52,20 +51,6 @@ export function scheduleQuery({ show, ...filters }) {
 
 export function usesPattern(kind) {
   return kind === "crontab" || kind === "cron";
-}
-
-/* The largest unit of which it is a whole number. */
-function span(ms) {
-  if (ms === null || ms === undefined) {
-    return { amount: "", unit: "minutes" };
-  }
-  const seconds = ms / 1000;
-  const unit = Object.keys(UNITS).reverse().find((one) => seconds >= UNITS[one] && seconds % UNITS[one] === 0) ?? "seconds";
-  return { amount: String(seconds / UNITS[unit]), unit };
-}
-
-function isoSpan({ amount, unit }) {
-  return amount === "" ? undefined : `PT${Number(amount) * UNITS[unit]}S`;
 }
 
 /* A form has no more than seconds; a time that nobody touched stays as it is. */
@@ -107,11 +92,6 @@ export function formValues(schedule, zone) {
   };
 }
 
-/* A flag may contain a comma itself; flags that nobody touched stay as they are. */
-function flagsOf(text, before = []) {
-  return text === before.join(", ") ? before : text.split(/[,\n]/).map((flag) => flag.trim()).filter(Boolean);
-}
-
 /** When it is due, as the API takes it. */
 export function recurrenceRequest(values, schedule) {
   const times = { startsAt: isoTime(values.startsAt, schedule?.startsAt), endsAt: isoTime(values.endsAt, schedule?.endsAt) };
@@ -136,7 +116,7 @@ export function request(values, schedule) {
     queue: values.queue || undefined,
     key: values.key || undefined,
     keyMode: values.key ? values.keyMode : undefined,
-    flags: flagsOf(values.flags, schedule?.flags),
+    flags: listOf(values.flags, schedule?.flags),
   };
   for (const name of ["priority", "maxAttempts"]) {
     if (values[name] !== "") {
@@ -148,8 +128,7 @@ export function request(values, schedule) {
 
 /** The field that an answer of the API is about; null if it names none. */
 export function fieldOf(message) {
-  const word = /^[a-zA-Z]+/.exec(message)?.[0] ?? "";
-  return Object.hasOwn(formValues(null, ""), word) ? word : null;
+  return fieldIn(formValues(null, ""), message);
 }
 
 /** The name in the payload of a job that a schedule has added; null if it says none. */

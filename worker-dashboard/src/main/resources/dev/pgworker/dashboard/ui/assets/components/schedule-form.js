@@ -2,11 +2,11 @@
 
 import { html, useEffect, useId, useRef, useState } from "../lib.js";
 import { useApi, whyNot } from "../session.js";
-import { fieldOf, formValues, KINDS, MISFIRES, OVERLAPS, recurrenceRequest, request, UNITS, usesPattern } from "../schedules.js";
+import { fieldOf, formValues, KINDS, MISFIRES, OVERLAPS, recurrenceRequest, request, usesPattern } from "../schedules.js";
 import { zone } from "../time.js";
 import { ActionButton, Button } from "./button.js";
 import { Dialog, FormError, showDialog } from "./dialog.js";
-import { Icon } from "./icons.js";
+import { SelectField, SpanField, TextField, useFocusOnWrong } from "./form-fields.js";
 import { useSuggestions } from "./filter-bar.js";
 import { payloadError, PayloadField } from "./payload-field.js";
 import { toast } from "./toast.js";
@@ -86,50 +86,6 @@ function ScheduleDialog({ schedule, changed, close }) {
     </form>
     <${FormError} text=${error} />
   </${Dialog}>`;
-}
-
-/* Whoever sent the form goes on where it is wrong. */
-function useFocusOnWrong(form, id, wrong, error) {
-  useEffect(() => {
-    if (wrong !== null) {
-      document.getElementById(id + wrong)?.focus();
-    }
-  }, [wrong, error]);
-}
-
-function TextField({ of, name, label, class: type, ...attributes }) {
-  return html`<div class="field">
-    <label for=${of.id + name}>${label}</label>
-    <input id=${of.id + name} class=${type} value=${of.values[name]} autocomplete="off" spellcheck=${false}
-      aria-invalid=${of.wrong === name ? "true" : undefined}
-      onInput=${(event) => of.set(name, event.target.value)} ...${attributes} />
-  </div>`;
-}
-
-function SelectField({ of, name, label, options, disabled = false }) {
-  return html`<div class="field">
-    <label for=${of.id + name}>${label}</label>
-    <span class="select-box"><select id=${of.id + name} value=${of.values[name]} disabled=${disabled}
-      onChange=${(event) => of.set(name, event.target.value)}>
-      ${Object.entries(options).map(([value, text]) => html`<option value=${value} key=${value}>${text}</option>`)}
-    </select><${Icon} name="down" size=${12} /></span>
-  </div>`;
-}
-
-function SpanField({ of, name, label, required = false }) {
-  const { amount, unit } = of.values[name];
-  return html`<div class="field">
-    <label for=${of.id + name}>${label}</label>
-    <div class="span-field">
-      <input id=${of.id + name} type="number" min="0" step="any" value=${amount} required=${required}
-        aria-invalid=${of.wrong === name ? "true" : undefined}
-        onInput=${(event) => of.set(name, { amount: event.target.value, unit })} />
-      <span class="select-box"><select aria-label=${`Unit of ${label}`} value=${unit}
-        onChange=${(event) => of.set(name, { amount, unit: event.target.value })}>
-        ${Object.keys(UNITS).map((one) => html`<option value=${one} key=${one}>${one}</option>`)}
-      </select><${Icon} name="down" size=${12} /></span>
-    </div>
-  </div>`;
 }
 
 function TaskField({ of }) {

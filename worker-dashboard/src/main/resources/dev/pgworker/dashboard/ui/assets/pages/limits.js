@@ -1,17 +1,21 @@
 /* Limits of the jobs that run at once or start in a period, and how much of them is used. */
 
-import { html } from "../lib.js";
+import { html, useEffect } from "../lib.js";
 import { Link, useRoute } from "../router.js";
 import { useApi } from "../session.js";
 import { useResource } from "../resource.js";
 import { useKeys } from "../keys.js";
-import { number } from "../text.js";
-import { duration } from "../time.js";
-import { Empty, Loaded, Notice, Page, RefreshButton } from "../components/page.js";
+import { allows, phase } from "../limits.js";
+import { number, plain } from "../text.js";
+import { ActionButton, CopyButton } from "../components/button.js";
+import { Facts } from "../components/facts.js";
+import { Icon } from "../components/icons.js";
+import { NewLimitButton, openDeleteLimit, openLimitForm } from "../components/limit-form.js";
+import { Empty, Loaded, Notice, Page, Panel, RefreshButton } from "../components/page.js";
 import { Pager } from "../components/pager.js";
 import { useRowKeys } from "../components/rows.js";
 import { Cell, Row, Table } from "../components/table.js";
-import { OneLine, Time } from "../components/words.js";
+import { Foreign, FullTime, OneLine, Time } from "../components/words.js";
 
 const COLUMNS = [
   { id: "limit", label: "Limit" },
@@ -21,42 +25,54 @@ const COLUMNS = [
   { id: "waiting", label: "Waiting", class: "num" },
 ];
 
-const VALUES = [
-  { id: "value", label: "Value" },
-  { id: "used", label: "Permits used", class: "num" },
-  { id: "waiting", label: "Waiting", class: "num" },
-  { id: "tokens", label: "May start now", class: "num" },
-  { id: "next", label: "Next start", class: "num" },
-];
+const VALUES = {
+  running: [
+    { id: "value", label: "Value" },
+    { id: "used", label: "Permits used", class: "num" },
+    { id: "waiting", label: "Waiting", class: "num" },
+  ],
+  starts: [
+    { id: "value", label: "Value" },
+    { id: "waiting", label: "Waiting", class: "num" },
+    { id: "tokens", label: "May start now", class: "num" },
+    { id: "next", label: "Next start", class: "num" },
+  ],
+};
 
 /* Counts end there. */
 const MOST = 10000;
 
+const RELOAD_MS = 5000;
+const SOON_MS = 1500;
+
+/* The server tells of jobs, and not of what they use. */
+function useReload(resource, unsettled) {
+  const { reload } = resource;
+  const every = unsettled ? SOON_MS : RELOAD_MS;
+  useEffect(() => {
+    const timer = setInterval(() => !document.hidden && reload(), every);
+    return () => clearInterval(timer);
+  }, [reload, every]);
+}
+
 export function LimitsPage() {
   const api = useApi();
   const list = useResource(JSON.stringify([api.base, "limits"]), (signal) => api.get("limits", {}, signal));
+  useReload(list, list.data?.limits.some(phase));
   useKeys({ r: list.reload });
   useRowKeys();
-  return html`<${Page} title="Limits" actions=${html`<${RefreshButton} resource=${list} />`}>
+  return html`<${Page} title="Limits" actions=${html`<${RefreshButton} resource=${list} />
+    <${NewLimitButton} changed=${list.reload} />`}>
     <p class="lead">Limits hold across all workers: of the jobs that run at the same time, or of those that start in a period.</p>
     <${Loaded} resource=${list} lines=${6}>
       ${(data) => data.limits.length === 0
         ? html`<${Empty} icon="limits" title="There are no limits">
-          <p>Annotate a handler with <code>@ConcurrencyLimit</code> or <code>@RateLimit</code>, or set <code>worker.limits</code>.</p></${Empty}>`
+          <p>Annotate a handler with <code>@ConcurrencyLimit</code> or <code>@RateLimit</code>, set <code>worker.limits</code>, or make
+            one here or by <code>JobLimits</code>.</p></${Empty}>`
         : html`<${Table} label="Limits" columns=${COLUMNS} class="limits-table">
           ${data.limits.map((limit) => html`<${LimitRow} key=${limit.name} limit=${limit} />`)}</${Table}>`}
     </${Loaded}>
   </${Page}>`;
-}
-
-function allows(limit) {
-  const per = limit.per ? ` per ${limit.per}` : "";
-  return limit.maxRunning !== null ? `${number(limit.maxRunning)} running${per}`
-    : `${number(limit.maxStarts)} starts in ${duration(limit.periodMs)}, burst ${number(limit.burst)}${per && "," + per}`;
-}
-
-function phase(limit) {
-  return limit.phase === "applying" ? "is being put into effect" : limit.phase === "removing" ? "is being removed" : null;
 }
 
 function count(value) {
@@ -67,10 +83,10 @@ function LimitRow({ limit }) {
   const state = phase(limit);
   return html`<${Row} data-id=${limit.name}>
     <${Cell} id="limit"><${Link} to=${["limits", "limit"]} query=${{ name: limit.name }} class="row-link">
-      <${OneLine} text=${limit.name} class="strong" /></${Link}>${state && html` <span class="flag">${state}</span>`}</${Cell}>
+      <${OneLine} text=${limit.name} class="strong" /></${Link}>${state && html` <span class="flag">${state}</span>`}${limit.declared && html` <span class="flag">declared</span>`}</${Cell}>
     <${Cell} id="tasks" label="Tasks"><${OneLine} text=${limit.tasks.join(", ")} /></${Cell}>
     <${Cell} id="allows" label="Allows"><${OneLine} text=${allows(limit)} /></${Cell}>
-    <${Cell} id="used" label="Permits used" class="num">${limit.maxRunning === null
+    <${Cell} id="used" label="Permits used" class="num">${limit.kind !== "running"
       ? html`<span class="muted">–</span>` : count(limit.used ?? 0)}</${Cell}>
     <${Cell} id="waiting" label="Waiting" class="num">${count(limit.waiting ?? 0)}</${Cell}>
   </${Row}>`;
@@ -81,33 +97,76 @@ export function LimitPage({ name }) {
   const after = useRoute().query.get("after");
   const one = useResource(JSON.stringify([api.base, "limit", name, after]),
     (signal) => api.get("limits/one", { name, after }, signal));
+  useReload(one, one.data && phase(one.data));
   useKeys({ r: one.reload });
   useRowKeys();
-  return html`<${Page} title="Limit" actions=${html`<${RefreshButton} resource=${one} />`}>
-    <${Loaded} resource=${one} lines=${6}>
-      ${(data) => html`
-        <p class="lead"><${OneLine} text=${data.name} class="strong" />: <${OneLine} text=${allows(data)} />, for
-          <${OneLine} text=${data.tasks.join(", ")} /></p>
-        ${phase(data) && html`<${Notice}><p>This limit ${phase(data)}. Until that is done, its tasks wait.</p></${Notice}>`}
-        ${data.values.length === 0
-          ? html`<${Empty} icon="limits" title="Nothing has used this limit lately" />`
-          : html`<${Table} label="Values" columns=${VALUES} class="limit-values-table">
-            ${data.values.map((value) => html`<${ValueRow} key=${value.value} value=${value} />`)}</${Table}>`}
-        <${Pager} after=${after} next=${data.next} />
-      `}
-    </${Loaded}>
+  const missing = one.error?.status === 404;
+  return html`<${Page}
+    title=${name === "" ? "Limit" : plain(name, 60)}
+    above=${html`<p class="crumbs"><${Link} to=${["limits"]}>Limits</${Link}><${Icon} name="chevron" size=${12} />
+      <span>Limit</span><${CopyButton} text=${name} label="Copy name" /></p>`}
+    heading=${html`<${Foreign} text=${name} most=${128} />`}
+    actions=${html`<${RefreshButton} resource=${one} />
+      ${one.data && !missing && html`<${Actions} limit=${one.data} api=${api} reload=${one.reload} />`}`}
+  >
+    ${missing
+      ? html`<${Empty} icon="search" title="There is no such limit">
+        <p>It has been deleted, or it never existed. Look at all <${Link} to=${["limits"]}>limits</${Link}>.</p></${Empty}>`
+      : html`<${Loaded} resource=${one} lines=${8}>${(data) => html`<${Body} limit=${data} after=${after} />`}</${Loaded}>`}
   </${Page}>`;
 }
 
-function ValueRow({ value }) {
+/* Why the form is of no use; null if it is. */
+function whyNoForm(limit) {
+  if (limit.declared) {
+    return "An application declares it at its start. Change it there.";
+  }
+  return limit.phase === "removing" ? "It has been deleted." : null;
+}
+
+function Actions({ limit, api, reload }) {
+  return html`
+    <${ActionButton} action="limit" icon="limits" whyOff=${whyNoForm(limit)} onClick=${() => openLimitForm(limit, reload)}>Change</${ActionButton}>
+    <${ActionButton} action="limit" icon="trash" whyOff=${limit.phase === "removing" ? "It has been deleted." : null}
+      onClick=${() => openDeleteLimit(api, limit, reload)}>Delete</${ActionButton}>`;
+}
+
+function Body({ limit, after }) {
+  return html`<div class="columns job-columns">
+    <div class="stack">
+      ${phase(limit) && html`<${Notice}><p>This limit ${phase(limit)}. ${limit.phase === "applying" && "Until that is done, its tasks wait."}</p></${Notice}>`}
+      ${limit.values.length === 0
+        ? html`<${Empty} icon="limits" title="Nothing has used this limit lately" />`
+        : html`<${Table} label="Values" columns=${VALUES[limit.kind ?? "running"]} class="limit-values-table">
+          ${limit.values.map((value) => html`<${ValueRow} key=${value.value} value=${value} limit=${limit} />`)}</${Table}>`}
+      <${Pager} after=${after} next=${limit.next} />
+    </div>
+    <aside aria-label="Facts"><${Panel} title="Details" id="details"><${LimitFacts} limit=${limit} /></${Panel}></aside>
+  </div>`;
+}
+
+function LimitFacts({ limit }) {
+  const waiting = (task) => html`<${Link} to=${["jobs"]} query=${{ state: "limited", task }}><${OneLine} text=${task} /></${Link}>`;
+  return html`<${Facts} items=${[
+    ["Allows", html`<${Foreign} text=${allows(limit)} />`],
+    ["Tasks", limit.tasks.map((task) => html`<div key=${task}>${waiting(task)}</div>`)],
+    ["Field", limit.per && html`<code><${Foreign} text=${limit.per} /></code>`],
+    ["Made by", limit.declared ? "an application, at its start" : "hand or program, at run time"],
+    ["Created", html`<${FullTime} iso=${limit.createdAt} />`],
+    ["Changed", html`<${FullTime} iso=${limit.updatedAt} />`],
+  ]} />`;
+}
+
+function ValueRow({ value, limit }) {
+  const none = limit.per ? "without the field" : "all jobs";
   return html`<${Row} data-id=${value.value}>
-    <${Cell} id="value">${value.value === "" ? html`<span class="muted">all, or without the field</span>`
+    <${Cell} id="value">${value.value === "" ? html`<span class="muted">${none}</span>`
       : html`<${OneLine} text=${value.value} class="strong" />`}</${Cell}>
-    <${Cell} id="used" label="Permits used" class="num">${value.tokens === null ? count(value.used)
-      : html`<span class="muted">–</span>`}</${Cell}>
+    ${limit.kind !== "starts" && html`<${Cell} id="used" label="Permits used" class="num">${count(value.used)}
+      <span class="muted"> of ${number(limit.maxRunning)}</span></${Cell}>`}
     <${Cell} id="waiting" label="Waiting" class="num">${count(value.waiting)}</${Cell}>
-    <${Cell} id="tokens" label="May start now" class="num">${value.tokens === null
-      ? html`<span class="muted">–</span>` : number(Math.floor(value.tokens))}</${Cell}>
-    <${Cell} id="next" label="Next start" class="num">${value.nextStart && html`<${Time} iso=${value.nextStart} />`}</${Cell}>
+    ${limit.kind === "starts" && html`
+      <${Cell} id="tokens" label="May start now" class="num">${number(Math.floor(value.tokens ?? 0))}</${Cell}>
+      <${Cell} id="next" label="Next start" class="num">${value.nextStart && html`<${Time} iso=${value.nextStart} />`}</${Cell}>`}
   </${Row}>`;
 }
