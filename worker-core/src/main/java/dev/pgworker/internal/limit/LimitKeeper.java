@@ -56,7 +56,12 @@ public final class LimitKeeper extends PeriodicService {
     /** How long to wait for others that are in the way of a limit. */
     private static final Duration HELD_UP = Duration.ofMillis(50);
 
-    /** The same if that takes longer. */
+    /** The same once that has taken long: each try makes those wait for a moment who write jobs. */
+    private static final Duration STILL_HELD_UP = Duration.ofMillis(500);
+
+    private static final long STILL_NANOS = TimeUnit.SECONDS.toNanos(2);
+
+    /** The same if only transactions are in the way that are not waited for. */
     private static final Duration LATER = Duration.ofSeconds(1);
 
     /** The same if somebody else does it, or if there is nothing to do. */
@@ -84,6 +89,7 @@ public final class LimitKeeper extends PeriodicService {
     private long lookedAt = System.nanoTime() - SHORTEST_NANOS;
     private long checkedAt = System.nanoTime() - CHECK_INTERVAL.toNanos();
     private @Nullable Long heldUpSince;
+    private boolean toldHeldUp;
     private boolean toldUnusable;
     private boolean switchedOff;
 
@@ -224,10 +230,10 @@ public final class LimitKeeper extends PeriodicService {
         boolean heldUp = steps.stream()
                 .anyMatch(step -> step.note() != null && !step.note().equals("later"));
         if (heldUp) {
-            tellHeldUp(steps);
-            return HELD_UP;
+            return tellHeldUp(steps) < STILL_NANOS ? HELD_UP : STILL_HELD_UP;
         }
         heldUpSince = null;
+        toldHeldUp = false;
         return steps.stream().anyMatch(step -> step.note() == null) ? Duration.ZERO : LATER;
     }
 
@@ -244,18 +250,22 @@ public final class LimitKeeper extends PeriodicService {
         }
     }
 
-    private void tellHeldUp(List<Step> steps) {
+    /** Returns for how many nanoseconds something has been in the way. */
+    private long tellHeldUp(List<Step> steps) {
         long now = System.nanoTime();
         Long since = heldUpSince;
         if (since == null) {
             heldUpSince = now;
-        } else if (!steps.isEmpty() && now - since >= LONG_HELD_UP_NANOS) {
-            heldUpSince = now;
+            return 0;
+        }
+        if (now - since >= LONG_HELD_UP_NANOS && !toldHeldUp) {
+            toldHeldUp = true;
             log.warn(
                     "Limits {} cannot take effect while other sessions keep transactions open that have written jobs, or lock the"
                             + " jobs table; the worker keeps trying",
                     steps.stream().map(Step::name).toList());
         }
+        return now - since;
     }
 
     /**
