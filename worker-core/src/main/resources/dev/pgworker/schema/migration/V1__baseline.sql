@@ -6916,7 +6916,9 @@ begin
   update "${schema}".pgworker_limit_lanes k
     set floor_priority = f.level, floor_run_at = f.run_at, floor_id = f.id, floor_until = coalesce(k.floor_until, clock_timestamp() + interval '1 second')
     from (
-      select u.lane collate "C", u.level, u.run_at, u.id from unnest(lanes, levels, run_ats, ids) u(lane, level, run_at, id)
+      select u.lane collate "C", u.level, least(u.run_at, clock_timestamp() - interval '2 seconds'),
+          case when u.run_at <= clock_timestamp() - interval '2 seconds' then u.id else 0 end
+        from unnest(lanes, levels, run_ats, ids) u(lane, level, run_at, id)
       union all
       select l.lane, coalesce(l.floor_priority, l.level), clock_timestamp() - interval '2 seconds', 0
       from unnest(empty_lanes) e(lane) join "${schema}".pgworker_limit_lanes l on l.lane = e.lane collate "C"
@@ -6926,7 +6928,7 @@ begin
 end
 $$;
 comment on function "${schema}".pgworker_raise_floors(text[], int[], timestamptz[], bigint[], text[]) is
-  'Sets the floors of lanes to their first jobs, and to what has been due for a while where there are none; for whoever has the lock of the gates.';
+  'Sets the floors of lanes to their first jobs, or to what has been due for two seconds where these are later or there is none; for whoever has the lock of the gates.';
 
 -- Who looks holds up no gate, and looks as seldom as it takes long. Floors that are higher than a job are lowered, and those that would not be missed
 -- go.
@@ -7094,21 +7096,26 @@ begin
   pauses := room.pauses;
   ended_buckets := coalesce(room.ended_buckets, '{}');
   ended_jobs := coalesce(room.ended_jobs, '{}');
-  began := clock_timestamp();
-  select * into turn from "${schema}".pgworker_lanes_in_turn(
-    task_ids,
-    case when exists (
-        select from "${schema}".pgworker_limited_tasks m
-        join "${schema}"._private_tasks t on t.identifier = m.task_identifier collate "default" and t.id <> all(task_ids))
-      then "${schema}".pgworker_served()
-    end,
-    names,
-    array(select r.id from unnest(ids, rooms) r(id, room) where r.room > 0),
-    array(select r.id from unnest(ids, rooms) r(id, room) where r.room <= 0));
-  total := coalesce(cardinality(turn.lanes), 0);
-  if clock_timestamp() - began > interval '3 milliseconds' + (total + coalesce(cardinality(turn.empty_lanes), 0)) * interval '50 microseconds' then
-    perform "${schema}".pgworker_raise_floors(turn.lanes, turn.levels, turn.first_run_ats, turn.first_ids, turn.empty_lanes);
-  end if;
+  -- Where a snapshot is held, reading past dead entries takes as long each time.
+  for look in 1..3 loop
+    began := clock_timestamp();
+    select * into turn from "${schema}".pgworker_lanes_in_turn(
+      task_ids,
+      case when exists (
+          select from "${schema}".pgworker_limited_tasks m
+          join "${schema}"._private_tasks t on t.id = m.task_id and t.id <> all(task_ids))
+        then "${schema}".pgworker_served()
+      end,
+      names,
+      array(select r.id from unnest(ids, rooms) r(id, room) where r.room > 0),
+      array(select r.id from unnest(ids, rooms) r(id, room) where r.room <= 0));
+    total := coalesce(cardinality(turn.lanes), 0);
+    exit when clock_timestamp() - began
+      < interval '3 milliseconds' + (total + coalesce(cardinality(turn.empty_lanes), 0)) * interval '50 microseconds';
+    if look = 3 then
+      perform "${schema}".pgworker_raise_floors(turn.lanes, turn.levels, turn.first_run_ats, turn.first_ids, turn.empty_lanes);
+    end if;
+  end loop;
 
   if total > 0 then
     if not turn.bucket_ids <@ ids then
