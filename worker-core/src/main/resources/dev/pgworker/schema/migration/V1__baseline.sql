@@ -530,7 +530,8 @@ create table if not exists "${schema}".pgworker_limit_lanes (
 create index if not exists pgworker_limit_lanes_used on "${schema}".pgworker_limit_lanes (used_at);
 create index if not exists pgworker_limit_lanes_floors on "${schema}".pgworker_limit_lanes (lane) where floor_until is not null;
 comment on table "${schema}".pgworker_limit_lanes is
-  'Jobs that wait for the same: of one task, in one queue or none, with the same flags and values; the first of them had the priority that is the level. Where a floor is given, none has been seen before '
+  'Jobs that wait for the same: of one task, in one queue or none, with the same flags and values; the first of them had the priority that is the '
+  'level. Where a floor is given, none has been seen before '
   'that priority, time and id, and from when on somebody is to look whether that is still so.';
 create table if not exists "${schema}".pgworker_limit_turns (
   bucket_id bigint,
@@ -6270,7 +6271,8 @@ begin
   listed as (
     select t.id, h.job_id, h.since, h.number from touched t cross join lateral unnest(t.holders, t.since) with ordinality h(job_id, since, number)
     union all
-    select a.bucket, a.job, extract(epoch from moment - '2000-01-01 00:00:00+00'::timestamptz)::int, 1e9 + a.number from unnest(admitted_buckets, admitted_jobs) with ordinality a(bucket, job, number)),
+    select a.bucket, a.job, extract(epoch from moment - '2000-01-01 00:00:00+00'::timestamptz)::int, 1e9 + a.number
+    from unnest(admitted_buckets, admitted_jobs) with ordinality a(bucket, job, number)),
   kept as materialized (
     select d.id, array_agg(d.job_id order by d.number) as holders, array_agg(d.since order by d.number) as since
     from listed d
