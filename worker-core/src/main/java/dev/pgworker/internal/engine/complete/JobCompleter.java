@@ -97,8 +97,8 @@ public final class JobCompleter extends BackgroundService implements WorkSignal.
     /** How long to wait before busy jobs are tried again. Owned by the thread. */
     private Duration busyPause = SHORTEST_BUSY_PAUSE;
 
-    /** Whether anything was said about jobs since the write that is under way began. */
-    private volatile boolean news;
+    /** What had been said about jobs when the write that is under way began. Owned by the thread. */
+    private long newsBefore;
 
     /** Why the last outcome could not be written; null if none is in the way. */
     private volatile @Nullable String obstacle;
@@ -130,11 +130,6 @@ public final class JobCompleter extends BackgroundService implements WorkSignal.
     /** Returns why outcomes cannot be written; null while nothing is known to be in the way. */
     public @Nullable String obstacle() {
         return obstacle;
-    }
-
-    @Override
-    public void jobsMayBeDue() {
-        news = true;
     }
 
     /**
@@ -482,7 +477,7 @@ public final class JobCompleter extends BackgroundService implements WorkSignal.
                 .map(Ending::job)
                 .sorted(Comparator.comparingLong(Job::id))
                 .toList();
-        news = false;
+        newsBefore = followUps.news();
         Completion completion = tracker.during(() -> {
             // A job that cannot be claimed must not keep the one before from being completed.
             boolean alone = endings.stream().anyMatch(ending -> ending.alone);
@@ -503,7 +498,7 @@ public final class JobCompleter extends BackgroundService implements WorkSignal.
             releases.add(Objects.requireNonNull(ending.ended.release()));
             jobs.add(ending.job());
         }
-        news = false;
+        newsBefore = followUps.news();
         settle(
                 endings,
                 followUps.givingBack(
@@ -524,7 +519,7 @@ public final class JobCompleter extends BackgroundService implements WorkSignal.
      * is added before it is committed it does not see, and workers that are told of that see a queue that is taken.
      */
     private void tellOfFreed(List<Job> written) {
-        if (!news) {
+        if (followUps.news() == newsBefore) {
             return;
         }
         Set<String> freed = new HashSet<>();
