@@ -11,6 +11,7 @@ import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.atomic.AtomicInteger;
+import java.util.stream.IntStream;
 
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
@@ -64,6 +65,50 @@ class ClaimAheadTest {
         events.await(JobCompleted.class, jobs);
 
         assertSerial(jobs);
+    }
+
+    @Test
+    void everyJobRunsOnceAndInTheOrderOfItsQueueAmongManyQueuesThoughAWorkerDies() {
+        int queues = 700;
+        int jobs = 10_000;
+        addAll(jobs, queues);
+        // Nobody runs these until the dead worker is found.
+        assertThat(claimRuns(200, 20)).hasSize(200);
+        assertThat(lockedQueues()).as("runs").isLessThan(40);
+        Worker leaving = db.start(worker(4));
+        db.start(worker(4));
+        events.await(JobCompleted.class, jobs / 3);
+        leaving.stop();
+        db.start(worker(2));
+        db.sql("select {schema}.force_unlock_workers(array['w'])").query().singleRow();
+        events.await(JobCompleted.class, jobs);
+
+        assertSerial(jobs);
+    }
+
+    @Test
+    void aClaimThatBeginsAtAFrontFindsWhatLiesBeforeItOnlyIfItIsNotFilled() {
+        addAll(400, 100);
+        List<Long> ids = db.sql("select id from {schema}._private_jobs order by id")
+                .query(Long.class)
+                .list();
+        db.sql("""
+                        update {schema}._private_jobs j set run_at = run_at - interval '1 minute'
+                        from {schema}._private_job_queues q
+                        where q.id = j.job_queue_id and substr(q.queue_name, 2)::int < 50
+                        """).update();
+        String claim = """
+                select id from {schema}.pgworker_claim('w', array(select id from {schema}._private_tasks), ?, null, array[10],
+                  front_level => 0, front_run_at => (select max(run_at) from {schema}._private_jobs), front_id => ?)
+                """;
+
+        assertThat(db.sql(claim).params(20, ids.get(50)).query(Long.class).list())
+                .as("five queues from there on")
+                .containsExactlyElementsOf(IntStream.range(0, 20)
+                        .mapToObj(i -> ids.get(i / 5 * 100 + 50 + i % 5))
+                        .toList());
+        assertThat(db.sql(claim).params(380, ids.get(50)).query(Long.class).list())
+                .hasSize(380);
     }
 
     @Test

@@ -3410,11 +3410,11 @@ begin
     select array_agg(f.job_queue_id), false into queues, complete
       from (
         select w.job_queue_id from (
-          select w.job_queue_id, min(w.place) as place from walk w where w.mine group by w.job_queue_id) w
+          select w.job_queue_id, min(w.place) as place from walk w where w.mine group by w.job_queue_id order by 2 offset 0) w
         where (
           select q.locked_at is null from "${schema}"._private_job_queues q
           where q.id >= w.job_queue_id and q.id <= w.job_queue_id order by q.id desc limit 1)
-        order by w.place limit most) f;
+        limit most) f;
     return;
   end if;
   if not in_front then
@@ -3452,11 +3452,11 @@ begin
   select (select count(*) from walk), array_agg(f.job_queue_id) into walked, queues
     from (
       select w.job_queue_id from (
-        select w.job_queue_id, min(w.place) as place from walk w where w.mine group by w.job_queue_id) w
+        select w.job_queue_id, min(w.place) as place from walk w where w.mine group by w.job_queue_id order by 2 offset 0) w
       where (
         select q.locked_at is null from "${schema}"._private_job_queues q
         where q.id >= w.job_queue_id and q.id <= w.job_queue_id order by q.id desc limit 1)
-      order by w.place limit most) f;
+      limit most) f;
   complete := walked < depth and coalesce(cardinality(queues), 0) < most;
   if walked < depth or cardinality(queues) >= wanted or in_front then return; end if;
   select j.job_queue_id into last_queue from "${schema}"._private_jobs j
@@ -3517,7 +3517,8 @@ comment on function "${schema}".pgworker_fitting(tid[], bigint, bigint) is
   'The first of the jobs at these addresses, in the order in which they are to start, whose payloads take at most so many bytes, '
   'uncompressed; at least one. The stored bytes are what their payloads take in the table.';
 
--- 1. Without locks: the first due job, or run of jobs, of each promising queue, cut where jobs without a queue come first.
+-- 1. Without locks: the first due job, or run of jobs, of each promising queue, cut where jobs without a queue come first. Where runs are
+--    asked for, of the queues whose jobs are the first of all; if these are not enough, of more of them, and at last of any.
 -- 2. Lock queue rows, passing over held ones, then exactly those jobs, each queue's without a gap: taking the second job of a queue
 --    because the first is held would break the order. A queue whose first job was lost meanwhile stays free.
 -- 3. Fill up with jobs without a queue, then write.
@@ -3591,7 +3592,7 @@ begin
     if cardinality(lane_levels) > 0
         or lane_levels is null and exists (select from "${schema}"._private_jobs j where j.is_available and j.job_queue_id is not null) then
       select l.queues, l.complete into queues, complete from "${schema}".pgworker_lanes(
-        task_ids, coalesce(front, wanted), forbidden, coalesce(few + 2 * front + wanted, 100 + 2 * wanted), parity,
+        task_ids, coalesce(front, wanted), forbidden, coalesce(few + greatest(2 * front, wanted), 100 + 2 * wanted), parity,
         lane_queues, lane_levels, lane_run_ats, lane_ids, front is not null, case when front is not null then front_level end, front_run_at,
         front_id) l;
     end if;
@@ -3626,11 +3627,8 @@ begin
       run as materialized (
         select h.queue_id, h.place, h.tid, h.priority, h.run_at, h.id
         from head h
-        cross join (
-          select front is not null and min(h.priority) = max(h.priority) and max(h.run_at) <= min(h.run_at) + (now() - min(h.run_at)) / 10 as equal
-          from head h) all_heads
-        order by case when not equal then h.priority end, case when not equal then h.run_at end, case when not equal then h.id end, h.number
-        limit spare),
+        -- Whole runs, in the order of their first jobs, leave no queue with a job or two.
+        order by h.priority, case when front is null then h.run_at end, case when front is null then h.id end, h.number limit spare),
       found(p) as (
         select (
             select j.priority from "${schema}"._private_jobs j
@@ -3788,7 +3786,7 @@ begin
     select c.id,
         case
           when c.job_queue_id is null then null
-          when cardinality(lanes) <= few then lane_names[array_position(lanes, c.job_queue_id)]
+          when cardinality(lanes) <= 3 * few then lane_names[array_position(lanes, c.job_queue_id)]
           else (select q.queue_name from "${schema}"._private_job_queues q
             where q.id >= c.job_queue_id and q.id <= c.job_queue_id order by q.id desc limit 1)
         end,

@@ -31,7 +31,6 @@ import dev.pgworker.internal.failure.Backoff;
 import dev.pgworker.internal.failure.DatabaseFailure;
 import dev.pgworker.internal.failure.ErrorText;
 import dev.pgworker.internal.lifecycle.BackgroundService;
-import dev.pgworker.internal.lifecycle.WorkSignal;
 import dev.pgworker.internal.store.Completion;
 import dev.pgworker.internal.store.FollowUp;
 import dev.pgworker.internal.store.LanePlan;
@@ -50,7 +49,7 @@ import dev.pgworker.job.Job;
  * written, outcomes wait; after a while the database is asked whether that is because of the jobs, and if so they are left to
  * the reconciler one after the other, so that others get their turn. A full disk is waited for, however long.
  */
-public final class JobCompleter extends BackgroundService implements WorkSignal.Receiver {
+public final class JobCompleter extends BackgroundService {
 
     private static final Logger log = LoggerFactory.getLogger(JobCompleter.class);
 

@@ -181,7 +181,13 @@ final class DirectRest {
             Claimed claimed = store.claim(
                     served,
                     new ClaimRequest(
-                            wanted, localQueue.freeBytes(), forbidden, localQueue::runOf, QueueFront.UNKNOWN, start, Chain.WHOLE));
+                            wanted,
+                            localQueue.freeBytes(),
+                            forbidden,
+                            localQueue::runOf,
+                            QueueFront.UNKNOWN,
+                            start,
+                            Chain.WHOLE));
             executor.submit(claimed);
             return claimed;
         });
