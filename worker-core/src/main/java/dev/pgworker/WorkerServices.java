@@ -286,7 +286,7 @@ final class WorkerServices {
             localQueue.putHeldAside();
             signal.tasksMayHaveChanged();
         });
-        signal.wakes(fetchLoop, secondFetchLoop, direct, completer, floorScanner, reconciler, watchdog);
+        signal.wakes(fetchLoop, secondFetchLoop, direct, floorScanner, reconciler, watchdog);
     }
 
     private boolean isListening() {

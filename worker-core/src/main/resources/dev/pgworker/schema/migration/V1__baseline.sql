@@ -1133,7 +1133,7 @@ set search_path = pg_catalog, pg_temp as $$
 begin
   if lane_levels is not null then
     return (
-      select count(*) from unnest(queue_ids) queue(id)
+      select count(*) from (select from unnest(queue_ids) queue(id)
       cross join lateral (
         select from unnest(lane_queues, lane_levels, lane_run_ats, lane_ids) f(queue, level, run_at, id)
         cross join lateral (
@@ -1142,10 +1142,10 @@ begin
             and j.run_at <= now() and (j.run_at, j.id) >= (f.run_at, f.id)
           order by j.run_at, j.id limit 1) due
         where f.queue = queue.id or f.queue = 0 and queue.id <> all(lane_queues)
-        limit 1) due);
+        limit 1) due limit 1) due);
   end if;
   return (
-    select count(*) from unnest(queue_ids) queue(id)
+    select count(*) from (select from unnest(queue_ids) queue(id)
     where (
       with recursive level(p, due) as (
         (select j.priority, j.run_at <= now() from "${schema}"._private_jobs j
@@ -1158,11 +1158,11 @@ begin
             where j.is_available and j.job_queue_id is not null and j.job_queue_id = queue.id and j.priority > l.p
             order by j.priority, j.run_at, j.id limit 1) n
           where not l.due))
-      select bool_or(l.due) from level l));
+      select bool_or(l.due) from level l) limit 1) due);
 end
 $$;
 comment on function "${schema}".pgworker_due_queues(int[], int[], int[], timestamptz[], bigint[]) is
-  'How many of the given queues have a due job. With floors, as pgworker_look_at_queues tells them, jobs below these do not count.';
+  'Returns 1 if any of the given queues has a due job, otherwise 0. With floors, as pgworker_look_at_queues tells them, jobs below these do not count.';
 
 -- What a trigger of somebody's raises would be raised again for the same row, so that row is passed over. A conflict, a deadlock or a
 -- cancellation of the server's own is not about a row, and ends the statement. The context tells the two apart: only what RAISE has
@@ -3273,8 +3273,16 @@ begin
     cross join lateral (
       (select 1::bigint as place, first.tid, first.priority, first.run_at, first.id where first.mine and first.amount = 1)
       union all
+      (select row_number() over () as place, f.tid, f.priority, f.run_at, f.id
+        from (
+          select j.ctid as tid, j.priority, j.run_at, j.id from "${schema}"._private_jobs j
+          where first.mine and first.amount > 1 and j.is_available and j.job_queue_id is not null and j.job_queue_id = queue.id
+            and j.priority = first.priority and (j.run_at, j.id) >= (first.run_at, first.id) and j.run_at <= now()
+            and j.task_id = any(task_ids) and (forbidden is null or j.flags is null or not j.flags ?| forbidden)
+          order by j.run_at, j.id limit first.amount) f)
+      union all
       (with recursive level(p) as (
-          select first.priority where not (first.mine and first.amount = 1)
+          select first.priority where not first.mine
           union all
           select (
             select j.priority from "${schema}"._private_jobs j
@@ -3344,12 +3352,13 @@ comment on function "${schema}".pgworker_heads_from(
 create or replace function "${schema}".pgworker_lanes(
   task_ids int[], wanted int, forbidden text[], depth int, parity int default null,
   lane_queues int[] default null, lane_levels int[] default null, lane_run_ats timestamptz[] default null, lane_ids bigint[] default null,
+  in_front boolean default false, front_level int default null, front_run_at timestamptz default null, front_id bigint default null,
   out queues int[], out complete boolean
 ) language plpgsql volatile
 set search_path = pg_catalog, pg_temp as $$
 declare
   few constant int := 50;
-  most constant int := 8 + least(wanted, 100000) * 3 / 2;
+  most constant int := case when in_front then wanted else 8 + least(wanted, 100000) * 3 / 2 end;
   breadth constant int := 192 + most;
   walked bigint;
   last_queue int;
@@ -3364,7 +3373,9 @@ begin
   end if;
   if lane_levels is not null then
     own := array(
-      select distinct f.queue from unnest(lane_queues) f(queue) where f.queue <> 0 and (parity is null or f.queue & 1 = parity));
+      select f.id from (select distinct f.queue from unnest(lane_queues) f(queue)) f(id)
+      where f.id <> 0 and (parity is null or f.id & 1 = parity) and (
+        select q.locked_at is null from "${schema}"._private_job_queues q where q.id >= f.id and q.id <= f.id order by q.id desc limit 1));
     with walk as materialized (
       select w.job_queue_id, w.mine, row_number() over () as place
       from unnest(lane_queues, lane_levels, lane_run_ats, lane_ids) f(queue, level, run_at, id)
@@ -3389,27 +3400,54 @@ begin
         order by w.place limit most) l;
     found := coalesce(cardinality(queues), 0) - cardinality(own);
     complete := walked < depth and found < most;
-    if walked < depth or found >= wanted then return; end if;
+    if walked < depth or found >= wanted or in_front then return; end if;
     select q.id into last_queue from "${schema}"._private_job_queues q order by q.id desc limit 1;
     if last_queue is null then return; end if;
-    with recursive step(queue, n) as (
-      select (random() * last_queue)::int + 1, 0
-      union all
-      select coalesce(
-          (select q.id from "${schema}"._private_job_queues q where q.id < s.queue order by q.id desc limit 1),
-          (select q.id from "${schema}"._private_job_queues q order by q.id desc limit 1)),
-        s.n + 1
-      from step s where s.n < breadth)
-    select queues || array_agg(distinct s.queue) filter (where s.queue <> all(coalesce(queues, '{}')) and (parity is null or s.queue & 1 = parity))
-      into queues
-      from step s where s.n > 0;
+    queues := queues || array(
+      with recursive step(queue, n) as (
+        select (random() * last_queue)::int + 1, 0
+        union all
+        select coalesce(
+            (select q.id from "${schema}"._private_job_queues q where q.id < s.queue order by q.id desc limit 1),
+            (select q.id from "${schema}"._private_job_queues q order by q.id desc limit 1)),
+          s.n + 1
+        from step s where s.n < breadth)
+      select m.id from (select distinct s.queue from step s where s.n > 0) m(id)
+      where m.id <> all(coalesce(queues, '{}')) and (parity is null or m.id & 1 = parity) and (
+        select q.locked_at is null from "${schema}"._private_job_queues q where q.id >= m.id and q.id <= m.id order by q.id desc limit 1));
     return;
   end if;
-  queues := "${schema}".pgworker_busy_queues(0, few);
-  complete := queues is null or cardinality(queues) < few;
-  if complete then
-    if parity is not null then queues := array(select m.id from unnest(queues) m(id) where m.id & 1 = parity); end if;
+  if front_level is not null then
+    with walk as materialized (
+      select w.job_queue_id, w.mine, row_number() over () as place
+      from (
+        select j.job_queue_id,
+          j.task_id = any(task_ids) and (parity is null or j.job_queue_id & 1 = parity)
+            and (forbidden is null or j.flags is null or not j.flags ?| forbidden) as mine
+        from "${schema}"._private_jobs j
+        where j.is_available and j.job_queue_id is not null and j.priority >= -32768 and j.priority = front_level and j.run_at <= now()
+          and (j.run_at, j.id) >= (front_run_at, front_id)
+        order by j.run_at, j.id limit depth) w)
+    select array_agg(f.job_queue_id), false into queues, complete
+      from (
+        select w.job_queue_id from (
+          select w.job_queue_id, min(w.place) as place from walk w where w.mine group by w.job_queue_id order by 2 offset 0) w
+        where (
+          select q.locked_at is null from "${schema}"._private_job_queues q
+          where q.id >= w.job_queue_id and q.id <= w.job_queue_id order by q.id desc limit 1)
+        limit most) f;
     return;
+  end if;
+  if not in_front then
+    queues := "${schema}".pgworker_busy_queues(0, few);
+    complete := queues is null or cardinality(queues) < few;
+    if complete then
+      queues := array(
+        select m.id from unnest(queues) m(id)
+        where (parity is null or m.id & 1 = parity) and (
+          select q.locked_at is null from "${schema}"._private_job_queues q where q.id >= m.id and q.id <= m.id order by q.id desc limit 1));
+      return;
+    end if;
   end if;
   with recursive level(p) as (
     (select j.priority from "${schema}"._private_jobs j
@@ -3435,13 +3473,13 @@ begin
   select (select count(*) from walk), array_agg(f.job_queue_id) into walked, queues
     from (
       select w.job_queue_id from (
-        select w.job_queue_id, min(w.place) as place from walk w where w.mine group by w.job_queue_id) w
+        select w.job_queue_id, min(w.place) as place from walk w where w.mine group by w.job_queue_id order by 2 offset 0) w
       where (
         select q.locked_at is null from "${schema}"._private_job_queues q
         where q.id >= w.job_queue_id and q.id <= w.job_queue_id order by q.id desc limit 1)
-      order by w.place limit most) f;
+      limit most) f;
   complete := walked < depth and coalesce(cardinality(queues), 0) < most;
-  if walked < depth or cardinality(queues) >= wanted then return; end if;
+  if walked < depth or cardinality(queues) >= wanted or in_front then return; end if;
   select j.job_queue_id into last_queue from "${schema}"._private_jobs j
     where j.is_available and j.job_queue_id is not null
     order by j.job_queue_id desc, j.priority desc, j.run_at desc, j.id desc limit 1;
@@ -3451,13 +3489,16 @@ begin
   end if;
   -- The window ends where it began if there are fewer queues than that.
   queues := queues || array(
-    select distinct m.id from unnest(more) m(id) where (queues is null or m.id <> all(queues)) and (parity is null or m.id & 1 = parity));
+    select m.id from (select distinct m.id from unnest(more) m(id)) m(id)
+    where (queues is null or m.id <> all(queues)) and (parity is null or m.id & 1 = parity) and (
+      select q.locked_at is null from "${schema}"._private_job_queues q where q.id >= m.id and q.id <= m.id order by q.id desc limit 1));
 end
 $$;
-comment on function "${schema}".pgworker_lanes(int[], int, text[], int, int, int[], int[], timestamptz[], bigint[]) is
-  'So many queues in which a claim should look for jobs, found by reading due jobs to the given depth, a few more at most; and '
+comment on function "${schema}".pgworker_lanes(int[], int, text[], int, int, int[], int[], timestamptz[], bigint[], boolean, int, timestamptz, bigint) is
+  'So many free queues in which a claim should look for jobs, found by reading due jobs to the given depth, a few more at most; and '
   'whether these are all. With parity only those with even (0) or odd (1) ids, where it reads no further for that. With floors, as '
-  'pgworker_look_at_queues tells them, it begins there, and takes the queues that have floors of their own in any case.';
+  'pgworker_look_at_queues tells them, it begins there, and takes the queues that have floors of their own in any case. If only those in '
+  'front are asked for, there may be others even if it finds few; then it can begin at a place, of one priority.';
 
 -- Stored sizes are after compression, which makes texts smaller by a factor of 255 at most: only a claim that might be too large is
 -- looked at more closely. Small rows are measured together; large ones one by one, so that none is decompressed in vain.
@@ -3497,7 +3538,8 @@ comment on function "${schema}".pgworker_fitting(tid[], bigint, bigint) is
   'The first of the jobs at these addresses, in the order in which they are to start, whose payloads take at most so many bytes, '
   'uncompressed; at least one. The stored bytes are what their payloads take in the table.';
 
--- 1. Without locks: the first due job, or run of jobs, of each promising queue, cut where jobs without a queue come first.
+-- 1. Without locks: the first due job, or run of jobs, of each promising queue, cut where jobs without a queue come first. Where runs are
+--    asked for, of the queues whose jobs are the first of all; if these are not enough, of more of them, and at last of any.
 -- 2. Lock queue rows, passing over held ones, then exactly those jobs, each queue's without a gap: taking the second job of a queue
 --    because the first is held would break the order. A queue whose first job was lost meanwhile stays free.
 -- 3. Fill up with jobs without a queue, then write.
@@ -3506,9 +3548,10 @@ comment on function "${schema}".pgworker_fitting(tid[], bigint, bigint) is
 create or replace function "${schema}".pgworker_claim(
   worker_id text, task_ids int[], wanted int, forbidden text[] default null, runs int[] default null,
   levels int[] default null, floor_run_ats timestamptz[] default null, floor_ids bigint[] default null, strays bigint[] default null,
-  wide boolean default false, most_bytes bigint default null, parity int default null,
+  breadth int default null, most_bytes bigint default null, parity int default null,
   unqueued_task_ids int[] default null,
-  lane_queues int[] default null, lane_levels int[] default null, lane_run_ats timestamptz[] default null, lane_ids bigint[] default null
+  lane_queues int[] default null, lane_levels int[] default null, lane_run_ats timestamptz[] default null, lane_ids bigint[] default null,
+  front_level int default null, front_run_at timestamptz default null, front_id bigint default null
 ) returns table (
   id bigint, queue_name text, task_id int, payload json, priority smallint, run_at timestamptz, attempts smallint,
   max_attempts smallint, last_error text, created_at timestamptz, updated_at timestamptz, key text, revision int, flags jsonb,
@@ -3523,24 +3566,25 @@ declare
   few constant int := 50;
   long constant boolean := coalesce(1 < any(runs), false);
   spare constant int := 8 + least(wanted, 100000) * case when long then 9 else 12 end / 8;
-  -- A few queues with many jobs each are the usual case of fast jobs.
-  shallow boolean := long and not wide;
+  -- The queues in front usually have enough jobs.
+  front int := case when long then greatest(8 + wanted / 12, breadth) end;
+  longest int;
+  found int;
   queues int[];
   complete boolean;
   run_queues int[];
   run_tids tid[];
   run_places bigint[];
   share int;
-  asked bigint;
+  tids tid[];
   taken tid[];
   taken_queues int[];
-  taken_places bigint[];
-  taken_sizes int[];
   stored_bytes bigint;
   fitting tid[];
   cut boolean := false;
   lanes int[];
   lane_tids tid[];
+  lane_names text[];
   passed int;
   claimed_at timestamptz;
   claimed_jobs bigint;
@@ -3556,6 +3600,7 @@ begin
     raise exception 'wanted must be at most 100000, but is %', wanted using errcode = '22023';
   end if;
   if cardinality(forbidden) = 0 then forbidden := null; end if;
+  if front >= wanted then front := null; end if;
   for attempt in 1..5 loop
     taken := '{}';
     taken_queues := null;
@@ -3568,16 +3613,14 @@ begin
     if cardinality(lane_levels) > 0
         or lane_levels is null and exists (select from "${schema}"._private_jobs j where j.is_available and j.job_queue_id is not null) then
       select l.queues, l.complete into queues, complete from "${schema}".pgworker_lanes(
-        task_ids, case when shallow then 8 + wanted / 16 else wanted end, forbidden,
-        case when shallow then few + wanted / 4 else 100 + 2 * wanted end, parity, lane_queues, lane_levels, lane_run_ats, lane_ids) l;
+        task_ids, coalesce(front, wanted), forbidden, coalesce(few + greatest(2 * front, wanted), 100 + 2 * wanted), parity,
+        lane_queues, lane_levels, lane_run_ats, lane_ids, front is not null, case when front is not null then front_level end, front_run_at,
+        front_id) l;
     end if;
-    if queues is not null then
-      queues := array(
-        select u.id from unnest(queues) u(id)
-        where (
-          select q.locked_at is null from "${schema}"._private_job_queues q
-          where q.id >= u.id and q.id <= u.id order by q.id desc limit 1));
-      if long and cardinality(queues) <= 2 * few then
+    if queues <> '{}' then
+      -- Long enough to fill the claim from all of these queues, so that none gets far ahead of the others.
+      longest := greatest(8, (spare + cardinality(queues) - 1) / cardinality(queues));
+      if long and front is null and cardinality(queues) <= 2 * few then
         queues := case when lane_levels is null then
             array(
               select h.queue_id from "${schema}".pgworker_heads(queues, null, task_ids, forbidden) h
@@ -3589,18 +3632,24 @@ begin
               order by h.priority, h.run_at, h.id)
           end;
       end if;
-      with recursive run as materialized (
-        select h.queue_id, h.place, h.tid, h.priority, h.run_at, h.id
+      with recursive head as materialized (
+        select row_number() over () as number, h.queue_id, h.place, h.tid, h.priority, h.run_at, h.id
         from (
           select * from "${schema}".pgworker_heads(
-              queues, null, task_ids, forbidden, case when long then runs end, case when long then spare end)
+              queues, null, task_ids, forbidden, case when long then array(select least(r.run, longest) from unnest(runs) r(run)) end,
+              case when long then spare end)
             where lane_levels is null
           union all
           select * from "${schema}".pgworker_heads_from(
-              queues, null, task_ids, forbidden, case when long then runs end, case when long then spare end,
+              queues, null, task_ids, forbidden, case when long then array(select least(r.run, longest) from unnest(runs) r(run)) end,
+              case when long then spare end,
               lane_queues, lane_levels, lane_run_ats, lane_ids)
-            where lane_levels is not null) h
-        order by h.priority, h.run_at, h.id limit spare),
+            where lane_levels is not null) h),
+      run as materialized (
+        select h.queue_id, h.place, h.tid, h.priority, h.run_at, h.id
+        from head h
+        -- Whole runs, in the order of their first jobs, leave no queue with a job or two.
+        order by h.priority, case when front is null then h.run_at end, case when front is null then h.id end, h.number limit spare),
       found(p) as (
         select (
             select j.priority from "${schema}"._private_jobs j
@@ -3638,10 +3687,12 @@ begin
           case when exists (select from plain) then (select count(*) from merged m where m.queued) else least(count(*), wanted) end
         into run_queues, run_tids, run_places, share
         from run r;
-      if shallow and not complete and coalesce(cardinality(run_queues), 0) < wanted then
-        shallow := false;
-        continue;
-      end if;
+    end if;
+    if front is not null and not complete and coalesce(cardinality(run_queues), 0) < wanted then
+      found := coalesce(cardinality(run_queues), 0);
+      front := case when attempt = 1 and found * 8 >= wanted then front * (wanted * 5 / found) / 4 end;
+      if front >= wanted then front := null; end if;
+      continue;
     end if;
 
     if share > 0 then
@@ -3650,7 +3701,7 @@ begin
         from unnest(run_queues, run_places) with ordinality r(queue_id, place, number)
         where r.place = 1),
       held as materialized (
-        select f.queue_id, q.ctid as tid
+        select f.queue_id, q.ctid as tid, q.queue_name
         from (
           select f.queue_id, f.number, (
             select q.ctid from "${schema}"._private_job_queues q
@@ -3659,33 +3710,33 @@ begin
         join "${schema}"._private_job_queues q on q.ctid = f.tid and q.locked_at is null
         order by f.number limit (select count(*) from first f where f.number <= share)
         for update of q skip locked)
-      select array_agg(h.queue_id), array_agg(h.tid), (
+      select array_agg(h.queue_id), array_agg(h.tid), array_agg(h.queue_name), (
           select f.queue_id from first f
           where f.number <= share and f.queue_id not in (select h.queue_id from held h) limit 1)
-        into lanes, lane_tids, passed
+        into lanes, lane_tids, lane_names, passed
         from held h;
-      with mine as materialized (
-        select j.ctid as tid, r.queue_id, r.place, pg_column_size(j.payload) as size
-        from (
-          select r.queue_id, r.tid, r.place
-          from unnest(run_queues, run_tids, run_places) with ordinality r(queue_id, tid, place, number)
+      tids := run_tids[:share];
+      if passed is not null then
+        tids := array(
+          select r.tid
+          from unnest(run_queues, run_tids) with ordinality r(queue_id, tid, number)
           where case when r.queue_id in (select l.id from unnest(lanes) l(id)) then true end
-          order by r.number limit share) r
-        join "${schema}"._private_jobs j on j.ctid = r.tid and j.job_queue_id = r.queue_id
-          and j.is_available and j.run_at <= now() and j.task_id = any(task_ids)
+          order by r.number limit share);
+      end if;
+      with mine as materialized (
+        select j.ctid as tid, j.job_queue_id as queue_id, pg_column_size(j.payload) as size
+        from "${schema}"._private_jobs j
+        where j.ctid = any(tids) and j.is_available and j.run_at <= now() and j.task_id = any(task_ids)
           and (forbidden is null or j.flags is null or not j.flags ?| forbidden)
         for update of j skip locked)
-      select coalesce(array_agg(m.tid), '{}'), array_agg(m.queue_id), array_agg(m.place), coalesce(sum(m.size), 0),
-          least(share, (
-            select count(*) from unnest(run_queues) r(queue_id)
-            where case when r.queue_id in (select l.id from unnest(lanes) l(id)) then true end))
-        into taken, taken_queues, taken_places, stored_bytes, asked
+      select coalesce(array_agg(m.tid), '{}'), array_agg(m.queue_id), coalesce(sum(m.size), 0) into taken, taken_queues, stored_bytes
         from mine m;
-      if cardinality(taken) < asked then
+      if cardinality(taken) < cardinality(tids) then
         select coalesce(array_agg(m.tid), '{}'), array_agg(m.queue_id) into taken, taken_queues
           from (
-            select m.tid, m.queue_id, m.place, row_number() over (partition by m.queue_id order by m.place) as nth
-            from unnest(taken, taken_queues, taken_places) m(tid, queue_id, place)) m
+            select r.tid, r.queue_id, r.place, row_number() over (partition by r.queue_id order by r.place) as nth
+            from unnest(run_queues, run_tids, run_places) r(queue_id, tid, place)
+            where r.tid = any(taken)) m
           where m.place = m.nth;
         passed := (select r.queue_id from unnest(run_queues) r(queue_id) where r.queue_id <> all(coalesce(taken_queues, '{}')) limit 1);
       end if;
@@ -3754,8 +3805,10 @@ begin
       returning j.id, j.job_queue_id, j.task_id, j.payload, j.priority, j.run_at, j.attempts, j.max_attempts,
         j.last_error, j.created_at, j.updated_at, j.key, j.revision, j.flags, j.ctid as address, j.locked_at, j.locked_by)
     select c.id,
-        case when c.job_queue_id is not null then
-          (select q.queue_name from "${schema}"._private_job_queues q
+        case
+          when c.job_queue_id is null then null
+          when cardinality(lanes) <= 3 * few then lane_names[array_position(lanes, c.job_queue_id)]
+          else (select q.queue_name from "${schema}"._private_job_queues q
             where q.id >= c.job_queue_id and q.id <= c.job_queue_id order by q.id desc limit 1)
         end,
         c.task_id, c.payload, c.priority, c.run_at, c.attempts, c.max_attempts, c.last_error, c.created_at, c.updated_at, c.key,
@@ -3778,12 +3831,13 @@ end
 $$;
 comment on function
   "${schema}".pgworker_claim(
-    text, int[], int, text[], int[], int[], timestamptz[], bigint[], bigint[], boolean, bigint, int, int[], int[], int[], timestamptz[],
-    bigint[]) is
+    text, int[], int, text[], int[], int[], timestamptz[], bigint[], bigint[], int, bigint, int, int[], int[], int[], timestamptz[],
+    bigint[], int, timestamptz, bigint) is
   'Locks at most wanted due jobs of these tasks for the worker, counts the attempt and returns them in the order priority, run_at, '
-  'id. Of a queue it takes the first job, or as many of the first as runs says at the place of that job''s task, and only while no '
-  'worker has it locked; where that means few jobs of each queue, wide finds enough of them sooner. Jobs with a forbidden flag are '
-  'passed over. Of jobs without a queue, if levels is given, only these priorities are looked at, in their order and from their floors '
+  'id. Of a queue it takes the first job, or, if it is one of the first jobs of all, as many of its first as runs says at the place of '
+  'that job''s task and fill the claim, and only while no worker has it locked; where that means few jobs of each queue, breadth says in '
+  'how many queues to look at first; where these are found, it can begin at a place of one priority, the front. Jobs with a forbidden flag '
+  'are passed over. Of jobs without a queue, if levels is given, only these priorities are looked at, in their order and from their floors '
   'on, and the jobs with the ids in strays: a caller that knows that there is nothing else need not read past what finished jobs left '
   'in the index. Two claims at the same time need not get in each other''s way: with parity only jobs without a queue whose own ids, '
   'and jobs of queues whose ids, are even (0) or odd (1) are looked at, except for the strays. Of tasks that are not among '
@@ -4127,6 +4181,21 @@ begin
         end if;
       end if;
     end if;
+    if lanes is not null and wanted = 0 and cardinality(gone) = cardinality(job_ids) then
+      -- None goes on: a lock before each write is not needed. What others change meanwhile is left to the statements below.
+      with mine as (
+        select l.id, (
+          select q.ctid from "${schema}"._private_job_queues q where q.id >= l.id and q.id <= l.id order by q.id desc limit 1) as tid
+        from unnest(lanes) l(id) offset 0),
+      free as (
+        update "${schema}"._private_job_queues q set locked_at = null, locked_by = null
+        from mine m
+        where q.ctid = m.tid and q.locked_by = worker_id
+        returning q.id)
+      select array_agg(f.id) into freed from free f;
+      lanes := array(select l.id from unnest(lanes) l(id) where freed is null or l.id <> all(freed));
+      if lanes = '{}' then lanes := null; end if;
+    end if;
     if lanes is not null then
       -- A queue of which a job could not be deleted waits for that job. A row that was changed while it was waited for is looked up again.
       for attempt in 1..3 loop
@@ -4230,12 +4299,12 @@ begin
           locked_by = case when q.id = any(going) then worker_id end
         where q.ctid = any(lane_tids)
           and (going is null or q.id <> all(going) or q.locked_at < now() - interval '10 minutes');
-      freed := array(select l.id from unnest(lanes) l(id) where going is null or l.id <> all(going));
-      if freed <> '{}' then
-        perform "${schema}".pgworker_wake(
-          "${schema}".pgworker_due_queues(freed, lane_queues, lane_levels, lane_run_ats, lane_ids), null, '');
-      end if;
+      freed := freed || array(select l.id from unnest(lanes) l(id) where going is null or l.id <> all(going));
     end if;
+  end if;
+  if freed <> '{}' then
+    perform "${schema}".pgworker_wake(
+      "${schema}".pgworker_due_queues(freed, lane_queues, lane_levels, lane_run_ats, lane_ids), null, '');
   end if;
 
   if coalesce(cardinality(gone), 0) < cardinality(job_ids) then
