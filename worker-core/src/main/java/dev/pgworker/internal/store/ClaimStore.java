@@ -7,6 +7,7 @@ import java.sql.ResultSet;
 import java.sql.SQLException;
 import java.sql.Statement;
 import java.sql.Types;
+import java.time.Duration;
 import java.util.ArrayList;
 import java.util.Collection;
 import java.util.HashMap;
@@ -20,6 +21,8 @@ import java.util.function.ToIntFunction;
 import org.jspecify.annotations.Nullable;
 import org.postgresql.PGConnection;
 
+import dev.pgworker.internal.failure.DatabaseContact;
+import dev.pgworker.internal.jdbc.NetworkTimeout;
 import dev.pgworker.internal.jdbc.SqlArrays;
 
 /** The claims of one worker. Each statement is committed before the method returns. Thread-safe. */
@@ -132,6 +135,31 @@ public final class ClaimStore {
                     13, tasks.onlyQueued().isEmpty() ? null : connection.createArrayOf("int4", tasks.unqueuedIds()));
             QueueStart.set(statement, 14, request.queueStart());
             return claimed(statement, tasks, rows -> false);
+        });
+    }
+
+    private static final String CLAIM_TOLD = "select " + ClaimedRows.COLUMNS
+            + " from {schema}.pgworker_claim_told(worker_id => ?, job_id => ?, task_ids => ?)";
+
+    /** As for other statements; nothing makes this one longer. */
+    private static final Duration LIMIT_OF_TOLD = Duration.ofSeconds(10);
+
+    /**
+     * Claims one job on the given connection, if it is due, has no flags, is in no queue, and nobody holds it. As {@link #claim},
+     * it can be cancelled.
+     *
+     * @param connection in auto-commit mode and in no transaction; it is broken where the server does not answer
+     */
+    public Claimed claimTold(Connection connection, TaskIds tasks, long jobId) throws SQLException {
+        return NetworkTimeout.limiting(connection, LIMIT_OF_TOLD, () -> {
+            try (PreparedStatement statement = connection.prepareStatement(sql.in(CLAIM_TOLD))) {
+                statement.setString(1, sql.workerId());
+                statement.setLong(2, jobId);
+                statement.setArray(3, connection.createArrayOf("int4", tasks.unqueuedIds()));
+                Claimed claimed = claimed(statement, tasks, rows -> false);
+                DatabaseContact.made();
+                return claimed;
+            }
         });
     }
 

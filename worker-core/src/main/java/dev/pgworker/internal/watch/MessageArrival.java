@@ -5,10 +5,13 @@ import java.io.IOException;
 import java.io.InputStream;
 import java.net.InetAddress;
 import java.net.Socket;
+import java.net.SocketException;
+import java.net.SocketTimeoutException;
 import java.sql.SQLException;
 import javax.net.SocketFactory;
 import javax.sql.DataSource;
 
+import com.google.errorprone.annotations.concurrent.GuardedBy;
 import org.jspecify.annotations.Nullable;
 import org.postgresql.PGConnection;
 import org.postgresql.PGNotification;
@@ -16,16 +19,21 @@ import org.postgresql.ds.PGSimpleDataSource;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
+import dev.pgworker.internal.jdbc.SqlWork;
+
 /**
- * Tells that the server begins to send something while the driver waits for notifications. pgjdbc's own wait returns a
- * millisecond after one has come, because it looks whether another one follows; whoever is told here can act within that
- * millisecond.
+ * Ends the driver's wait for notifications with the first one. pgjdbc's own wait returns a millisecond after one has come, because
+ * it looks for so long whether another one follows.
  *
- * <p>It is the socket factory of connections that listen, by the driver's property {@code socketFactory}. On others nothing is told.
+ * <p>It is the socket factory of connections that listen, by the driver's property {@code socketFactory}. On others the driver's
+ * millisecond passes.
  */
 public final class MessageArrival extends SocketFactory {
 
     private static final Logger log = LoggerFactory.getLogger(MessageArrival.class);
+
+    /** The timeout with which the driver looks whether another message follows, and does nothing else. */
+    private static final int LOOK_MILLIS = 1;
 
     /** What the thread is waiting by. */
     private static final ThreadLocal<@Nullable Reception> waiting = new ThreadLocal<>();
@@ -34,10 +42,10 @@ public final class MessageArrival extends SocketFactory {
     public MessageArrival() {}
 
     /**
-     * Returns a source of connections like those of the given one, on which arrivals are told: the given one itself, where it
+     * Returns a source of connections like those of the given one, on which waits end sooner: the given one itself, where it
      * is no data source of the driver, has a socket factory of its own, or its driver does not see this class.
      */
-    public static DataSource toldBy(DataSource source) {
+    public static DataSource promptly(DataSource source) {
         if (!(source instanceof PGSimpleDataSource plain) || plain.getSocketFactory() != null) {
             return source;
         }
@@ -46,10 +54,10 @@ public final class MessageArrival extends SocketFactory {
             if (Class.forName(name, false, PGSimpleDataSource.class.getClassLoader()) != MessageArrival.class) {
                 return source;
             }
-            PGSimpleDataSource told = new PGSimpleDataSource();
-            told.initializeFrom(plain);
-            told.setSocketFactory(name);
-            return told;
+            PGSimpleDataSource prompt = new PGSimpleDataSource();
+            prompt.initializeFrom(plain);
+            prompt.setSocketFactory(name);
+            return prompt;
         } catch (ReflectiveOperationException | IOException | RuntimeException | LinkageError e) {
             log.debug("The driver's own wait for notifications is used", e);
             return source;
@@ -59,24 +67,16 @@ public final class MessageArrival extends SocketFactory {
     /** Waits for notifications, one after the other, on one connection. */
     static final class Reception {
 
-        private final Runnable onArrival;
+        /** Whether something has come since the wait began. Owned by the thread that waits. */
+        private boolean arrived;
 
-        /** Whether what arrives is still to be told. Owned by the thread that waits. */
-        private boolean untold;
-
-        /** Where the thread that waits has read; null while that is not known, and where arrivals are not told. */
+        /** Where the thread that waits has read; null while that is not known, and where waits are the driver's own. */
         private volatile @Nullable Socket socket;
 
         private volatile boolean ended;
 
-        /**
-         * Creates one.
-         *
-         * @param onArrival called once in each call, on its thread, when the server begins to send something, whatever that is
-         */
-        Reception(Runnable onArrival) {
-            this.onArrival = onArrival;
-        }
+        /** Set while the connection is used for a statement, whose answer is not to be lost. */
+        @GuardedBy("this") private boolean inUse;
 
         /**
          * Waits as the driver does.
@@ -85,7 +85,7 @@ public final class MessageArrival extends SocketFactory {
          * @return none, or null, after that time
          */
         PGNotification @Nullable [] await(PGConnection connection, int millis) throws SQLException {
-            untold = true;
+            arrived = false;
             waiting.set(this);
             try {
                 return connection.getNotifications(millis);
@@ -99,10 +99,29 @@ public final class MessageArrival extends SocketFactory {
             return socket != null;
         }
 
+        /** Does something else on the connection, which {@link #end} does not break before that is done. */
+        <T> T using(SqlWork<T> work) throws SQLException {
+            synchronized (this) {
+                inUse = true;
+            }
+            try {
+                return work.run();
+            } finally {
+                synchronized (this) {
+                    inUse = false;
+                    if (ended) {
+                        endRead();
+                    }
+                }
+            }
+        }
+
         /** Breaks the connection, so that the wait ends with an exception. May be called from any thread. */
-        void end() {
+        synchronized void end() {
             ended = true;
-            endRead();
+            if (!inUse) {
+                endRead();
+            }
         }
 
         private void beginRead(Socket from) {
@@ -123,17 +142,15 @@ public final class MessageArrival extends SocketFactory {
             }
         }
 
-        private void tell() {
-            if (untold) {
-                untold = false;
-                onArrival.run();
-            }
+        /** Returns whether the thread has what it waits for, and now only looks for more. */
+        private boolean looksForMore(PromptSocket read) {
+            return arrived && read.timeoutMillis == LOOK_MILLIS;
         }
     }
 
     @Override
     public Socket createSocket() {
-        return new TellingSocket();
+        return new PromptSocket();
     }
 
     @Override
@@ -161,19 +178,28 @@ public final class MessageArrival extends SocketFactory {
         return new IOException("Only sockets that are not connected are made");
     }
 
-    private static final class TellingSocket extends Socket {
+    private static final class PromptSocket extends Socket {
+
+        /** As {@link #getSoTimeout}, without asking the system. Written and read by the thread that uses the connection. */
+        private volatile int timeoutMillis;
+
+        @Override
+        public synchronized void setSoTimeout(int millis) throws SocketException {
+            super.setSoTimeout(millis);
+            timeoutMillis = millis;
+        }
 
         @Override
         public InputStream getInputStream() throws IOException {
-            return new TellingStream(this, super.getInputStream());
+            return new PromptStream(this, super.getInputStream());
         }
     }
 
-    private static final class TellingStream extends FilterInputStream {
+    private static final class PromptStream extends FilterInputStream {
 
-        private final Socket socket;
+        private final PromptSocket socket;
 
-        TellingStream(Socket socket, InputStream in) {
+        PromptStream(PromptSocket socket, InputStream in) {
             super(in);
             this.socket = socket;
         }
@@ -183,7 +209,7 @@ public final class MessageArrival extends SocketFactory {
             Reception reception = begin();
             int read = super.read();
             if (reception != null && read >= 0) {
-                reception.tell();
+                reception.arrived = true;
             }
             return read;
         }
@@ -193,15 +219,19 @@ public final class MessageArrival extends SocketFactory {
             Reception reception = begin();
             int read = super.read(bytes, offset, length);
             if (reception != null && read > 0) {
-                reception.tell();
+                reception.arrived = true;
             }
             return read;
         }
 
-        private @Nullable Reception begin() {
+        /** What the driver's look for more would end with after its time, unless something is there. */
+        private @Nullable Reception begin() throws IOException {
             Reception reception = waiting.get();
             if (reception != null) {
                 reception.beginRead(socket);
+                if (reception.looksForMore(socket) && in.available() == 0) {
+                    throw new SocketTimeoutException("Nothing else has arrived");
+                }
             }
             return reception;
         }

@@ -63,7 +63,6 @@ public final class NotificationListener extends BackgroundService {
 
     // Owned by the thread.
     private @Nullable Connection connection;
-    private boolean told;
     private long checkAt;
     private boolean disconnectedReported;
 
@@ -71,15 +70,30 @@ public final class NotificationListener extends BackgroundService {
      * Who is called on the listening thread; each must return at once. Anybody may notify, of any schema and with any text.
      *
      * @param onJobs when jobs may be due
+     * @param claim claims a job that was announced alone
      * @param channels by the names of the other channels: with the text of each notification, and with null when some may have been
      *     missed, because the connection has just been made, and when they are no longer heard
      */
-    public record Told(Runnable onJobs, Map<String, Consumer<@Nullable String>> channels) {
+    public record Told(Runnable onJobs, ClaimOfTold claim, Map<String, Consumer<@Nullable String>> channels) {
 
         /** Copies the channels. */
         public Told {
             channels = Map.copyOf(channels);
         }
+    }
+
+    /** Claims a job on the connection that has brought the news, which is the shortest way. */
+    @FunctionalInterface
+    public interface ClaimOfTold {
+
+        /**
+         * Claims the job if nothing speaks against it.
+         *
+         * @param connection in auto-commit mode and in no transaction
+         * @return whether nobody need look for it any more; otherwise it is looked for among all jobs
+         * @throws SQLException if the connection is broken
+         */
+        boolean claim(Connection connection, long jobId) throws SQLException;
     }
 
     /**
@@ -154,17 +168,12 @@ public final class NotificationListener extends BackgroundService {
     private void receive(Connection used) throws SQLException {
         Reception current = reception;
         if (current == null) {
-            // All but some messages are notifications of jobs, and looking for jobs in vain costs little.
-            current = new Reception(() -> {
-                told = true;
-                tellJobs();
-            });
+            current = new Reception();
             reception = current;
         }
         if (isStopping()) {
             return;
         }
-        told = false;
         PGNotification[] notifications =
                 current.await(used.unwrap(PGConnection.class), current.canBeEnded() ? LONG_WAIT_MILLIS : WAIT_MILLIS);
         if (notifications == null || notifications.length == 0) {
@@ -173,18 +182,27 @@ public final class NotificationListener extends BackgroundService {
         }
         checkAt = System.nanoTime() + CHECK_NANOS;
         boolean jobs = false;
-        boolean elsewhere = false;
+        Long alone = null;
         for (PGNotification notification : notifications) {
             if (listeners.channels().containsKey(notification.getName())) {
                 tell(notification.getName(), notification.getParameter());
             } else {
+                Long job = announcements.made(notification.getParameter()).jobId();
+                alone = jobs ? null : job;
                 jobs = true;
-                elsewhere |= announcements.made(notification.getParameter());
             }
         }
-        // The others may have come after the first was told.
-        if (elsewhere || (jobs && !(told && notifications.length == 1))) {
+        if (jobs && !(alone != null && claim(used, current, alone))) {
             tellJobs();
+        }
+    }
+
+    private boolean claim(Connection used, Reception current, long jobId) throws SQLException {
+        try {
+            return current.using(() -> listeners.claim().claim(used, jobId));
+        } catch (RuntimeException | Error e) {
+            log.error("A job was announced, but could not be claimed at once", e);
+            return false;
         }
     }
 
