@@ -95,7 +95,9 @@ class ToldJobTest {
         await().until(() -> db.jobs() == 0);
         assertThat(ran).doesNotHaveDuplicates();
 
-        db.sql("select from {schema}.add_job('t', '1000', job_key => 'k')").query().listOfRows();
+        db.sql("select from {schema}.add_job('t', '1000', job_key => 'k')")
+                .query()
+                .listOfRows();
         await().until(() -> ran.contains(1000));
     }
 
@@ -160,11 +162,10 @@ class ToldJobTest {
 
     @Test
     void ofDirectTasksRunInBatches() {
-        db.start(worker()
-                .tasks(List.of(TaskRegistration.of(TASK, (n, context) -> {
-                            ran.add(n);
-                        })
-                        .with(TaskOptions.DEFAULT.withDirect(true)))));
+        db.start(worker().tasks(List.of(TaskRegistration.of(TASK, (n, context) -> {
+                    ran.add(n);
+                })
+                .with(TaskOptions.DEFAULT.withDirect(true)))));
         for (int i = 0; i < 30; i++) {
             addAndAwait();
         }

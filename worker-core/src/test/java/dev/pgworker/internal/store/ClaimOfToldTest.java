@@ -60,7 +60,8 @@ class ClaimOfToldTest {
     }
 
     private Map<String, Object> row(long id) {
-        return db.sql("select locked_by, locked_at, attempts, run_at, ctid::text from {schema}._private_jobs where id = ?")
+        return db.sql(
+                        "select locked_by, locked_at, attempts, run_at, ctid::text from {schema}._private_jobs where id = ?")
                 .param(id)
                 .query()
                 .singleRow();
@@ -73,8 +74,7 @@ class ClaimOfToldTest {
 
         Job told = claim(id).jobs().get(0);
         Job found = store.claim(
-                        tasks,
-                        new ClaimRequest(1, 1_000_000, List.of(), task -> 1, false, null, Chain.WHOLE, null))
+                        tasks, new ClaimRequest(1, 1_000_000, List.of(), task -> 1, false, null, Chain.WHOLE, null))
                 .jobs()
                 .get(0);
 
@@ -163,8 +163,7 @@ class ClaimOfToldTest {
             statement.execute(db.schema().in("lock table {schema}._private_jobs"));
             assertThatThrownBy(() -> claim(id))
                     .isInstanceOfSatisfying(
-                            SQLException.class,
-                            e -> assertThat(e.getSQLState()).isEqualTo("55P03"));
+                            SQLException.class, e -> assertThat(e.getSQLState()).isEqualTo("55P03"));
             other.rollback();
         }
         assertThat(claim(id).size()).as("on the same connection").isOne();
@@ -183,11 +182,13 @@ class ClaimOfToldTest {
     }
 
     private void trigger(String body) throws SQLException {
-        execute(db.schema().in("create or replace function {schema}.mine() returns trigger language plpgsql as 'begin "
-                + body.replace("'", "''") + " end'"));
+        execute(db.schema()
+                .in("create or replace function {schema}.mine() returns trigger language plpgsql as 'begin "
+                        + body.replace("'", "''") + " end'"));
         execute(db.schema().in("drop trigger if exists mine on {schema}._private_jobs"));
-        execute(db.schema().in("create trigger mine before update on {schema}._private_jobs for each row"
-                + " execute function {schema}.mine()"));
+        execute(db.schema()
+                .in("create trigger mine before update on {schema}._private_jobs for each row"
+                        + " execute function {schema}.mine()"));
     }
 
     private void execute(String sql) throws SQLException {
