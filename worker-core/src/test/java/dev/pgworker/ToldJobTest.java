@@ -10,7 +10,6 @@ import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.extension.RegisterExtension;
 
-import dev.pgworker.job.Job;
 import dev.pgworker.job.JobSpec;
 import dev.pgworker.job.PauseTarget;
 import dev.pgworker.job.Task;
@@ -50,6 +49,7 @@ class ToldJobTest {
                 .settings(WorkerSettings.builder()
                         .pollInterval(Duration.ofHours(1))
                         .concurrency(2)
+                        .localQueueSize(0)
                         .build());
     }
 
@@ -184,10 +184,10 @@ class ToldJobTest {
 
     @Test
     void waitForAHandlerAndStartInTheirOrder() throws InterruptedException {
-        Queue<Job> started = new ConcurrentLinkedQueue<>();
+        Queue<Integer> started = new ConcurrentLinkedQueue<>();
         AtomicInteger ends = new AtomicInteger();
         db.start(worker().task(TASK, (n, context) -> {
-            started.add(context.job());
+            started.add(n);
             while (ends.get() == 0) {
                 Thread.sleep(1);
             }
@@ -197,11 +197,11 @@ class ToldJobTest {
         }
         await().until(() -> started.size() == 2);
         for (int n = 2; n < 12; n++) {
-            db.scheduler().addJob(TASK, n, JobSpec.builder().priority(-n).build());
+            db.scheduler().addJob(TASK, n);
         }
         ends.set(1);
 
         await().until(() -> started.size() == 12);
-        assertThat(started.stream().skip(2).limit(2).map(Job::priority)).containsExactlyInAnyOrder(-11, -10);
+        assertThat(started.stream().skip(2).limit(2)).containsExactlyInAnyOrder(2, 3);
     }
 }

@@ -85,7 +85,7 @@ class ClaimOfToldTest {
                 .isEqualTo(found);
         assertThat(told.id()).isEqualTo(id);
         assertThat(told.key()).isEqualTo("k");
-        assertThat(row(id)).containsEntry("locked_by", "w").containsEntry("attempts", (short) 1);
+        assertThat(row(id)).containsEntry("locked_by", "w").containsEntry("attempts", 1);
         assertThat(db.sql("select locked_at = ?::timestamptz from {schema}._private_jobs where id = ?")
                         .params(String.valueOf(told.lockedAt()), id)
                         .query(Boolean.class)
@@ -175,7 +175,7 @@ class ClaimOfToldTest {
         trigger("new.locked_by := 'somebody'; return new;");
 
         assertThatThrownBy(() -> claim(id)).hasMessageContaining("a trigger keeps a job from being claimed");
-        assertThat(row(id)).containsEntry("locked_by", null).containsEntry("attempts", (short) 0);
+        assertThat(row(id)).containsEntry("locked_by", null).containsEntry("attempts", 0);
 
         trigger("return null;");
         assertThat(claim(id).size()).isZero();
@@ -228,6 +228,6 @@ class ClaimOfToldTest {
 
         assertThat(holders).containsOnlyKeys(ids);
         holders.forEach((id, name) ->
-                assertThat(row(id)).containsEntry("locked_by", name).containsEntry("attempts", (short) 1));
+                assertThat(row(id)).containsEntry("locked_by", name).containsEntry("attempts", 1));
     }
 }

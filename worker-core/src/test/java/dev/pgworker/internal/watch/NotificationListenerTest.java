@@ -50,7 +50,7 @@ class NotificationListenerTest {
         plain.setURL(TestPostgres.jdbcUrl());
         listener = new NotificationListener(
                 "w",
-                MessageArrival.toldBy(plain),
+                MessageArrival.promptly(plain),
                 new JobAnnouncements(new ClaimFloor(() -> {}), new QueueFloors(() -> {})),
                 new NotificationListener.Told(
                         () -> {
