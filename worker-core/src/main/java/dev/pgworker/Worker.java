@@ -626,11 +626,11 @@ public final class Worker implements AutoCloseable {
 
         private DataSource usedListenDataSource() {
             if (listenDataSource != null) {
-                return MessageArrival.toldBy(listenDataSource);
+                return MessageArrival.promptly(listenDataSource);
             }
             return privateDataSource == null
                     ? dataSource
-                    : PrivateConnections.of(MessageArrival.toldBy(privateDataSource), dataSource);
+                    : PrivateConnections.of(MessageArrival.promptly(privateDataSource), dataSource);
         }
 
         private void warnOfUnservedTasks(TaskRegistry registry) {

@@ -30,6 +30,7 @@ import dev.pgworker.internal.engine.claim.FloorScanner;
 import dev.pgworker.internal.engine.claim.FollowUpClaims;
 import dev.pgworker.internal.engine.claim.SecondFetchLoop;
 import dev.pgworker.internal.engine.claim.ServedTasks;
+import dev.pgworker.internal.engine.claim.ToldClaims;
 import dev.pgworker.internal.engine.complete.JobCompleter;
 import dev.pgworker.internal.engine.complete.Reconciler;
 import dev.pgworker.internal.engine.complete.StallDiagnosis;
@@ -222,6 +223,8 @@ final class WorkerServices {
                 new FetchLoop.Polling(
                         parts.settings().pollInterval(),
                         parts.settings().listen() ? () -> {} : () -> assumeNews(announcements)));
+        ToldClaims toldClaims =
+                new ToldClaims(context, store.claims(), permission, tracker, localQueue, fetchLoop, executor);
         floorScanner = new FloorScanner(context, planner);
         direct = new DirectChains(
                 context,
@@ -248,7 +251,7 @@ final class WorkerServices {
                 executor::cancel,
                 this::isListening,
                 context.outage());
-        listener = parts.settings().listen() ? listener(announcements) : null;
+        listener = parts.settings().listen() ? listener(announcements, toldClaims) : null;
         JobTableStore table = new JobTableStore(parts.dataSource(), parts.schema());
         snapshots = new SnapshotWatch(
                 table, localQueue::settledInTotal, LONGEST_SNAPSHOT, LEAST_FINISHED, context.outage());
@@ -342,13 +345,14 @@ final class WorkerServices {
         return new Reconciler(context, store, localQueue, tracker, executor, diagnosis, parts.reconcileInterval());
     }
 
-    private NotificationListener listener(JobAnnouncements announcements) {
+    private NotificationListener listener(JobAnnouncements announcements, ToldClaims toldClaims) {
         return new NotificationListener(
                 context.workerId(),
                 parts.listenDataSource(),
                 announcements,
                 new NotificationListener.Told(
                         context.signal()::jobsMayBeDue,
+                        toldClaims::claim,
                         Map.of(
                                 "worker:migrate", text -> migrations.migrationAnnounced(),
                                 "pgworker:schedules", text -> schedules.announced(),

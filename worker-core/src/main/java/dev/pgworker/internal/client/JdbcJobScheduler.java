@@ -124,7 +124,8 @@ public final class JdbcJobScheduler implements JobScheduler {
             returning id, pg_catalog.now(), pg_catalog.pg_notify(
               'jobs:insert', pg_catalog.concat('{"r":', pg_catalog.random(), ',"count":1', case when pg_catalog.isfinite(run_at) then
                 pg_catalog.concat(',"at":', (pg_catalog.date_part('epoch', run_at) operator(pg_catalog.*) 1000)::bigint) end,
-                ',"p":[', priority, ']}'))
+                ',"p":[', priority, ']', case when run_at operator(pg_catalog.<=) pg_catalog.now() then
+                pg_catalog.concat(',"id":', id) end, '}'))
             """;
 
     private static final String ADD_PLAIN = """

@@ -7,6 +7,7 @@ import java.sql.ResultSet;
 import java.sql.SQLException;
 import java.sql.Statement;
 import java.sql.Types;
+import java.time.Duration;
 import java.util.ArrayList;
 import java.util.Collection;
 import java.util.HashMap;
@@ -20,6 +21,8 @@ import java.util.function.ToIntFunction;
 import org.jspecify.annotations.Nullable;
 import org.postgresql.PGConnection;
 
+import dev.pgworker.internal.failure.DatabaseContact;
+import dev.pgworker.internal.jdbc.NetworkTimeout;
 import dev.pgworker.internal.jdbc.SqlArrays;
 import dev.pgworker.internal.jdbc.Timestamps;
 
@@ -138,6 +141,31 @@ public final class ClaimStore {
             statement.setString(19, place == null ? null : Timestamps.text(place.runAt()));
             statement.setObject(20, place == null ? null : place.jobId(), Types.BIGINT);
             return claimed(statement, tasks, rows -> false);
+        });
+    }
+
+    private static final String CLAIM_TOLD = "select " + ClaimedRows.COLUMNS
+            + " from {schema}.pgworker_claim_told(worker_id => ?, job_id => ?, task_ids => ?)";
+
+    /** As for other statements; nothing makes this one longer. */
+    private static final Duration LIMIT_OF_TOLD = Duration.ofSeconds(10);
+
+    /**
+     * Claims one job on the given connection, if it is due, has no flags, is in no queue, and nobody holds it. As {@link #claim},
+     * it can be cancelled.
+     *
+     * @param connection in auto-commit mode and in no transaction; it is broken where the server does not answer
+     */
+    public Claimed claimTold(Connection connection, TaskIds tasks, long jobId) throws SQLException {
+        return NetworkTimeout.limiting(connection, LIMIT_OF_TOLD, () -> {
+            try (PreparedStatement statement = connection.prepareStatement(sql.in(CLAIM_TOLD))) {
+                statement.setString(1, sql.workerId());
+                statement.setLong(2, jobId);
+                statement.setArray(3, connection.createArrayOf("int4", tasks.unqueuedIds()));
+                Claimed claimed = claimed(statement, tasks, rows -> false);
+                DatabaseContact.made();
+                return claimed;
+            }
         });
     }
 

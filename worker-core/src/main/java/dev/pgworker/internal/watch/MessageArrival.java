@@ -5,11 +5,14 @@ import java.io.IOException;
 import java.io.InputStream;
 import java.net.InetAddress;
 import java.net.Socket;
+import java.net.SocketException;
+import java.net.SocketTimeoutException;
 import java.sql.SQLException;
 import java.util.function.Consumer;
 import javax.net.SocketFactory;
 import javax.sql.DataSource;
 
+import com.google.errorprone.annotations.concurrent.GuardedBy;
 import org.jspecify.annotations.Nullable;
 import org.postgresql.PGConnection;
 import org.postgresql.PGNotification;
@@ -18,19 +21,24 @@ import org.postgresql.ds.PGSimpleDataSource;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
+import dev.pgworker.internal.jdbc.SqlWork;
+
 /**
- * Tells that the server begins to send something while the driver waits for notifications. pgjdbc's own wait returns a
- * millisecond after one has come, because it looks whether another one follows; whoever is told here can act within that
- * millisecond.
+ * Ends the driver's wait for notifications with the first one. pgjdbc's own wait returns a millisecond after one has come, because
+ * it looks for so long whether another one follows.
  *
  * <p>pgjdbc collects notifications until none follows any more, however many there are. Here they are taken from it while it goes on
  * reading, so that those who send more than fits into the memory of this process do no harm.
  *
- * <p>It is the socket factory of connections that listen, by the driver's property {@code socketFactory}. On others nothing is told.
+ * <p>It is the socket factory of connections that listen, by the driver's property {@code socketFactory}. On others the driver's
+ * millisecond passes.
  */
 public final class MessageArrival extends SocketFactory {
 
     private static final Logger log = LoggerFactory.getLogger(MessageArrival.class);
+
+    /** The timeout with which the driver looks whether another message follows, and does nothing else. */
+    private static final int LOOK_MILLIS = 1;
 
     /** What the thread is waiting by. */
     private static final ThreadLocal<@Nullable Reception> waiting = new ThreadLocal<>();
@@ -39,10 +47,10 @@ public final class MessageArrival extends SocketFactory {
     public MessageArrival() {}
 
     /**
-     * Returns a source of connections like those of the given one, on which arrivals are told: the given one itself, where it
+     * Returns a source of connections like those of the given one, on which waits end sooner: the given one itself, where it
      * is no data source of the driver, has a socket factory of its own, or its driver does not see this class.
      */
-    public static DataSource toldBy(DataSource source) {
+    public static DataSource promptly(DataSource source) {
         if (!(source instanceof PGSimpleDataSource plain) || plain.getSocketFactory() != null) {
             return source;
         }
@@ -51,20 +59,14 @@ public final class MessageArrival extends SocketFactory {
             if (Class.forName(name, false, PGSimpleDataSource.class.getClassLoader()) != MessageArrival.class) {
                 return source;
             }
-            PGSimpleDataSource told = new PGSimpleDataSource();
-            told.initializeFrom(plain);
-            told.setSocketFactory(name);
-            return told;
+            PGSimpleDataSource prompt = new PGSimpleDataSource();
+            prompt.initializeFrom(plain);
+            prompt.setSocketFactory(name);
+            return prompt;
         } catch (ReflectiveOperationException | IOException | RuntimeException | LinkageError e) {
             log.debug("The driver's own wait for notifications is used", e);
             return source;
         }
-    }
-
-    /** Something that the driver does on a connection. */
-    @FunctionalInterface
-    interface Call<T> {
-        T on(PGConnection connection) throws SQLException;
     }
 
     /** Waits for notifications, one after the other, on one connection. */
@@ -74,29 +76,33 @@ public final class MessageArrival extends SocketFactory {
         static final int PART_BYTES = 256 * 1024;
 
         private final PGConnection connection;
-        private final Runnable onArrival;
         private final Consumer<PGNotification[]> onPart;
 
         /** What has been read since the driver was last asked. Owned by the thread that waits. */
         private int bytes;
 
-        /** Whether what arrives is still to be told. Owned by the thread that waits. */
-        private boolean untold;
+        /** Whether nothing is waited for but notifications. Owned by the thread that waits. */
+        private boolean awaiting;
 
-        /** Where the thread that waits has read; null while that is not known, and where arrivals are not told. */
+        /** Whether something has come since the wait began. Owned by the thread that waits. */
+        private boolean arrived;
+
+        /** Where the thread that waits has read; null while that is not known, and where waits are the driver's own. */
         private volatile @Nullable Socket socket;
 
         private volatile boolean ended;
 
+        /** Set while the connection is used for a statement, whose answer is not to be lost. */
+        @GuardedBy("this") private boolean inUse;
+
         /**
          * Creates one.
          *
-         * @param onArrival called once in each wait, on its thread, when the server begins to send something, whatever that is
-         * @param onPart called with notifications of which more follow, on the thread that waits or calls; must not use the connection
+         * @param onPart called with notifications of which more follow, on the thread that waits or uses the connection; must not use
+         *     it itself
          */
-        Reception(PGConnection connection, Runnable onArrival, Consumer<PGNotification[]> onPart) {
+        Reception(PGConnection connection, Consumer<PGNotification[]> onPart) {
             this.connection = connection;
-            this.onArrival = onArrival;
             this.onPart = onPart;
         }
 
@@ -107,18 +113,21 @@ public final class MessageArrival extends SocketFactory {
          * @return none, or null, after that time
          */
         PGNotification @Nullable [] await(int millis) throws SQLException {
-            untold = true;
-            return call(used -> used.getNotifications(millis));
+            arrived = false;
+            awaiting = true;
+            try {
+                return reading(() -> connection.getNotifications(millis));
+            } finally {
+                awaiting = false;
+            }
         }
 
-        /** Does something else, during which notifications may come. */
-        <T> T call(Call<T> call) throws SQLException {
+        private <T extends @Nullable Object> T reading(SqlWork<T> work) throws SQLException {
             bytes = 0;
             waiting.set(this);
             try {
-                return call.on(connection);
+                return work.run();
             } finally {
-                untold = false;
                 waiting.remove();
             }
         }
@@ -128,20 +137,42 @@ public final class MessageArrival extends SocketFactory {
             return socket != null;
         }
 
+        /**
+         * Does something else on the connection, during which notifications may come, and which {@link #end} does not break before it
+         * is done.
+         */
+        <T> T using(SqlWork<T> work) throws SQLException {
+            synchronized (this) {
+                inUse = true;
+            }
+            try {
+                return reading(work);
+            } finally {
+                synchronized (this) {
+                    inUse = false;
+                    if (ended) {
+                        endRead();
+                    }
+                }
+            }
+        }
+
         /** Breaks the connection, so that the wait ends with an exception. May be called from any thread. */
-        void end() {
+        synchronized void end() {
             ended = true;
-            shutDown();
+            if (!inUse) {
+                endRead();
+            }
         }
 
         private void beginRead(Socket from) {
             socket = from;
             if (ended) {
-                shutDown();
+                endRead();
             }
         }
 
-        private void shutDown() {
+        private void endRead() {
             Socket read = socket;
             try {
                 if (read != null) {
@@ -152,12 +183,14 @@ public final class MessageArrival extends SocketFactory {
             }
         }
 
-        private void endRead(int read) throws IOException {
-            if (untold) {
-                untold = false;
-                onArrival.run();
-            }
-            bytes += read;
+        /** Returns whether the thread has what it waits for, and now only looks for more. */
+        private boolean looksForMore(PromptSocket read) {
+            return awaiting && arrived && read.timeoutMillis == LOOK_MILLIS;
+        }
+
+        private void hasRead(int count) throws IOException {
+            arrived = true;
+            bytes += count;
             if (bytes >= PART_BYTES) {
                 bytes = 0;
                 takePart();
@@ -181,7 +214,7 @@ public final class MessageArrival extends SocketFactory {
 
     @Override
     public Socket createSocket() {
-        return new TellingSocket();
+        return new PromptSocket();
     }
 
     @Override
@@ -209,19 +242,28 @@ public final class MessageArrival extends SocketFactory {
         return new IOException("Only sockets that are not connected are made");
     }
 
-    private static final class TellingSocket extends Socket {
+    private static final class PromptSocket extends Socket {
+
+        /** As {@link #getSoTimeout}, without asking the system. Written and read by the thread that uses the connection. */
+        private volatile int timeoutMillis;
+
+        @Override
+        public synchronized void setSoTimeout(int millis) throws SocketException {
+            super.setSoTimeout(millis);
+            timeoutMillis = millis;
+        }
 
         @Override
         public InputStream getInputStream() throws IOException {
-            return new TellingStream(this, super.getInputStream());
+            return new PromptStream(this, super.getInputStream());
         }
     }
 
-    private static final class TellingStream extends FilterInputStream {
+    private static final class PromptStream extends FilterInputStream {
 
-        private final Socket socket;
+        private final PromptSocket socket;
 
-        TellingStream(Socket socket, InputStream in) {
+        PromptStream(PromptSocket socket, InputStream in) {
             super(in);
             this.socket = socket;
         }
@@ -231,7 +273,7 @@ public final class MessageArrival extends SocketFactory {
             Reception reception = begin();
             int read = super.read();
             if (reception != null && read >= 0) {
-                reception.endRead(1);
+                reception.hasRead(1);
             }
             return read;
         }
@@ -241,15 +283,19 @@ public final class MessageArrival extends SocketFactory {
             Reception reception = begin();
             int read = super.read(bytes, offset, length);
             if (reception != null && read > 0) {
-                reception.endRead(read);
+                reception.hasRead(read);
             }
             return read;
         }
 
-        private @Nullable Reception begin() {
+        /** What the driver's look for more would end with after its time, unless something is there. */
+        private @Nullable Reception begin() throws IOException {
             Reception reception = waiting.get();
             if (reception != null) {
                 reception.beginRead(socket);
+                if (reception.looksForMore(socket) && in.available() == 0) {
+                    throw new SocketTimeoutException("Nothing else has arrived");
+                }
             }
             return reception;
         }

@@ -71,7 +71,6 @@ public final class NotificationListener extends BackgroundService {
 
     // Owned by the thread.
     private @Nullable Connection connection;
-    private boolean told;
     private int parts;
     private boolean floodTold;
     private long floodToldAt;
@@ -82,15 +81,30 @@ public final class NotificationListener extends BackgroundService {
      * Who is called on the listening thread; each must return at once. Anybody may notify, of any schema and with any text.
      *
      * @param onJobs when jobs may be due
+     * @param claim claims a job that was announced alone
      * @param channels by the names of the other channels: with the text of each notification, and with null when some may have been
      *     missed, because the connection has just been made, and when they are no longer heard
      */
-    public record Told(Runnable onJobs, Map<String, Consumer<@Nullable String>> channels) {
+    public record Told(Runnable onJobs, ClaimOfTold claim, Map<String, Consumer<@Nullable String>> channels) {
 
         /** Copies the channels. */
         public Told {
             channels = Map.copyOf(channels);
         }
+    }
+
+    /** Claims a job on the connection that has brought the news, which is the shortest way. */
+    @FunctionalInterface
+    public interface ClaimOfTold {
+
+        /**
+         * Claims the job if nothing speaks against it.
+         *
+         * @param connection in auto-commit mode and in no transaction
+         * @return whether nobody need look for it any more; otherwise it is looked for among all jobs
+         * @throws SQLException if the connection is broken
+         */
+        boolean claim(Connection connection, long jobId) throws SQLException;
     }
 
     /**
@@ -147,7 +161,7 @@ public final class NotificationListener extends BackgroundService {
         Reception current = reception(fresh);
         reception = current;
         // What others send may come before the answers do.
-        current.call(used -> {
+        current.using(() -> {
             listen(fresh);
             return true;
         });
@@ -164,13 +178,11 @@ public final class NotificationListener extends BackgroundService {
     }
 
     private Reception reception(Connection fresh) throws SQLException {
-        // All but some messages are notifications of jobs, and looking for jobs in vain costs little.
-        Runnable onArrival = () -> {
-            told = true;
-            tellJobs();
-        };
-        return new Reception(fresh.unwrap(PGConnection.class), onArrival, part -> {
-            tell(part);
+        return new Reception(fresh.unwrap(PGConnection.class), part -> {
+            News news = tell(part);
+            if (news.ofJobs()) {
+                tellJobs();
+            }
             tellFlood(part[part.length - 1]);
         });
     }
@@ -189,22 +201,36 @@ public final class NotificationListener extends BackgroundService {
         if (current == null || isStopping()) {
             return;
         }
-        told = false;
-        parts = 0;
+        int partsBefore = parts;
         PGNotification[] notifications = current.await(current.canBeEnded() ? LONG_WAIT_MILLIS : WAIT_MILLIS);
-        if (parts == 0 && (notifications == null || notifications.length == 0)) {
-            check(used, current);
-            return;
+        if (parts == partsBefore) {
+            parts = 0;
+            if (notifications == null || notifications.length == 0) {
+                check(used, current);
+                return;
+            }
         }
         checkAt = System.nanoTime() + CHECK_NANOS;
-        if (notifications != null) {
-            tell(notifications);
+        News news = notifications == null ? News.NONE : tell(notifications);
+        if (news.ofJobs() && !(news.alone() != null && claim(used, current, news.alone()))) {
+            tellJobs();
         }
     }
 
-    private void tell(PGNotification[] notifications) {
+    /**
+     * What is to be done about notifications that have been read.
+     *
+     * @param ofJobs whether jobs may be due
+     * @param alone the only one of them; null if there are others, or not known
+     */
+    private record News(boolean ofJobs, @Nullable Long alone) {
+
+        private static final News NONE = new News(false, null);
+    }
+
+    private News tell(PGNotification[] notifications) {
         boolean jobs = false;
-        boolean elsewhere = false;
+        Long alone = null;
         PGNotification before = null;
         for (PGNotification notification : notifications) {
             if (before != null && isSame(before, notification)) {
@@ -214,14 +240,12 @@ public final class NotificationListener extends BackgroundService {
             if (listeners.channels().containsKey(notification.getName())) {
                 tell(notification.getName(), notification.getParameter());
             } else {
+                Long job = announcements.made(notification.getParameter()).jobId();
+                alone = jobs ? null : job;
                 jobs = true;
-                elsewhere |= announcements.made(notification.getParameter());
             }
         }
-        // The others may have come after the first was told.
-        if (elsewhere || (jobs && !(told && notifications.length == 1))) {
-            tellJobs();
-        }
+        return new News(jobs, alone);
     }
 
     private static boolean isSame(PGNotification one, PGNotification other) {
@@ -243,6 +267,15 @@ public final class NotificationListener extends BackgroundService {
                 FLOOD_MEGABYTES,
                 LogText.visible(last.getName()),
                 last.getPID());
+    }
+
+    private boolean claim(Connection used, Reception current, long jobId) throws SQLException {
+        try {
+            return current.using(() -> listeners.claim().claim(used, jobId));
+        } catch (RuntimeException | Error e) {
+            log.error("A job was announced, but could not be claimed at once", e);
+            return false;
+        }
     }
 
     /** What those who are told make of it is no reason to listen no longer. */
@@ -271,7 +304,7 @@ public final class NotificationListener extends BackgroundService {
         if (System.nanoTime() - checkAt < 0) {
             return false;
         }
-        if (!current.call(connection -> used.isValid(CHECK_LIMIT_SECONDS))) {
+        if (!current.using(() -> used.isValid(CHECK_LIMIT_SECONDS))) {
             throw new SQLException("The listening connection does not answer", "08006");
         }
         DatabaseContact.made();

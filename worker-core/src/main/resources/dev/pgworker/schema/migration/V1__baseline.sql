@@ -698,7 +698,8 @@ comment on function "${schema}".pgworker_backoff(int) is
   'Delay after the given number of failed attempts: e to the power of that number, in seconds, at most about six hours.';
 
 create or replace function "${schema}".pgworker_wake(
-  job_count bigint, earliest timestamptz default null, priorities text default null, queued boolean default false
+  job_count bigint, earliest timestamptz default null, priorities text default null, queued boolean default false,
+  job_id bigint default null
 ) returns void
 language plpgsql volatile as $$
 begin
@@ -708,14 +709,15 @@ begin
         case when pg_catalog.isfinite(earliest) then (pg_catalog.date_part('epoch', earliest) operator(pg_catalog.*) 1000)::bigint end
           ::pg_catalog.text,
       coalesce(',"p":['::pg_catalog.text operator(pg_catalog.||) priorities operator(pg_catalog.||) ']'::pg_catalog.text, ',"p":null'),
-      case when queued then ',"q":true' end, '}'));
+      case when queued then ',"q":true' end, case when job_id is not null then pg_catalog.concat(',"id":', job_id) end, '}'));
   end if;
 end
 $$;
-comment on function "${schema}".pgworker_wake(bigint, timestamptz, text, boolean) is
+comment on function "${schema}".pgworker_wake(bigint, timestamptz, text, boolean, bigint) is
   'Tells all workers that so many jobs may have become due; says nothing when there are none. Where the caller knows it, also when the '
   'first of them is due, separated by commas which priorities they have, and whether all are in queues: workers that do not begin to '
-  'look at the first job of all look there. An empty text says that none has come to a place where none was before.';
+  'look at the first job of all look there. An empty text says that none has come to a place where none was before. '
+  'The id is that of the only one, if it is due already, has neither queue nor flags, and may be claimed.';
 
 create or replace function "${schema}".pgworker_announce(job_count bigint, queue_names text[], run_ats timestamptz[], priorities int[])
 returns void
@@ -1502,7 +1504,9 @@ begin
     return job;
   end if;
   if job.locked_at is null then
-    perform "${schema}".pgworker_wake(1, job.run_at, job.priority::pg_catalog.text, job.job_queue_id is not null);
+    perform "${schema}".pgworker_wake(
+      1, job.run_at, job.priority::pg_catalog.text, job.job_queue_id is not null,
+      case when job.job_queue_id is null and job.flags is null and job.run_at operator(pg_catalog.<=) pg_catalog.now() then job.id end);
   end if;
   return job;
 end
@@ -3848,6 +3852,44 @@ comment on function
   'with due jobs, so that it was passed over, and there was room for them, a last row has the time and the name of one such queue. '
   'The claim is known by its jobs'' ids and locked_at, which is the same for all of them. '
   'Waits for no lock, so a short answer does not prove that there is no more: ask again after a notification.';
+
+-- For a worker that has been told of a job and knows of no other. A claim that looks for jobs is twice as long, most of it code that
+-- was last run some time ago. What has a queue or flags, or waits for a lock of the table, is for that one.
+create or replace function "${schema}".pgworker_claim_told(worker_id text, job_id bigint, task_ids int[]) returns table (
+  id bigint, queue_name text, task_id int, payload json, priority smallint, run_at timestamptz, attempts smallint,
+  max_attempts smallint, last_error text, created_at timestamptz, updated_at timestamptz, key text, revision int, flags jsonb,
+  address tid, locked_at timestamptz
+)
+language plpgsql volatile rows 1
+set plan_cache_mode = force_generic_plan set enable_seqscan = off set enable_bitmapscan = off set enable_hashjoin = off
+set enable_mergejoin = off set jit = off set lock_timeout = '20ms'
+set search_path = pg_catalog, pg_temp as $$
+#variable_conflict use_column
+declare
+  holder text;
+begin
+  with told as materialized (
+    select j.ctid as tid from "${schema}"._private_jobs j
+    where j.id = job_id and j.is_available and j.job_queue_id is null and j.flags is null and j.run_at <= now()
+      and j.task_id = any(task_ids)
+    for update skip locked)
+  update "${schema}"._private_jobs j set attempts = j.attempts + 1, locked_at = clock_timestamp(), locked_by = worker_id
+    from told
+    where j.ctid = told.tid
+    returning j.id, j.task_id, j.payload, j.priority, j.run_at, j.attempts, j.max_attempts, j.last_error, j.created_at, j.updated_at,
+      j.key, j.revision, j.ctid, j.locked_at, j.locked_by
+    into id, task_id, payload, priority, run_at, attempts, max_attempts, last_error, created_at, updated_at,
+      key, revision, address, locked_at, holder;
+  if not found then return; end if;
+  if locked_at is null or holder is distinct from worker_id then
+    raise exception 'a trigger keeps a job from being claimed' using errcode = '27000';
+  end if;
+  return next;
+end
+$$;
+comment on function "${schema}".pgworker_claim_told(text, bigint, int[]) is
+  'Locks this job for the worker, as pgworker_claim does, if it is due, belongs to one of these tasks, has neither queue nor flags, and '
+  'nobody holds it; otherwise returns nothing. What comes before it in the order is not looked at. Fails where it would have to wait.';
 
 -- A row that cannot be updated, because of a trigger or a constraint of somebody's or because it is damaged, would be the first of
 -- every claim. Here jobs are tried some at a time, each time in a subtransaction, deferred constraints included; where that fails, half as

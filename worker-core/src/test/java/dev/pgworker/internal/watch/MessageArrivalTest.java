@@ -3,10 +3,9 @@ package dev.pgworker.internal.watch;
 import java.sql.Connection;
 import java.sql.SQLException;
 import java.sql.Statement;
+import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
-import java.util.Objects;
-import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.AtomicReference;
 import java.util.stream.IntStream;
 import java.util.stream.Stream;
@@ -36,7 +35,6 @@ class MessageArrivalTest {
     final TestSchema db = new TestSchema();
 
     private final PGSimpleDataSource plain = new PGSimpleDataSource();
-    private final AtomicInteger told = new AtomicInteger();
     private final List<PGNotification[]> parts = new ArrayList<>();
     private MessageArrival.Reception reception;
     private Connection connection;
@@ -44,8 +42,8 @@ class MessageArrivalTest {
     @BeforeEach
     void listen() throws SQLException {
         plain.setURL(TestPostgres.jdbcUrl());
-        connection = MessageArrival.toldBy(plain).getConnection();
-        reception = new MessageArrival.Reception(driver(), told::incrementAndGet, parts::add);
+        connection = MessageArrival.promptly(plain).getConnection();
+        reception = new MessageArrival.Reception(driver(), parts::add);
         execute("listen arrival_test");
     }
 
@@ -55,28 +53,66 @@ class MessageArrivalTest {
     }
 
     @Test
-    void aNotificationIsToldOnceAndLeftToTheDriver() throws SQLException {
-        db.sql("notify arrival_test, 'one'").update();
+    void aWaitEndsWithTheFirstNotificationAndTheNextOneIsNotLost() throws SQLException {
+        long shortest = Long.MAX_VALUE;
+        for (int i = 0; i < 20; i++) {
+            db.sql("notify arrival_test, 'one'").update();
+            awaitBytes();
+            long begin = System.nanoTime();
+            PGNotification[] notifications = reception.await(LONG);
+            shortest = Math.min(shortest, System.nanoTime() - begin);
 
-        PGNotification[] notifications = reception.await(LONG);
+            assertThat(notifications)
+                    .singleElement()
+                    .extracting(PGNotification::getParameter)
+                    .isEqualTo("one");
+        }
+        assertThat(shortest).as("the driver looks for more for a millisecond").isLessThan(900_000);
+    }
 
-        assertThat(told).hasValue(1);
-        assertThat(notifications)
-                .singleElement()
-                .extracting(PGNotification::getParameter)
-                .isEqualTo("one");
+    /** What the server has sent before it answers another session is there. */
+    private void awaitBytes() {
+        await().pollInterval(Duration.ofMillis(1))
+                .until(() -> db.sql(
+                                "select state_change > now() - interval '1 minute' and wait_event = 'ClientRead' from pg_stat_activity where pid = ?")
+                        .param(driver().getBackendPID())
+                        .query(Boolean.class)
+                        .single());
     }
 
     @Test
-    void theWaitEndsWithItsTimeAndTellsNothing() throws SQLException {
+    void notificationsThatHaveArrivedTogetherAreReadTogether() throws SQLException {
+        db.sql("select pg_notify('arrival_test', i::text) from generate_series(1, 3) i")
+                .query()
+                .listOfRows();
+
+        assertThat(reception.await(LONG))
+                .extracting(PGNotification::getParameter)
+                .containsExactly("1", "2", "3");
+    }
+
+    @Test
+    void theWaitEndsWithItsTime() throws SQLException {
         connection.setNetworkTimeout(Runnable::run, 12_345);
 
         assertThat(reception.await(20)).isNullOrEmpty();
 
-        assertThat(told).hasValue(0);
         assertThat(connection.getNetworkTimeout()).isEqualTo(12_345);
         execute("select 1");
-        assertThat(told).as("an answer outside of a reception").hasValue(0);
+    }
+
+    @Test
+    void anEndDoesNotBreakAStatement() throws SQLException {
+        assertThat(reception.await(20)).isNullOrEmpty();
+
+        assertThat(reception.using(() -> {
+                    reception.end();
+                    execute("select 1");
+                    return 1;
+                }))
+                .isOne();
+
+        assertThatThrownBy(() -> execute("select 1")).isInstanceOf(SQLException.class);
     }
 
     @Test
@@ -117,8 +153,7 @@ class MessageArrivalTest {
     @Test
     void onOtherConnectionsAWaitCannotBeEnded() throws SQLException {
         try (Connection other = plain.getConnection()) {
-            reception =
-                    new MessageArrival.Reception(other.unwrap(PGConnection.class), told::incrementAndGet, parts::add);
+            reception = new MessageArrival.Reception(other.unwrap(PGConnection.class), parts::add);
             assertThat(reception.await(20)).isNullOrEmpty();
         }
 
@@ -129,37 +164,40 @@ class MessageArrivalTest {
     void moreThanFitsIntoMemoryIsHandedOverInParts() throws SQLException {
         List<String> sent = flood(3_000);
 
-        PGNotification[] rest = Objects.requireNonNull(reception.await(LONG));
-
-        List<PGNotification[]> all = new ArrayList<>(parts);
-        all.add(rest);
-        assertThat(all.stream().flatMap(Stream::of).map(PGNotification::getParameter))
-                .containsExactlyElementsOf(sent);
-        assertThat(all)
+        assertThat(received(sent.size())).containsExactlyElementsOf(sent);
+        assertThat(parts)
                 .hasSizeGreaterThan(50)
                 .allSatisfy(part -> assertThat(Stream.of(part)
                                 .mapToInt(notification ->
                                         notification.getParameter().length())
                                 .sum())
                         .isLessThan(MessageArrival.Reception.PART_BYTES + 100_000));
-        assertThat(told).hasValue(1);
     }
 
     @Test
     void whatComesBeforeAnAnswerIsHandedOverAsWell() throws SQLException {
         List<String> sent = flood(300);
 
-        boolean valid = reception.call(driver -> connection.isValid(10));
+        boolean valid = reception.using(() -> connection.isValid(10));
 
         assertThat(valid).isTrue();
-        PGNotification[] rest = reception.await(20);
-        assertThat(Stream.concat(
-                                parts.stream().flatMap(Stream::of),
-                                Stream.ofNullable(rest).flatMap(Stream::of))
-                        .map(PGNotification::getParameter))
-                .containsExactlyElementsOf(sent);
         assertThat(parts).isNotEmpty();
-        assertThat(told).as("in a wait that brings the rest").hasValueLessThanOrEqualTo(1);
+        assertThat(received(sent.size())).containsExactlyElementsOf(sent);
+    }
+
+    private List<String> received(int count) throws SQLException {
+        List<String> texts;
+        do {
+            PGNotification[] rest = reception.await(LONG);
+            if (rest != null) {
+                parts.add(rest);
+            }
+            texts = parts.stream()
+                    .flatMap(Stream::of)
+                    .map(PGNotification::getParameter)
+                    .toList();
+        } while (texts.size() < count);
+        return texts;
     }
 
     /** Each of nearly 8,000 bytes, the most that there may be. */
@@ -175,11 +213,11 @@ class MessageArrivalTest {
 
     @Test
     void otherDataSourcesAndOtherSocketFactoriesAreLeftAlone() {
-        assertThat(MessageArrival.toldBy(db.dataSource())).isSameAs(db.dataSource());
-        assertThat(MessageArrival.toldBy(plain)).isNotSameAs(plain);
+        assertThat(MessageArrival.promptly(db.dataSource())).isSameAs(db.dataSource());
+        assertThat(MessageArrival.promptly(plain)).isNotSameAs(plain);
         assertThat(plain.getSocketFactory()).isNull();
         plain.setSocketFactory("my.Factory");
-        assertThat(MessageArrival.toldBy(plain)).isSameAs(plain);
+        assertThat(MessageArrival.promptly(plain)).isSameAs(plain);
     }
 
     private PGConnection driver() throws SQLException {

@@ -51,11 +51,15 @@ class NotificationListenerTest {
         plain.setURL(TestPostgres.jdbcUrl());
         listener = new NotificationListener(
                 "w",
-                MessageArrival.toldBy(plain),
+                MessageArrival.promptly(plain),
                 new JobAnnouncements(new ClaimFloor(() -> {}), new QueueFloors(() -> {})),
                 new NotificationListener.Told(
                         () -> {
                             told.add("jobs");
+                            throw new AssertionError("on purpose");
+                        },
+                        (connection, jobId) -> {
+                            told.add("job " + jobId);
                             throw new AssertionError("on purpose");
                         },
                         Map.of(
@@ -78,14 +82,14 @@ class NotificationListenerTest {
 
         db.sql("notify \"pgworker:schedules\", 'anything'").update();
         assertThat(toldSchedules.poll(10, TimeUnit.SECONDS)).isEqualTo("schedules anything");
-        assertThat(next()).as("until its name is read").isEqualTo("jobs");
 
         db.sql("notify \"worker:migrate\", 'not JSON'").update();
-        // A notification counts as one of jobs until its name is read.
-        assertThat(List.of(next(), next())).containsExactly("jobs", "migration not JSON");
-        told.clear();
+        assertThat(next()).isEqualTo("migration not JSON");
         db.sql("notify \"jobs:insert\"").update();
         assertThat(next()).isEqualTo("jobs");
+        db.sql("notify \"jobs:insert\", '{\"count\":1,\"id\":7}'").update();
+        assertThat(next()).isEqualTo("job 7");
+        assertThat(next()).as("what could not be claimed").isEqualTo("jobs");
 
         assertThat(events.all(ListenerConnected.class)).hasSize(1);
         assertThat(events.all(ListenerDisconnected.class)).isEmpty();

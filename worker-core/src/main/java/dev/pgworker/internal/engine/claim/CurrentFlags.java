@@ -71,6 +71,11 @@ public final class CurrentFlags {
         }
     }
 
+    /** Returns whether there is anybody to ask; nothing is forbidden otherwise. */
+    boolean isAsked() {
+        return source != null;
+    }
+
     /**
      * Returns the flags whose jobs are passed over.
      *

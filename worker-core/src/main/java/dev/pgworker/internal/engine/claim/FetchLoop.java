@@ -48,6 +48,9 @@ public final class FetchLoop extends BackgroundService implements WorkSignal.Rec
     /** Set by any thread when the database may hold a due job that the last claim did not see. */
     private final AtomicBoolean notified = new AtomicBoolean();
 
+    /** Whether the thread waits for something to become due, and nothing is that it knows of. */
+    private volatile boolean quiet;
+
     /** Why no job can be claimed, while that is so. */
     private volatile @Nullable String obstacle;
 
@@ -128,6 +131,11 @@ public final class FetchLoop extends BackgroundService implements WorkSignal.Rec
         return obstacle;
     }
 
+    /** Returns whether a job that becomes due now is the only one, as far as is known. May be called from any thread. */
+    boolean isQuiet() {
+        return quiet && !notified.get();
+    }
+
     @Override
     protected void step() throws SQLException, InterruptedException {
         try {
@@ -172,7 +180,12 @@ public final class FetchLoop extends BackgroundService implements WorkSignal.Rec
             localQueue.othersWait(mayHaveDue);
             long wakeAt = mayHaveDue || dueAt == Long.MAX_VALUE || pollAt - dueAt < 0 ? pollAt : dueAt;
             wakeAt = mayHaveDue || againAt == null || wakeAt - againAt < 0 ? wakeAt : againAt;
-            pause(Math.min(Math.max(wakeAt - time, 0), localQueue.nanosUntilExpired()));
+            quiet = !mayHaveDue && againAt == null && !planner.isSplit() && !planner.isCareful();
+            try {
+                pause(Math.min(Math.max(wakeAt - time, 0), localQueue.nanosUntilExpired()));
+            } finally {
+                quiet = false;
+            }
         }
     }
 

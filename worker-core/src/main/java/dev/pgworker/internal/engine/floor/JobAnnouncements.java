@@ -11,7 +11,7 @@ import tools.jackson.databind.json.JsonMapper;
 
 /**
  * What notifications of jobs say: that of the schema's functions tells when the first job is due and which priorities the jobs
- * have. Anybody may send anything, and believing it costs a scan; peers say nothing of the kind.
+ * have, and that of one job that is due which one it is. Anybody may send anything, and believing it costs a scan; peers say nothing of the kind.
  */
 public final class JobAnnouncements {
 
@@ -38,12 +38,20 @@ public final class JobAnnouncements {
         queueFloors.forget();
     }
 
-    /** Takes note of a notification; returns whether the next claim looks elsewhere because of it. */
-    public boolean made(String text) {
+    /**
+     * What a notification says of jobs.
+     *
+     * @param elsewhere whether the next claim looks elsewhere because of them
+     * @param jobId the only one, which was due when it was added, and is in no queue; null if there are others, or nothing is said of it
+     */
+    public record Announced(boolean elsewhere, @Nullable Long jobId) {}
+
+    /** Takes note of a notification. */
+    public Announced made(String text) {
         JsonNode said = read(text);
         if (said == null) {
             queueFloors.announced(null, null);
-            return floor.announced(null, null);
+            return new Announced(floor.announced(null, null), null);
         }
         if (said.path("p").isNull()) {
             // Jobs are back where they were before, wherever that is.
@@ -56,8 +64,17 @@ public final class JobAnnouncements {
                 : null;
         List<Integer> priorities = priorities(said.path("p"));
         queueFloors.announced(earliest, priorities);
-        return floor.announced(
+        boolean elsewhere = floor.announced(
                 earliest, said.path("q").asBoolean(false) && priorities != null ? List.of() : priorities);
+        return new Announced(elsewhere, onlyJob(said));
+    }
+
+    private static @Nullable Long onlyJob(JsonNode said) {
+        JsonNode id = said.path("id");
+        JsonNode count = said.path("count");
+        return id.isIntegralNumber() && id.canConvertToLong() && count.isInt() && count.intValue() == 1
+                ? id.longValue()
+                : null;
     }
 
     private static @Nullable JsonNode read(String text) {

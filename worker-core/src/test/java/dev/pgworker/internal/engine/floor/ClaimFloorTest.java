@@ -327,10 +327,15 @@ class ClaimFloorTest {
         scansWanted.set(0);
 
         long below = EDGE.minusMillis(20).toEpochMilli();
-        assertThat(announcements.made("{\"r\":0.5,\"count\":1,\"at\":" + below + ",\"p\":[3]}"))
+        assertThat(announcements
+                        .made("{\"r\":0.5,\"count\":1,\"at\":" + below + ",\"p\":[3]}")
+                        .elsewhere())
                 .isTrue();
-        assertThat(announcements.made("{\"r\":0.5,\"count\":2,\"p\":[]}")).isFalse();
-        assertThat(announcements.made("{\"r\":0.5,\"count\":1,\"at\":" + NOW.toEpochMilli() + ",\"p\":[0,3]}"))
+        assertThat(announcements.made("{\"r\":0.5,\"count\":2,\"p\":[]}").elsewhere())
+                .isFalse();
+        assertThat(announcements
+                        .made("{\"r\":0.5,\"count\":1,\"at\":" + NOW.toEpochMilli() + ",\"p\":[0,3]}")
+                        .elsewhere())
                 .isFalse();
         assertThat(scansWanted).hasValue(0);
         assertThat(current().floors()).containsEntry(0, at(EDGE)).containsEntry(3, at(EDGE.minusMillis(21)));
@@ -354,12 +359,13 @@ class ClaimFloorTest {
                 "{\"p\":[" + "1,".repeat(40) + "1]}")) {
             scan(List.of(0));
             assertThat(floor.nanosUntilScan()).isEqualTo(Long.MAX_VALUE);
-            assertThat(announcements.made(text)).as(text).isFalse();
+            assertThat(announcements.made(text).elsewhere()).as(text).isFalse();
             assertThat(floor.nanosUntilScan()).as(text).isLessThan(Long.MAX_VALUE);
         }
         claim(false);
-        assertThat(announcements.made("{\"at\":9223372036854775807,\"p\":[0]}")).isFalse();
-        assertThat(announcements.made("{\"at\":-9223372036854775808,\"p\":[0]}"))
+        assertThat(announcements.made("{\"at\":9223372036854775807,\"p\":[0]}").elsewhere())
+                .isFalse();
+        assertThat(announcements.made("{\"at\":-9223372036854775808,\"p\":[0]}").elsewhere())
                 .isTrue();
         assertThat(current().floors()).containsOnlyKeys(0);
     }

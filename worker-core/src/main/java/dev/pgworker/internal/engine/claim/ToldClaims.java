@@ -1,0 +1,115 @@
+package dev.pgworker.internal.engine.claim;
+
+import java.sql.Connection;
+import java.sql.SQLException;
+import java.util.concurrent.atomic.AtomicInteger;
+
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+import dev.pgworker.event.WorkerEvent;
+import dev.pgworker.internal.engine.WorkerContext;
+import dev.pgworker.internal.engine.queue.LocalQueue;
+import dev.pgworker.internal.engine.run.JobExecutor;
+import dev.pgworker.internal.store.ClaimStore;
+import dev.pgworker.internal.store.Claimed;
+import dev.pgworker.internal.store.TaskIds;
+
+/**
+ * Claims a job whose id was announced, while nothing else is due: by that id, on the thread and the connection that have heard of it,
+ * which takes half of the time of a claim that looks for jobs. Where there is anything else to think of, such as jobs that come
+ * before it, flags, care, or a lack of room, it is left to {@link FetchLoop}.
+ *
+ * <p>Such a claim says nothing about the floors, so another one follows after some.
+ */
+public final class ToldClaims {
+
+    private static final Logger log = LoggerFactory.getLogger(ToldClaims.class);
+
+    /** After so many, claims that look for jobs are to learn where to begin. */
+    private static final int MOST_IN_A_ROW = 500;
+
+    private final WorkerContext context;
+    private final ClaimStore store;
+    private final ClaimPermission permission;
+    private final ClaimTracker tracker;
+    private final LocalQueue localQueue;
+    private final FetchLoop fetchLoop;
+    private final JobExecutor executor;
+
+    private final AtomicInteger inARow = new AtomicInteger();
+
+    /**
+     * Creates what claims for one worker.
+     *
+     * @param fetchLoop makes the other claims
+     * @param executor takes the jobs
+     */
+    public ToldClaims(
+            WorkerContext context,
+            ClaimStore store,
+            ClaimPermission permission,
+            ClaimTracker tracker,
+            LocalQueue localQueue,
+            FetchLoop fetchLoop,
+            JobExecutor executor) {
+        this.context = context;
+        this.store = store;
+        this.permission = permission;
+        this.tracker = tracker;
+        this.localQueue = localQueue;
+        this.fetchLoop = fetchLoop;
+        this.executor = executor;
+    }
+
+    /**
+     * Claims a job, or does not.
+     *
+     * @param connection in auto-commit mode and in no transaction
+     * @return whether nobody need look for it any more, because it was claimed here or is not for ordinary claims of this worker
+     * @throws SQLException if the connection is broken
+     */
+    public boolean claim(Connection connection, long jobId) throws SQLException {
+        TaskIds tasks = permission.tasks().ordinary();
+        if (!fetchLoop.isQuiet()
+                || tasks.identifiers().isEmpty()
+                || permission.flags().isAsked()
+                || !permission.ownership().mayClaim()) {
+            return false;
+        }
+        if (inARow.incrementAndGet() > MOST_IN_A_ROW) {
+            inARow.set(0);
+            return false;
+        }
+        int room = localQueue.reserve(1);
+        try {
+            return room > 0 && claim(connection, tasks, jobId);
+        } finally {
+            localQueue.unreserve(room);
+        }
+    }
+
+    private boolean claim(Connection connection, TaskIds tasks, long jobId) throws SQLException {
+        context.publish(() -> new WorkerEvent.FetchStarted(context.workerId(), 1));
+        Claimed claimed;
+        try {
+            claimed = tracker.during(() -> {
+                Claimed told = store.claimTold(connection, tasks, jobId);
+                executor.submit(told);
+                return told;
+            });
+        } catch (SQLException e) {
+            context.publish(() -> new WorkerEvent.FetchFailed(context.workerId(), e));
+            if (connection.isClosed()) {
+                throw e;
+            }
+            log.debug("Job {} was announced, but could not be claimed by its id", jobId, e);
+            return false;
+        }
+        context.publish(() -> claimed.size() == 0
+                ? new WorkerEvent.FetchEmpty(context.workerId())
+                : new WorkerEvent.JobsFetched(context.workerId(), claimed.size()));
+        // A direct batch may wait for it.
+        return claimed.size() > 0 || tasks.onlyQueued().isEmpty();
+    }
+}
