@@ -167,7 +167,7 @@ class SchemaPoolTest {
         List<Callable<AutoCloseable>> leaving = List.of(
                 () -> DriverManager.getConnection(TestPostgres.jdbcUrl()),
                 () -> TestSchema.pool(1),
-                () -> WorkerProcess.start(Waiting.class, "waiting")::close,
+                () -> WorkerProcess.start(Waiting.class, "waiting"),
                 () -> {
                     Thread thread = new Thread(SchemaPoolTest::await, "worker-that-does-not-stop");
                     thread.start();
