@@ -8,6 +8,7 @@ import org.springframework.jdbc.UncategorizedSQLException;
 import org.springframework.jdbc.support.SQLStateSQLExceptionTranslator;
 
 import dev.pgworker.internal.engine.claim.FetchResult;
+import dev.pgworker.internal.engine.queue.LocalQueue.Progress;
 import dev.pgworker.internal.failure.DatabaseFailure;
 
 /** Runs every job that is due on the handler executor, claims them on the calling thread, and returns when there is none left. */
@@ -49,16 +50,15 @@ final class SinglePass {
                 }
                 services.fetcher.tend();
                 // Read first: a job settled after this may have added one that the claim does not see.
-                long settled = services.localQueue.settledInTotal();
-                boolean idle = services.localQueue.isIdle();
+                Progress before = services.localQueue.progress();
                 boolean anyFetched = fetch();
                 if (!anyFetched && limited && services.limitGate.admitOnce() > 0) {
                     continue;
                 }
-                if (!anyFetched && idle && services.lease.isHeld()) {
-                    return settled;
+                if (!anyFetched && before.idle() && services.lease.isHeld()) {
+                    return before.settled();
                 } else if (!anyFetched) {
-                    services.localQueue.awaitSettledBeyond(settled, TEND_INTERVAL);
+                    services.localQueue.awaitSettledBeyond(before.settled(), TEND_INTERVAL);
                 }
             }
         } catch (SQLException e) {

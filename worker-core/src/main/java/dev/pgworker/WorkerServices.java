@@ -266,7 +266,7 @@ final class WorkerServices {
                 parts.metadata(),
                 recovery.heartbeatInterval(),
                 lease,
-                cancels::anyKnown,
+                cancels::beat,
                 context.outage());
         watchdog = new LeaseWatchdog(lease, onLost, context.outage());
         sweep = sweep(recovery);
@@ -286,7 +286,7 @@ final class WorkerServices {
             localQueue.putHeldAside();
             signal.tasksMayHaveChanged();
         });
-        signal.wakes(fetchLoop, secondFetchLoop, direct, completer, floorScanner, reconciler, watchdog);
+        signal.wakes(fetchLoop, secondFetchLoop, direct, floorScanner, reconciler, watchdog);
     }
 
     private boolean isListening() {

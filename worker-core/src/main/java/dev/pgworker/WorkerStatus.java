@@ -21,7 +21,8 @@ import dev.pgworker.job.Pause;
  * @param deadThreads names of the worker's threads that have ended although the worker is running; normally empty
  * @param outage whether the database is currently unavailable
  * @param stall the reason why a due job that this worker may run has not started for half a minute although a handler
- *     is free, or a note that the schema is missing, with the remedy; null otherwise
+ *     is free, or a note that the schema is missing or that it cannot be read what is paused, with the remedy; null
+ *     otherwise
  * @param reconciled number of jobs that the worker held without knowing it, or knew of without running them, and has
  *     released
  * @param stuckThreads names of the worker's threads that have been busy with one operation for two minutes (six for a

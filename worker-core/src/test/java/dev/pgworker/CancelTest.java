@@ -615,6 +615,17 @@ class CancelTest {
         assertThat(await(failing)).isEqualTo(State.GONE);
     }
 
+    @Test
+    void whateverAUserIsCalledJobsAreCancelled() {
+        Job byId = add();
+        add(JobSpec.builder().jobKey("key").build());
+        lock("elsewhere");
+        JobAdmin hostile = db.admin().actingAs("\0\ud800x");
+
+        assertThat(hostile.cancel(List.of(byId.id())).get(0).requestedBy()).isEqualTo("\ufffd\ufffdx");
+        assertThat(hostile.cancel("key").orElseThrow().requestedBy()).isEqualTo("\ufffd\ufffdx");
+    }
+
     private void lock(String worker) {
         db.sql("update {schema}._private_jobs set locked_at = now(), locked_by = ?, attempts = attempts + 1")
                 .param(worker)

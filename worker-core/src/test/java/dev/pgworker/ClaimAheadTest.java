@@ -11,6 +11,7 @@ import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.atomic.AtomicInteger;
+import java.util.stream.IntStream;
 
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
@@ -64,6 +65,50 @@ class ClaimAheadTest {
         events.await(JobCompleted.class, jobs);
 
         assertSerial(jobs);
+    }
+
+    @Test
+    void everyJobRunsOnceAndInTheOrderOfItsQueueAmongManyQueuesThoughAWorkerDies() {
+        int queues = 700;
+        int jobs = 10_000;
+        addAll(jobs, queues);
+        // Nobody runs these until the dead worker is found.
+        assertThat(claimRuns(200, 20)).hasSize(200);
+        assertThat(lockedQueues()).as("runs").isLessThan(40);
+        Worker leaving = db.start(worker(4));
+        db.start(worker(4));
+        events.await(JobCompleted.class, jobs / 3);
+        leaving.stop();
+        db.start(worker(2));
+        db.sql("select {schema}.force_unlock_workers(array['w'])").query().singleRow();
+        events.await(JobCompleted.class, jobs);
+
+        assertSerial(jobs);
+    }
+
+    @Test
+    void aClaimThatBeginsAtAFrontFindsWhatLiesBeforeItOnlyIfItIsNotFilled() {
+        addAll(400, 100);
+        List<Long> ids = db.sql("select id from {schema}._private_jobs order by id")
+                .query(Long.class)
+                .list();
+        db.sql("""
+                        update {schema}._private_jobs j set run_at = run_at - interval '1 minute'
+                        from {schema}._private_job_queues q
+                        where q.id = j.job_queue_id and substr(q.queue_name, 2)::int < 50
+                        """).update();
+        String claim = """
+                select id from {schema}.pgworker_claim('w', array(select id from {schema}._private_tasks), ?, null, array[10],
+                  front_level => 0, front_run_at => (select max(run_at) from {schema}._private_jobs), front_id => ?)
+                """;
+
+        assertThat(db.sql(claim).params(20, ids.get(50)).query(Long.class).list())
+                .as("five queues from there on")
+                .containsExactlyElementsOf(IntStream.range(0, 20)
+                        .mapToObj(i -> ids.get(i / 5 * 100 + 50 + i % 5))
+                        .toList());
+        assertThat(db.sql(claim).params(380, ids.get(50)).query(Long.class).list())
+                .hasSize(380);
     }
 
     @Test
@@ -154,16 +199,16 @@ class ClaimAheadTest {
     }
 
     @ParameterizedTest
-    @ValueSource(booleans = {false, true})
-    void aClaimTakesRunsOfQueuesInTheOrderOfAllJobs(boolean wide) {
+    @ValueSource(ints = {0, 1000})
+    void aClaimTakesRunsOfQueuesInTheOrderOfAllJobs(int breadth) {
         addAll(9, 3);
         List<Long> ids = db.sql("select id from {schema}._private_jobs order by id")
                 .query(Long.class)
                 .list();
 
-        assertThat(claimRuns(4, 3, wide)).containsExactly(ids.get(0), ids.get(1), ids.get(2), ids.get(3));
+        assertThat(claimRuns(4, 3, breadth)).containsExactly(ids.get(0), ids.get(1), ids.get(2), ids.get(3));
         assertThat(lockedQueues()).isEqualTo(3);
-        assertThat(claimRuns(4, 3, wide)).isEmpty();
+        assertThat(claimRuns(4, 3, breadth)).isEmpty();
     }
 
     @Test
@@ -183,13 +228,13 @@ class ClaimAheadTest {
     }
 
     @ParameterizedTest
-    @ValueSource(booleans = {false, true})
-    void aClaimOfRunsFindsEnoughAmongManyQueuesWithOneJobEach(boolean wide) {
+    @ValueSource(ints = {0, 20, 1000})
+    void aClaimOfRunsFindsEnoughAmongManyQueuesWithOneJobEach(int breadth) {
         addAll(300, 300);
 
-        assertThat(claimRuns(100, 50, wide)).hasSize(100);
-        assertThat(claimRuns(100, 50, wide)).hasSize(100);
-        assertThat(claimRuns(200, 50, wide)).hasSize(100);
+        assertThat(claimRuns(100, 50, breadth)).hasSize(100);
+        assertThat(claimRuns(100, 50, breadth)).hasSize(100);
+        assertThat(claimRuns(200, 50, breadth)).hasSize(100);
     }
 
     @Test
@@ -314,14 +359,14 @@ class ClaimAheadTest {
     }
 
     private List<Long> claimRuns(int wanted, int run) {
-        return claimRuns(wanted, run, false);
+        return claimRuns(wanted, run, 0);
     }
 
-    private List<Long> claimRuns(int wanted, int run, boolean wide) {
+    private List<Long> claimRuns(int wanted, int run, int breadth) {
         return db.sql("""
                         select id from {schema}.pgworker_claim('w', array(select id from {schema}._private_tasks), ?, null,
-                          array[?::int], wide => ?)
-                        """).params(wanted, run, wide).query(Long.class).list();
+                          array[?::int], breadth => ?)
+                        """).params(wanted, run, breadth).query(Long.class).list();
     }
 
     private List<Long> claim() {

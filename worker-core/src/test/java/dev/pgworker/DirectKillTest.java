@@ -36,6 +36,12 @@ class DirectKillTest {
     /** The payload of a job that ends its process. */
     private static final int POISON = -1;
 
+    /** The same before the job is noted: a note may take so long that the batch goes on without the handler. */
+    private static final int POISON_AT_ONCE = -2;
+
+    /** A starved machine takes long to start a JVM. */
+    private static final Duration LIMIT = Duration.ofMinutes(2);
+
     @RegisterExtension
     final TestSchema db = new TestSchema();
 
@@ -64,6 +70,9 @@ class DirectKillTest {
                                 .build())
                         .build())
                 .tasks(List.of(TaskRegistration.of(DIRECT, (payload, context) -> {
+                            if (payload == POISON_AT_ONCE) {
+                                Runtime.getRuntime().halt(9);
+                            }
                             sql.sql(note)
                                     .params(
                                             context.job().id(),
@@ -115,7 +124,7 @@ class DirectKillTest {
                     .isLessThanOrEqualTo(4);
             try (WorkerProcess process = start("poison-" + processes)) {
                 Awaitility.await()
-                        .atMost(Duration.ofSeconds(40))
+                        .atMost(LIMIT)
                         .until(() -> !process.isAlive()
                                 || count("select count(*) from {schema}._private_jobs"
                                                 + " where is_available or locked_at is not null")
@@ -139,13 +148,13 @@ class DirectKillTest {
 
     @Test
     void theJobsOfAKilledProcessAreFreeAtOnceAndRunOneAfterTheOther() throws Exception {
-        db.scheduler().addJobs(jobs(10, 0, POISON));
+        db.scheduler().addJobs(jobs(10, 0, POISON_AT_ONCE));
         try (WorkerProcess process = start("killed")) {
-            Awaitility.await().atMost(Duration.ofSeconds(30)).until(() -> !process.isAlive());
+            Awaitility.await().atMost(LIMIT).until(() -> !process.isAlive());
         }
         db.sql("update {schema}._private_workers set last_heartbeat_at = now()").update();
         Awaitility.await()
-                .atMost(Duration.ofSeconds(10))
+                .atMost(LIMIT)
                 .until(() -> count("with f as (select from {schema}._private_jobs for update skip locked)"
                                 + " select count(*) from f")
                         == 10);
@@ -154,7 +163,7 @@ class DirectKillTest {
         db.sql("update {schema}._private_jobs set payload = '1'").update();
 
         try (WorkerProcess process = start("next")) {
-            Awaitility.await().atMost(Duration.ofSeconds(30)).until(() -> db.jobs() == 0);
+            Awaitility.await().atMost(LIMIT).until(() -> db.jobs() == 0);
             assertThat(process.isAlive()).isTrue();
         }
         assertThat(count("select count(*) from {schema}.ledger where worker = (select worker from {schema}.ledger"

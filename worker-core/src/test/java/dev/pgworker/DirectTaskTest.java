@@ -224,12 +224,18 @@ class DirectTaskTest {
         assertThat(row(forbidden)).containsEntry("attempts", 0);
     }
 
+    /** Where a handler runs is told by its thread: what takes over 100 ms is claimed there while it runs. */
     @Test
     void aHandlerThatAddsAJobUnderTheKeyOfItsOwnDoesNotWaitForItself() {
-        List<@Nullable Object> holders = new CopyOnWriteArrayList<>();
+        List<Integer> inBatches = new CopyOnWriteArrayList<>();
+        List<@Nullable Object> holdersOfOthers = new CopyOnWriteArrayList<>();
         JobSpec spec = JobSpec.builder().jobKey("k").build();
         start(worker((payload, context) -> {
-            holders.add(row(context.job()).get("locked_by"));
+            if (Thread.currentThread().getName().startsWith("worker-direct-")) {
+                inBatches.add(payload);
+            } else {
+                holdersOfOthers.add(row(context.job()).get("locked_by"));
+            }
             if (payload == 1) {
                 context.addJob(DIRECT, 2, spec);
             }
@@ -240,7 +246,8 @@ class DirectTaskTest {
 
         events.await(JobCompleted.class, 3);
         Awaitility.await().atMost(LIMIT).until(() -> db.jobs() == 0);
-        assertThat(holders).hasSize(4).filteredOn(Objects::nonNull).hasSize(2);
+        assertThat(inBatches).containsExactlyInAnyOrder(0, 3);
+        assertThat(holdersOfOthers).hasSize(2).doesNotContainNull();
     }
 
     @Test

@@ -38,6 +38,7 @@ import dev.pgworker.internal.store.Claimed;
 import dev.pgworker.internal.store.FollowUp;
 import dev.pgworker.internal.store.JobStore;
 import dev.pgworker.internal.store.LanePlan;
+import dev.pgworker.internal.store.QueueFront;
 import dev.pgworker.internal.store.RenewedLocks;
 import dev.pgworker.internal.store.TaskIds;
 import dev.pgworker.job.Job;
@@ -386,7 +387,10 @@ class OneBadThingTest {
         List<List<Integer>> sizes = new ArrayList<>();
         while (db.jobs() > 0) {
             Claimed claimed = store.claims()
-                    .claim(tasks, new ClaimRequest(100, 2_500_000, List.of(), task -> 10, false, null, Chain.WHOLE));
+                    .claim(
+                            tasks,
+                            new ClaimRequest(
+                                    100, 2_500_000, List.of(), task -> 10, QueueFront.UNKNOWN, null, Chain.WHOLE));
             sizes.add(claimed.jobs().stream()
                     .map(job -> job.payload().length() / 1_000_000)
                     .toList());
@@ -412,7 +416,10 @@ class OneBadThingTest {
         TaskIds tasks = store.claims().tasks(List.of("large"));
 
         assertThat(store.claims()
-                        .claim(tasks, new ClaimRequest(200, 10_000, List.of(), task -> 1, false, null, Chain.WHOLE))
+                        .claim(
+                                tasks,
+                                new ClaimRequest(
+                                        200, 10_000, List.of(), task -> 1, QueueFront.UNKNOWN, null, Chain.WHOLE))
                         .size())
                 .isEqualTo(100);
         assertThat(store.claims().claim(tasks, ClaimRequest.of(200)).size()).isEqualTo(100);

@@ -16,6 +16,7 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 
 import dev.pgworker.event.WorkerEvent.JobCompleted;
+import dev.pgworker.event.WorkerEvent.JobReturned;
 import dev.pgworker.event.WorkerEvent.JobStarted;
 import dev.pgworker.event.WorkerEvent.ListenerConnected;
 import dev.pgworker.event.WorkerEvent.PauseBegan;
@@ -29,6 +30,7 @@ import dev.pgworker.job.PauseTarget;
 import dev.pgworker.job.Task;
 import dev.pgworker.task.TaskOptions;
 import dev.pgworker.task.TaskRegistration;
+import dev.pgworker.testing.LogCapture;
 import dev.pgworker.testing.RecordingListener;
 import dev.pgworker.testing.TestSchema;
 
@@ -177,8 +179,12 @@ class PauseTest {
         events.await(JobStarted.class, 401);
         assertThat(locked()).as("claimed ahead").isGreaterThan(1);
 
-        pause(PAUSED, 1);
-        Awaitility.await().until(() -> locked() == 1);
+        try (LogCapture log = new LogCapture(Class.forName("dev.pgworker.internal.engine.complete.OutcomeReporter"))) {
+            pause(PAUSED, 1);
+            Awaitility.await().until(() -> locked() == 1);
+            events.await(JobReturned.class);
+            assertThat(log.messages()).as("a line for each of up to 1,000 jobs").isEmpty();
+        }
         assertThat(db.sql("select count(*) from {schema}._private_jobs where attempts <> 0 and locked_at is null")
                         .query(Integer.class)
                         .single())

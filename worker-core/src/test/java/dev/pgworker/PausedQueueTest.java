@@ -18,6 +18,7 @@ import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.extension.RegisterExtension;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
+import org.springframework.dao.DataIntegrityViolationException;
 
 import dev.pgworker.event.WorkerEvent.JobCompleted;
 import dev.pgworker.event.WorkerEvent.ListenerConnected;
@@ -320,6 +321,18 @@ class PausedQueueTest {
                         .query(Boolean.class)
                         .single())
                 .isTrue();
+    }
+
+    /** One that cannot be read would keep all workers from knowing the others. */
+    @Test
+    void whatNoFunctionWritesTheTableDoesNotTake() {
+        for (String wrong : List.of(
+                "'task', ''", "'queue', ''", "'task', repeat('x', 129)", "'all', 'x'", "null, 'x'", "'all', null")) {
+            assertThatThrownBy(() -> db.sql("insert into {schema}.pgworker_pauses (kind, name) values (" + wrong + ")")
+                            .update())
+                    .as(wrong)
+                    .isInstanceOf(DataIntegrityViolationException.class);
+        }
     }
 
     @Test

@@ -3,20 +3,28 @@ package dev.pgworker;
 import java.io.FileNotFoundException;
 import java.io.IOException;
 import java.io.UncheckedIOException;
+import java.sql.SQLException;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Set;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.ExecutionException;
+import java.util.concurrent.atomic.AtomicBoolean;
 
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.extension.RegisterExtension;
 import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.ValueSource;
 import org.springframework.core.ParameterizedTypeReference;
 import org.springframework.jdbc.datasource.DataSourceTransactionManager;
+import org.springframework.jdbc.support.JdbcTransactionManager;
+import org.springframework.transaction.CannotCreateTransactionException;
+import org.springframework.transaction.TransactionDefinition;
+import org.springframework.transaction.TransactionSystemException;
+import org.springframework.transaction.support.DefaultTransactionStatus;
 
 import dev.pgworker.event.WorkerEvent.JobCompleted;
 import dev.pgworker.event.WorkerEvent.JobFailed;
@@ -193,5 +201,72 @@ class RetryKindTest {
 
         assertThat(events.await(JobFailed.class, 2)).allMatch(JobFailed::permanently);
         end.countDown();
+    }
+
+    @Test
+    void aHandlerThatDoesNotReactToItsTimeoutIsRetriedAsItsPolicySays() throws Exception {
+        CountDownLatch end = new CountDownLatch(1);
+        start(TaskRegistration.of(WORK, (n, context) -> {
+                    while (end.getCount() > 0) {
+                        try {
+                            end.await();
+                        } catch (InterruptedException e) {
+                            // Does not react.
+                        }
+                    }
+                })
+                .with(TaskOptions.DEFAULT
+                        .withTimeout(Duration.ofMillis(100))
+                        .withRetryPolicy((job, error) ->
+                                error instanceof JobTimeoutException ? Duration.ofHours(2) : Duration.ofHours(1))));
+        long id = db.scheduler().addJob(WORK, 1).id();
+
+        assertThat(events.await(JobFailed.class).permanently()).isFalse();
+        assertThat(Duration.between(
+                        db.admin().now(), db.admin().find(id).orElseThrow().runAt()))
+                .isBetween(Duration.ofMinutes(119), Duration.ofHours(2));
+        end.countDown();
+    }
+
+    /** What it throws is of no kind that {@code retryFor} names, and not of the handler's making. */
+    @ParameterizedTest
+    @CsvSource({"begin, false", "commit, false", "deferred, true"})
+    void whatTheDatabaseDoesToTheTransactionIsRetriedWhateverTheKinds(String when, boolean permanently) {
+        AtomicBoolean failed = new AtomicBoolean();
+        JdbcTransactionManager failing = new JdbcTransactionManager(db.dataSource()) {
+
+            private static final long serialVersionUID = 1L;
+
+            @Override
+            protected void doBegin(Object transaction, TransactionDefinition definition) {
+                if (when.equals("begin") && failed.compareAndSet(false, true)) {
+                    throw new CannotCreateTransactionException("on purpose");
+                }
+                super.doBegin(transaction, definition);
+            }
+
+            @Override
+            protected void doCommit(DefaultTransactionStatus status) {
+                if (!when.equals("begin") && failed.compareAndSet(false, true)) {
+                    doRollback(status);
+                    throw new TransactionSystemException(
+                            "on purpose", new SQLException("", when.equals("commit") ? "08006" : "23503"));
+                }
+                super.doCommit(status);
+            }
+        };
+        db.start(db.worker()
+                .tasks(List.of(TaskRegistration.of(WORK, (n, context) -> {})
+                        .with(options(Set.of(RuntimeException.class), Set.of(IOException.class))
+                                .withTransactional(true)
+                                .withRetryPolicy(RetryPolicy.fixed(Duration.ZERO)))))
+                .transactionManager(failing)
+                .listener(events));
+        db.scheduler().addJob(WORK, 1);
+
+        assertThat(events.await(JobFailed.class).permanently()).isEqualTo(permanently);
+        if (!permanently) {
+            events.await(JobCompleted.class);
+        }
     }
 }

@@ -162,4 +162,29 @@ class UnservedTasksTest {
         awaitTold(
                 "1 job waits for task \"ever\", which no registered worker serves; workers for Node.js do not register");
     }
+
+    /** It reads past what finished jobs left behind, which may take longer than a hint is worth. */
+    @Test
+    void aLookThatIsCancelledIsToldOnceAndRepeated() {
+        db.sql("create function {schema}.refuse(text[], interval, int) returns boolean language plpgsql as"
+                        + " $$ begin raise query_canceled; end $$")
+                .update();
+        db.sql("alter function {schema}.pgworker_waiting_tasks(text[], interval, int) rename to whole_look")
+                .update();
+        db.sql("""
+                create function {schema}.pgworker_waiting_tasks(served text[], longer_than interval, depth int)
+                returns table (identifier text, jobs bigint, since timestamptz, more boolean) language sql as
+                $$ select w.* from {schema}.whole_look($1, $2, $3) w where {schema}.refuse($1, $2, $3) $$
+                """).update();
+        add("helo", 1);
+        start();
+        awaitTold("A look for tasks that nobody serves was cancelled");
+
+        db.sql(
+                        "create or replace function {schema}.refuse(text[], interval, int) returns boolean language sql as $$ select true $$")
+                .update();
+
+        awaitTold("\"helo\"");
+        assertThat(told("cancelled")).isEqualTo(1);
+    }
 }

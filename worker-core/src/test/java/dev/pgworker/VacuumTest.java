@@ -35,7 +35,7 @@ class VacuumTest {
     private static final Task<Integer> WORK = Task.of("work", Integer.class);
 
     @RegisterExtension
-    final TestSchema db = new TestSchema(10);
+    final TestSchema db = new TestSchema(10).installedAnew();
 
     @BeforeEach
     void noAutovacuum() {

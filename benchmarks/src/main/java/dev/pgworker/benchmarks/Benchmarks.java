@@ -24,6 +24,7 @@ public final class Benchmarks {
             "enqueue", new Enqueue(),
             "latency", new Latency(),
             "growth", new Growth(),
+            "queues", new Queues(),
             "one-queue", new OneQueue(),
             "scale-out", new ScaleOut(),
             "memory", new Memory(),

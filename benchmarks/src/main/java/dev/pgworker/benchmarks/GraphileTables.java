@@ -101,6 +101,16 @@ final class GraphileTables {
             order by n
             """;
 
+    private static final String FORGET_QUEUES = """
+            delete from graphile_worker._private_job_queues q
+            where not exists (select from graphile_worker._private_jobs j where j.job_queue_id = q.id)
+            """;
+
+    /** Removes queues without jobs. */
+    static void forgetQueues(Connection connection) throws SQLException {
+        execute(connection, FORGET_QUEUES, "vacuum graphile_worker._private_job_queues");
+    }
+
     /**
      * Adds ready jobs with queues that take turns.
      *

@@ -102,7 +102,10 @@ public final class TestPostgres {
         private static String startEmbedded() {
             try {
                 // The builder registers a shutdown hook that stops the server and removes its files.
-                EmbeddedPostgres.Builder builder = EmbeddedPostgres.builder().setServerConfig("max_connections", "300");
+                // Without fsync, as it runs, whole pages in the log would help nobody.
+                EmbeddedPostgres.Builder builder = EmbeddedPostgres.builder()
+                        .setServerConfig("max_connections", "300")
+                        .setServerConfig("full_page_writes", "off");
                 String binaries = System.getProperty("pgworker.test.postgres-binaries");
                 if (binaries != null) {
                     builder.setPgBinaryResolver((system, machine) -> binaries(Path.of(binaries)));

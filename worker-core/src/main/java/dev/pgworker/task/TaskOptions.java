@@ -66,7 +66,8 @@ public record TaskOptions(
      *
      * <p>Of the types of {@link #noRetryFor} and {@link #retryFor} the one decides that is closest to the exception: its class, or
      * else the nearest superclass. If none fits, its cause is asked, and the cause of that. If none fits either, it is
-     * retried, unless only {@code retryFor} has types.
+     * retried, unless only {@code retryFor} has types. Not asked about what the database does to the transaction of a
+     * {@link #transactional} handler before or after it.
      */
     public boolean retries(Throwable error) {
         if (noRetryFor.isEmpty() && retryFor.isEmpty()) {

@@ -770,6 +770,9 @@ class JobSchedulesTest {
                             "Schedule \"r\" paused by user \"Ada\\u000A\"");
         }
         assertThatIllegalArgumentException().isThrownBy(() -> schedules().actingAs(""));
+        assertThat(schedules().resume("r")).isTrue();
+        assertThat(schedules().actingAs("\0\ud800x").pause("r")).isTrue();
+        assertThat(schedules().find("r").orElseThrow().pausedBy()).isEqualTo("\ufffd\ufffdx");
     }
 
     @Test

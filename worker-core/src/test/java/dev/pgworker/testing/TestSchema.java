@@ -1,14 +1,12 @@
 package dev.pgworker.testing;
 
 import java.util.concurrent.CompletableFuture;
-import java.util.concurrent.atomic.AtomicInteger;
 
 import com.zaxxer.hikari.HikariConfig;
 import com.zaxxer.hikari.HikariDataSource;
 import org.junit.jupiter.api.extension.AfterEachCallback;
 import org.junit.jupiter.api.extension.BeforeEachCallback;
 import org.junit.jupiter.api.extension.ExtensionContext;
-import org.springframework.dao.PessimisticLockingFailureException;
 import org.springframework.jdbc.core.simple.JdbcClient;
 import tools.jackson.databind.json.JsonMapper;
 
@@ -20,14 +18,16 @@ import dev.pgworker.schema.WorkerSchema;
 import dev.pgworker.task.PayloadCodec;
 import dev.pgworker.testsupport.TestPostgres;
 
-/** Gives each test a schema of its own on a real PostgreSQL, a pool, and workers that are stopped with the test. */
+/**
+ * Gives each test a schema on a real PostgreSQL that is as if it had just been installed, a pool, and workers that are stopped
+ * with the test.
+ */
 public final class TestSchema implements BeforeEachCallback, AfterEachCallback {
-
-    private static final AtomicInteger counter = new AtomicInteger();
 
     private final int poolSize;
     private final java.util.List<Worker> workers = new java.util.concurrent.CopyOnWriteArrayList<>();
-    private WorkerSchema schema;
+    private boolean anew;
+    private SchemaState state;
     private HikariDataSource dataSource;
 
     public TestSchema() {
@@ -38,11 +38,19 @@ public final class TestSchema implements BeforeEachCallback, AfterEachCallback {
         this.poolSize = poolSize;
     }
 
+    /** Gives each test a schema that no other test has used: for those who read what the server counts, which it tells late. */
+    public TestSchema installedAnew() {
+        anew = true;
+        return this;
+    }
+
     @Override
     public void beforeEach(ExtensionContext context) {
-        schema = uniqueName();
-        dataSource = pool(poolSize);
-        SchemaInstaller.install(dataSource, schema);
+        state = anew ? SchemaPool.install() : SchemaPool.take();
+        HikariConfig config = poolConfig(TestPostgres.jdbcUrl(), poolSize);
+        // The pool connects when the test does.
+        config.setInitializationFailTimeout(-1);
+        dataSource = new HikariDataSource(config);
     }
 
     @Override
@@ -52,27 +60,13 @@ public final class TestSchema implements BeforeEachCallback, AfterEachCallback {
                         .toArray(CompletableFuture[]::new))
                 .join();
         workers.clear();
-        drop();
         dataSource.close();
-    }
-
-    /** A statement that a stopped worker has left behind may be about to end. */
-    private void drop() {
-        for (int tries = 1; ; tries++) {
-            try {
-                sql("drop schema if exists \"" + schema.name() + "\" cascade").update();
-                return;
-            } catch (PessimisticLockingFailureException e) {
-                if (tries == 3) {
-                    throw e;
-                }
-            }
-        }
+        SchemaPool.giveBack(state);
     }
 
     /** Returns a name that no other test uses. */
     public static WorkerSchema uniqueName() {
-        return new WorkerSchema("t" + ProcessHandle.current().pid() + "_" + counter.incrementAndGet());
+        return SchemaPool.uniqueName();
     }
 
     /** Returns a pool that the caller closes. */
@@ -92,7 +86,7 @@ public final class TestSchema implements BeforeEachCallback, AfterEachCallback {
 
     /** Returns the administration of the schema's jobs, as an application without a worker has it. */
     public JobAdmin admin() {
-        return WorkerClient.jobAdmin(dataSource, schema);
+        return WorkerClient.jobAdmin(dataSource, schema());
     }
 
     public HikariDataSource dataSource() {
@@ -100,7 +94,7 @@ public final class TestSchema implements BeforeEachCallback, AfterEachCallback {
     }
 
     public WorkerSchema schema() {
-        return schema;
+        return state.schema();
     }
 
     public PayloadCodec codec() {
@@ -108,12 +102,12 @@ public final class TestSchema implements BeforeEachCallback, AfterEachCallback {
     }
 
     public JobScheduler scheduler() {
-        return WorkerClient.jobScheduler(dataSource, schema, codec());
+        return WorkerClient.jobScheduler(dataSource, schema(), codec());
     }
 
     /** Returns a builder of a worker on this schema. */
     public Worker.Builder worker() {
-        return Worker.builder(dataSource).schema(schema);
+        return Worker.builder(dataSource).schema(schema());
     }
 
     /** Builds and starts a worker that is stopped after the test. */
@@ -126,7 +120,7 @@ public final class TestSchema implements BeforeEachCallback, AfterEachCallback {
 
     /** Returns a statement in which {schema} stands for the quoted schema. */
     public JdbcClient.StatementSpec sql(String text) {
-        return JdbcClient.create(dataSource).sql(schema.in(text));
+        return JdbcClient.create(dataSource).sql(schema().in(text));
     }
 
     /** Returns how many jobs there are. */

@@ -51,6 +51,7 @@ public final class WorkerProcess implements AutoCloseable {
         List<String> command = new ArrayList<>(List.of(
                 Path.of(System.getProperty("java.home"), "bin", "java").toString(),
                 "-XX:TieredStopAtLevel=1",
+                "-XX:+UseSerialGC",
                 "-Xmx192m",
                 "-cp",
                 System.getProperty("java.class.path"),

@@ -1,14 +1,22 @@
 package dev.pgworker.autoconfigure;
 
+import java.time.Duration;
 import java.util.HashMap;
 import java.util.Map;
 import java.util.Set;
 import java.util.TreeSet;
+import java.util.stream.Collectors;
+import java.util.stream.IntStream;
 
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
+import org.springframework.boot.context.properties.source.ConfigurationPropertyName;
+import org.springframework.boot.context.properties.source.ConfigurationPropertyName.Form;
+import org.springframework.boot.context.properties.source.ConfigurationPropertySources;
 import org.springframework.boot.context.properties.source.InvalidConfigurationPropertyValueException;
+import org.springframework.boot.context.properties.source.IterableConfigurationPropertySource;
+import org.springframework.core.env.Environment;
 
 import dev.pgworker.autoconfigure.WorkerProperties.TaskDefaults;
 import dev.pgworker.job.JobSpec;
@@ -22,6 +30,12 @@ final class DefaultsOfTasks {
     private static final Logger log = LoggerFactory.getLogger(DefaultsOfTasks.class);
 
     private static final int MOST_NAMED = 20;
+
+    private static final Duration LONGEST_DELAY = Duration.ofDays(36_500);
+
+    /** What there is to say of a task, in the uniform form. */
+    private static final Set<String> PROPERTIES = Set.of(
+            "maxattempts", "priority", "timeout", "backoff", "backoff.delay", "backoff.multiplier", "backoff.maxdelay");
 
     private final String prefix;
     private final Map<String, JobSpec> specs = new HashMap<>();
@@ -76,19 +90,23 @@ final class DefaultsOfTasks {
             return null;
         }
         String backOff = name + "back-off.";
-        require(!given.delay().isNegative(), backOff + "delay", given.delay(), "It must not be negative.");
+        requireDelay(backOff + "delay", given.delay());
+        requireDelay(backOff + "max-delay", given.maxDelay());
         require(given.multiplier() >= 1, backOff + "multiplier", given.multiplier(), "It must be at least 1.");
         require(
                 given.maxDelay().compareTo(given.delay()) >= 0,
                 backOff + "max-delay",
                 given.maxDelay(),
                 "It must not be shorter than " + backOff + "delay, " + given.delay() + ".");
-        try {
-            return RetryPolicy.exponential(given.delay(), given.multiplier(), given.maxDelay());
-        } catch (IllegalArgumentException e) {
-            throw new InvalidConfigurationPropertyValueException(
-                    backOff + "max-delay", given.maxDelay(), e.getMessage() + ".");
-        }
+        return RetryPolicy.exponential(given.delay(), given.multiplier(), given.maxDelay());
+    }
+
+    private static void requireDelay(String property, Duration value) {
+        require(
+                !value.isNegative() && value.compareTo(LONGEST_DELAY) <= 0,
+                property,
+                value,
+                "It must be between 0 and 36500 days.");
     }
 
     private static void require(boolean allowed, String property, @Nullable Object value, String rule) {
@@ -136,5 +154,33 @@ final class DefaultsOfTasks {
                     unknown.stream().limit(MOST_NAMED).toList(),
                     new TreeSet<>(known).stream().limit(MOST_NAMED).toList());
         }
+    }
+
+    /** Says which properties are read by nobody: a name with dots that is not in brackets looks like a property of a property. */
+    void tellUnread(Environment environment) {
+        ConfigurationPropertyName ours = ConfigurationPropertyName.of(prefix.substring(0, prefix.length() - 1));
+        Set<String> unread = new TreeSet<>();
+        ConfigurationPropertySources.get(environment).forEach(source -> {
+            if (source instanceof IterableConfigurationPropertySource all) {
+                all.filter(name -> isUnread(ours, name)).forEach(name -> unread.add(name.toString()));
+            }
+        });
+        if (!unread.isEmpty()) {
+            log.warn(
+                    "{} are not read. A task has max-attempts, priority, timeout, back-off.delay, back-off.multiplier and"
+                            + " back-off.max-delay; its name stands in brackets if it has other characters than letters, digits,"
+                            + " - and _, as in {}[mail.send].timeout",
+                    unread.stream().limit(MOST_NAMED).toList(),
+                    prefix.substring(0, prefix.length() - 1));
+        }
+    }
+
+    private static boolean isUnread(ConfigurationPropertyName ours, ConfigurationPropertyName name) {
+        int first = ours.getNumberOfElements() + 1;
+        return ours.isAncestorOf(name)
+                && name.getNumberOfElements() > first
+                && !PROPERTIES.contains(IntStream.range(first, name.getNumberOfElements())
+                        .mapToObj(element -> name.getElement(element, Form.UNIFORM))
+                        .collect(Collectors.joining(".")));
     }
 }

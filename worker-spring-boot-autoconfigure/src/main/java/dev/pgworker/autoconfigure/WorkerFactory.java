@@ -75,6 +75,7 @@ final class WorkerFactory {
         assignment.requireComplete(handlers);
         DefaultsOfTasks defaults = clients.defaultsOfTasks(name);
         defaults.tellUnknown(knownTasks(handlers));
+        defaults.tellUnread(environment);
         Worker.Builder builder = Worker.builder(database.dataSource())
                 .schema(instance.schema())
                 .settings(instance.settings())

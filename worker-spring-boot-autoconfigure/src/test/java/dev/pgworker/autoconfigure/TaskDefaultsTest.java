@@ -129,6 +129,21 @@ class TaskDefaultsTest {
                         .doesNotContain("names [quick"));
     }
 
+    @Test
+    void tellsOfPropertiesThatNobodyReads(CapturedOutput output) {
+        runner().withBean(Slow.class)
+                .withPropertyValues(
+                        "worker.task-defaults.mail.send.timeout=1s",
+                        "worker.task-defaults.quick.max-attempt=1",
+                        "worker.task-defaults.slow_task.back-off=",
+                        "worker.taskDefaults.slow_task.backOff.maxDelay=9h",
+                        "worker.task-defaults[mail.send].timeout=1s")
+                .run(
+                        context -> assertThat(output)
+                                .contains(
+                                        "[worker.task-defaults.mail.send.timeout, worker.task-defaults.quick.max-attempt] are not read"));
+    }
+
     @ParameterizedTest
     @CsvSource(delimiter = '|', textBlock = """
                     max-attempts        | 0      | It must be between 1 and 32767.
@@ -136,11 +151,12 @@ class TaskDefaultsTest {
                     priority            | 32768  | It must be between -32768 and 32767.
                     timeout             | 0s     | It must be positive.
                     timeout             | -1s    | It must be positive.
-                    back-off.delay      | -1s    | It must not be negative.
+                    back-off.delay      | -1s    | It must be between 0 and 36500 days.
+                    back-off.delay      | 36501d | It must be between 0 and 36500 days.
                     back-off.multiplier | 0.5    | It must be at least 1.
                     back-off.multiplier | NaN    | It must be at least 1.
                     back-off.max-delay  | 0s     | It must not be shorter than worker.task-defaults.quick.back-off.delay, PT1S.
-                    back-off.max-delay  | 99999d | longest must be between 0 and 36500 days, but is PT2399976H.
+                    back-off.max-delay  | 99999d | It must be between 0 and 36500 days.
                     """)
     void refusesWhatIsWrong(String property, String value, String rule) {
         runner().withBean(Slow.class)

@@ -206,7 +206,10 @@ public final class JdbcJobSchedules implements JobSchedules {
     @Override
     public boolean pause(String name) {
         return change(
-                "pause", "paused", name, client -> client.sql(schema.in(PAUSE)).param("user", user));
+                "pause",
+                "paused",
+                name,
+                client -> client.sql(schema.in(PAUSE)).param("user", Arguments.storable(user, Integer.MAX_VALUE)));
     }
 
     private static final String RESUME = """

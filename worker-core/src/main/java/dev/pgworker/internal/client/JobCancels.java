@@ -48,6 +48,7 @@ final class JobCancels {
     /** Returns an answer for each distinct id. */
     List<Cancellation> cancel(Collection<Long> ids, @Nullable String user) {
         Set<Long> given = Arguments.requireElements("ids", ids);
+        String by = Arguments.storable(user, Integer.MAX_VALUE);
         return given.isEmpty()
                 ? List.of()
                 : connections.query(
@@ -57,7 +58,7 @@ final class JobCancels {
                                 given,
                                 client.sql(schema.in(CANCEL))
                                         .param(new SqlArrayValue("int8", given.toArray()))
-                                        .param(new SqlParameterValue(Types.VARCHAR, user))));
+                                        .param(new SqlParameterValue(Types.VARCHAR, by))));
     }
 
     private static final String CANCEL_KEY = """
@@ -66,12 +67,13 @@ final class JobCancels {
 
     Optional<Cancellation> cancel(String jobKey, @Nullable String user) {
         Arguments.requireGivenJobKey(jobKey);
+        String by = Arguments.storable(user, Integer.MAX_VALUE);
         return connections.query(
                 "cancel the job with key \"" + jobKey + "\"",
                 true,
                 client -> client.sql(schema.in(CANCEL_KEY))
                         .param(jobKey)
-                        .param(new SqlParameterValue(Types.VARCHAR, user))
+                        .param(new SqlParameterValue(Types.VARCHAR, by))
                         .query(JobCancels::cancellation)
                         .optional());
     }

@@ -45,6 +45,11 @@ public final class Obstacle {
         return untold;
     }
 
+    /** Returns for how long it has been there; zero if it is not. For whoever writes. */
+    public Duration age() {
+        return since == null ? Duration.ZERO : Duration.ofNanos(System.nanoTime() - since);
+    }
+
     /** Notes that it is not there. */
     public void passed() {
         since = null;

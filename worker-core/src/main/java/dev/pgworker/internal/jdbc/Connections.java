@@ -7,6 +7,7 @@ import java.time.Duration;
 import javax.sql.DataSource;
 
 import org.jspecify.annotations.Nullable;
+import org.postgresql.jdbc.PgStatement;
 
 import dev.pgworker.internal.failure.DatabaseContact;
 
@@ -16,8 +17,8 @@ import dev.pgworker.internal.failure.DatabaseContact;
  */
 public final class Connections {
 
-    /** Below this a cancellation leaves the server too little time to be worth it. */
-    private static final Duration SHORTEST_CANCELLED = Duration.ofSeconds(2);
+    /** Below this the time until a cancellation is too coarse in whole seconds. */
+    private static final Duration SHORTEST_IN_SECONDS = Duration.ofSeconds(2);
 
     private Connections() {}
 
@@ -68,11 +69,18 @@ public final class Connections {
                 dataSource,
                 sql,
                 (connection, statement) -> NetworkTimeout.limiting(connection, answerLimit, () -> {
-                    if (answerLimit.compareTo(SHORTEST_CANCELLED) >= 0) {
-                        statement.setQueryTimeout((int) answerLimit.toSeconds() - 1);
-                    }
+                    cancelShortlyBefore(answerLimit, statement);
                     return call.on(connection, statement);
                 }));
+    }
+
+    /** JDBC knows seconds only; the driver's own method can be reached through any wrapper that keeps to the contract. */
+    private static void cancelShortlyBefore(Duration answerLimit, PreparedStatement statement) throws SQLException {
+        if (answerLimit.compareTo(SHORTEST_IN_SECONDS) >= 0) {
+            statement.setQueryTimeout((int) answerLimit.toSeconds() - 1);
+        } else if (statement.isWrapperFor(PgStatement.class)) {
+            statement.unwrap(PgStatement.class).setQueryTimeoutMs(answerLimit.toMillis() * 9 / 10);
+        }
     }
 
     /** Runs several statements on a connection that is in no transaction, commits them, and leaves it as it was. */

@@ -36,7 +36,7 @@ public final class LimitGate extends BackgroundService {
     private static final int MOST_ADMITTED = 500;
 
     /** Between two statements, so that permits given back meanwhile are dealt with together. */
-    private static final long PACE_NANOS = TimeUnit.MILLISECONDS.toNanos(5);
+    private static final long PACE_NANOS = TimeUnit.MILLISECONDS.toNanos(2);
 
     /** By how much each worker comes after the one before it. */
     private static final long RANK_NANOS = TimeUnit.MILLISECONDS.toNanos(25);
@@ -211,7 +211,7 @@ public final class LimitGate extends BackgroundService {
         if (walk && admission.admitted() < MOST_ADMITTED) {
             walkedTo = admission.nextAfter();
         }
-        times.forget(asked.lanes());
+        times.forget(asked.lanes().stream().map(LimitSignals::lane).toList());
         long now = System.nanoTime();
         admission.waits().forEach((lane, seconds) -> times.put(lane, seconds, now));
         if (admission.admitted() > 0) {

@@ -58,7 +58,12 @@ public final class LimitKeeper extends PeriodicService {
     /** How long to wait for others that are in the way of a limit. */
     private static final Duration HELD_UP = Duration.ofMillis(50);
 
-    /** The same if that takes longer. */
+    /** The same once that has taken long: each try makes those wait for a moment who write jobs. */
+    private static final Duration STILL_HELD_UP = Duration.ofMillis(500);
+
+    private static final Duration STILL = Duration.ofSeconds(2);
+
+    /** The same if only transactions are in the way that are not waited for. */
     private static final Duration LATER = Duration.ofSeconds(1);
 
     /** The same if somebody else does it, or if there is nothing to do. */
@@ -236,7 +241,7 @@ public final class LimitKeeper extends PeriodicService {
                 .anyMatch(step -> step.note() != null && !step.note().equals("later"));
         if (waits) {
             tellHeldUp(steps);
-            return HELD_UP;
+            return heldUp.age().compareTo(STILL) < 0 ? HELD_UP : STILL_HELD_UP;
         }
         heldUp.passed();
         return steps.stream().anyMatch(step -> step.note() == null) ? Duration.ZERO : LATER;

@@ -25,7 +25,7 @@ final class LimitSignals {
     /**
      * What has been told.
      *
-     * @param lanes where jobs may have come
+     * @param lanes where jobs may have come, each alone or with a space and the place in it
      * @param buckets where permits may have been given back
      * @param everything whether there is something to do that is not named
      */
@@ -34,6 +34,12 @@ final class LimitSignals {
         boolean isEmpty() {
             return lanes.isEmpty() && buckets.isEmpty() && !everything;
         }
+    }
+
+    /** Returns the lane of what has been told of one. */
+    static String lane(String told) {
+        int end = told.indexOf(' ');
+        return end < 0 ? told : told.substring(0, end);
     }
 
     /**

@@ -26,7 +26,7 @@ public final class Heartbeat extends BackgroundService {
     private final String metadata;
     private final long intervalNanos;
     private final Lease lease;
-    private final Runnable onCancelled;
+    private final Runnable onBeat;
 
     // Owned by the thread.
     private boolean registered;
@@ -41,7 +41,7 @@ public final class Heartbeat extends BackgroundService {
      *
      * @param store closed at the end
      * @param metadata JSON that describes the worker to operators
-     * @param onCancelled called when a running job of any worker has been cancelled lately; must return at once
+     * @param onBeat called with each heartbeat, also in vain; must return at once
      */
     public Heartbeat(
             WorkerStore store,
@@ -49,7 +49,7 @@ public final class Heartbeat extends BackgroundService {
             String metadata,
             Duration interval,
             Lease lease,
-            Runnable onCancelled,
+            Runnable onBeat,
             Outage outage) {
         super("worker-heartbeat", true, outage);
         this.store = store;
@@ -57,7 +57,7 @@ public final class Heartbeat extends BackgroundService {
         this.metadata = metadata;
         this.intervalNanos = interval.toNanos();
         this.lease = lease;
-        this.onCancelled = onCancelled;
+        this.onBeat = onBeat;
     }
 
     /** Leaves the registration when the heartbeat stops, so that a sweep finds what the worker could not give back. */
@@ -68,11 +68,8 @@ public final class Heartbeat extends BackgroundService {
     @Override
     protected void step() throws SQLException, InterruptedException {
         long sentAt = System.nanoTime();
-        WorkerStore.Beat beat = store.heartbeat(workerId, metadata, !registered);
-        if (beat.anyCancelled()) {
-            onCancelled.run();
-        }
-        if (beat.registered()) {
+        onBeat.run();
+        if (store.heartbeat(workerId, metadata, !registered)) {
             registered = true;
             lease.renew(sentAt);
             beatAt = System.nanoTime();

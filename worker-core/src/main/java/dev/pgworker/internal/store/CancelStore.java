@@ -49,6 +49,20 @@ public final class CancelStore {
         });
     }
 
+    private static final String ANY = """
+            select exists (select from {schema}.pgworker_cancellations)
+            """;
+
+    /** Returns whether a running job of any worker has been cancelled lately. */
+    public boolean isAny() throws SQLException {
+        return Connections.call(dataSource, schema.in(ANY), ANSWER_LIMIT, (connection, statement) -> {
+            try (ResultSet row = statement.executeQuery()) {
+                row.next();
+                return row.getBoolean(1);
+            }
+        });
+    }
+
     private static final String TEND = """
             select {schema}.pgworker_tend_cancellations()
             """;

@@ -13,7 +13,7 @@ import org.jspecify.annotations.Nullable;
  * @param mostBytes how many bytes their payloads may have together; a single job may have more
  * @param forbidden flags whose jobs are passed over
  * @param runs how many jobs to take of a queue whose first job is of a task with this identifier
- * @param wide whether to look in many queues at once, because each has few jobs
+ * @param front where to look for queues first
  * @param start where to look for jobs without a queue; null to look at all
  * @param chain which jobs to look at
  * @param queueStart where to look for jobs of queues; null to look at all
@@ -23,7 +23,7 @@ public record ClaimRequest(
         long mostBytes,
         Collection<String> forbidden,
         ToIntFunction<String> runs,
-        boolean wide,
+        QueueFront front,
         @Nullable ClaimStart start,
         Chain chain,
         @Nullable QueueStart queueStart) {
@@ -34,14 +34,14 @@ public record ClaimRequest(
             long mostBytes,
             Collection<String> forbidden,
             ToIntFunction<String> runs,
-            boolean wide,
+            QueueFront front,
             @Nullable ClaimStart start,
             Chain chain) {
-        this(wanted, mostBytes, forbidden, runs, wide, start, chain, null);
+        this(wanted, mostBytes, forbidden, runs, front, start, chain, null);
     }
 
     /** Asks for so many jobs of any size, one of a queue. */
     public static ClaimRequest of(int wanted) {
-        return new ClaimRequest(wanted, Long.MAX_VALUE, List.of(), task -> 1, false, null, Chain.WHOLE);
+        return new ClaimRequest(wanted, Long.MAX_VALUE, List.of(), task -> 1, QueueFront.UNKNOWN, null, Chain.WHOLE);
     }
 }

@@ -21,6 +21,7 @@ import org.jspecify.annotations.Nullable;
 import org.postgresql.PGConnection;
 
 import dev.pgworker.internal.jdbc.SqlArrays;
+import dev.pgworker.internal.jdbc.Timestamps;
 
 /** The claims of one worker. Each statement is committed before the method returns. Thread-safe. */
 public final class ClaimStore {
@@ -57,8 +58,9 @@ public final class ClaimStore {
 
     private static final String CLAIM = "select " + ClaimedRows.COLUMNS
             + " from {schema}.pgworker_claim(worker_id => ?, task_ids => ?, wanted => ?, forbidden => ?, runs => ?,"
-            + " levels => ?, floor_run_ats => ?, floor_ids => ?, strays => ?, wide => ?, most_bytes => ?, parity => ?,"
-            + " unqueued_task_ids => ?, " + QueueStart.ARGUMENTS + ")";
+            + " levels => ?, floor_run_ats => ?, floor_ids => ?, strays => ?, breadth => ?, most_bytes => ?, parity => ?,"
+            + " unqueued_task_ids => ?, " + QueueStart.ARGUMENTS
+            + ", front_level => ?, front_run_at => ?::pg_catalog.timestamptz, front_id => ?)";
 
     private static final String CLAIM_CAREFULLY = "select " + ClaimedRows.COLUMNS + ", refusal, refusal_state, queue_id"
             + " from {schema}.pgworker_claim_carefully(worker_id => ?, task_ids => ?, wanted => ?, forbidden => ?,"
@@ -125,12 +127,16 @@ public final class ClaimStore {
                     start == null || start.strays().isEmpty()
                             ? null
                             : SqlArrays.ids(connection, start.strays().stream()));
-            statement.setBoolean(10, request.wide());
+            statement.setInt(10, request.front().queues());
             statement.setLong(11, request.mostBytes());
             statement.setObject(12, request.chain().parity, Types.INTEGER);
             statement.setArray(
                     13, tasks.onlyQueued().isEmpty() ? null : connection.createArrayOf("int4", tasks.unqueuedIds()));
             QueueStart.set(statement, 14, request.queueStart());
+            IndexPosition place = request.front().place();
+            statement.setObject(18, place == null ? null : request.front().priority(), Types.INTEGER);
+            statement.setString(19, place == null ? null : Timestamps.text(place.runAt()));
+            statement.setObject(20, place == null ? null : place.jobId(), Types.BIGINT);
             return claimed(statement, tasks, rows -> false);
         });
     }

@@ -265,15 +265,17 @@ public final class LimitStore {
 
     /** Limits are exact at READ COMMITTED only; the database may have another level for everybody. */
     private <T> T call(String sql, StatementCall<T> call) throws SQLException {
+        // Another thread may learn it meanwhile.
+        boolean sets = setsIsolation;
         try {
             return Connections.call(
                     dataSource,
                     schema.in(sql),
                     ANSWER_LIMIT,
                     (connection, statement) ->
-                            setsIsolation ? isolated(connection, statement, call) : call.on(connection, statement));
+                            sets ? isolated(connection, statement, call) : call.on(connection, statement));
         } catch (SQLException e) {
-            if (setsIsolation || !WRONG_ISOLATION.equals(e.getSQLState())) {
+            if (sets || !WRONG_ISOLATION.equals(e.getSQLState())) {
                 throw e;
             }
             setsIsolation = true;

@@ -126,10 +126,11 @@ public final class OutcomeStore {
                     boolean unused = reader.read(rows, completion.claimed());
                 } else {
                     completion.unwritten().put(rows.getLong(2), WriteResult.of(outcome));
-                    sql.addresses().forget(rows.getLong(2));
                 }
             }
         }
+        // None is known twice: a job that is claimed again lies elsewhere.
+        done.forEach(job -> sql.addresses().forget(job.id()));
         return completion;
     }
 

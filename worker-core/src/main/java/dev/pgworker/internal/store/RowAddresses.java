@@ -8,13 +8,16 @@ import org.jspecify.annotations.Nullable;
 import dev.pgworker.job.Job;
 
 /**
- * Where the rows of jobs lay when this worker claimed them: a hint that spares the database looking for them. Remembers the
- * latest jobs only, and may forget any. Thread-safe.
+ * Where the rows of jobs lay when this worker claimed them: a hint that spares the database looking for them. May forget any.
+ * Thread-safe.
  */
 final class RowAddresses {
 
-    /** A power of two, well above the jobs that a worker usually holds; ids that follow each other have places of their own. */
-    private static final int PLACES = 4096;
+    /**
+     * A power of two, well above the jobs that a worker usually holds: ids that follow each other have places of their own, and those of
+     * a thousand queues that take turns, too.
+     */
+    private static final int PLACES = 1 << 15;
 
     private final AtomicReferenceArray<@Nullable Row> rows = new AtomicReferenceArray<>(PLACES);
 

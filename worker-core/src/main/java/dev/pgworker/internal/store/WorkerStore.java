@@ -46,29 +46,23 @@ public final class WorkerStore {
     }
 
     private static final String HEARTBEAT = """
-            select {schema}.pgworker_heartbeat(?, ?::pg_catalog.json, ?), exists (select from {schema}.pgworker_cancellations)
+            select {schema}.pgworker_heartbeat(?, ?::pg_catalog.json, ?)
             """;
 
     /**
-     * What a heartbeat has found.
-     *
-     * @param registered false if the worker was not to be registered and is so no longer: a sweep has taken it for dead
-     * @param anyCancelled whether a running job of any worker has been cancelled lately
-     */
-    public record Beat(boolean registered, boolean anyCancelled) {}
-
-    /**
      * Registers the worker, or tells that a registered one is alive. A connection that does not answer is given up soon,
-     * because the next one may.
+     * because the next one may. Asks for nothing else: whoever locks another table does not end workers.
+     *
+     * @return false if the worker was not to be registered and is so no longer: a sweep has taken it for dead
      */
-    public Beat heartbeat(String workerId, String metadata, boolean register) throws SQLException {
+    public boolean heartbeat(String workerId, String metadata, boolean register) throws SQLException {
         return Connections.call(dataSource, schema.in(HEARTBEAT), ANSWER_LIMIT, (connection, statement) -> {
             statement.setString(1, workerId);
             statement.setString(2, metadata);
             statement.setBoolean(3, register);
             try (ResultSet row = statement.executeQuery()) {
                 row.next();
-                return new Beat(row.getBoolean(1), row.getBoolean(2));
+                return row.getBoolean(1);
             }
         });
     }

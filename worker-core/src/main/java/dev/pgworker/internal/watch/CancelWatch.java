@@ -5,7 +5,11 @@ import java.time.Duration;
 import java.util.Set;
 import java.util.function.BooleanSupplier;
 
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
 import dev.pgworker.internal.engine.queue.LocalQueue;
+import dev.pgworker.internal.failure.DatabaseFailure;
 import dev.pgworker.internal.failure.Outage;
 import dev.pgworker.internal.lifecycle.BackgroundService;
 import dev.pgworker.internal.store.CancelStore;
@@ -13,10 +17,12 @@ import dev.pgworker.internal.store.Claim;
 
 /**
  * Learns on {@code worker-cancel} which jobs of this worker have been cancelled, and has them end. Looks when it is told that there is
- * something, by a notification or, where that was lost, by the heartbeat; each second where nothing is listened to and there are
+ * something; with each heartbeat, where a notification was lost; each second where nothing is listened to and there are
  * jobs here; and again and again while a cancelled job is on its way here.
  */
 public final class CancelWatch extends BackgroundService {
+
+    private static final Logger log = LoggerFactory.getLogger(CancelWatch.class);
 
     private static final long PAUSE_NANOS = Duration.ofSeconds(1).toNanos();
 
@@ -34,12 +40,13 @@ public final class CancelWatch extends BackgroundService {
     private final BooleanSupplier listening;
 
     private volatile boolean announced;
-    private volatile boolean anyKnown;
+    private volatile boolean beaten;
 
     // Owned by the thread.
     private long recheckNanos = PAUSE_NANOS;
     private boolean anyOpen;
     private long tendAt = System.nanoTime();
+    private boolean toldLocked;
 
     /** The jobs of a worker. */
     @FunctionalInterface
@@ -87,29 +94,49 @@ public final class CancelWatch extends BackgroundService {
         }
     }
 
-    /** Says that jobs of some worker have been cancelled lately. Returns at once. */
-    public void anyKnown() {
-        anyKnown = true;
+    /** Says that it is time to look whether something was not announced. Returns at once. */
+    public void beat() {
+        beaten = true;
         wake();
     }
 
     @Override
     protected void step() throws SQLException, InterruptedException {
-        if (!announced && !anyKnown) {
+        if (!announced && !beaten) {
             pause(recheckNanos);
         }
+        try {
+            lookAndTend();
+            toldLocked = false;
+        } catch (SQLException e) {
+            tellLocked(e);
+            throw e;
+        }
+    }
+
+    private void lookAndTend() throws SQLException, InterruptedException {
+        boolean any = beaten && store.isAny();
+        beaten = false;
         boolean polls = !listening.getAsBoolean() && !localQueue.isIdle();
-        boolean tend = anyKnown && System.nanoTime() - tendAt >= 0;
-        if (announced || anyKnown || anyOpen || polls) {
+        if (announced || any || anyOpen || polls) {
             announced = false;
-            anyKnown = false;
             look();
             pause(SHORTEST_PAUSE_NANOS);
         }
-        if (tend) {
+        if (any && System.nanoTime() - tendAt >= 0) {
             tendAt = System.nanoTime() + TEND_NANOS;
             store.tend();
         }
+    }
+
+    /** A statement is cancelled when its time is over: the table is small, so somebody has locked it. */
+    private void tellLocked(SQLException e) {
+        if (toldLocked || DatabaseFailure.of(e) != DatabaseFailure.CANCELLED) {
+            return;
+        }
+        toldLocked = true;
+        log.warn("The table pgworker_cancellations cannot be read, so running jobs that are cancelled are not told. Some session"
+                + " may have locked it; pg_locks tells which");
     }
 
     private void look() throws SQLException {

@@ -13,6 +13,7 @@ import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
+import dev.pgworker.internal.failure.DatabaseFailure;
 import dev.pgworker.internal.failure.Outage;
 import dev.pgworker.internal.lifecycle.PeriodicService;
 import dev.pgworker.internal.store.UnservedStore;
@@ -44,6 +45,8 @@ public final class UnservedTasks extends PeriodicService {
 
     // Owned by the thread.
     private final Set<String> told = new HashSet<>();
+
+    private boolean toldCancelled;
 
     /**
      * Jobs that wait for a task.
@@ -79,9 +82,30 @@ public final class UnservedTasks extends PeriodicService {
     @Override
     protected Duration work() throws SQLException {
         long begin = System.nanoTime();
-        look();
+        try {
+            look();
+            toldCancelled = false;
+        } catch (SQLException e) {
+            if (DatabaseFailure.of(e) != DatabaseFailure.CANCELLED) {
+                throw e;
+            }
+            tellCancelled(e);
+        }
         long took = System.nanoTime() - begin;
         return Duration.ofNanos(Math.max(longEnough.toNanos(), SHARE * took));
+    }
+
+    /** It is a hint only: to try again at once would cost more than it is worth. */
+    private void tellCancelled(SQLException e) {
+        if (toldCancelled) {
+            log.debug("A look for tasks that nobody serves was cancelled again", e);
+            return;
+        }
+        toldCancelled = true;
+        log.info(
+                "A look for tasks that nobody serves was cancelled ({}), and is repeated later. It takes long while a snapshot is held, as"
+                        + " it reads past what finished jobs left behind",
+                String.valueOf(e.getMessage()).lines().findFirst().orElse(""));
     }
 
     private void look() throws SQLException {

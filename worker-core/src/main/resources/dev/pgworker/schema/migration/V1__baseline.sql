@@ -393,7 +393,8 @@ create table if not exists "${schema}".pgworker_pauses (
   held_at timestamptz,
   job_ids bigint[],
   resumed_at timestamptz,
-  constraint pgworker_pauses_pkey primary key (kind, name)
+  constraint pgworker_pauses_pkey primary key (kind, name),
+  constraint pgworker_pauses_name_check check (case kind when 'all' then name = '' else length(name) between 1 and 128 end)
 );
 comment on table "${schema}".pgworker_pauses is
   'Tasks of which PgWorker, and queues of which no worker starts jobs; the kind "all" stands for every task of PgWorker. A row with a time '
@@ -455,8 +456,8 @@ comment on table "${schema}".pgworker_history_settings is
   'Whether the schema keeps a history, for how long and how much of it, and where the next entries go.';
 
 -- Limits of the cluster, see chapter 11. A limit is either one of concurrency or one of rate. The last six columns say how far the jobs that
--- are there know of it. Of what follows, adding and ending jobs writes nothing but deletes permits: only a gate makes rows, and only one at
--- a time, so that nobody who adds or ends jobs waits for another who does.
+-- are there know of it. Adding and ending jobs writes nothing of what follows: only a gate does, and only one at a time, so that nobody who adds
+-- or ends jobs waits for another who does.
 create table if not exists "${schema}".pgworker_limits (
   id int generated always as identity constraint pgworker_limits_pkey primary key,
   name text collate "C" not null constraint pgworker_limits_name_key unique
@@ -486,6 +487,7 @@ comment on table "${schema}".pgworker_limits is
   'given. In state applying it is being made known to the jobs that are there, in state removing they are being let go.';
 create table if not exists "${schema}".pgworker_limited_tasks (
   task_identifier text collate "C" constraint pgworker_limited_tasks_pkey primary key,
+  task_id int not null constraint pgworker_limited_tasks_task_key unique,
   limit_ids int[] not null,
   fields text[] not null
 );
@@ -506,35 +508,50 @@ create table if not exists "${schema}".pgworker_limit_buckets (
   filled_at timestamptz,
   unstarted int not null default 0,
   turn text collate "C",
+  holders bigint[] not null default '{}',
+  since int[] not null default '{}',
+  looked_at timestamptz,
   constraint pgworker_limit_buckets_value_key unique (limit_id, value)
 ) with (fillfactor = 40, autovacuum_vacuum_threshold = 500, autovacuum_vacuum_scale_factor = 0.05);
 comment on table "${schema}".pgworker_limit_buckets is
-  'Values for which limits have been used lately. Of a rate the tokens as of a time, how many jobs were admitted then that had not started, '
-  'and the lane that had the last turn.';
+  'Values for which limits have been used lately: the jobs that were admitted, in their order, with the second since 2000 in which each was, and when all of '
+  'these were looked at; the tokens of a rate as of a time; how many of the jobs had not started; and the lane that had the last turn.';
 create table if not exists "${schema}".pgworker_limit_lanes (
   lane text collate "C" constraint pgworker_limit_lanes_pkey primary key,
   task_id int not null,
   queue_id int,
   buckets bigint[] not null,
-  used_at timestamptz not null
+  used_at timestamptz not null,
+  level int not null,
+  floor_priority int,
+  floor_run_at timestamptz,
+  floor_id bigint,
+  floor_until timestamptz
 ) with (fillfactor = 70, autovacuum_vacuum_threshold = 500, autovacuum_vacuum_scale_factor = 0.05);
 create index if not exists pgworker_limit_lanes_used on "${schema}".pgworker_limit_lanes (used_at);
-comment on table "${schema}".pgworker_limit_lanes is 'Jobs that wait for the same: of one task, in one queue or none, with the same flags and values.';
+create index if not exists pgworker_limit_lanes_floors on "${schema}".pgworker_limit_lanes (lane) where floor_until is not null;
+comment on table "${schema}".pgworker_limit_lanes is
+  'Jobs that wait for the same: of one task, in one queue or none, with the same flags and values; the first of them had the priority that is the '
+  'level. Where a floor is given, none has been seen before '
+  'that priority, time and id, and from when on somebody is to look whether that is still so.';
 create table if not exists "${schema}".pgworker_limit_turns (
   bucket_id bigint,
   lane text collate "C",
   constraint pgworker_limit_turns_pkey primary key (bucket_id, lane)
 );
 comment on table "${schema}".pgworker_limit_turns is 'The lanes that wait for a bucket.';
-create table if not exists "${schema}".pgworker_permits (
-  bucket_id bigint,
-  job_id bigint,
-  admitted_at timestamptz not null,
-  constraint pgworker_permits_pkey primary key (bucket_id, job_id)
-) with (autovacuum_vacuum_threshold = 500, autovacuum_vacuum_scale_factor = 0.02);
-create index if not exists pgworker_permits_job on "${schema}".pgworker_permits (job_id);
-comment on table "${schema}".pgworker_permits is
-  'Jobs of limited tasks that may run: until they have ended, or, where the limit is a rate, until they have been seen to have started.';
+-- The job is the permit: who has been admitted and has ended since has none, though a gate has not noticed.
+create or replace view "${schema}".pgworker_permits as
+  select b.id as bucket_id, h.job_id, timestamptz '2000-01-01 00:00:00+00' + h.since * interval '1 second' as admitted_at
+  from "${schema}".pgworker_limit_buckets b
+  join "${schema}".pgworker_limits l on l.id = b.limit_id
+  cross join lateral unnest(b.holders, b.since) h(job_id, since)
+  where exists (
+    select from "${schema}"._private_jobs j
+    where j.id = h.job_id
+      and (j.is_available or l.max_running is not null and j.locked_at is not null and j.locked_at <> '9999-01-01 00:00:00+00'));
+comment on view "${schema}".pgworker_permits is
+  'Jobs of limited tasks that may run: until they have ended, or, where the limit is a rate, until they have started.';
 
 -- Partitions may be new, and nobody have analysed them.
 create or replace view "${schema}".pgworker_history_sizes as
@@ -1116,7 +1133,7 @@ set search_path = pg_catalog, pg_temp as $$
 begin
   if lane_levels is not null then
     return (
-      select count(*) from unnest(queue_ids) queue(id)
+      select count(*) from (select from unnest(queue_ids) queue(id)
       cross join lateral (
         select from unnest(lane_queues, lane_levels, lane_run_ats, lane_ids) f(queue, level, run_at, id)
         cross join lateral (
@@ -1125,10 +1142,10 @@ begin
             and j.run_at <= now() and (j.run_at, j.id) >= (f.run_at, f.id)
           order by j.run_at, j.id limit 1) due
         where f.queue = queue.id or f.queue = 0 and queue.id <> all(lane_queues)
-        limit 1) due);
+        limit 1) due limit 1) due);
   end if;
   return (
-    select count(*) from unnest(queue_ids) queue(id)
+    select count(*) from (select from unnest(queue_ids) queue(id)
     where (
       with recursive level(p, due) as (
         (select j.priority, j.run_at <= now() from "${schema}"._private_jobs j
@@ -1141,11 +1158,11 @@ begin
             where j.is_available and j.job_queue_id is not null and j.job_queue_id = queue.id and j.priority > l.p
             order by j.priority, j.run_at, j.id limit 1) n
           where not l.due))
-      select bool_or(l.due) from level l));
+      select bool_or(l.due) from level l) limit 1) due);
 end
 $$;
 comment on function "${schema}".pgworker_due_queues(int[], int[], int[], timestamptz[], bigint[]) is
-  'How many of the given queues have a due job. With floors, as pgworker_look_at_queues tells them, jobs below these do not count.';
+  'Returns 1 if any of the given queues has a due job, otherwise 0. With floors, as pgworker_look_at_queues tells them, jobs below these do not count.';
 
 -- What a trigger of somebody's raises would be raised again for the same row, so that row is passed over. A conflict, a deadlock or a
 -- cancellation of the server's own is not about a row, and ends the statement. The context tells the two apart: only what RAISE has
@@ -3256,8 +3273,16 @@ begin
     cross join lateral (
       (select 1::bigint as place, first.tid, first.priority, first.run_at, first.id where first.mine and first.amount = 1)
       union all
+      (select row_number() over () as place, f.tid, f.priority, f.run_at, f.id
+        from (
+          select j.ctid as tid, j.priority, j.run_at, j.id from "${schema}"._private_jobs j
+          where first.mine and first.amount > 1 and j.is_available and j.job_queue_id is not null and j.job_queue_id = queue.id
+            and j.priority = first.priority and (j.run_at, j.id) >= (first.run_at, first.id) and j.run_at <= now()
+            and j.task_id = any(task_ids) and (forbidden is null or j.flags is null or not j.flags ?| forbidden)
+          order by j.run_at, j.id limit first.amount) f)
+      union all
       (with recursive level(p) as (
-          select first.priority where not (first.mine and first.amount = 1)
+          select first.priority where not first.mine
           union all
           select (
             select j.priority from "${schema}"._private_jobs j
@@ -3327,12 +3352,13 @@ comment on function "${schema}".pgworker_heads_from(
 create or replace function "${schema}".pgworker_lanes(
   task_ids int[], wanted int, forbidden text[], depth int, parity int default null,
   lane_queues int[] default null, lane_levels int[] default null, lane_run_ats timestamptz[] default null, lane_ids bigint[] default null,
+  in_front boolean default false, front_level int default null, front_run_at timestamptz default null, front_id bigint default null,
   out queues int[], out complete boolean
 ) language plpgsql volatile
 set search_path = pg_catalog, pg_temp as $$
 declare
   few constant int := 50;
-  most constant int := 8 + least(wanted, 100000) * 3 / 2;
+  most constant int := case when in_front then wanted else 8 + least(wanted, 100000) * 3 / 2 end;
   breadth constant int := 192 + most;
   walked bigint;
   last_queue int;
@@ -3347,7 +3373,9 @@ begin
   end if;
   if lane_levels is not null then
     own := array(
-      select distinct f.queue from unnest(lane_queues) f(queue) where f.queue <> 0 and (parity is null or f.queue & 1 = parity));
+      select f.id from (select distinct f.queue from unnest(lane_queues) f(queue)) f(id)
+      where f.id <> 0 and (parity is null or f.id & 1 = parity) and (
+        select q.locked_at is null from "${schema}"._private_job_queues q where q.id >= f.id and q.id <= f.id order by q.id desc limit 1));
     with walk as materialized (
       select w.job_queue_id, w.mine, row_number() over () as place
       from unnest(lane_queues, lane_levels, lane_run_ats, lane_ids) f(queue, level, run_at, id)
@@ -3372,27 +3400,54 @@ begin
         order by w.place limit most) l;
     found := coalesce(cardinality(queues), 0) - cardinality(own);
     complete := walked < depth and found < most;
-    if walked < depth or found >= wanted then return; end if;
+    if walked < depth or found >= wanted or in_front then return; end if;
     select q.id into last_queue from "${schema}"._private_job_queues q order by q.id desc limit 1;
     if last_queue is null then return; end if;
-    with recursive step(queue, n) as (
-      select (random() * last_queue)::int + 1, 0
-      union all
-      select coalesce(
-          (select q.id from "${schema}"._private_job_queues q where q.id < s.queue order by q.id desc limit 1),
-          (select q.id from "${schema}"._private_job_queues q order by q.id desc limit 1)),
-        s.n + 1
-      from step s where s.n < breadth)
-    select queues || array_agg(distinct s.queue) filter (where s.queue <> all(coalesce(queues, '{}')) and (parity is null or s.queue & 1 = parity))
-      into queues
-      from step s where s.n > 0;
+    queues := queues || array(
+      with recursive step(queue, n) as (
+        select (random() * last_queue)::int + 1, 0
+        union all
+        select coalesce(
+            (select q.id from "${schema}"._private_job_queues q where q.id < s.queue order by q.id desc limit 1),
+            (select q.id from "${schema}"._private_job_queues q order by q.id desc limit 1)),
+          s.n + 1
+        from step s where s.n < breadth)
+      select m.id from (select distinct s.queue from step s where s.n > 0) m(id)
+      where m.id <> all(coalesce(queues, '{}')) and (parity is null or m.id & 1 = parity) and (
+        select q.locked_at is null from "${schema}"._private_job_queues q where q.id >= m.id and q.id <= m.id order by q.id desc limit 1));
     return;
   end if;
-  queues := "${schema}".pgworker_busy_queues(0, few);
-  complete := queues is null or cardinality(queues) < few;
-  if complete then
-    if parity is not null then queues := array(select m.id from unnest(queues) m(id) where m.id & 1 = parity); end if;
+  if front_level is not null then
+    with walk as materialized (
+      select w.job_queue_id, w.mine, row_number() over () as place
+      from (
+        select j.job_queue_id,
+          j.task_id = any(task_ids) and (parity is null or j.job_queue_id & 1 = parity)
+            and (forbidden is null or j.flags is null or not j.flags ?| forbidden) as mine
+        from "${schema}"._private_jobs j
+        where j.is_available and j.job_queue_id is not null and j.priority >= -32768 and j.priority = front_level and j.run_at <= now()
+          and (j.run_at, j.id) >= (front_run_at, front_id)
+        order by j.run_at, j.id limit depth) w)
+    select array_agg(f.job_queue_id), false into queues, complete
+      from (
+        select w.job_queue_id from (
+          select w.job_queue_id, min(w.place) as place from walk w where w.mine group by w.job_queue_id order by 2 offset 0) w
+        where (
+          select q.locked_at is null from "${schema}"._private_job_queues q
+          where q.id >= w.job_queue_id and q.id <= w.job_queue_id order by q.id desc limit 1)
+        limit most) f;
     return;
+  end if;
+  if not in_front then
+    queues := "${schema}".pgworker_busy_queues(0, few);
+    complete := queues is null or cardinality(queues) < few;
+    if complete then
+      queues := array(
+        select m.id from unnest(queues) m(id)
+        where (parity is null or m.id & 1 = parity) and (
+          select q.locked_at is null from "${schema}"._private_job_queues q where q.id >= m.id and q.id <= m.id order by q.id desc limit 1));
+      return;
+    end if;
   end if;
   with recursive level(p) as (
     (select j.priority from "${schema}"._private_jobs j
@@ -3418,13 +3473,13 @@ begin
   select (select count(*) from walk), array_agg(f.job_queue_id) into walked, queues
     from (
       select w.job_queue_id from (
-        select w.job_queue_id, min(w.place) as place from walk w where w.mine group by w.job_queue_id) w
+        select w.job_queue_id, min(w.place) as place from walk w where w.mine group by w.job_queue_id order by 2 offset 0) w
       where (
         select q.locked_at is null from "${schema}"._private_job_queues q
         where q.id >= w.job_queue_id and q.id <= w.job_queue_id order by q.id desc limit 1)
-      order by w.place limit most) f;
+      limit most) f;
   complete := walked < depth and coalesce(cardinality(queues), 0) < most;
-  if walked < depth or cardinality(queues) >= wanted then return; end if;
+  if walked < depth or cardinality(queues) >= wanted or in_front then return; end if;
   select j.job_queue_id into last_queue from "${schema}"._private_jobs j
     where j.is_available and j.job_queue_id is not null
     order by j.job_queue_id desc, j.priority desc, j.run_at desc, j.id desc limit 1;
@@ -3434,13 +3489,16 @@ begin
   end if;
   -- The window ends where it began if there are fewer queues than that.
   queues := queues || array(
-    select distinct m.id from unnest(more) m(id) where (queues is null or m.id <> all(queues)) and (parity is null or m.id & 1 = parity));
+    select m.id from (select distinct m.id from unnest(more) m(id)) m(id)
+    where (queues is null or m.id <> all(queues)) and (parity is null or m.id & 1 = parity) and (
+      select q.locked_at is null from "${schema}"._private_job_queues q where q.id >= m.id and q.id <= m.id order by q.id desc limit 1));
 end
 $$;
-comment on function "${schema}".pgworker_lanes(int[], int, text[], int, int, int[], int[], timestamptz[], bigint[]) is
-  'So many queues in which a claim should look for jobs, found by reading due jobs to the given depth, a few more at most; and '
+comment on function "${schema}".pgworker_lanes(int[], int, text[], int, int, int[], int[], timestamptz[], bigint[], boolean, int, timestamptz, bigint) is
+  'So many free queues in which a claim should look for jobs, found by reading due jobs to the given depth, a few more at most; and '
   'whether these are all. With parity only those with even (0) or odd (1) ids, where it reads no further for that. With floors, as '
-  'pgworker_look_at_queues tells them, it begins there, and takes the queues that have floors of their own in any case.';
+  'pgworker_look_at_queues tells them, it begins there, and takes the queues that have floors of their own in any case. If only those in '
+  'front are asked for, there may be others even if it finds few; then it can begin at a place, of one priority.';
 
 -- Stored sizes are after compression, which makes texts smaller by a factor of 255 at most: only a claim that might be too large is
 -- looked at more closely. Small rows are measured together; large ones one by one, so that none is decompressed in vain.
@@ -3480,7 +3538,8 @@ comment on function "${schema}".pgworker_fitting(tid[], bigint, bigint) is
   'The first of the jobs at these addresses, in the order in which they are to start, whose payloads take at most so many bytes, '
   'uncompressed; at least one. The stored bytes are what their payloads take in the table.';
 
--- 1. Without locks: the first due job, or run of jobs, of each promising queue, cut where jobs without a queue come first.
+-- 1. Without locks: the first due job, or run of jobs, of each promising queue, cut where jobs without a queue come first. Where runs are
+--    asked for, of the queues whose jobs are the first of all; if these are not enough, of more of them, and at last of any.
 -- 2. Lock queue rows, passing over held ones, then exactly those jobs, each queue's without a gap: taking the second job of a queue
 --    because the first is held would break the order. A queue whose first job was lost meanwhile stays free.
 -- 3. Fill up with jobs without a queue, then write.
@@ -3489,9 +3548,10 @@ comment on function "${schema}".pgworker_fitting(tid[], bigint, bigint) is
 create or replace function "${schema}".pgworker_claim(
   worker_id text, task_ids int[], wanted int, forbidden text[] default null, runs int[] default null,
   levels int[] default null, floor_run_ats timestamptz[] default null, floor_ids bigint[] default null, strays bigint[] default null,
-  wide boolean default false, most_bytes bigint default null, parity int default null,
+  breadth int default null, most_bytes bigint default null, parity int default null,
   unqueued_task_ids int[] default null,
-  lane_queues int[] default null, lane_levels int[] default null, lane_run_ats timestamptz[] default null, lane_ids bigint[] default null
+  lane_queues int[] default null, lane_levels int[] default null, lane_run_ats timestamptz[] default null, lane_ids bigint[] default null,
+  front_level int default null, front_run_at timestamptz default null, front_id bigint default null
 ) returns table (
   id bigint, queue_name text, task_id int, payload json, priority smallint, run_at timestamptz, attempts smallint,
   max_attempts smallint, last_error text, created_at timestamptz, updated_at timestamptz, key text, revision int, flags jsonb,
@@ -3506,24 +3566,25 @@ declare
   few constant int := 50;
   long constant boolean := coalesce(1 < any(runs), false);
   spare constant int := 8 + least(wanted, 100000) * case when long then 9 else 12 end / 8;
-  -- A few queues with many jobs each are the usual case of fast jobs.
-  shallow boolean := long and not wide;
+  -- The queues in front usually have enough jobs.
+  front int := case when long then greatest(8 + wanted / 12, breadth) end;
+  longest int;
+  found int;
   queues int[];
   complete boolean;
   run_queues int[];
   run_tids tid[];
   run_places bigint[];
   share int;
-  asked bigint;
+  tids tid[];
   taken tid[];
   taken_queues int[];
-  taken_places bigint[];
-  taken_sizes int[];
   stored_bytes bigint;
   fitting tid[];
   cut boolean := false;
   lanes int[];
   lane_tids tid[];
+  lane_names text[];
   passed int;
   claimed_at timestamptz;
   claimed_jobs bigint;
@@ -3539,6 +3600,7 @@ begin
     raise exception 'wanted must be at most 100000, but is %', wanted using errcode = '22023';
   end if;
   if cardinality(forbidden) = 0 then forbidden := null; end if;
+  if front >= wanted then front := null; end if;
   for attempt in 1..5 loop
     taken := '{}';
     taken_queues := null;
@@ -3551,16 +3613,14 @@ begin
     if cardinality(lane_levels) > 0
         or lane_levels is null and exists (select from "${schema}"._private_jobs j where j.is_available and j.job_queue_id is not null) then
       select l.queues, l.complete into queues, complete from "${schema}".pgworker_lanes(
-        task_ids, case when shallow then 8 + wanted / 16 else wanted end, forbidden,
-        case when shallow then few + wanted / 4 else 100 + 2 * wanted end, parity, lane_queues, lane_levels, lane_run_ats, lane_ids) l;
+        task_ids, coalesce(front, wanted), forbidden, coalesce(few + greatest(2 * front, wanted), 100 + 2 * wanted), parity,
+        lane_queues, lane_levels, lane_run_ats, lane_ids, front is not null, case when front is not null then front_level end, front_run_at,
+        front_id) l;
     end if;
-    if queues is not null then
-      queues := array(
-        select u.id from unnest(queues) u(id)
-        where (
-          select q.locked_at is null from "${schema}"._private_job_queues q
-          where q.id >= u.id and q.id <= u.id order by q.id desc limit 1));
-      if long and cardinality(queues) <= 2 * few then
+    if queues <> '{}' then
+      -- Long enough to fill the claim from all of these queues, so that none gets far ahead of the others.
+      longest := greatest(8, (spare + cardinality(queues) - 1) / cardinality(queues));
+      if long and front is null and cardinality(queues) <= 2 * few then
         queues := case when lane_levels is null then
             array(
               select h.queue_id from "${schema}".pgworker_heads(queues, null, task_ids, forbidden) h
@@ -3572,18 +3632,24 @@ begin
               order by h.priority, h.run_at, h.id)
           end;
       end if;
-      with recursive run as materialized (
-        select h.queue_id, h.place, h.tid, h.priority, h.run_at, h.id
+      with recursive head as materialized (
+        select row_number() over () as number, h.queue_id, h.place, h.tid, h.priority, h.run_at, h.id
         from (
           select * from "${schema}".pgworker_heads(
-              queues, null, task_ids, forbidden, case when long then runs end, case when long then spare end)
+              queues, null, task_ids, forbidden, case when long then array(select least(r.run, longest) from unnest(runs) r(run)) end,
+              case when long then spare end)
             where lane_levels is null
           union all
           select * from "${schema}".pgworker_heads_from(
-              queues, null, task_ids, forbidden, case when long then runs end, case when long then spare end,
+              queues, null, task_ids, forbidden, case when long then array(select least(r.run, longest) from unnest(runs) r(run)) end,
+              case when long then spare end,
               lane_queues, lane_levels, lane_run_ats, lane_ids)
-            where lane_levels is not null) h
-        order by h.priority, h.run_at, h.id limit spare),
+            where lane_levels is not null) h),
+      run as materialized (
+        select h.queue_id, h.place, h.tid, h.priority, h.run_at, h.id
+        from head h
+        -- Whole runs, in the order of their first jobs, leave no queue with a job or two.
+        order by h.priority, case when front is null then h.run_at end, case when front is null then h.id end, h.number limit spare),
       found(p) as (
         select (
             select j.priority from "${schema}"._private_jobs j
@@ -3621,10 +3687,12 @@ begin
           case when exists (select from plain) then (select count(*) from merged m where m.queued) else least(count(*), wanted) end
         into run_queues, run_tids, run_places, share
         from run r;
-      if shallow and not complete and coalesce(cardinality(run_queues), 0) < wanted then
-        shallow := false;
-        continue;
-      end if;
+    end if;
+    if front is not null and not complete and coalesce(cardinality(run_queues), 0) < wanted then
+      found := coalesce(cardinality(run_queues), 0);
+      front := case when attempt = 1 and found * 8 >= wanted then front * (wanted * 5 / found) / 4 end;
+      if front >= wanted then front := null; end if;
+      continue;
     end if;
 
     if share > 0 then
@@ -3633,7 +3701,7 @@ begin
         from unnest(run_queues, run_places) with ordinality r(queue_id, place, number)
         where r.place = 1),
       held as materialized (
-        select f.queue_id, q.ctid as tid
+        select f.queue_id, q.ctid as tid, q.queue_name
         from (
           select f.queue_id, f.number, (
             select q.ctid from "${schema}"._private_job_queues q
@@ -3642,33 +3710,33 @@ begin
         join "${schema}"._private_job_queues q on q.ctid = f.tid and q.locked_at is null
         order by f.number limit (select count(*) from first f where f.number <= share)
         for update of q skip locked)
-      select array_agg(h.queue_id), array_agg(h.tid), (
+      select array_agg(h.queue_id), array_agg(h.tid), array_agg(h.queue_name), (
           select f.queue_id from first f
           where f.number <= share and f.queue_id not in (select h.queue_id from held h) limit 1)
-        into lanes, lane_tids, passed
+        into lanes, lane_tids, lane_names, passed
         from held h;
-      with mine as materialized (
-        select j.ctid as tid, r.queue_id, r.place, pg_column_size(j.payload) as size
-        from (
-          select r.queue_id, r.tid, r.place
-          from unnest(run_queues, run_tids, run_places) with ordinality r(queue_id, tid, place, number)
+      tids := run_tids[:share];
+      if passed is not null then
+        tids := array(
+          select r.tid
+          from unnest(run_queues, run_tids) with ordinality r(queue_id, tid, number)
           where case when r.queue_id in (select l.id from unnest(lanes) l(id)) then true end
-          order by r.number limit share) r
-        join "${schema}"._private_jobs j on j.ctid = r.tid and j.job_queue_id = r.queue_id
-          and j.is_available and j.run_at <= now() and j.task_id = any(task_ids)
+          order by r.number limit share);
+      end if;
+      with mine as materialized (
+        select j.ctid as tid, j.job_queue_id as queue_id, pg_column_size(j.payload) as size
+        from "${schema}"._private_jobs j
+        where j.ctid = any(tids) and j.is_available and j.run_at <= now() and j.task_id = any(task_ids)
           and (forbidden is null or j.flags is null or not j.flags ?| forbidden)
         for update of j skip locked)
-      select coalesce(array_agg(m.tid), '{}'), array_agg(m.queue_id), array_agg(m.place), coalesce(sum(m.size), 0),
-          least(share, (
-            select count(*) from unnest(run_queues) r(queue_id)
-            where case when r.queue_id in (select l.id from unnest(lanes) l(id)) then true end))
-        into taken, taken_queues, taken_places, stored_bytes, asked
+      select coalesce(array_agg(m.tid), '{}'), array_agg(m.queue_id), coalesce(sum(m.size), 0) into taken, taken_queues, stored_bytes
         from mine m;
-      if cardinality(taken) < asked then
+      if cardinality(taken) < cardinality(tids) then
         select coalesce(array_agg(m.tid), '{}'), array_agg(m.queue_id) into taken, taken_queues
           from (
-            select m.tid, m.queue_id, m.place, row_number() over (partition by m.queue_id order by m.place) as nth
-            from unnest(taken, taken_queues, taken_places) m(tid, queue_id, place)) m
+            select r.tid, r.queue_id, r.place, row_number() over (partition by r.queue_id order by r.place) as nth
+            from unnest(run_queues, run_tids, run_places) r(queue_id, tid, place)
+            where r.tid = any(taken)) m
           where m.place = m.nth;
         passed := (select r.queue_id from unnest(run_queues) r(queue_id) where r.queue_id <> all(coalesce(taken_queues, '{}')) limit 1);
       end if;
@@ -3737,8 +3805,10 @@ begin
       returning j.id, j.job_queue_id, j.task_id, j.payload, j.priority, j.run_at, j.attempts, j.max_attempts,
         j.last_error, j.created_at, j.updated_at, j.key, j.revision, j.flags, j.ctid as address, j.locked_at, j.locked_by)
     select c.id,
-        case when c.job_queue_id is not null then
-          (select q.queue_name from "${schema}"._private_job_queues q
+        case
+          when c.job_queue_id is null then null
+          when cardinality(lanes) <= 3 * few then lane_names[array_position(lanes, c.job_queue_id)]
+          else (select q.queue_name from "${schema}"._private_job_queues q
             where q.id >= c.job_queue_id and q.id <= c.job_queue_id order by q.id desc limit 1)
         end,
         c.task_id, c.payload, c.priority, c.run_at, c.attempts, c.max_attempts, c.last_error, c.created_at, c.updated_at, c.key,
@@ -3761,12 +3831,13 @@ end
 $$;
 comment on function
   "${schema}".pgworker_claim(
-    text, int[], int, text[], int[], int[], timestamptz[], bigint[], bigint[], boolean, bigint, int, int[], int[], int[], timestamptz[],
-    bigint[]) is
+    text, int[], int, text[], int[], int[], timestamptz[], bigint[], bigint[], int, bigint, int, int[], int[], int[], timestamptz[],
+    bigint[], int, timestamptz, bigint) is
   'Locks at most wanted due jobs of these tasks for the worker, counts the attempt and returns them in the order priority, run_at, '
-  'id. Of a queue it takes the first job, or as many of the first as runs says at the place of that job''s task, and only while no '
-  'worker has it locked; where that means few jobs of each queue, wide finds enough of them sooner. Jobs with a forbidden flag are '
-  'passed over. Of jobs without a queue, if levels is given, only these priorities are looked at, in their order and from their floors '
+  'id. Of a queue it takes the first job, or, if it is one of the first jobs of all, as many of its first as runs says at the place of '
+  'that job''s task and fill the claim, and only while no worker has it locked; where that means few jobs of each queue, breadth says in '
+  'how many queues to look at first; where these are found, it can begin at a place of one priority, the front. Jobs with a forbidden flag '
+  'are passed over. Of jobs without a queue, if levels is given, only these priorities are looked at, in their order and from their floors '
   'on, and the jobs with the ids in strays: a caller that knows that there is nothing else need not read past what finished jobs left '
   'in the index. Two claims at the same time need not get in each other''s way: with parity only jobs without a queue whose own ids, '
   'and jobs of queues whose ids, are even (0) or odd (1) are looked at, except for the strays. Of tasks that are not among '
@@ -4110,6 +4181,21 @@ begin
         end if;
       end if;
     end if;
+    if lanes is not null and wanted = 0 and cardinality(gone) = cardinality(job_ids) then
+      -- None goes on: a lock before each write is not needed. What others change meanwhile is left to the statements below.
+      with mine as (
+        select l.id, (
+          select q.ctid from "${schema}"._private_job_queues q where q.id >= l.id and q.id <= l.id order by q.id desc limit 1) as tid
+        from unnest(lanes) l(id) offset 0),
+      free as (
+        update "${schema}"._private_job_queues q set locked_at = null, locked_by = null
+        from mine m
+        where q.ctid = m.tid and q.locked_by = worker_id
+        returning q.id)
+      select array_agg(f.id) into freed from free f;
+      lanes := array(select l.id from unnest(lanes) l(id) where freed is null or l.id <> all(freed));
+      if lanes = '{}' then lanes := null; end if;
+    end if;
     if lanes is not null then
       -- A queue of which a job could not be deleted waits for that job. A row that was changed while it was waited for is looked up again.
       for attempt in 1..3 loop
@@ -4213,12 +4299,12 @@ begin
           locked_by = case when q.id = any(going) then worker_id end
         where q.ctid = any(lane_tids)
           and (going is null or q.id <> all(going) or q.locked_at < now() - interval '10 minutes');
-      freed := array(select l.id from unnest(lanes) l(id) where going is null or l.id <> all(going));
-      if freed <> '{}' then
-        perform "${schema}".pgworker_wake(
-          "${schema}".pgworker_due_queues(freed, lane_queues, lane_levels, lane_run_ats, lane_ids), null, '');
-      end if;
+      freed := freed || array(select l.id from unnest(lanes) l(id) where going is null or l.id <> all(going));
     end if;
+  end if;
+  if freed <> '{}' then
+    perform "${schema}".pgworker_wake(
+      "${schema}".pgworker_due_queues(freed, lane_queues, lane_levels, lane_run_ats, lane_ids), null, '');
   end if;
 
   if coalesce(cardinality(gone), 0) < cardinality(job_ids) then
@@ -5729,15 +5815,20 @@ comment on function "${schema}".pgworker_tend_history() is
 
 -- A job of a limited task waits in a *lane*: it is parked, that is locked from the year 9999 on by nobody, with the name of the lane in
 -- locked_by. So it is in no index of claims, in nobody's way, and no worker of any kind can claim it, while its other columns stay what they are.
--- The *gate*, pgworker_admit, gives it a permit in each of the buckets of its lane that have room, and takes the lock off: then any
--- worker claims it as it claims others. A permit goes when the job ends, in the transaction that ends it.
+-- The *gate*, pgworker_admit, notes it as a holder in each of the buckets of its lane that have room, and takes the lock off: then any
+-- worker claims it as it claims others. The job itself is the permit: a gate strikes those off that have ended.
 --
--- Exact, because permits are given by one gate at a time only, which sees all that were given before, and nothing else makes a limited job
--- available: triggers park what is added, given back or changed, whoever does it. They exist only while there are limits. What they do writes
--- no row but that of the job, and deletes permits; which lane a job waits in is a function of the job. So those who add and end jobs do not
--- wait for one another. A gate waits for other gates, and passes over jobs that somebody holds.
+-- Exact, because jobs are admitted by one gate at a time only, which sees all that were admitted before, and nothing else makes a limited job
+-- available: triggers park what is added, given back or changed, whoever does it. They exist only while there are limits, and name the tasks
+-- that have one, so that jobs of others do not enter a function. What they do writes no row but that of the job; which lane a job waits in is a function of
+-- the job. So those who add and end jobs do not wait for one another. A gate waits for other gates, and passes over jobs that somebody holds.
 --
--- Order of locks: rows of jobs, the lock of the gates, rows of limits. The gate itself waits for no row of a job or permit.
+-- Admitted jobs leave dead entries at the beginning of their lane. Where reading past them takes long, because a snapshot is held, the lane
+-- gets a *floor*, below which gates do not look. Who parks a job tells its place, which lowers the floor; what was not heard is
+-- found by looks from the first entry, which pgworker_check_permits makes beside the gates and for a small share of the time. Rows that gates
+-- change often are looked up from the end of the index, where the latest version is.
+--
+-- Order of locks: rows of jobs, the lock of the gates, rows of limits. The gate itself waits for no row of a job.
 
 create or replace function "${schema}".pgworker_parked(locked_at timestamptz) returns boolean
 language sql immutable parallel safe as $$
@@ -5809,6 +5900,14 @@ language sql immutable as $$
 $$;
 comment on function "${schema}".pgworker_lane_name(int, int, jsonb, int[], text[]) is 'The lane of a job with these values for these limits.';
 
+-- Jobs that one transaction adds have the same time, and so the same place: in tenths of a second, as it need not be exact.
+create or replace function "${schema}".pgworker_place(lane text, priority smallint, run_at timestamptz) returns text
+language sql immutable as $$
+  select pg_catalog.concat(lane, ' ', priority, ' ', pg_catalog.floor(
+    pg_catalog.date_part('epoch', run_at) operator(pg_catalog.*) 10))
+$$;
+comment on function "${schema}".pgworker_place(text, smallint, timestamptz) is 'A lane and a place in it that is not after that of such a job.';
+
 create or replace function "${schema}".pgworker_lane(
   task_id int, queue_id int, payload json, flags jsonb, out lane text, out limit_ids int[], out bucket_values text[]
 )
@@ -5817,8 +5916,7 @@ set search_path = pg_catalog, pg_temp as $$
 declare
   fields text[];
 begin
-  select k.limit_ids, k.fields into limit_ids, fields from "${schema}".pgworker_limited_tasks k
-    where k.task_identifier = (select t.identifier from "${schema}"._private_tasks t where t.id = pgworker_lane.task_id) collate "C";
+  select k.limit_ids, k.fields into limit_ids, fields from "${schema}".pgworker_limited_tasks k where k.task_id = pgworker_lane.task_id;
   if found then
     bucket_values := "${schema}".pgworker_limit_values(payload, fields);
     lane := "${schema}".pgworker_lane_name(task_id, queue_id, flags, limit_ids, bucket_values);
@@ -5828,45 +5926,76 @@ $$;
 comment on function "${schema}".pgworker_lane(int, int, json, jsonb) is
   'The lane of such a job, its limits, and the value by which each counts it; nulls if it is subject to none.';
 
--- One transaction may park jobs in many lanes, and every text that is sent is compared with those before.
+-- One transaction may park jobs in many lanes, and every text that is sent is compared with those before. The setting holds how many have been
+-- told, and which, so that those who call this for every row can see for themselves that it has been told.
 create or replace function "${schema}".pgworker_tell_limits(kind text, name text) returns void
 language plpgsql volatile
 set search_path = pg_catalog, pg_temp as $$
 declare
   most constant int := 64;
-  told constant text := coalesce(current_setting('pgworker.limits_told', true), '');
-  number constant int := case when told = '' then 0 else split_part(told, ' ', 1)::int end;
+  told constant text := coalesce(nullif(current_setting('pgworker.limits_told', true), ''), '0|');
+  number constant int := split_part(told, '|', 1)::int;
 begin
-  if number > most or split_part(told, ' ', 2) = kind || name then
+  if number > most or strpos(told, '|' || kind || name || '|') > 0 then
     return;
   end if;
-  perform set_config('pgworker.limits_told', number + 1 || ' ' || kind || name, true);
+  perform set_config('pgworker.limits_told', (number + 1) || substr(told, strpos(told, '|')) || kind || name || '|', true);
   perform pg_notify('pgworker:limits', case when number = most then 'e' else kind || name end);
 end
 $$;
 comment on function "${schema}".pgworker_tell_limits(text, text) is
   'Tells gates that a job waits in a lane ("l") or that a bucket may have room ("b"), or, after many of these, to look at everything ("e").';
 
-create or replace function "${schema}".pgworker_drop_permits(job_ids bigint[]) returns void
-language plpgsql volatile
-set plan_cache_mode = force_generic_plan set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off set jit = off
-set search_path = pg_catalog, pg_temp as $$
+-- Called for every job that ends, hence without settings of its own. Of tasks whose limits have no field one job tells for all. A long payload is not
+-- read again.
+create or replace function "${schema}".pgworker_tell_room(task_id int, payload json) returns void
+language plpgsql volatile as $$
 declare
-  buckets bigint[];
+  told pg_catalog.text := coalesce(pg_catalog.current_setting('pgworker.limits_told', true), '');
+  limited record;
+  bucket_values pg_catalog.text[];
+  bucket pg_catalog.int8;
 begin
-  with dropped as (delete from "${schema}".pgworker_permits p where p.job_id = any(job_ids) returning p.bucket_id)
-  select array_agg(distinct d.bucket_id) into buckets from dropped d;
-  perform "${schema}".pgworker_tell_limits('b', b.id::text) from unnest(buckets) b(id);
+  if told operator(pg_catalog.~~) '65|%' or pg_catalog.strpos(told, pg_catalog.concat('|t', task_id, '|')) operator(pg_catalog.>) 0 then
+    return;
+  end if;
+  select k.limit_ids, k.fields into limited from "${schema}".pgworker_limited_tasks k
+    where k.task_id operator(pg_catalog.=) pgworker_tell_room.task_id;
+  if not found then
+    return;
+  end if;
+  if pg_catalog.pg_column_size(payload) operator(pg_catalog.>) 50000
+    and pg_catalog.array_remove(limited.fields, null) operator(pg_catalog.<>) '{}'
+  then
+    perform "${schema}".pgworker_tell_limits('e', '');
+    return;
+  end if;
+  bucket_values := "${schema}".pgworker_limit_values(payload, limited.fields);
+  for at in 1..pg_catalog.cardinality(limited.limit_ids) loop
+    select c.id into bucket from "${schema}".pgworker_limit_buckets c
+      where (c.limit_id, c.value) operator(pg_catalog.>=) (limited.limit_ids[at], bucket_values[at] collate pg_catalog."C")
+        and (c.limit_id, c.value) operator(pg_catalog.<=) (limited.limit_ids[at], bucket_values[at] collate pg_catalog."C")
+      order by c.limit_id desc, c.value desc limit 1;
+    if found and pg_catalog.strpos(told, pg_catalog.concat('|b', bucket, '|')) operator(pg_catalog.=) 0 then
+      perform "${schema}".pgworker_tell_limits('b', bucket::pg_catalog.text);
+    end if;
+  end loop;
+  told := pg_catalog.current_setting('pgworker.limits_told', true);
+  if told operator(pg_catalog.<>) '' and pg_catalog.array_remove(limited.fields, null) operator(pg_catalog.=) '{}' then
+    perform pg_catalog.set_config('pgworker.limits_told', pg_catalog.concat(told, 't', task_id, '|'), true);
+  end if;
 end
 $$;
-comment on function "${schema}".pgworker_drop_permits(bigint[]) is 'Deletes the permits of these jobs.';
+comment on function "${schema}".pgworker_tell_room(int, json) is 'Tells gates that such a job has ended or waits again.';
 
--- A transaction whose snapshot is older than a limit would not see it: locking the row makes such a transaction fail with 40001. The
--- look at the task is all that jobs of other tasks pay. What is written here is called for every row, hence without settings of its own.
+-- A transaction whose snapshot is older than a limit would not see it: locking the row makes such a transaction fail with 40001. What is
+-- written here is called for every row, hence without settings of its own.
 create or replace function "${schema}".pgworker_park_added() returns trigger
 language plpgsql volatile security definer as $$
 declare
   lane pg_catalog.text;
+  place pg_catalog.text;
+  told pg_catalog.text;
   limited record;
 begin
   if tg_relid operator(pg_catalog.<>) '"${schema}"._private_jobs'::pg_catalog.regclass then
@@ -5875,15 +6004,19 @@ begin
   if pg_catalog.current_setting('transaction_isolation') operator(pg_catalog.<>) 'read committed' then
     perform from "${schema}".pgworker_limit_state s where s.name operator(pg_catalog.=) 'changes' for share;
   end if;
-  select k.limit_ids, k.fields into limited from "${schema}".pgworker_limited_tasks k
-    where k.task_identifier operator(pg_catalog.=) (
-      select t.identifier from "${schema}"._private_tasks t where t.id operator(pg_catalog.=) new.task_id) collate pg_catalog."C";
+  select k.limit_ids, k.fields into limited from "${schema}".pgworker_limited_tasks k where k.task_id operator(pg_catalog.=) new.task_id;
   if found then
     lane := "${schema}".pgworker_lane_name(
       new.task_id, new.job_queue_id, new.flags, limited.limit_ids, "${schema}".pgworker_limit_values(new.payload, limited.fields));
     new.locked_at := '9999-01-01 00:00:00+00'::pg_catalog.timestamptz;
     new.locked_by := 'pgworker-limit:'::pg_catalog.text operator(pg_catalog.||) lane;
-    perform "${schema}".pgworker_tell_limits('l', lane);
+    told := coalesce(pg_catalog.current_setting('pgworker.limits_told', true), '');
+    if told operator(pg_catalog.!~~) '65|%' then
+      place := "${schema}".pgworker_place(lane, new.priority, new.run_at);
+      if pg_catalog.strpos(told, pg_catalog.concat('|l', place, '|')) operator(pg_catalog.=) 0 then
+        perform "${schema}".pgworker_tell_limits('l', place);
+      end if;
+    end if;
   elsif new.locked_at is not null then
     new.locked_at := null;
     new.locked_by := null;
@@ -5893,7 +6026,7 @@ end
 $$;
 comment on function "${schema}".pgworker_park_added() is 'Parks a job of a limited task that is being added.';
 
--- An available job of a limited task has its permits. It keeps them if it may run as before; if not, it waits anew.
+-- An available job of a limited task has been admitted. It stays so if it may run as before; if not, it waits anew.
 create or replace function "${schema}".pgworker_park_changed() returns trigger
 language plpgsql volatile security definer
 set search_path = pg_catalog, pg_temp as $$
@@ -5910,17 +6043,16 @@ begin
   if new.attempts >= new.max_attempts then
     new.locked_at := null;
     new.locked_by := null;
-    if (held or old.attempts < old.max_attempts) and exists (select from "${schema}".pgworker_permits p where p.job_id = new.id) then
-      perform "${schema}".pgworker_drop_permits(array[new.id]);
+    if held or old.locked_at is null and old.attempts < old.max_attempts then
+      perform "${schema}".pgworker_tell_room(old.task_id, old.payload);
     end if;
     return new;
   end if;
   if current_setting('transaction_isolation') <> 'read committed' then
     perform from "${schema}".pgworker_limit_state s where s.name = 'changes' for share;
   end if;
-  leaves := held or old.locked_at is null;
-  select k.limit_ids, k.fields into limited from "${schema}".pgworker_limited_tasks k
-    where k.task_identifier = (select t.identifier from "${schema}"._private_tasks t where t.id = new.task_id) collate "C";
+  leaves := held or old.locked_at is null and old.attempts < old.max_attempts;
+  select k.limit_ids, k.fields into limited from "${schema}".pgworker_limited_tasks k where k.task_id = new.task_id;
   if found then
     if old.locked_at is null and old.attempts < old.max_attempts and new.locked_at is null
       and new.run_at = old.run_at and new.task_id = old.task_id and new.job_queue_id is not distinct from old.job_queue_id
@@ -5932,83 +6064,119 @@ begin
       new.task_id, new.job_queue_id, new.flags, limited.limit_ids, "${schema}".pgworker_limit_values(new.payload, limited.fields));
     new.locked_at := '9999-01-01 00:00:00+00';
     new.locked_by := 'pgworker-limit:' || lane;
-    perform "${schema}".pgworker_tell_limits('l', lane);
+    perform "${schema}".pgworker_tell_limits('l', "${schema}".pgworker_place(lane, new.priority, new.run_at));
   elsif new.locked_at is not null then
     new.locked_at := null;
     new.locked_by := null;
   end if;
-  if leaves and exists (select from "${schema}".pgworker_permits p where p.job_id = new.id) then
-    perform "${schema}".pgworker_drop_permits(array[new.id]);
+  if leaves then
+    perform "${schema}".pgworker_tell_room(old.task_id, old.payload);
   end if;
   return new;
 end
 $$;
 comment on function "${schema}".pgworker_park_changed() is
-  'Parks a job of a limited task that nobody holds any more or that has been changed, and takes its permits; takes those of a job that has failed.';
+  'Parks a job of a limited task that nobody holds any more or that has been changed, and tells gates of the room that it leaves, as does one that has failed.';
 
-create or replace function "${schema}".pgworker_permits_of_deleted() returns trigger
-language plpgsql volatile security definer
-set search_path = pg_catalog, pg_temp as $$
+create or replace function "${schema}".pgworker_tell_deleted() returns trigger
+language plpgsql volatile security definer as $$
 begin
-  if tg_relid <> '"${schema}"._private_jobs'::regclass then
+  if tg_relid operator(pg_catalog.<>) '"${schema}"._private_jobs'::pg_catalog.regclass then
     raise exception 'The limits of schema "${schema}" are kept by triggers on its jobs alone' using errcode = '42501';
   end if;
-  perform "${schema}".pgworker_drop_permits(array(select g.id from gone g));
+  perform "${schema}".pgworker_tell_room(old.task_id, old.payload);
   return null;
 end
 $$;
-comment on function "${schema}".pgworker_permits_of_deleted() is 'Deletes the permits of jobs that have been deleted.';
+comment on function "${schema}".pgworker_tell_deleted() is 'Tells gates of the room that deleted jobs leave.';
+
+create or replace function "${schema}".pgworker_keep_task() returns trigger
+language plpgsql volatile as $$
+begin
+  return null;
+end
+$$;
+comment on function "${schema}".pgworker_keep_task() is 'Keeps the row of a limited task, whose id triggers know, from being cleaned up.';
+
+create or replace function "${schema}".pgworker_switched_limits() returns int[]
+language sql stable
+set search_path = pg_catalog, pg_temp as $$
+  select case when count(*) = 4 and min(t.args) = max(t.args) then min(t.args)::int[] else '{}' end
+  from (
+    select replace(encode(t.tgargs, 'escape'), '\000', '') as args from pg_trigger t
+    where t.tgrelid = '"${schema}"._private_jobs'::regclass
+        and t.tgname in ('zz_pgworker_limits_added', 'zz_pgworker_limits_changed', 'zz_pgworker_limits_deleted')
+      or t.tgrelid = '"${schema}"._private_tasks'::regclass and t.tgname = 'zz_pgworker_limits_kept') t
+$$;
+comment on function "${schema}".pgworker_switched_limits() is 'The ids of the tasks whose jobs go through the triggers of the limits.';
+
+create or replace function "${schema}".pgworker_limited_ids() returns int[]
+language sql stable
+set search_path = pg_catalog, pg_temp as $$
+  select array(
+    select distinct t.id from "${schema}".pgworker_limits l cross join lateral unnest(l.task_identifiers) n(name)
+    join "${schema}"._private_tasks t on t.identifier = n.name
+    order by t.id)
+$$;
+comment on function "${schema}".pgworker_limited_ids() is 'The ids of the tasks that have limits.';
 
 -- The names are the last in their order, so that what others' triggers change counts. Making and dropping triggers waits for who
--- writes jobs no longer than others may be made to wait behind it.
-create or replace function "${schema}".pgworker_switch_limits(enabled boolean) returns boolean
+-- writes jobs no longer than others may be made to wait behind it. Where PostgreSQL can replace a trigger, it does not wait for who only reads.
+-- The row of a limited task is kept because a task that is made anew gets another id.
+create or replace function "${schema}".pgworker_switch_limits(task_ids int[]) returns boolean
 language plpgsql volatile
 set lock_timeout = '50ms' set client_min_messages = warning
 set search_path = pg_catalog, pg_temp as $$
 declare
-  there constant bigint := (
-    select count(*) from pg_trigger t
-    where t.tgrelid = '"${schema}"._private_jobs'::regclass
-      and t.tgname in ('zz_pgworker_limits_added', 'zz_pgworker_limits_changed', 'zz_pgworker_limits_deleted'));
+  replaces constant boolean := current_setting('server_version_num')::int >= 140000;
+  make constant text := case when replaces then 'create or replace trigger ' else 'create trigger ' end;
+  waits constant text := '(new.locked_at is null or new.locked_at = ''9999-01-01 00:00:00+00'')';
 begin
-  if there = (case when enabled then 3 else 0 end) then
-    return true;
+  if not replaces or task_ids = '{}' then
+    drop trigger if exists zz_pgworker_limits_added on "${schema}"._private_jobs;
+    drop trigger if exists zz_pgworker_limits_changed on "${schema}"._private_jobs;
+    drop trigger if exists zz_pgworker_limits_deleted on "${schema}"._private_jobs;
+    drop trigger if exists zz_pgworker_limits_kept on "${schema}"._private_tasks;
   end if;
-  drop trigger if exists zz_pgworker_limits_added on "${schema}"._private_jobs;
-  drop trigger if exists zz_pgworker_limits_changed on "${schema}"._private_jobs;
-  drop trigger if exists zz_pgworker_limits_deleted on "${schema}"._private_jobs;
-  if enabled then
-    create trigger zz_pgworker_limits_added before insert on "${schema}"._private_jobs
-      for each row when (
-        new.attempts < new.max_attempts and (new.locked_at is null or new.locked_at = '9999-01-01 00:00:00+00'))
-      execute function "${schema}".pgworker_park_added();
-    create trigger zz_pgworker_limits_changed
-      before update of task_id, job_queue_id, payload, flags, run_at, attempts, max_attempts, locked_at on "${schema}"._private_jobs
-      for each row when (
-        (new.locked_at is null or new.locked_at = '9999-01-01 00:00:00+00')
-        and current_setting('pgworker.limits', true) is distinct from 'admit')
-      execute function "${schema}".pgworker_park_changed();
-    create trigger zz_pgworker_limits_deleted after delete on "${schema}"._private_jobs
-      referencing old table as gone for each statement execute function "${schema}".pgworker_permits_of_deleted();
+  if task_ids <> '{}' then
+    execute make || format('zz_pgworker_limits_added before insert on "${schema}"._private_jobs for each row
+      when ((new.task_id = any (%1$L::int[]) or new.locked_at = ''9999-01-01 00:00:00+00'') and new.attempts < new.max_attempts and %2$s)
+      execute function "${schema}".pgworker_park_added(%1$L)', task_ids, waits);
+    execute make || format('zz_pgworker_limits_changed
+      before update of task_id, job_queue_id, payload, flags, run_at, attempts, max_attempts, locked_at on "${schema}"._private_jobs for each row
+      when (%2$s and (new.task_id = any (%1$L::int[]) or old.task_id = any (%1$L::int[]) or new.locked_at = ''9999-01-01 00:00:00+00'')
+        and current_setting(''pgworker.limits'', true) is distinct from ''admit'')
+      execute function "${schema}".pgworker_park_changed(%1$L)', task_ids, waits);
+    execute make || format('zz_pgworker_limits_deleted after delete on "${schema}"._private_jobs for each row
+      when (old.task_id = any (%1$L::int[]) and (old.locked_at <> ''9999-01-01 00:00:00+00'' or old.is_available))
+      execute function "${schema}".pgworker_tell_deleted(%1$L)', task_ids);
+    execute make || format('zz_pgworker_limits_kept before delete on "${schema}"._private_tasks for each row
+      when (old.id = any (%1$L::int[])) execute function "${schema}".pgworker_keep_task(%1$L)', task_ids);
   end if;
   return true;
 exception when lock_not_available or deadlock_detected then
   return false;
 end
 $$;
-comment on function "${schema}".pgworker_switch_limits(boolean) is
-  'Makes the triggers that keep the limits, or drops them; returns false if locks of others are in the way.';
+comment on function "${schema}".pgworker_switch_limits(int[]) is
+  'Makes the triggers that keep the limits of these tasks, or drops them if there are none; returns false if locks of others are in the way.';
 
 create or replace function "${schema}".pgworker_note_limited(tasks text[]) returns void
 language plpgsql volatile
 set search_path = pg_catalog, pg_temp as $$
 begin
   delete from "${schema}".pgworker_limited_tasks k where k.task_identifier = any(tasks);
-  insert into "${schema}".pgworker_limited_tasks (task_identifier, limit_ids, fields)
-    select t.name, array_agg(l.id order by l.id), array_agg(l.field::text order by l.id)
-    from (select distinct u.name collate "C" as name from unnest(tasks) u(name)) t
-    join "${schema}".pgworker_limits l on l.state <> 'removing' and t.name = any(l.task_identifiers)
-    group by t.name;
+  insert into "${schema}"._private_tasks (identifier)
+    select distinct n.name from "${schema}".pgworker_limits l cross join lateral unnest(l.task_identifiers) n(name)
+    where n.name = any(tasks) and not exists (select from "${schema}"._private_tasks t where t.identifier = n.name)
+    order by n.name
+    on conflict do nothing;
+  insert into "${schema}".pgworker_limited_tasks (task_identifier, task_id, limit_ids, fields)
+    select t.identifier, t.id, array_agg(l.id order by l.id), array_agg(l.field::text order by l.id)
+    from (select distinct u.name from unnest(tasks) u(name)) n
+    join "${schema}"._private_tasks t on t.identifier = n.name
+    join "${schema}".pgworker_limits l on l.state <> 'removing' and n.name = any(l.task_identifiers)
+    group by t.identifier, t.id;
 end
 $$;
 comment on function "${schema}".pgworker_note_limited(text[]) is 'Notes the limits of these tasks, for those who add jobs.';
@@ -6158,21 +6326,68 @@ $$;
 comment on function "${schema}".pgworker_buckets(int[], text[]) is
   'The buckets of these values of these limits, which are made if they do not exist; for whoever has the lock of the gates.';
 
+-- Struck off are those that have ended, noted those that were admitted, which are no holders twice.
+create or replace function "${schema}".pgworker_note_holders(
+  admitted_buckets bigint[], admitted_jobs bigint[], ended_buckets bigint[], ended_jobs bigint[], moment timestamptz
+) returns void
+language plpgsql volatile
+set plan_cache_mode = force_generic_plan set enable_seqscan = off set enable_bitmapscan = off set enable_mergejoin = off set jit = off
+set search_path = pg_catalog, pg_temp as $$
+begin
+  with struck as materialized (
+    select e.bucket, e.job from unnest(ended_buckets || admitted_buckets, ended_jobs || admitted_jobs) e(bucket, job)),
+  touched as materialized (
+    select k.id, k.tid, k.holders, k.since
+    from (select distinct r.bucket as id from struck r) g
+    cross join lateral (
+      select b.id, b.ctid as tid, b.holders, b.since from "${schema}".pgworker_limit_buckets b
+      where b.id >= g.id and b.id <= g.id order by b.id desc limit 1) k),
+  listed as (
+    select t.id, h.job_id, h.since, h.number from touched t cross join lateral unnest(t.holders, t.since) with ordinality h(job_id, since, number)
+    union all
+    select a.bucket, a.job, extract(epoch from moment - '2000-01-01 00:00:00+00'::timestamptz)::int, 1e9 + a.number
+    from unnest(admitted_buckets, admitted_jobs) with ordinality a(bucket, job, number)),
+  kept as materialized (
+    select d.id, array_agg(d.job_id order by d.number) as holders, array_agg(d.since order by d.number) as since
+    from listed d
+    left join struck r on r.bucket = d.id and r.job = d.job_id and d.number < 1e9
+    where r.job is null
+    group by d.id)
+  update "${schema}".pgworker_limit_buckets b
+    set holders = coalesce(k.holders, '{}'), since = coalesce(k.since, '{}')
+    from touched t left join kept k on k.id = t.id
+    where b.ctid = t.tid;
+end
+$$;
+comment on function "${schema}".pgworker_note_holders(bigint[], bigint[], bigint[], bigint[], timestamptz) is
+  'Notes in the buckets which jobs were admitted and which have ended; for whoever has the lock of the gates.';
+
+create or replace function "${schema}".pgworker_forget_holders(the_limit int) returns void
+language plpgsql volatile
+set lock_timeout = '1s'
+set search_path = pg_catalog, pg_temp as $$
+begin
+  perform pg_advisory_xact_lock(hashtextextended('pgworker_limits ${schema}', 0));
+  update "${schema}".pgworker_limit_buckets b set holders = '{}', since = '{}', unstarted = 0
+    where b.limit_id = the_limit and b.holders <> '{}';
+end
+$$;
+comment on function "${schema}".pgworker_forget_holders(int) is
+  'Forgets who has been admitted by a limit that admits nobody, before those who run are noted anew.';
+
 -- Jobs that nobody holds are parked by the trigger, to which they are shown. Those that somebody runs, and those that somebody holds for
--- other reasons, a direct batch for instance, get permits, which may be more than the limit allows. One that is deleted meanwhile leaves
--- a permit to pgworker_check_permits.
+-- other reasons, a direct batch for instance, get permits, which may be more than the limit allows.
 create or replace function "${schema}".pgworker_apply_to(job_ids bigint[], the_limit int) returns void
 language plpgsql volatile
 set plan_cache_mode = force_generic_plan set enable_seqscan = off set enable_bitmapscan = off set enable_hashjoin = off
 set enable_mergejoin = off set jit = off set lock_timeout = '1s'
 set search_path = pg_catalog, pg_temp as $$
 declare
-  limited constant int[] := array(
-    select t.id from "${schema}"._private_tasks t
-    where exists (select from "${schema}".pgworker_limited_tasks k where k.task_identifier = t.identifier collate "C"));
+  limited constant int[] := array(select k.task_id from "${schema}".pgworker_limited_tasks k);
   freed record;
   run record;
   running bigint[];
+  made bigint[];
 begin
   with idle as materialized (
     select j.ctid as tid
@@ -6180,11 +6395,7 @@ begin
     cross join lateral (
       select h.ctid, h.* from "${schema}"._private_jobs h where h.id = g.id offset 0) j
     where case
-        when j.is_available then j.task_id = any(limited) and (
-          select count(*) from "${schema}".pgworker_permits p where p.job_id = j.id) < (
-          select cardinality(k.limit_ids) from "${schema}"._private_tasks t
-          join "${schema}".pgworker_limited_tasks k on k.task_identifier = t.identifier collate "C"
-          where t.id = j.task_id)
+        when j.is_available then j.task_id = any(limited)
         when j.locked_at = '9999-01-01 00:00:00+00' then j.locked_by is distinct from (
           select 'pgworker-limit:' || l.lane from "${schema}".pgworker_lane(j.task_id, j.job_queue_id, j.payload, j.flags) l)
       end),
@@ -6202,17 +6413,6 @@ begin
     from shown s where s.is_available;
   perform "${schema}".pgworker_wake(freed.jobs, freed.earliest, freed.levels, freed.queued = freed.jobs);
 
-  -- of a limit that counts by something else, or no longer counts them
-  delete from "${schema}".pgworker_permits p where p.ctid = any(array(
-    select o.ctid from "${schema}".pgworker_permits o
-    join "${schema}".pgworker_limit_buckets b on b.id = o.bucket_id and b.limit_id = the_limit
-    join "${schema}"._private_jobs j on j.id = o.job_id
-    where o.job_id = any(job_ids) and not exists (
-      select from "${schema}".pgworker_lane(j.task_id, j.job_queue_id, j.payload, j.flags) n
-      cross join lateral unnest(n.limit_ids, n.bucket_values) u(limit_id, value)
-      where u.limit_id = b.limit_id and u.value = b.value)
-    for update of o skip locked));
-
   running := array(
     select j.id
     from unnest(job_ids) g(id)
@@ -6223,18 +6423,17 @@ begin
   if running = '{}' then return; end if;
   perform pg_advisory_xact_lock(hashtextextended('pgworker_limits ${schema}', 0));
   for run in
-    select g.id, array_agg(u.limit_id) as limit_ids, array_agg(u.value) as bucket_values
+    select u.limit_id, u.value, array_agg(distinct g.id) as ids
     from unnest(running) g(id)
     cross join lateral (select h.* from "${schema}"._private_jobs h where h.id = g.id offset 0) j
     cross join lateral "${schema}".pgworker_lane(j.task_id, j.job_queue_id, j.payload, j.flags) n
     cross join lateral unnest(n.limit_ids, n.bucket_values) u(limit_id, value)
     join "${schema}".pgworker_limits l on l.id = u.limit_id and (l.max_running is not null or j.locked_at is null)
-    group by g.id
+    group by u.limit_id, u.value
   loop
-    insert into "${schema}".pgworker_permits (bucket_id, job_id, admitted_at)
-      select b.id, run.id, clock_timestamp()
-      from unnest("${schema}".pgworker_buckets(run.limit_ids, run.bucket_values)) b(id)
-      on conflict do nothing;
+    made := "${schema}".pgworker_buckets(array[run.limit_id], array[run.value]);
+    perform "${schema}".pgworker_note_holders(
+      array_fill(made[1], array[cardinality(run.ids)]), run.ids, '{}', '{}', clock_timestamp());
   end loop;
 end
 $$;
@@ -6275,10 +6474,6 @@ set lock_timeout = '1s'
 set search_path = pg_catalog, pg_temp as $$
 begin
   perform pg_advisory_xact_lock(hashtextextended('pgworker_limits ${schema}', 0));
-  delete from "${schema}".pgworker_permits p where p.ctid = any(array(
-    select o.ctid from "${schema}".pgworker_permits o
-    where o.bucket_id in (select b.id from "${schema}".pgworker_limit_buckets b where b.limit_id = the_limit)
-    for update skip locked));
   delete from "${schema}".pgworker_limit_lanes n
     where n.lane in (
       select t.lane from "${schema}".pgworker_limit_turns t
@@ -6308,12 +6503,14 @@ declare
 begin
   if most is null or most not between 1 and 100000 then
     perform "${schema}".pgworker_wrong('most', 'must be between 1 and 100000', most::text);
+  elsif current_setting('transaction_isolation') <> 'read committed' then
+    raise exception 'Limits are applied at the isolation level read committed only' using errcode = '25001';
   elsif not pg_try_advisory_xact_lock(hashtextextended('pgworker_apply_limits ${schema}', 0)) then
     return;
   end if;
   done := false;
   if not exists (select from "${schema}".pgworker_limits) then
-    if not "${schema}".pgworker_switch_limits(false) then
+    if "${schema}".pgworker_switched_limits() <> '{}' and not "${schema}".pgworker_switch_limits('{}') then
       state := 'removing';
       note := 'busy';
       return next;
@@ -6328,7 +6525,9 @@ begin
     name := one.name;
     state := one.state;
     note := null;
-    if not "${schema}".pgworker_switch_limits(true) then
+    if not "${schema}".pgworker_limited_ids() <@ "${schema}".pgworker_switched_limits()
+      and not "${schema}".pgworker_switch_limits("${schema}".pgworker_limited_ids())
+    then
       note := 'busy';
       return next;
       return;
@@ -6352,6 +6551,9 @@ begin
     end if;
     ids := array(select j.id from "${schema}"._private_jobs j where j.id > one.place order by j.id limit most);
     begin
+      if one.place = -1 and one.state = 'applying' then
+        perform "${schema}".pgworker_forget_holders(one.id);
+      end if;
       perform "${schema}".pgworker_apply_to_what_lets(ids, one.id);
       if cardinality(ids) = most then
         update "${schema}".pgworker_limits l set place = ids[most], sure = one.sure where l.id = one.id;
@@ -6380,6 +6582,9 @@ begin
     state := left_over.state;
     note := left_over.note;
     return next;
+  elsif "${schema}".pgworker_limited_ids() <> "${schema}".pgworker_switched_limits() then
+    -- Triggers that know of too many tasks cost a little, and nothing else.
+    perform "${schema}".pgworker_switch_limits("${schema}".pgworker_limited_ids());
   end if;
 end
 $$;
@@ -6394,18 +6599,18 @@ set search_path = pg_catalog, pg_temp as $$
 declare
   reviewed bigint;
 begin
-  update "${schema}".pgworker_limits l set place = -1, sure = true where l.id in (
-    select o.id from "${schema}".pgworker_limits o
-    where o.state = 'active' and o.settled and o.place is null order by o.id limit 1 for update skip locked);
+  update "${schema}".pgworker_limits l set unaware = null, looked_at = null, place = null, passed = false, sure = false, settled = false
+    where l.state = 'active' and l.settled and l.place is null;
   get diagnostics reviewed = row_count;
   if reviewed > 0 then
+    perform "${schema}".pgworker_note_limited(array(select distinct n.name from "${schema}".pgworker_limits l, unnest(l.task_identifiers) n(name)));
     perform pg_notify('pgworker:limits', 's');
   end if;
   return reviewed;
 end
 $$;
 comment on function "${schema}".pgworker_review_limits() is
-  'Has pgworker_apply_limits look at all jobs once more: some may have been written while triggers were switched off.';
+  'Has pgworker_apply_limits look at all jobs once more: some may have been written while triggers were switched off, or did not know their task.';
 
 -- The lane of a job is known when it is parked. What it consists of a gate learns from the first job in it. Jobs of which the lane is not what it would
 -- be today, as after a restore, are shown to the trigger.
@@ -6420,20 +6625,22 @@ declare
   freed record;
 begin
   for first in
-    select n.name, j.task_id, j.job_queue_id, l.lane, l.limit_ids, l.bucket_values
+    select n.name, j.task_id, j.job_queue_id, j.priority, l.lane, l.limit_ids, l.bucket_values
     from (
       select distinct g.name from unnest(names) g(name)
-      where not exists (select from "${schema}".pgworker_limit_lanes k where k.lane = g.name)) n
+      where not exists (
+        select from "${schema}".pgworker_limit_lanes k where k.lane >= g.name collate "C" and k.lane <= g.name collate "C"
+        order by k.lane desc limit 1)) n
     cross join lateral (
-      select h.task_id, h.job_queue_id, h.payload, h.flags from "${schema}"._private_jobs h
+      select h.task_id, h.job_queue_id, h.payload, h.flags, h.priority from "${schema}"._private_jobs h
       where h.locked_at = '9999-01-01 00:00:00+00' and h.locked_by collate "C" = 'pgworker-limit:' || n.name
       order by h.locked_by collate "C", h.priority, h.run_at, h.id limit 1) j
     cross join lateral "${schema}".pgworker_lane(j.task_id, j.job_queue_id, j.payload, j.flags) l
   loop
     if first.lane = first.name then
       made := "${schema}".pgworker_buckets(first.limit_ids, first.bucket_values);
-      insert into "${schema}".pgworker_limit_lanes (lane, task_id, queue_id, buckets, used_at)
-        values (first.name, first.task_id, first.job_queue_id, made, clock_timestamp()) on conflict do nothing;
+      insert into "${schema}".pgworker_limit_lanes (lane, task_id, queue_id, buckets, used_at, level)
+        values (first.name, first.task_id, first.job_queue_id, made, clock_timestamp(), first.priority) on conflict do nothing;
       insert into "${schema}".pgworker_limit_turns (bucket_id, lane)
         select b.id, first.name from unnest(made) b(id) on conflict do nothing;
     else
@@ -6455,58 +6662,88 @@ $$;
 comment on function "${schema}".pgworker_make_lanes(text[]) is
   'Makes those of the lanes that do not exist and have jobs; for whoever has the lock of the gates.';
 
+-- Which holders have ended their jobs tell: all of them, or, of a bucket with many, so many that no more than a twentieth of the time is spent
+-- on it, the first and some others: jobs end about in the order in which they were admitted. Those that have not been looked at count. No more
+-- are admitted ahead of those who start them than they can start until the next look.
+--
 -- Tokens of a rate grow as long as they and the jobs that were admitted but have not started are fewer than the burst. So no more jobs than burst
 -- plus what the rate allows start in any stretch of time, whenever it is that workers start them. Between two looks none was admitted,
 -- so the number at the first look bounds it, which may leave a little out but never adds.
-create or replace function "${schema}".pgworker_rooms(buckets bigint[], moment timestamptz, out ids bigint[], out rooms int[], out pauses float8[])
+create or replace function "${schema}".pgworker_rooms(
+  buckets bigint[], moment timestamptz,
+  out ids bigint[], out rooms int[], out pauses float8[], out ended_buckets bigint[], out ended_jobs bigint[]
+)
 language plpgsql volatile
 set plan_cache_mode = force_generic_plan set enable_seqscan = off set enable_bitmapscan = off set enable_hashjoin = off
 set enable_mergejoin = off set jit = off
 set search_path = pg_catalog, pg_temp as $$
+declare
+  piece constant int := 250;
+  most_ahead constant int := 5000;
 begin
   with wanted as materialized (
-    select b.id, b.tokens, b.filled_at, b.unstarted, l.state, l.max_running, l.burst, l.max_starts / extract(epoch from l.period)::float8 as rate
+    select b.id, b.tid, b.tokens, b.filled_at, b.unstarted, b.holders, b.looked_at, cardinality(b.holders) as held,
+      l.state, l.max_running, l.burst, l.max_starts / extract(epoch from l.period)::float8 as rate,
+      cardinality(b.holders) <= 2 * piece
+        or coalesce(b.looked_at < moment - cardinality(b.holders) * interval '20 microseconds', true) as whole
     from unnest(pgworker_rooms.buckets) g(id)
-    cross join lateral (select k.* from "${schema}".pgworker_limit_buckets k where k.id = g.id offset 0) b
-    join "${schema}".pgworker_limits l on l.id = b.limit_id),
-  rates as materialized (
-    select w.id, w.rate, w.burst, coalesce(p.unstarted, 0) as unstarted,
-      least(w.burst, coalesce(greatest(least(w.tokens, w.burst), least(
-        w.tokens + w.rate * greatest(0, extract(epoch from moment - w.filled_at)::float8), w.burst - w.unstarted)), w.burst)) as tokens
-    from wanted w
     cross join lateral (
-      select count(*)::int as unstarted from "${schema}".pgworker_permits p
-      where p.bucket_id = w.id and exists (
-        select from "${schema}"._private_jobs j where j.id = p.job_id and j.is_available)) p
-    where w.max_running is null and w.state = 'active'),
+      select k.*, k.ctid as tid from "${schema}".pgworker_limit_buckets k where k.id >= g.id and k.id <= g.id order by k.id desc limit 1) b
+    join "${schema}".pgworker_limits l on l.id = b.limit_id),
+  looks as materialized (
+    select w.id, h.job_id, coalesce(j.is_available, false) as available
+    from wanted w
+    cross join lateral (select (piece + 1 + floor(random() * (w.held - piece)))::int as first) r
+    cross join lateral unnest(
+      case when w.whole then w.holders else w.holders[1:piece] || w.holders[r.first:r.first + piece - 1] end) h(job_id)
+    left join lateral (
+      select k.is_available, k.locked_at from "${schema}"._private_jobs k where k.id = h.job_id offset 0) j on true
+    where j.is_available or w.max_running is null or j.locked_at is null or j.locked_at = '9999-01-01 00:00:00+00'),
+  counted as materialized (
+    select w.*, w.held - coalesce(c.ended, 0) as left_over,
+      case when w.whole then coalesce(c.available, 0)
+        when w.max_running is null then w.held - coalesce(c.ended, 0)
+        else w.unstarted end as waiting
+    from wanted w
+    left join (
+      select k.id, (count(*) filter (where not k.available))::int as ended, (count(*) filter (where k.available))::int as available
+      from looks k group by k.id) c on c.id = w.id),
+  rates as materialized (
+    select c.id, c.tid, c.rate, c.burst, c.waiting,
+      least(c.burst, coalesce(greatest(least(c.tokens, c.burst), least(
+        c.tokens + c.rate * greatest(0, extract(epoch from moment - c.filled_at)::float8), c.burst - c.unstarted)), c.burst)) as tokens
+    from counted c
+    where c.max_running is null and c.state = 'active'),
   filled as (
-    update "${schema}".pgworker_limit_buckets b set tokens = r.tokens, filled_at = greatest(b.filled_at, moment), unstarted = r.unstarted
-    from rates r where b.id = r.id),
-  gone as (
-    delete from "${schema}".pgworker_permits p where p.ctid = any(array(
-      select o.ctid from rates r
-      join "${schema}".pgworker_permits o on o.bucket_id = r.id
-      where not exists (select from "${schema}"._private_jobs j where j.id = o.job_id and j.is_available)
-      for update of o skip locked))),
+    update "${schema}".pgworker_limit_buckets b
+      set tokens = r.tokens, filled_at = greatest(b.filled_at, moment), unstarted = r.waiting,
+        looked_at = case when c.whole and c.held > 2 * piece then moment else b.looked_at end
+      from rates r join counted c on c.id = r.id
+      where b.ctid = r.tid),
+  looked as (
+    update "${schema}".pgworker_limit_buckets b set looked_at = moment, unstarted = c.waiting
+      from counted c
+      where b.ctid = c.tid and c.max_running is not null and c.whole and c.held > 2 * piece),
   known as (
-    select w.id, case w.state
+    select c.id, case c.state
         when 'removing' then 1000000000
         when 'applying' then 0
-        else w.max_running - (
-          select count(*) from (
-            select from "${schema}".pgworker_permits p where p.bucket_id = w.id limit w.max_running) c)::int
-      end as room, null::float8 as pause
-    from wanted w where w.max_running is not null or w.state <> 'active'
+        else least(c.max_running - c.left_over, most_ahead - c.waiting)
+      end as room,
+      case when c.state = 'active' and (c.held > 2 * piece or c.waiting >= most_ahead) then greatest(0.05, c.held * 20e-6) end as pause
+    from counted c where c.max_running is not null or c.state <> 'active'
     union all
     select r.id, greatest(0, floor(r.tokens + 1e-6))::int,
-      greatest(0.001, (1 - (r.tokens - floor(r.tokens))) / r.rate, case when r.tokens + r.unstarted >= r.burst and r.tokens < 1 then 0.02 end)
+      greatest(0.001, (1 - (r.tokens - floor(r.tokens))) / r.rate, case when r.tokens + r.waiting >= r.burst and r.tokens < 1 then 0.02 end)
     from rates r)
-  select array_agg(k.id), array_agg(k.room), array_agg(k.pause) into ids, rooms, pauses from known k;
+  select k.ids, k.rooms, k.pauses, e.ended_buckets, e.ended_jobs into ids, rooms, pauses, ended_buckets, ended_jobs
+    from (select array_agg(k.id) as ids, array_agg(k.room) as rooms, array_agg(k.pause) as pauses from known k) k,
+      (select array_agg(o.id) as ended_buckets, array_agg(o.job_id) as ended_jobs from looks o where not o.available) e;
 end
 $$;
 comment on function "${schema}".pgworker_rooms(bigint[], timestamptz) is
-  'How many jobs each of the buckets has room for at this moment, and, of rates, in how many seconds for one more. For whoever has the '
-  'lock of the gates.';
+  'How many jobs each of the buckets has room for at this moment, and in how many seconds to look again at those that have none; and which of its '
+  'holders have ended. For whoever has the lock of the gates.';
 
 create or replace function "${schema}".pgworker_served() returns text[]
 language sql stable
@@ -6522,7 +6759,7 @@ comment on function "${schema}".pgworker_served() is 'The tasks that registered 
 -- Nothing lies below the first jobs, which the caller has seen: what finished jobs left in the index is not read again.
 create or replace function "${schema}".pgworker_admit_jobs(
   names text[], quotas int[], levels int[], first_run_ats timestamptz[], first_ids bigint[], moment timestamptz,
-  out places int[], out run_ats timestamptz[], out priorities int[], out queued bigint
+  out ids bigint[], out places int[], out run_ats timestamptz[], out priorities int[], out queued bigint
 )
 language plpgsql volatile
 set plan_cache_mode = force_generic_plan set enable_seqscan = off set enable_bitmapscan = off set enable_sort = off
@@ -6554,22 +6791,14 @@ begin
     update "${schema}"._private_jobs j set locked_at = null, locked_by = null
     from picked f
     where j.ctid = f.tid
-    returning j.id, f.name, f.place, f.run_at, f.priority, f.job_queue_id),
-  permits as (
-    insert into "${schema}".pgworker_permits as p (bucket_id, job_id, admitted_at)
-      select b.id, f.id, moment
-      from freed f
-      cross join lateral (
-        select k.buckets from "${schema}".pgworker_limit_lanes k where k.lane = f.name offset 0) k
-      cross join lateral unnest(k.buckets) b(id)
-      on conflict on constraint pgworker_permits_pkey do update set admitted_at = excluded.admitted_at)
-  select array_agg(f.place), array_agg(f.run_at), array_agg(f.priority), count(f.job_queue_id)
-    into places, run_ats, priorities, queued
+    returning j.id, f.place, f.run_at, f.priority, f.job_queue_id)
+  select array_agg(f.id), array_agg(f.place), array_agg(f.run_at), array_agg(f.priority), count(f.job_queue_id)
+    into ids, places, run_ats, priorities, queued
     from freed f;
 end
 $$;
 comment on function "${schema}".pgworker_admit_jobs(text[], int[], int[], timestamptz[], bigint[], timestamptz) is
-  'Admits at most so many of the first due jobs of each lane, which begins with a job of this priority, time and id: gives them permits and takes the locks off. Returns the place of the lane of each.';
+  'Admits at most so many of the first due jobs of each lane, which begins with a job of this priority, time and id: takes their locks off. Returns the place of the lane of each.';
 
 -- The lanes that a gate is to look at: those it was told, and those that wait for the same buckets, from the one on that had the last turn. Left
 -- out are empty ones, those of which nobody here runs the task, and those of limits that do not hold yet. A queue is offered one job at a
@@ -6577,6 +6806,7 @@ comment on function "${schema}".pgworker_admit_jobs(text[], int[], int[], timest
 create or replace function "${schema}".pgworker_lanes_in_turn(
   task_ids int[], served text[], names text[], open_buckets bigint[], closed_buckets bigint[],
   out lanes text[], out queue_ids int[], out levels int[], out first_run_ats timestamptz[], out first_ids bigint[], out busy_lanes text[],
+  out empty_lanes text[],
   out places int[], out bucket_ids bigint[], out shares int[]
 )
 language plpgsql volatile
@@ -6592,7 +6822,7 @@ begin
     select t.lane, t.turn, null
     from unnest(open_buckets) g(id)
     cross join lateral (
-      select b.turn from "${schema}".pgworker_limit_buckets b where b.id = g.id offset 0) b
+      select b.turn from "${schema}".pgworker_limit_buckets b where b.id >= g.id and b.id <= g.id order by b.id desc limit 1) b
     cross join lateral (
       select t.lane, row_number() over () as turn from (
         (select k.lane from "${schema}".pgworker_limit_turns k
@@ -6608,30 +6838,33 @@ begin
       row_number() over (partition by k.queue_id order by f.priority, n.turn nulls last, n.place) as of_queue
     from named n
     cross join lateral (
-      select l.* from "${schema}".pgworker_limit_lanes l where l.lane = n.name offset 0) k
+      select l.* from "${schema}".pgworker_limit_lanes l
+      where l.lane >= n.name collate "C" and l.lane <= n.name collate "C" order by l.lane desc limit 1) k
     cross join lateral (
       select t.identifier from "${schema}"._private_tasks t where t.id = k.task_id offset 0) t
-    cross join lateral (
+    left join lateral (
       select j.priority, j.run_at, j.id from "${schema}"._private_jobs j
       where j.locked_at = '9999-01-01 00:00:00+00' and j.locked_by collate "C" = 'pgworker-limit:' || n.name
-      order by j.locked_by collate "C", j.priority, j.run_at, j.id limit 1) f
+        and (j.priority, j.run_at, j.id) >= (coalesce(k.floor_priority, -32768), coalesce(k.floor_run_at, '-infinity'), coalesce(k.floor_id, 0))
+      order by j.locked_by collate "C", j.priority, j.run_at, j.id limit 1) f on true
     where not k.buckets && closed_buckets
       and (k.task_id = any(task_ids) or t.identifier <> all(served))
       and not exists (
         select from "${schema}".pgworker_limited_tasks m
         join "${schema}".pgworker_limits l on l.id = any(m.limit_ids) and l.state = 'applying'
-        where m.task_identifier = t.identifier collate "C")),
+        where m.task_id = k.task_id)),
   free as materialized (
     select f.*, f.queue_id is null or f.of_queue = 1 and (
         select q.locked_at is null from "${schema}"._private_job_queues q
         where q.id >= f.queue_id and q.id <= f.queue_id order by q.id desc limit 1)
       and not exists (
         select from (
-          select j.id from "${schema}"._private_jobs j
+          select j.task_id from "${schema}"._private_jobs j
           where j.is_available and j.job_queue_id is not null and j.job_queue_id = f.queue_id
           order by j.priority, j.run_at, j.id limit 20) a
-        where exists (select from "${schema}".pgworker_permits p where p.job_id = a.id)) as free
-    from found f),
+        where a.task_id in (select m.task_id from "${schema}".pgworker_limited_tasks m)) as free
+    from found f
+    where f.id is not null),
   ordered as materialized (
     select f.*, row_number() over (order by f.priority, f.turn nulls last, f.place) as number from free f where f.free)
   select (select array_agg(o.name order by o.number) from ordered o),
@@ -6640,8 +6873,9 @@ begin
       (select array_agg(o.run_at order by o.number) from ordered o),
       (select array_agg(o.id order by o.number) from ordered o),
       (select array_agg(f.name) from free f where not f.free),
+      (select array_agg(f.name) from found f where f.id is null),
       array_agg(e.number order by e.number), array_agg(e.bucket order by e.number), array_agg(e.share order by e.number)
-    into lanes, queue_ids, levels, first_run_ats, first_ids, busy_lanes, places, bucket_ids, shares
+    into lanes, queue_ids, levels, first_run_ats, first_ids, busy_lanes, empty_lanes, places, bucket_ids, shares
     from (
       select o.number, u.bucket, row_number() over (partition by u.bucket, o.priority order by o.number desc) as share
       from ordered o cross join lateral unnest(o.buckets) u(bucket)) e;
@@ -6663,6 +6897,7 @@ begin
           with recursive level(p) as (
             (select j.priority from "${schema}"._private_jobs j
               where j.locked_at = '9999-01-01 00:00:00+00' and j.locked_by collate "C" = 'pgworker-limit:' || g.name
+                and (j.priority, j.run_at, j.id) >= (coalesce(k.floor_priority, -32768), coalesce(k.floor_run_at, '-infinity'), coalesce(k.floor_id, 0))
               order by j.locked_by collate "C", j.priority, j.run_at, j.id limit 1)
             union all
             select (
@@ -6676,41 +6911,164 @@ begin
               and j.run_at > moment
             order by j.run_at, j.id limit 1))
           from level l where l.p is not null) as run_at
-      from unnest(names) g(name)) n
+      from unnest(names) g(name)
+      cross join lateral (
+        select l.floor_priority, l.floor_run_at, l.floor_id from "${schema}".pgworker_limit_lanes l
+        where l.lane >= g.name collate "C" and l.lane <= g.name collate "C" order by l.lane desc limit 1) k) n
     where isfinite(n.run_at);
 end
 $$;
 comment on function "${schema}".pgworker_next_parked(text[], timestamptz) is
   'Those of the lanes in which a job falls due after this moment, and in how many seconds.';
 
+-- Lanes that have a floor are taken to have jobs, and what lies between them is looked through.
 create or replace function "${schema}".pgworker_parked_lanes(after text, most int) returns text[]
 language plpgsql volatile
 set plan_cache_mode = force_generic_plan set enable_seqscan = off set enable_bitmapscan = off set enable_sort = off
 set enable_hashjoin = off set enable_mergejoin = off set jit = off
 set search_path = pg_catalog, pg_temp as $$
+declare
+  prefix constant text := 'pgworker-limit:';
+  beginning text := prefix || coalesce(after, '');
+  ending text;
+  names text[] := '{}';
 begin
-  return array(
-    with recursive step(holder, number) as (
-      (select j.locked_by collate "C", 1 from "${schema}"._private_jobs j
-        where j.locked_at = '9999-01-01 00:00:00+00' and j.locked_by collate "C" > 'pgworker-limit:' || coalesce(after, '')
-        order by j.locked_by collate "C", j.priority, j.run_at, j.id limit 1)
-      union all
-      select (
-          select j.locked_by collate "C" from "${schema}"._private_jobs j
-          where j.locked_at = '9999-01-01 00:00:00+00' and j.locked_by collate "C" > s.holder
-          order by j.locked_by collate "C", j.priority, j.run_at, j.id limit 1),
-        s.number + 1
-      from step s where s.holder is not null and s.number < most)
-    select substr(s.holder, length('pgworker-limit:') + 1) from step s where s.holder like 'pgworker-limit:%');
+  loop
+    select prefix || k.lane into ending from "${schema}".pgworker_limit_lanes k
+      where k.floor_until is not null and k.lane > substr(beginning, length(prefix) + 1) collate "C" order by k.lane limit 1;
+    names := names || array(
+      with recursive step(holder, number) as (
+        (select j.locked_by collate "C", 1 from "${schema}"._private_jobs j
+          where j.locked_at = '9999-01-01 00:00:00+00' and j.locked_by collate "C" > beginning
+            and j.locked_by collate "C" < coalesce(ending, 'pgworker-limit;')
+          order by j.locked_by collate "C", j.priority, j.run_at, j.id limit 1)
+        union all
+        select (
+            select j.locked_by collate "C" from "${schema}"._private_jobs j
+            where j.locked_at = '9999-01-01 00:00:00+00' and j.locked_by collate "C" > s.holder
+              and j.locked_by collate "C" < coalesce(ending, 'pgworker-limit;')
+            order by j.locked_by collate "C", j.priority, j.run_at, j.id limit 1),
+          s.number + 1
+        from step s where s.holder is not null and s.number < most - cardinality(names))
+      select substr(s.holder, length(prefix) + 1) from step s where s.holder is not null);
+    exit when ending is null or cardinality(names) >= most;
+    names := names || substr(ending, length(prefix) + 1);
+    exit when cardinality(names) >= most;
+    beginning := ending;
+  end loop;
+  return names;
 end
 $$;
 comment on function "${schema}".pgworker_parked_lanes(text, int) is 'The next lanes after the given one that have jobs.';
+
+-- Anybody may tell anything: what is no place of a lane does nothing. No place is after the one that was told last.
+create or replace function "${schema}".pgworker_lower_floors(told text[]) returns void
+language plpgsql volatile
+set plan_cache_mode = force_generic_plan set enable_seqscan = off set enable_bitmapscan = off set enable_hashjoin = off
+set enable_mergejoin = off set jit = off
+set search_path = pg_catalog, pg_temp as $$
+begin
+  update "${schema}".pgworker_limit_lanes k set floor_priority = p.priority, floor_run_at = p.run_at, floor_id = 0
+    from (
+      select distinct on (g.parts[1]) g.parts[1] as lane, g.parts[2]::int as priority,
+        case when g.parts[3] like '%Infinity' then replace(g.parts[3], 'Infinity', 'infinity')::timestamptz
+          else to_timestamp(least(greatest(g.parts[3]::float8 / 10, -2e11), 9e12)) end as run_at
+      from (select string_to_array(t.place, ' ') as parts from unnest(told) t(place)
+        where t.place ~ '^[^ ]+ -?[0-9]{1,5} (-?[0-9]{1,15}|-?Infinity)$' offset 0) g
+      order by 1, 2, 3) p
+    where k.lane = p.lane collate "C" and k.floor_until is not null and (p.priority, p.run_at, 0) < (k.floor_priority, k.floor_run_at, k.floor_id);
+end
+$$;
+comment on function "${schema}".pgworker_lower_floors(text[]) is 'Lowers the floors of lanes to the places that were told.';
+
+create or replace function "${schema}".pgworker_raise_floors(
+  lanes text[], levels int[], run_ats timestamptz[], ids bigint[], empty_lanes text[]
+) returns void
+language plpgsql volatile
+set plan_cache_mode = force_generic_plan set enable_seqscan = off set enable_bitmapscan = off set enable_hashjoin = off
+set enable_mergejoin = off set jit = off
+set search_path = pg_catalog, pg_temp as $$
+begin
+  update "${schema}".pgworker_limit_lanes k
+    set floor_priority = f.level, floor_run_at = f.run_at, floor_id = f.id, floor_until = coalesce(k.floor_until, clock_timestamp() + interval '1 second')
+    from (
+      select u.lane collate "C", u.level, least(u.run_at, clock_timestamp() - interval '2 seconds'),
+          case when u.run_at <= clock_timestamp() - interval '2 seconds' then u.id else 0 end
+        from unnest(lanes, levels, run_ats, ids) u(lane, level, run_at, id)
+      union all
+      select l.lane, coalesce(l.floor_priority, l.level), clock_timestamp() - interval '2 seconds', 0
+      from unnest(empty_lanes) e(lane) join "${schema}".pgworker_limit_lanes l on l.lane = e.lane collate "C"
+      where l.floor_run_at is null or l.floor_run_at < clock_timestamp() - interval '30 seconds') f(lane, level, run_at, id)
+    where k.lane = f.lane
+      and (f.level, f.run_at, f.id) > (coalesce(k.floor_priority, -32768), coalesce(k.floor_run_at, '-infinity'), coalesce(k.floor_id, 0));
+end
+$$;
+comment on function "${schema}".pgworker_raise_floors(text[], int[], timestamptz[], bigint[], text[]) is
+  'Sets the floors of lanes to their first jobs, or to what has been due for two seconds where these are later or there is none; for whoever has the lock of the gates.';
+
+-- Who looks holds up no gate, and looks as seldom as it takes long. Floors that are higher than a job are lowered, and those that would not be missed
+-- go.
+create or replace function "${schema}".pgworker_check_floors() returns void
+language plpgsql volatile
+set plan_cache_mode = force_generic_plan set enable_seqscan = off set enable_bitmapscan = off set enable_hashjoin = off
+set enable_mergejoin = off set jit = off set lock_timeout = '1s'
+set search_path = pg_catalog, pg_temp as $$
+declare
+  share constant int := 50;
+  one record;
+  first record;
+  began timestamptz;
+  seconds float8[] := '{}';
+  lanes text[] := '{}';
+  found_levels int[] := '{}';
+  found_run_ats timestamptz[] := '{}';
+  found_ids bigint[] := '{}';
+begin
+  if not pg_try_advisory_xact_lock(hashtextextended('pgworker_limit_floors ${schema}', 0)) then
+    return;
+  end if;
+  for one in
+    select k.lane, k.floor_priority, k.floor_run_at, k.floor_id from "${schema}".pgworker_limit_lanes k
+    where k.floor_until < clock_timestamp() order by k.floor_until limit 200
+  loop
+    began := clock_timestamp();
+    select j.priority, j.run_at, j.id into first from "${schema}"._private_jobs j
+      where j.locked_at = '9999-01-01 00:00:00+00' and j.locked_by collate "C" = 'pgworker-limit:' || one.lane
+        and (j.priority, j.run_at, j.id) < (one.floor_priority, one.floor_run_at, one.floor_id)
+      order by j.locked_by collate "C", j.priority, j.run_at, j.id limit 1;
+    seconds := seconds || extract(epoch from clock_timestamp() - began)::float8;
+    lanes := lanes || one.lane;
+    found_levels := found_levels || first.priority::int;
+    found_run_ats := found_run_ats || first.run_at;
+    found_ids := found_ids || first.id;
+    exit when (select sum(t.s) from unnest(seconds) t(s)) > 0.5;
+  end loop;
+  if lanes = '{}' then
+    return;
+  end if;
+  perform pg_advisory_xact_lock(hashtextextended('pgworker_limits ${schema}', 0));
+  update "${schema}".pgworker_limit_lanes k set
+      floor_priority = case when f.took <= 0.001 then null when f.below then f.level else k.floor_priority end,
+      floor_run_at = case when f.took <= 0.001 then null when f.below then f.run_at else k.floor_run_at end,
+      floor_id = case when f.took <= 0.001 then null when f.below then f.id else k.floor_id end,
+      floor_until = case when f.took > 0.001 then clock_timestamp() + greatest(1, share * f.took) * interval '1 second' end
+    from (
+      select l.ctid as tid, u.*, coalesce((u.level, u.run_at, u.id) < (l.floor_priority, l.floor_run_at, l.floor_id), false) as below
+      from unnest(lanes, seconds, found_levels, found_run_ats, found_ids) u(lane, took, level, run_at, id)
+      cross join lateral (select m.*, m.ctid from "${schema}".pgworker_limit_lanes m where m.lane = u.lane collate "C" offset 0) l) f
+    where k.ctid = f.tid;
+  perform "${schema}".pgworker_tell_limits('l', f.lane) from unnest(lanes, found_levels) f(lane, level) where f.level is not null;
+exception when lock_not_available then
+  return;
+end
+$$;
+comment on function "${schema}".pgworker_check_floors() is 'Looks for jobs below the floors of lanes.';
 
 -- All together or, where that is refused, because of a trigger of somebody's for instance, each half by itself: a job that cannot be changed
 -- holds up its lane only.
 create or replace function "${schema}".pgworker_admit_what_lets(
   names text[], quotas int[], levels int[], first_run_ats timestamptz[], first_ids bigint[], moment timestamptz,
-  out places int[], out run_ats timestamptz[], out priorities int[], out queued bigint
+  out ids bigint[], out places int[], out run_ats timestamptz[], out priorities int[], out queued bigint
 )
 language plpgsql volatile
 set search_path = pg_catalog, pg_temp as $$
@@ -6721,7 +7079,7 @@ declare
   context text;
 begin
   begin
-    select * into places, run_ats, priorities, queued from "${schema}".pgworker_admit_jobs(
+    select * into ids, places, run_ats, priorities, queued from "${schema}".pgworker_admit_jobs(
       names, quotas, levels, first_run_ats, first_ids, moment);
     return;
   exception when others or assert_failure then
@@ -6737,6 +7095,7 @@ begin
       names[at:at + middle - 1], quotas[at:at + middle - 1], levels[at:at + middle - 1], first_run_ats[at:at + middle - 1],
       first_ids[at:at + middle - 1], moment);
     places := places || array(select p.place + at - 1 from unnest(half.places) with ordinality p(place, number) order by p.number);
+    ids := ids || half.ids;
     run_ats := run_ats || half.run_ats;
     priorities := priorities || half.priorities;
     queued := coalesce(queued, 0) + coalesce(half.queued, 0);
@@ -6758,12 +7117,17 @@ set search_path = pg_catalog, pg_temp as $$
 declare
   most_lanes constant int := 500;
   moment timestamptz;
-  names text[] := coalesce(lanes, '{}');
+  names text[] := array(select distinct split_part(l.told, ' ', 1) from unnest(lanes) l(told));
+  began timestamptz;
   room record;
   more record;
   ids bigint[];
   rooms int[];
   pauses float8[];
+  ended_buckets bigint[];
+  ended_jobs bigint[];
+  admitted_jobs bigint[] := '{}';
+  admitted_lanes int[] := '{}';
   turn record;
   total int;
   firsts int[];
@@ -6788,31 +7152,46 @@ begin
   perform pg_advisory_xact_lock(hashtextextended('pgworker_limits ${schema}', 0));
   perform set_config('pgworker.limits', 'admit', true);
   moment := clock_timestamp();
+  total := cardinality(names);
   if everything then
     names := names || "${schema}".pgworker_parked_lanes(after, most_lanes);
-    if cardinality(names) >= coalesce(cardinality(lanes), 0) + most_lanes then
+    if cardinality(names) >= total + most_lanes then
       next_after := names[cardinality(names)];
     end if;
   end if;
+  perform "${schema}".pgworker_lower_floors(lanes);
   perform "${schema}".pgworker_make_lanes(names);
   select * into room from "${schema}".pgworker_rooms(array(
     select g.id from unnest(pgworker_admit.buckets) g(id)
     union
-    select unnest((select k.buckets from "${schema}".pgworker_limit_lanes k where k.lane = n.name)) from unnest(names) n(name)), moment);
+    select unnest((
+      select k.buckets from "${schema}".pgworker_limit_lanes k
+      where k.lane >= n.name collate "C" and k.lane <= n.name collate "C" order by k.lane desc limit 1)) from unnest(names) n(name)), moment);
   ids := coalesce(room.ids, '{}');
   rooms := room.rooms;
   pauses := room.pauses;
-  select * into turn from "${schema}".pgworker_lanes_in_turn(
-    task_ids,
-    case when exists (
-        select from "${schema}".pgworker_limited_tasks m
-        join "${schema}"._private_tasks t on t.identifier = m.task_identifier collate "default" and t.id <> all(task_ids))
-      then "${schema}".pgworker_served()
-    end,
-    names,
-    array(select r.id from unnest(ids, rooms) r(id, room) where r.room > 0),
-    array(select r.id from unnest(ids, rooms) r(id, room) where r.room <= 0));
-  total := coalesce(cardinality(turn.lanes), 0);
+  ended_buckets := coalesce(room.ended_buckets, '{}');
+  ended_jobs := coalesce(room.ended_jobs, '{}');
+  -- Where a snapshot is held, reading past dead entries takes as long each time.
+  for look in 1..3 loop
+    began := clock_timestamp();
+    select * into turn from "${schema}".pgworker_lanes_in_turn(
+      task_ids,
+      case when exists (
+          select from "${schema}".pgworker_limited_tasks m
+          join "${schema}"._private_tasks t on t.id = m.task_id and t.id <> all(task_ids))
+        then "${schema}".pgworker_served()
+      end,
+      names,
+      array(select r.id from unnest(ids, rooms) r(id, room) where r.room > 0),
+      array(select r.id from unnest(ids, rooms) r(id, room) where r.room <= 0));
+    total := coalesce(cardinality(turn.lanes), 0);
+    exit when clock_timestamp() - began
+      < interval '3 milliseconds' + (total + coalesce(cardinality(turn.empty_lanes), 0)) * interval '50 microseconds';
+    if look = 3 then
+      perform "${schema}".pgworker_raise_floors(turn.lanes, turn.levels, turn.first_run_ats, turn.first_ids, turn.empty_lanes);
+    end if;
+  end loop;
 
   if total > 0 then
     if not turn.bucket_ids <@ ids then
@@ -6821,6 +7200,8 @@ begin
       ids := ids || more.ids;
       rooms := rooms || more.rooms;
       pauses := pauses || more.pauses;
+      ended_buckets := ended_buckets || more.ended_buckets;
+      ended_jobs := ended_jobs || more.ended_jobs;
     end if;
     entry_rooms := array(
       select r.number from unnest(turn.bucket_ids) with ordinality e(id, place)
@@ -6875,10 +7256,19 @@ begin
         earliest := least(earliest, (select min(r.run_at) from unnest(got.run_ats) r(run_at)));
         levels := array(select unnest(levels) union select p.level::text from unnest(got.priorities) p(level));
         queued := queued + got.queued;
+        admitted_jobs := admitted_jobs || got.ids;
+        admitted_lanes := admitted_lanes || got.places;
       end if;
     end loop;
   end if;
   perform set_config('pgworker.limits', '', true);
+  if admitted > 0 or ended_jobs <> '{}' then
+    perform "${schema}".pgworker_note_holders(a.buckets, a.jobs, ended_buckets, ended_jobs, moment)
+      from (
+        select coalesce(array_agg(e.id order by j.number), '{}') as buckets, coalesce(array_agg(j.id order by j.number), '{}') as jobs
+        from unnest(admitted_jobs, admitted_lanes) with ordinality j(id, lane, number)
+        join unnest(turn.bucket_ids, turn.places) e(id, lane) on e.lane = j.lane) a;
+  end if;
 
   -- Where all lanes that were looked at wait for something else, others have their turn.
   if admitted > 0 or total >= 100 then
@@ -6887,15 +7277,19 @@ begin
         unstarted = b.unstarted + u.jobs,
         turn = case when u.lanes > 1 then turn.lanes[coalesce(u.last_given, u.last_place)] else b.turn end
       from (
-        select e.id, sum(given[e.place])::int as jobs, count(*) as lanes, max(e.place) as last_place,
-          max(e.place) filter (where given[e.place] > 0) as last_given
-        from unnest(turn.bucket_ids, turn.places) e(id, place)
-        group by e.id) u
-      where b.id = u.id and (u.jobs > 0 and (u.lanes > 1 or b.tokens is not null) or u.lanes >= 100);
+        select e.*, k.tid
+        from (
+          select e.id, sum(given[e.place])::int as jobs, count(*) as lanes, max(e.place) as last_place,
+            max(e.place) filter (where given[e.place] > 0) as last_given
+          from unnest(turn.bucket_ids, turn.places) e(id, place)
+          group by e.id) e
+        cross join lateral (
+          select l.ctid as tid from "${schema}".pgworker_limit_buckets l where l.id >= e.id and l.id <= e.id order by l.id desc limit 1) k) u
+      where b.ctid = u.tid and (u.jobs > 0 and (u.lanes > 1 or b.tokens is not null or cardinality(b.holders) > 500) or u.lanes >= 100);
   end if;
   if admitted > 0 then
     update "${schema}".pgworker_limit_lanes k set used_at = moment
-      where k.lane = any(array(select l.name from unnest(turn.lanes, given) l(name, jobs) where l.jobs > 0))
+      where k.lane = any(array(select l.name collate "C" from unnest(turn.lanes, given) l(name, jobs) where l.jobs > 0))
         and k.used_at < moment - interval '30 seconds';
     perform "${schema}".pgworker_wake(admitted, earliest,
       case when cardinality(levels) <= 16 then array_to_string(levels, ',') end, queued = admitted);
@@ -6928,55 +7322,73 @@ comment on function "${schema}".pgworker_admit(int[], text[], bigint[], boolean,
   'buckets, and if everything is asked for of the next lanes after a given one (next_after is null after the last). Only jobs of these tasks, and of those '
   'that no registered worker runs. Tells in how many seconds which lanes are to be looked at again. SQLSTATE 55P03: others are at it.';
 
--- What nobody has an eye on else: permits that have lost their jobs, as triggers were switched off, or jobs theirs; jobs that were admitted but that nobody
--- starts, which wait again if others do; lanes and buckets that have not been used for a while. A bounded piece of each, by turns.
+-- What nobody has an eye on else: holders whose end nobody told; jobs that were admitted but that nobody starts, which wait again if others do; lanes
+-- and buckets that have not been used for a while; limited tasks that the triggers do not know, as after a restore. A bounded piece of each, by turns.
 create or replace function "${schema}".pgworker_check_permits() returns bigint
 language plpgsql volatile security definer
 set plan_cache_mode = force_generic_plan set enable_seqscan = off set enable_bitmapscan = off set enable_hashjoin = off
 set enable_mergejoin = off set jit = off
 set search_path = pg_catalog, pg_temp as $$
 declare
-  piece constant int := 1000;
-  since bigint;
+  piece constant int := 200;
+  last bigint;
   looked bigint[];
-  leaked bigint := 0;
+  room record;
   late bigint[];
   old text[];
+  taken bigint := 0;
 begin
+  if current_setting('transaction_isolation') <> 'read committed' then
+    raise exception 'Limits are checked at the isolation level read committed only' using errcode = '25001';
+  end if;
+  perform "${schema}".pgworker_check_floors();
   if not pg_try_advisory_xact_lock(hashtextextended('pgworker_limits ${schema}', 0)) then
     return 0;
   end if;
-  select s.number into since from "${schema}".pgworker_limit_state s where s.name = 'checked' for update skip locked;
+  if not array(select k.task_id from "${schema}".pgworker_limited_tasks k join "${schema}"._private_tasks t on t.id = k.task_id)
+      <@ "${schema}".pgworker_switched_limits()
+    or exists (
+      select from "${schema}".pgworker_limited_tasks k
+      where not exists (select from "${schema}"._private_tasks t where t.id = k.task_id and t.identifier = k.task_identifier))
+  then
+    perform "${schema}".pgworker_review_limits();
+  end if;
+  select s.number into last from "${schema}".pgworker_limit_state s where s.name = 'checked' for update skip locked;
   if not found then
     return 0;
   end if;
-  looked := array(
-    select p.job_id from "${schema}".pgworker_permits p where p.job_id > since order by p.job_id limit piece);
+  looked := array(select b.id from "${schema}".pgworker_limit_buckets b where b.id > last order by b.id limit piece);
   update "${schema}".pgworker_limit_state s set number = case when cardinality(looked) = piece then looked[piece] else -1 end
     where s.name = 'checked' and s.number <> case when cardinality(looked) = piece then looked[piece] else -1 end;
-  with leaks as (
-    delete from "${schema}".pgworker_permits p where p.ctid = any(array(
-      select o.ctid from "${schema}".pgworker_permits o
-      where o.job_id = any(looked) and not exists (
-        select from "${schema}"._private_jobs j
-        where j.id = o.job_id and (j.is_available or j.locked_at is not null and j.locked_at <> '9999-01-01 00:00:00+00'))
-      for update skip locked))
-    returning p.bucket_id)
-  select count(*) into leaked
-    from (select "${schema}".pgworker_tell_limits('b', l.bucket_id::text) from (select distinct l.bucket_id from leaks l) l offset 0) t;
+  select * into room from "${schema}".pgworker_rooms(looked, clock_timestamp());
+  if room.ended_jobs <> '{}' then
+    perform "${schema}".pgworker_note_holders('{}', '{}', room.ended_buckets, room.ended_jobs, clock_timestamp());
+    taken := cardinality(room.ended_jobs);
+    perform "${schema}".pgworker_tell_limits('b', e.id::text) from (select distinct u.id from unnest(room.ended_buckets) u(id)) e;
+  end if;
+  perform "${schema}".pgworker_forget_buckets(looked);
 
   late := array(
-    select distinct o.job_id from "${schema}".pgworker_permits o
+    select distinct h.job_id
+    from unnest(looked) g(id)
     cross join lateral (
-      select j.task_id, j.job_queue_id, j.payload, j.flags from "${schema}"._private_jobs j where j.id = o.job_id and j.is_available offset 0) j
-    where o.job_id = any(looked) and o.admitted_at < clock_timestamp() - interval '5 seconds'
-      and exists (
-        select from (
-          select t.lane from "${schema}".pgworker_limit_turns t where t.bucket_id = o.bucket_id order by t.bucket_id, t.lane limit 100) t
-        where t.lane <> (select l.lane from "${schema}".pgworker_lane(j.task_id, j.job_queue_id, j.payload, j.flags) l)
-          and exists (
-            select from "${schema}"._private_jobs n
-            where n.locked_at = '9999-01-01 00:00:00+00' and n.locked_by collate "C" = 'pgworker-limit:' || t.lane)));
+      select b.id, b.holders, b.since from "${schema}".pgworker_limit_buckets b where b.id >= g.id and b.id <= g.id order by b.id desc limit 1) b
+    cross join lateral (
+      select u.job_id from unnest(b.holders, b.since) u(job_id, since)
+      where u.since < extract(epoch from clock_timestamp() - '2000-01-01 00:00:00+00'::timestamptz) - 5 limit 1000) h
+    cross join lateral (
+      select j.task_id, j.job_queue_id, j.payload, j.flags from "${schema}"._private_jobs j where j.id = h.job_id and j.is_available offset 0) j
+    where exists (
+      select from (
+        select t.lane from "${schema}".pgworker_limit_turns t where t.bucket_id = b.id order by t.bucket_id, t.lane limit 100) t
+      cross join lateral (
+        select l.floor_priority, l.floor_run_at, l.floor_id from "${schema}".pgworker_limit_lanes l
+        where l.lane >= t.lane and l.lane <= t.lane order by l.lane desc limit 1) k
+      where t.lane <> (select l.lane from "${schema}".pgworker_lane(j.task_id, j.job_queue_id, j.payload, j.flags) l)
+        and exists (
+          select from "${schema}"._private_jobs n
+          where n.locked_at = '9999-01-01 00:00:00+00' and n.locked_by collate "C" = 'pgworker-limit:' || t.lane
+            and (n.priority, n.run_at, n.id) >= (coalesce(k.floor_priority, -32768), coalesce(k.floor_run_at, '-infinity'), coalesce(k.floor_id, 0)))));
   if late <> '{}' then
     with mine as materialized (
       select j.ctid as tid, j.id, j.task_id, j.job_queue_id, j.payload, j.flags from unnest(late) g(id) join "${schema}"._private_jobs j on j.id = g.id and j.is_available
@@ -6985,12 +7397,13 @@ begin
       update "${schema}".pgworker_limit_buckets b set
           tokens = b.tokens + r.jobs, unstarted = greatest(0, b.unstarted - r.jobs), turn = r.lane
       from (
-        select p.bucket_id, count(*)::int as jobs, max(l.lane) as lane
+        select b.id, count(*)::int as jobs, max(l.lane) as lane
         from mine m
-        join "${schema}".pgworker_permits p on p.job_id = m.id
         cross join lateral "${schema}".pgworker_lane(m.task_id, m.job_queue_id, m.payload, m.flags) l
-        group by p.bucket_id) r
-      where b.id = r.bucket_id)
+        cross join lateral unnest(l.limit_ids, l.bucket_values) u(limit_id, value)
+        join "${schema}".pgworker_limit_buckets b on b.limit_id = u.limit_id and b.value = u.value collate "C"
+        group by b.id) r
+      where b.id = r.id)
     update "${schema}"._private_jobs j set locked_at = '9999-01-01 00:00:00+00', locked_by = ''
       where j.ctid = any(array(select m.tid from mine m));
   end if;
@@ -7002,14 +7415,33 @@ begin
     update "${schema}".pgworker_limit_lanes k set used_at = clock_timestamp()
       where k.lane = any(old) and exists (
         select from "${schema}"._private_jobs j
-        where j.locked_at = '9999-01-01 00:00:00+00' and j.locked_by collate "C" = 'pgworker-limit:' || k.lane);
+        where j.locked_at = '9999-01-01 00:00:00+00' and j.locked_by collate "C" = 'pgworker-limit:' || k.lane
+          and (j.priority, j.run_at, j.id) >= (coalesce(k.floor_priority, -32768), coalesce(k.floor_run_at, '-infinity'), coalesce(k.floor_id, 0)));
     perform "${schema}".pgworker_forget_lanes(old);
   end if;
-  return leaked + coalesce(cardinality(late), 0);
+  return taken + coalesce(cardinality(late), 0);
 end
 $$;
 comment on function "${schema}".pgworker_check_permits() is
-  'Takes permits back that nobody needs and forgets lanes and buckets that are not used. Call it about once a second; returns how many it has taken.';
+  'Takes permits back of jobs that have ended or that nobody starts, and forgets lanes and buckets that are not used. Call it about once a second; returns how many it has taken.';
+
+create or replace function "${schema}".pgworker_forget_buckets(ids bigint[]) returns void
+language plpgsql volatile
+set plan_cache_mode = force_generic_plan set enable_seqscan = off set enable_bitmapscan = off set enable_hashjoin = off
+set enable_mergejoin = off set jit = off
+set search_path = pg_catalog, pg_temp as $$
+begin
+  delete from "${schema}".pgworker_limit_buckets b
+    using "${schema}".pgworker_limits l
+    where b.id = any(ids) and l.id = b.limit_id
+      and not exists (select from "${schema}".pgworker_limit_turns t where t.bucket_id = b.id)
+      and b.holders = '{}'
+      and (b.tokens is null or l.max_starts is null
+        or b.tokens + extract(epoch from clock_timestamp() - b.filled_at)::float8 * l.max_starts / extract(epoch from l.period)::float8 >= l.burst);
+end
+$$;
+comment on function "${schema}".pgworker_forget_buckets(bigint[]) is
+  'Forgets those of the buckets that nobody waits for and nobody holds, and that are as good as new; for whoever has the lock of the gates.';
 
 create or replace function "${schema}".pgworker_forget_lanes(names text[]) returns void
 language plpgsql volatile
@@ -7028,13 +7460,7 @@ begin
     using (select f.lane, u.bucket from forgotten f cross join lateral unnest(f.buckets) u(bucket)) f
     where t.bucket_id = f.bucket and t.lane = f.lane)
   select array_agg(distinct u.bucket) as buckets into gone from forgotten f cross join lateral unnest(f.buckets) u(bucket);
-  delete from "${schema}".pgworker_limit_buckets b
-    using "${schema}".pgworker_limits l
-    where b.id = any(gone.buckets) and l.id = b.limit_id
-      and not exists (select from "${schema}".pgworker_limit_turns t where t.bucket_id = b.id)
-      and not exists (select from "${schema}".pgworker_permits p where p.bucket_id = b.id)
-      and (b.tokens is null or l.max_starts is null
-        or b.tokens + extract(epoch from clock_timestamp() - b.filled_at)::float8 * l.max_starts / extract(epoch from l.period)::float8 >= l.burst);
+  perform "${schema}".pgworker_forget_buckets(gone.buckets);
 end
 $$;
 comment on function "${schema}".pgworker_forget_lanes(text[]) is
@@ -7055,9 +7481,11 @@ begin
       (select count(*) from "${schema}".pgworker_permits p where p.bucket_id = u.id and u.max_running is not null),
       (select count(*) from (
         select from "${schema}".pgworker_limit_turns t
+        join "${schema}".pgworker_limit_lanes k on k.lane = t.lane
         cross join lateral (
           select from "${schema}"._private_jobs j
-          where j.locked_at = '9999-01-01 00:00:00+00' and j.locked_by collate "C" = 'pgworker-limit:' || t.lane limit 10000) j
+          where j.locked_at = '9999-01-01 00:00:00+00' and j.locked_by collate "C" = 'pgworker-limit:' || t.lane
+            and (j.priority, j.run_at, j.id) >= (coalesce(k.floor_priority, -32768), coalesce(k.floor_run_at, '-infinity'), coalesce(k.floor_id, 0)) limit 10000) j
         where t.bucket_id = u.id limit 10000) w),
       u.filled,
       case when u.filled < 1 then clock_timestamp() + (1 - u.filled) / u.rate * interval '1 second' end
@@ -7118,13 +7546,15 @@ begin
       (select count(*) from (
         select from "${schema}".pgworker_limit_buckets b
         join "${schema}".pgworker_limit_turns t on t.bucket_id = b.id
+        join "${schema}".pgworker_limit_lanes k on k.lane = t.lane
         cross join lateral (
           select from "${schema}"._private_jobs j
-          where j.locked_at = '9999-01-01 00:00:00+00' and j.locked_by collate "C" = 'pgworker-limit:' || t.lane limit most) j
+          where j.locked_at = '9999-01-01 00:00:00+00' and j.locked_by collate "C" = 'pgworker-limit:' || t.lane
+            and (j.priority, j.run_at, j.id) >= (coalesce(k.floor_priority, -32768), coalesce(k.floor_run_at, '-infinity'), coalesce(k.floor_id, 0)) limit most) j
         where b.limit_id = l.id limit most) w),
       (select count(*) from (
         select from "${schema}".pgworker_limit_buckets b
-        join "${schema}".pgworker_permits p on p.bucket_id = b.id
+        cross join lateral unnest(b.holders) h(job_id)
         where b.limit_id = l.id limit most) u)
     from "${schema}".pgworker_limits l
     order by l.name;

@@ -331,7 +331,8 @@ class CompletionTest {
         return store.claims()
                 .claim(
                         tasks,
-                        new ClaimRequest(wanted, Long.MAX_VALUE, List.of(), task -> run, false, null, Chain.WHOLE))
+                        new ClaimRequest(
+                                wanted, Long.MAX_VALUE, List.of(), task -> run, QueueFront.UNKNOWN, null, Chain.WHOLE))
                 .jobs();
     }
 

@@ -73,7 +73,7 @@ class DeadQueueEntriesTest {
                 .isGreaterThan(DEAD / 2);
         assertThat(entriesRead("pgworker_claim('w', array[1], 10, null, array[2], " + FLOORS + ")"))
                 .isLessThan(2_000);
-        assertThat(entriesRead("pgworker_claim('w', array[1], 10, wide => true, " + FLOORS + ")"))
+        assertThat(entriesRead("pgworker_claim('w', array[1], 10, breadth => 20, " + FLOORS + ")"))
                 .isLessThan(2_000);
         assertThat(entriesRead("pgworker_claim_carefully('w', array[1], 10, " + FLOORS + ")"))
                 .isLessThan(2_000);

@@ -9,6 +9,8 @@ import java.util.HashSet;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
+import java.util.regex.Matcher;
+import java.util.regex.Pattern;
 
 import org.awaitility.Awaitility;
 import org.junit.jupiter.api.BeforeEach;
@@ -22,6 +24,8 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 /** What a gate admits, and how limits come into effect and go. */
 class LimitGateTest {
+
+    private static final Pattern TRIGGER = Pattern.compile("zz_pgworker_limits_(\\w+)");
 
     @RegisterExtension
     final TestSchema db = new TestSchema();
@@ -218,8 +222,7 @@ class LimitGateTest {
         long idle = jobs.add("t", "{}");
         assertThat(jobs.admit()).isOne();
         jobs.add("t", "{}");
-        jobs.sql("update {schema}.pgworker_permits set admitted_at = now() - interval '6 s'")
-                .update();
+        jobs.age(Duration.ofSeconds(6));
         jobs.sql("select {schema}.pgworker_check_permits()").query().listOfRows();
         assertThat(jobs.state(idle)).isEqualTo("available");
 
@@ -347,8 +350,7 @@ class LimitGateTest {
         long other = jobs.add("t", "{}");
         assertThat(jobs.admit()).isOne();
         assertThat(claimWithout("f")).isEmpty();
-        jobs.sql("update {schema}.pgworker_permits set admitted_at = now() - interval '6 s'")
-                .update();
+        jobs.age(Duration.ofSeconds(6));
 
         jobs.sql("select {schema}.pgworker_check_permits()").query().listOfRows();
         jobs.admit();
@@ -402,10 +404,11 @@ class LimitGateTest {
 
     @Test
     void aTransactionThatDoesNotKnowALimitIsWaitedFor() throws SQLException {
-        jobs.limit("other", "{u}", null, 1);
+        jobs.limit("other", "{t}", null, 1000);
         try (Connection connection = db.dataSource().getConnection();
                 Statement statement = connection.createStatement()) {
             connection.setAutoCommit(false);
+            statement.execute("set local session_replication_role = replica");
             statement.execute(db.schema().in("select {schema}.add_job('t')"));
             jobs.sql("select name from {schema}.pgworker_put_limit('l', '{t}', max_running => 1)")
                     .query(String.class)
@@ -423,13 +426,208 @@ class LimitGateTest {
             connection.commit();
             connection.setAutoCommit(true);
         }
-        assertThat(jobs.claim("w", 0 + 1)).hasSizeLessThanOrEqualTo(1);
+        long running = jobs.claim("w", 1).get(0);
 
         jobs.apply();
 
         jobs.add("t", "{}");
-        assertThat(jobs.permits()).hasSize(1);
+        assertThat(jobs.permits()).containsExactly(running, running);
         assertThat(jobs.admit()).isZero();
+    }
+
+    @Test
+    void whoHasWrittenJobsIsWaitedForBeforeTheTriggersLearnOfATask() throws SQLException {
+        jobs.limit("other", "{u}", null, 1);
+        try (Connection connection = db.dataSource().getConnection();
+                Statement statement = connection.createStatement()) {
+            connection.setAutoCommit(false);
+            statement.execute(db.schema().in("select {schema}.add_job('v')"));
+            jobs.sql("select name from {schema}.pgworker_put_limit('l', '{t}', max_running => 1)")
+                    .query(String.class)
+                    .single();
+            assertThat(step()).isEqualTo("busy");
+            assertThat(jobs.state(jobs.add("u", "{}"))).isEqualTo("parked");
+            connection.commit();
+            connection.setAutoCommit(true);
+        }
+
+        jobs.apply();
+
+        assertThat(jobs.state(jobs.add("t", "{}"))).isEqualTo("parked");
+    }
+
+    @Test
+    void jobsOfOtherTasksEnterNoFunction() {
+        jobs.limit("l", "{t}", null, 1);
+        assertThat(triggersOf("t")).contains("added", "changed", "deleted");
+        assertThat(triggersOf("u")).isEmpty();
+
+        jobs.limit("l", "{u}", null, 1);
+
+        assertThat(triggersOf("t")).isEmpty();
+        assertThat(triggersOf("u")).contains("added", "changed", "deleted");
+    }
+
+    /** Adds a job, gives it back and deletes it; returns which triggers of the limits were called. */
+    private Set<String> triggersOf(String task) {
+        jobs.sql("insert into {schema}._private_tasks (identifier) values (?) on conflict do nothing")
+                .param(task)
+                .update();
+        Set<String> called = new HashSet<>();
+        for (String statement : List.of(
+                "insert into {schema}._private_jobs (task_id) select id from {schema}._private_tasks where identifier = '"
+                        + task + "'",
+                "update {schema}._private_jobs set locked_at = now(), locked_by = 'w'",
+                "update {schema}._private_jobs set locked_at = null, locked_by = null, run_at = now()",
+                "update {schema}._private_jobs set locked_at = now(), locked_by = 'w'",
+                "delete from {schema}._private_jobs")) {
+            for (String line : jobs.sql("explain (analyze) " + statement)
+                    .query(String.class)
+                    .list()) {
+                Matcher matcher = TRIGGER.matcher(line);
+                if (matcher.find()) {
+                    called.add(matcher.group(1));
+                }
+            }
+        }
+        return called;
+    }
+
+    @Test
+    void theRowOfALimitedTaskStays() {
+        jobs.limit("l", "{t}", null, 1);
+        jobs.sql("delete from {schema}._private_tasks").update();
+        assertThat(jobs.state(jobs.add("t", "{}"))).isEqualTo("parked");
+    }
+
+    @Test
+    void aTaskThatGotAnotherIdIsNoticed() {
+        jobs.limit("l", "{t}", null, 1);
+        jobs.sql("truncate {schema}._private_tasks cascade").update();
+        assertThat(jobs.state(jobs.add("t", "{}"))).isEqualTo("available");
+
+        jobs.sql("select {schema}.pgworker_check_permits()").query().listOfRows();
+        jobs.apply();
+
+        assertThat(jobs.state(jobs.add("t", "{}"))).isEqualTo("parked");
+        assertThat(jobs.admit()).isOne();
+        assertThat(jobs.admit()).isZero();
+    }
+
+    @Test
+    void moreHoldersThanCanBeLookedAtEachTimeAreLookedAtByTurns() {
+        jobs.limit("l", "{t}", null, 3000);
+        jobs.sql(
+                        "select {schema}.pgworker_add_jobs(array_agg('t'::text), array_agg('{}'::text), null, null, null, null, null)"
+                                + " from generate_series(1, 8000)")
+                .query()
+                .listOfRows();
+        for (int i = 0; i < 3; i++) {
+            assertThat(jobs.admit()).isEqualTo(1000);
+        }
+        assertThat(jobs.admit()).isZero();
+        Set<Long> first = Set.copyOf(jobs.claim("w", 3000));
+        assertThat(first).hasSize(3000);
+        jobs.sql("delete from {schema}._private_jobs where locked_by = 'w' and id % 3 = 0")
+                .update();
+        long ended = 3000
+                - jobs.sql("select count(*) from {schema}._private_jobs where locked_by = 'w'")
+                        .query(Long.class)
+                        .single();
+
+        Awaitility.await().until(() -> {
+            jobs.admit();
+            assertThat(jobs.permits()).hasSizeLessThanOrEqualTo(3000);
+            return jobs.claim("v", 3000).isEmpty() && jobs.permits().size() == 3000;
+        });
+
+        assertThat(runningOf("true")).isEqualTo(3000 - ended);
+    }
+
+    @Test
+    void deadEntriesInFrontAreNotReadWhileASnapshotIsHeld() throws SQLException {
+        int ended = 40_000;
+        jobs.limit("l", "{t}", null, 1000);
+        try (Connection connection = db.dataSource().getConnection();
+                Statement statement = connection.createStatement()) {
+            connection.setAutoCommit(false);
+            connection.setTransactionIsolation(Connection.TRANSACTION_REPEATABLE_READ);
+            statement.execute("select 1 from pg_class limit 1");
+            jobs.sql(
+                            "select {schema}.pgworker_add_jobs(array_agg('t'::text), array_agg('{}'::text), null, null, null, null, null)"
+                                    + " from generate_series(1, ?)")
+                    .param(ended + 2000)
+                    .query()
+                    .listOfRows();
+            for (int i = 0; i < ended / 1000; i++) {
+                assertThat(jobs.admit()).isEqualTo(1000);
+                jobs.sql("delete from {schema}._private_jobs where is_available")
+                        .update();
+            }
+            assertThat(jobs.admit()).isEqualTo(1000);
+            assertThat(jobs.admit()).isZero();
+
+            assertThat(buffersOfAGate()).isLessThan(ended / 4);
+
+            long told = jobs.sql("select id from {schema}.add_job('t', run_at => now() - interval '1 day')")
+                    .query(Long.class)
+                    .single();
+            makeRoom();
+            assertThat(jobs.sql(
+                                    "select admitted from {schema}.pgworker_admit(array(select id from {schema}._private_tasks), array["
+                                            + "substr((select locked_by from {schema}._private_jobs where id = ?), 16) || ' 0 1'], null, false, null,"
+                                            + " 1)")
+                            .param(told)
+                            .query(Long.class)
+                            .single())
+                    .isOne();
+            assertThat(jobs.state(told)).isEqualTo("available");
+
+            while (floored() == 0) {
+                makeRoom();
+                jobs.admit();
+            }
+            long unheard = jobs.sql("select id from {schema}.add_job('t', priority => -1)")
+                    .query(Long.class)
+                    .single();
+            makeRoom();
+            jobs.admit();
+            assertThat(jobs.state(unheard)).isEqualTo("parked");
+            jobs.sql("update {schema}.pgworker_limit_lanes set floor_until = now() - interval '1 s'")
+                    .update();
+            jobs.sql("select {schema}.pgworker_check_permits()").query().listOfRows();
+            makeRoom();
+            jobs.admit();
+            assertThat(jobs.state(unheard)).isEqualTo("available");
+            connection.rollback();
+        }
+    }
+
+    private void makeRoom() {
+        jobs.sql("delete from {schema}._private_jobs where id = (select max(job_id) from {schema}.pgworker_permits)")
+                .update();
+    }
+
+    /** Returns how many lanes have a floor that lies behind jobs which have been added a moment ago. */
+    private long floored() {
+        return jobs.sql(
+                        "select count(*) from {schema}.pgworker_limit_lanes where floor_priority = 0 and floor_run_at > now() -"
+                                + " interval '1 h'")
+                .query(Long.class)
+                .single();
+    }
+
+    private long buffersOfAGate() {
+        String plan = String.join(
+                "\n",
+                jobs.sql("explain (analyze, buffers) select * from {schema}.pgworker_admit(array(select id from"
+                                + " {schema}._private_tasks), null, array(select id from {schema}.pgworker_limit_buckets), true, null,"
+                                + " 1000)")
+                        .query(String.class)
+                        .list());
+        Matcher matcher = Pattern.compile("shared hit=(\\d+)").matcher(plan);
+        assertThat(matcher.find()).as(plan).isTrue();
+        return Long.parseLong(matcher.group(1));
     }
 
     private String step() {

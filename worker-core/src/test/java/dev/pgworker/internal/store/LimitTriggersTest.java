@@ -314,7 +314,8 @@ class LimitTriggersTest {
                                     "insert into {schema}._private_jobs (task_id) select id from {schema}._private_tasks where identifier = 't'"));
             statement.execute("reset session_replication_role");
         }
-        jobs.sql("delete from {schema}.pgworker_permits").update();
+        jobs.sql("update {schema}.pgworker_limit_buckets set holders = '{}', since = '{}'")
+                .update();
         long unseen = jobs.sql("select max(id) from {schema}._private_jobs")
                 .query(Long.class)
                 .single();
@@ -336,13 +337,17 @@ class LimitTriggersTest {
         long id = jobs.add("t", "{}");
         jobs.admitAndClaim("w");
         jobs.sql(
-                        "insert into {schema}.pgworker_permits select bucket_id, job_id + 1000, admitted_at from {schema}.pgworker_permits")
+                        "update {schema}.pgworker_limit_buckets set holders = holders || holders[1] + 1000, since = since || since[1]")
                 .update();
 
         assertThat(jobs.sql("select {schema}.pgworker_check_permits()")
                         .query(Long.class)
                         .single())
                 .isOne();
+        assertThat(jobs.sql("select holders::text from {schema}.pgworker_limit_buckets")
+                        .query(String.class)
+                        .single())
+                .isEqualTo("{" + id + "}");
         assertThat(jobs.permits()).containsExactly(id);
     }
 

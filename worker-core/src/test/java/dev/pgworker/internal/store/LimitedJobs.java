@@ -1,5 +1,6 @@
 package dev.pgworker.internal.store;
 
+import java.time.Duration;
 import java.util.List;
 import java.util.Map;
 
@@ -122,6 +123,15 @@ final class LimitedJobs {
         return db.sql("select job_id from {schema}.pgworker_permits order by job_id, bucket_id")
                 .query(Long.class)
                 .list();
+    }
+
+    /** Makes it so much longer ago that jobs were admitted. */
+    void age(Duration by) {
+        db.sql(
+                        "update {schema}.pgworker_limit_buckets set since = array(select s - ? from unnest(since) with ordinality u(s, n)"
+                                + " order by n)")
+                .param((int) by.toSeconds())
+                .update();
     }
 
     JdbcClient.StatementSpec sql(String text) {

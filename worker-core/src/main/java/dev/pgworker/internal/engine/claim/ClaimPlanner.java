@@ -31,7 +31,7 @@ import dev.pgworker.internal.store.TaskIds;
  *
  * <ul>
  *   <li>from where on, for jobs without a queue ({@link ClaimFloor}) and for those of queues ({@link QueueFloors});
- *   <li>in how many queues ({@link ClaimBreadth}), and how many jobs of each ({@link LocalQueue#runOf});
+ *   <li>in how many queues ({@link ClaimFront}), and how many jobs of each ({@link LocalQueue#runOf});
  *   <li>all jobs or one half of them, while two chains of claims divide them ({@link Chain});
  *   <li>what is passed over: forbidden flags, and jobs that the server refuses to have claimed ({@link Refusals});
  *   <li>whether with care: a job whose row cannot be read, because it does not fit into memory for instance, or cannot be
@@ -69,10 +69,10 @@ public final class ClaimPlanner {
     private final ClaimFloor floor;
     private final QueueFloors queueFloors;
     private final ClaimTracker tracker;
-    private final ClaimBreadth breadth = new ClaimBreadth();
+    private final ClaimFront front;
 
     /** Owned by the thread of the second chain. */
-    private final ClaimBreadth breadthOfOdd = new ClaimBreadth();
+    private final ClaimFront frontOfOdd;
 
     private final Refusals refusals = new Refusals();
 
@@ -110,6 +110,8 @@ public final class ClaimPlanner {
         this.floor = floor;
         this.queueFloors = queueFloors;
         this.tracker = tracker;
+        front = new ClaimFront(queueFloors::news);
+        frontOfOdd = new ClaimFront(queueFloors::news);
     }
 
     /** Looks the tasks up again. */
@@ -163,7 +165,7 @@ public final class ClaimPlanner {
         nextCarefulClaims = CAREFUL_CLAIMS;
         obstructions = 0;
         queueFloors.claimed(claimed);
-        breadth.claimed(claimed.jobs(), request.wanted());
+        front.claimed(claimed.jobs(), request.wanted());
         ClaimStart start = request.start();
         boolean full = claimed.size() >= request.wanted() || claimed.cut();
         boolean elsewhere = false;
@@ -188,13 +190,12 @@ public final class ClaimPlanner {
     }
 
     private ClaimRequest request(int wanted, Collection<String> forbidden, @Nullable ClaimStart start, Chain chain) {
-        boolean wide = (chain == Chain.ODD ? breadthOfOdd : breadth).isWide();
         return new ClaimRequest(
                 wanted,
                 localQueue.freeBytes(),
                 forbidden,
                 localQueue::runOf,
-                wide,
+                (chain == Chain.ODD ? frontOfOdd : front).next(wanted),
                 start,
                 chain,
                 queueFloors.ofClaim());
@@ -228,7 +229,7 @@ public final class ClaimPlanner {
     boolean claimedOdd(ClaimRequest request, Claimed claimed, Duration took) {
         oddAnsweredAt = System.nanoTime();
         queueFloors.claimed(claimed);
-        breadthOfOdd.claimed(claimed.jobs(), request.wanted());
+        frontOfOdd.claimed(claimed.jobs(), request.wanted());
         if (!claimed.unreadable().isEmpty() || request.start() == null) {
             floor.forget();
             return false;

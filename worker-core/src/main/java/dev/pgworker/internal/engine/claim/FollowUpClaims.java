@@ -91,6 +91,11 @@ public final class FollowUpClaims {
         return floors.givingBack(places, write);
     }
 
+    /** As {@link QueueFloors#news}. */
+    public long news() {
+        return floors.news();
+    }
+
     public void accept(Claimed claimed) {
         floors.claimed(claimed);
         if (claimed.size() > 0) {

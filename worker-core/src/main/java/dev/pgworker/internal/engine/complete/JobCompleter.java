@@ -31,7 +31,6 @@ import dev.pgworker.internal.failure.Backoff;
 import dev.pgworker.internal.failure.DatabaseFailure;
 import dev.pgworker.internal.failure.ErrorText;
 import dev.pgworker.internal.lifecycle.BackgroundService;
-import dev.pgworker.internal.lifecycle.WorkSignal;
 import dev.pgworker.internal.store.Completion;
 import dev.pgworker.internal.store.FollowUp;
 import dev.pgworker.internal.store.LanePlan;
@@ -50,7 +49,7 @@ import dev.pgworker.job.Job;
  * written, outcomes wait; after a while the database is asked whether that is because of the jobs, and if so they are left to
  * the reconciler one after the other, so that others get their turn. A full disk is waited for, however long.
  */
-public final class JobCompleter extends BackgroundService implements WorkSignal.Receiver {
+public final class JobCompleter extends BackgroundService {
 
     private static final Logger log = LoggerFactory.getLogger(JobCompleter.class);
 
@@ -97,8 +96,8 @@ public final class JobCompleter extends BackgroundService implements WorkSignal.
     /** How long to wait before busy jobs are tried again. Owned by the thread. */
     private Duration busyPause = SHORTEST_BUSY_PAUSE;
 
-    /** Whether anything was said about jobs since the write that is under way began. */
-    private volatile boolean news;
+    /** What had been said about jobs when the write that is under way began. Owned by the thread. */
+    private long newsBefore;
 
     /** Why the last outcome could not be written; null if none is in the way. */
     private volatile @Nullable String obstacle;
@@ -130,11 +129,6 @@ public final class JobCompleter extends BackgroundService implements WorkSignal.
     /** Returns why outcomes cannot be written; null while nothing is known to be in the way. */
     public @Nullable String obstacle() {
         return obstacle;
-    }
-
-    @Override
-    public void jobsMayBeDue() {
-        news = true;
     }
 
     /**
@@ -482,7 +476,7 @@ public final class JobCompleter extends BackgroundService implements WorkSignal.
                 .map(Ending::job)
                 .sorted(Comparator.comparingLong(Job::id))
                 .toList();
-        news = false;
+        newsBefore = followUps.news();
         Completion completion = tracker.during(() -> {
             // A job that cannot be claimed must not keep the one before from being completed.
             boolean alone = endings.stream().anyMatch(ending -> ending.alone);
@@ -503,7 +497,7 @@ public final class JobCompleter extends BackgroundService implements WorkSignal.
             releases.add(Objects.requireNonNull(ending.ended.release()));
             jobs.add(ending.job());
         }
-        news = false;
+        newsBefore = followUps.news();
         settle(
                 endings,
                 followUps.givingBack(
@@ -524,7 +518,7 @@ public final class JobCompleter extends BackgroundService implements WorkSignal.
      * is added before it is committed it does not see, and workers that are told of that see a queue that is taken.
      */
     private void tellOfFreed(List<Job> written) {
-        if (!news) {
+        if (followUps.news() == newsBefore) {
             return;
         }
         Set<String> freed = new HashSet<>();

@@ -7,6 +7,7 @@ import java.util.function.Supplier;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
+import org.slf4j.event.Level;
 
 import dev.pgworker.event.WorkerEvent;
 import dev.pgworker.internal.engine.WorkerContext;
@@ -68,7 +69,9 @@ final class OutcomeReporter {
             log.debug("{} is snoozed", job);
             publish(() -> new WorkerEvent.JobSnoozed(context.workerId(), job));
         } else if (outcome instanceof JobOutcome.Returned returned) {
-            log.info("{} is released without counting its attempt", job);
+            // Of those that have not started there may be a thousand; whoever gives many back says how many.
+            log.atLevel(returned.started() ? Level.INFO : Level.DEBUG)
+                    .log("{} is released without counting its attempt", job);
             publish(() -> new WorkerEvent.JobReturned(context.workerId(), job, returned.started()));
         } else {
             log.debug("{} succeeded", job);

@@ -25,6 +25,7 @@ import dev.pgworker.internal.store.ClaimStart;
 import dev.pgworker.internal.store.ClaimStore;
 import dev.pgworker.internal.store.Claimed;
 import dev.pgworker.internal.store.IndexPosition;
+import dev.pgworker.internal.store.QueueFront;
 import dev.pgworker.internal.store.TaskIds;
 import dev.pgworker.job.Job;
 
@@ -180,7 +181,13 @@ final class DirectRest {
             Claimed claimed = store.claim(
                     served,
                     new ClaimRequest(
-                            wanted, localQueue.freeBytes(), forbidden, localQueue::runOf, false, start, Chain.WHOLE));
+                            wanted,
+                            localQueue.freeBytes(),
+                            forbidden,
+                            localQueue::runOf,
+                            QueueFront.UNKNOWN,
+                            start,
+                            Chain.WHOLE));
             executor.submit(claimed);
             return claimed;
         });

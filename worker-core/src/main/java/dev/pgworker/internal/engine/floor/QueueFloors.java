@@ -13,6 +13,7 @@ import java.util.Set;
 import java.util.SortedMap;
 import java.util.TreeMap;
 import java.util.TreeSet;
+import java.util.concurrent.atomic.AtomicLong;
 
 import com.google.errorprone.annotations.concurrent.GuardedBy;
 import org.jspecify.annotations.Nullable;
@@ -96,6 +97,9 @@ public final class QueueFloors {
 
     /** What is being given back: of each write the earliest time of each priority. */
     @GuardedBy("this") private final List<Map<Integer, Instant>> returning = new ArrayList<>();
+
+    /** Counts what was announced, with {@link #forget} as something unknown. */
+    private final AtomicLong news = new AtomicLong();
 
     @GuardedBy("this") private boolean scanWanted;
 
@@ -201,6 +205,7 @@ public final class QueueFloors {
         if (priorities != null && priorities.isEmpty()) {
             return;
         }
+        news.incrementAndGet();
         if (priorities == null || earliest == null) {
             if (!scanWanted) {
                 scanWanted = true;
@@ -304,8 +309,14 @@ public final class QueueFloors {
         return one == other;
     }
 
+    /** Returns a number that is another one after jobs have come to places where none were before, as far as that is announced. */
+    public long news() {
+        return news.get();
+    }
+
     /** Lets everything be looked at until the next scan from the first entry. */
     public synchronized void forget() {
+        news.incrementAndGet();
         generation++;
         current = null;
         scanWantedSooner.run();

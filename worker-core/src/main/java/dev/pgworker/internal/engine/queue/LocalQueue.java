@@ -714,6 +714,19 @@ public final class LocalQueue implements RenewedLocks {
         return settledInTotal;
     }
 
+    /**
+     * How far a worker has come.
+     *
+     * @param settled as {@link #settledInTotal}
+     * @param idle as {@link #isIdle}
+     */
+    public record Progress(long settled, boolean idle) {}
+
+    /** Returns both as of one moment: a job that is not in flight any more is among the settled ones. */
+    public synchronized Progress progress() {
+        return new Progress(settledInTotal, inFlight.isEmpty());
+    }
+
     /** Counts jobs as settled that have never been here. */
     public synchronized void settledElsewhere(int jobs) {
         settledInTotal += jobs;

@@ -2,6 +2,7 @@ package dev.pgworker.internal.engine.run;
 
 import java.sql.Connection;
 import java.util.List;
+import java.util.Objects;
 import java.util.function.Supplier;
 import javax.sql.DataSource;
 
@@ -15,6 +16,7 @@ import org.springframework.transaction.support.DefaultTransactionDefinition;
 
 import dev.pgworker.internal.engine.floor.QueueFloors;
 import dev.pgworker.internal.engine.queue.LocalQueue;
+import dev.pgworker.internal.failure.DatabaseFailure;
 import dev.pgworker.internal.failure.ErrorText;
 import dev.pgworker.internal.store.Completion;
 import dev.pgworker.internal.store.FollowUp;
@@ -69,10 +71,11 @@ public final class HandlerTransactions {
      * Runs the work on the calling thread. Rolls back unless it succeeds and the job is still this worker's.
      *
      * @param ran tells, when the work has succeeded, what the history is told of it
+     * @throws DatabaseException if it is the database that keeps the transaction from beginning, or from ending as the work has
      * @throws Exception what the work throws, or a failure to commit
      */
     JobOutcome run(Job job, Work work, Supplier<@Nullable RunRecord> ran) throws Exception {
-        TransactionStatus status = transactionManager.getTransaction(new DefaultTransactionDefinition());
+        TransactionStatus status = begin();
         JobOutcome outcome;
         try {
             outcome = work.run();
@@ -88,6 +91,37 @@ public final class HandlerTransactions {
             return withAllItems(outcome);
         }
         return complete(job, status, ran.get());
+    }
+
+    /** The database failed, and not the work: no kind of exception that the work may throw. */
+    static final class DatabaseException extends Exception {
+
+        private static final long serialVersionUID = 1L;
+
+        private DatabaseException(Throwable cause) {
+            super(cause);
+        }
+
+        /** Returns what has happened. */
+        Throwable failure() {
+            return Objects.requireNonNull(getCause());
+        }
+    }
+
+    private TransactionStatus begin() throws DatabaseException {
+        try {
+            return transactionManager.getTransaction(new DefaultTransactionDefinition());
+        } catch (Throwable e) {
+            throw new DatabaseException(e);
+        }
+    }
+
+    /** What the database refuses, such as a row that a deferred constraint does not let in, is the doing of the work. */
+    private static void requireUsable(Throwable e) throws DatabaseException {
+        DatabaseFailure failure = DatabaseFailure.of(e);
+        if (failure != DatabaseFailure.REFUSED && failure != DatabaseFailure.INTERNAL) {
+            throw new DatabaseException(e);
+        }
     }
 
     /** The items of a batch that succeeded have been rolled back with those that failed. */
@@ -118,6 +152,7 @@ public final class HandlerTransactions {
             }
         } catch (Throwable e) {
             rollback(status, e);
+            requireUsable(e);
             throw e;
         }
         if (!completion.unwritten().isEmpty()) {
@@ -135,6 +170,7 @@ public final class HandlerTransactions {
         } catch (Throwable e) {
             rollback(status, e);
             if (ownership.isHeld(job)) {
+                requireUsable(e);
                 throw e;
             }
             log.warn(

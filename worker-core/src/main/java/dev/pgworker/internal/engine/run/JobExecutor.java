@@ -240,14 +240,10 @@ public final class JobExecutor {
         }
     }
 
-    /** What an abandoned handler would have thrown is no more retried than if it had. */
+    /** What an abandoned handler would have thrown is retried as if it had: no more, and no sooner. */
     private JobOutcome judged(Job job, JobOutcome outcome) {
         return outcome instanceof JobOutcome.Failure failure
-                ? new JobOutcome.Failure(
-                        failure.error(),
-                        JobPipeline.isFinal(job, calls.options(job), failure.error()),
-                        failure.when(),
-                        failure.rest())
+                ? JobPipeline.judge(job, calls.options(job), failure.error())
                 : outcome;
     }
 
@@ -305,7 +301,11 @@ public final class JobExecutor {
 
     /** Lets no further job start and gives those back that have not started. */
     public void close() {
-        giveBack(localQueue.close());
+        List<Job> waiting = localQueue.close();
+        if (!waiting.isEmpty()) {
+            log.info("{} jobs are released that have not started: the worker stops", waiting.size());
+            giveBack(waiting);
+        }
     }
 
     /**

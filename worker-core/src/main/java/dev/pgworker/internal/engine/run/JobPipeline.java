@@ -117,6 +117,8 @@ final class JobPipeline {
                         .run(attempt.claimed(), () -> outcome(task, attempt), attempt::ran);
             }
             return outcome(task, attempt);
+        } catch (HandlerTransactions.DatabaseException e) {
+            return failure(attempt, options, e.failure(), null, false);
         } catch (Throwable e) {
             return failure(attempt, options, e, null);
         }
@@ -242,9 +244,10 @@ final class JobPipeline {
         return new JobOutcome.Failure(error, last, retryDelay(job, options, error), rest);
     }
 
-    /** Returns whether no other attempt follows one that failed with this exception. */
-    static boolean isFinal(Job job, TaskOptions options, Throwable error) {
-        return isLast(job, options) || !options.retries(error);
+    /** Returns the outcome of an attempt that failed with this exception, which its handler has not thrown. */
+    static JobOutcome judge(Job job, TaskOptions options, Throwable error) {
+        return new JobOutcome.Failure(
+                error, isLast(job, options) || !options.retries(error), retryDelay(job, options, error), null);
     }
 
     private static boolean isLast(Job job, TaskOptions options) {

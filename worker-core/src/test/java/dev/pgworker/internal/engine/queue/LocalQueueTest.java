@@ -56,6 +56,24 @@ class LocalQueueTest {
         assertThat(queue.free()).isEqualTo(2 + 100);
     }
 
+    /** A pass returns as many jobs as had been settled when nothing was left. */
+    @Test
+    void nothingIsInFlightThatIsNotCounted() throws InterruptedException {
+        for (int round = 0; round < 2_000; round++) {
+            LocalQueue one = new LocalQueue(2, 100, LONG, 10, held, () -> {});
+            List<Job> jobs = plainJobs(1);
+            one.add(jobs);
+            Thread settling = new Thread(() -> one.settled(jobs));
+            settling.start();
+            LocalQueue.Progress progress = one.progress();
+            while (!progress.idle()) {
+                progress = one.progress();
+            }
+            assertThat(progress.settled()).isEqualTo(1);
+            settling.join();
+        }
+    }
+
     @Test
     void jobsOfATaskWithALimitOfStartsStartAtOnceOrAreGivenBack() {
         HeldBack held = new HeldBack();
