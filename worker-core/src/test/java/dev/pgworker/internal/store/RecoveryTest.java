@@ -122,9 +122,7 @@ class RecoveryTest {
         assertThat(first.jobs()).hasSize(1);
         assertThat(lockedQueues()).containsExactly("a");
         assertThat(row(skipped)).containsEntry("locked_by", "dead");
-        assertThat(new WorkerStore(db.dataSource(), db.schema())
-                        .heartbeat("dead", "{}", false)
-                        .registered())
+        assertThat(new WorkerStore(db.dataSource(), db.schema()).heartbeat("dead", "{}", false))
                 .as("it is told")
                 .isFalse();
         assertThat(sweep(USUAL.ofTheNewlyDead()).workers()).isEmpty();

@@ -48,11 +48,15 @@ const SOON_MS = 1500;
 /* The server tells of jobs, and not of what they use. */
 function useReload(resource, unsettled) {
   const { reload } = resource;
+  const gone = resource.error?.status === 404;
   const every = unsettled ? SOON_MS : RELOAD_MS;
   useEffect(() => {
+    if (gone) {
+      return undefined;
+    }
     const timer = setInterval(() => !document.hidden && reload(), every);
     return () => clearInterval(timer);
-  }, [reload, every]);
+  }, [reload, every, gone]);
 }
 
 export function LimitsPage() {
