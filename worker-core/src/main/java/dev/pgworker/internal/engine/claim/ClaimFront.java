@@ -48,6 +48,11 @@ final class ClaimFront {
 
     private long newsThen;
 
+    /**
+     * Creates one that knows nothing.
+     *
+     * @param news another number whenever jobs may have come to lie anywhere
+     */
     ClaimFront(LongSupplier news) {
         this.news = news;
     }
@@ -61,12 +66,13 @@ final class ClaimFront {
         int queues = broadClaims > 0 ? (int) Math.ceil(wanted * queuesPerJob * MARGIN) : 0;
         long time = System.nanoTime();
         long newsNow = news.getAsLong();
-        if (first == null || newsNow != newsThen || time - lookedAt >= MOMENT_NANOS) {
+        @Nullable Job begin = first;
+        if (begin == null || newsNow != newsThen || time - lookedAt >= MOMENT_NANOS) {
             lookedAt = time;
             newsThen = newsNow;
             return new QueueFront(queues, 0, null);
         }
-        return new QueueFront(queues, first.priority(), new IndexPosition(first.runAt(), first.id()));
+        return new QueueFront(queues, begin.priority(), new IndexPosition(begin.runAt(), begin.id()));
     }
 
     /**
@@ -78,7 +84,7 @@ final class ClaimFront {
     void claimed(List<Job> jobs, int wanted) {
         int queued = 0;
         Set<String> queues = new HashSet<>();
-        Job firstQueued = null;
+        @Nullable Job firstQueued = null;
         for (Job job : jobs) {
             if (job.queueName() != null) {
                 firstQueued = firstQueued == null ? job : firstQueued;
@@ -86,11 +92,11 @@ final class ClaimFront {
                 queues.add(job.queueName());
             }
         }
-        boolean full = jobs.size() == wanted && firstQueued != null;
-        first = full && Timestamps.storable(firstQueued.runAt()) ? firstQueued : null;
+        boolean full = jobs.size() == wanted;
+        first = full && firstQueued != null && Timestamps.storable(firstQueued.runAt()) ? firstQueued : null;
         if (broadClaims > 0) {
             broadClaims--;
-        } else if (full && queued < SHORT_RUN * queues.size()) {
+        } else if (full && queued > 0 && queued < SHORT_RUN * queues.size()) {
             broadClaims = CLAIMS;
             queuesPerJob = queues.size() / (double) jobs.size();
         }
