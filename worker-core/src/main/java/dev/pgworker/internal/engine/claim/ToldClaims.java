@@ -16,9 +16,9 @@ import dev.pgworker.internal.store.Claimed;
 import dev.pgworker.internal.store.TaskIds;
 
 /**
- * Claims a job whose id was announced, while nothing else is due: by that id, on the thread and the connection that have heard of it,
- * which takes half of the time of a claim that looks for jobs. Where there is anything else to think of, such as jobs that come
- * before it, flags, care, or a lack of room, it is left to {@link FetchLoop}.
+ * Claims a job whose id was announced, while nothing else is due: by that id, on the thread and the connection that have heard of it.
+ * That takes less than half of the server's work for a claim that looks for jobs, and wakes no other thread. Where there is
+ * anything else to think of, such as jobs that come before it, flags, care, or a lack of room, it is left to {@link FetchLoop}.
  *
  * <p>Such a claim says nothing about the floors, so another one follows after some.
  */
