@@ -158,11 +158,9 @@ public final class MessageArrival extends SocketFactory {
         }
 
         /** Breaks the connection, so that the wait ends with an exception. May be called from any thread. */
-        synchronized void end() {
+        void end() {
             ended = true;
-            if (!inUse) {
-                endRead();
-            }
+            endRead();
         }
 
         private void beginRead(Socket from) {
@@ -172,10 +170,10 @@ public final class MessageArrival extends SocketFactory {
             }
         }
 
-        private void endRead() {
+        private synchronized void endRead() {
             Socket read = socket;
             try {
-                if (read != null) {
+                if (read != null && !inUse) {
                     read.shutdownInput();
                 }
             } catch (IOException e) {

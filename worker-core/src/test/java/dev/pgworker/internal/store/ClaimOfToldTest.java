@@ -74,7 +74,9 @@ class ClaimOfToldTest {
 
         Job told = claim(id).jobs().get(0);
         Job found = store.claim(
-                        tasks, new ClaimRequest(1, 1_000_000, List.of(), task -> 1, false, null, Chain.WHOLE, null))
+                        tasks,
+                        new ClaimRequest(
+                                1, 1_000_000, List.of(), task -> 1, QueueFront.UNKNOWN, null, Chain.WHOLE, null))
                 .jobs()
                 .get(0);
 

@@ -109,13 +109,14 @@ class NotificationListenerTest {
         try (LogCapture log = new LogCapture(NotificationListener.class)) {
             listener = new NotificationListener(
                     "w",
-                    MessageArrival.toldBy(plain),
+                    MessageArrival.promptly(plain),
                     new JobAnnouncements(new ClaimFloor(() -> {}), new QueueFloors(() -> {})),
-                    new NotificationListener.Told(() -> {}, Map.of("pgworker:limits", text -> {
-                        if (text == null || text.length() < 10) {
-                            last.add(String.valueOf(text));
-                        }
-                    })),
+                    new NotificationListener.Told(
+                            () -> {}, (connection, jobId) -> false, Map.of("pgworker:limits", text -> {
+                                if (text == null || text.length() < 10) {
+                                    last.add(String.valueOf(text));
+                                }
+                            })),
                     new WorkerEvents("w", List.of(events), List.of()),
                     new Outage());
             listener.start();
