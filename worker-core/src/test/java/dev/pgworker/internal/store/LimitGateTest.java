@@ -568,7 +568,7 @@ class LimitGateTest {
             assertThat(jobs.admit()).isZero();
 
             makeRoom();
-            assertThat(buffersOfAGate()).isLessThan(ended / 4);
+            assertThat(buffersOfAGate()).isLessThan(ended / 8);
 
             long told = jobs.sql("select id from {schema}.add_job('t', run_at => now() - interval '1 day')")
                     .query(Long.class)
