@@ -135,8 +135,9 @@ public final class CancelWatch extends BackgroundService {
             return;
         }
         toldLocked = true;
-        log.warn("The table pgworker_cancellations cannot be read, so running jobs that are cancelled are not told. Some session"
-                + " may have locked it; pg_locks tells which");
+        log.warn(
+                "The table pgworker_cancellations cannot be read, so running jobs that are cancelled are not told. Some session"
+                        + " may have locked it; pg_locks tells which");
     }
 
     private void look() throws SQLException {
