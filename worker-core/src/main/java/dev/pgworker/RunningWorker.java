@@ -35,8 +35,7 @@ final class RunningWorker {
     private final WorkerStop stop;
     private final long createdAt = System.nanoTime();
 
-    @GuardedBy("this")
-    private boolean ended;
+    @GuardedBy("this") private boolean ended;
 
     /** Made before the lock is asked for, so that whoever has it hurries. */
     private static final class StopRequest implements WorkerStop.Request {
@@ -175,8 +174,7 @@ final class RunningWorker {
         return !request.isMade();
     }
 
-    @GuardedBy("this")
-    private void giveUp() {
+    @GuardedBy("this") private void giveUp() {
         Lease lease = services.lease;
         String reason = lease.isRevoked()
                 ? "others have declared it dead"
@@ -188,8 +186,7 @@ final class RunningWorker {
         end(Duration.ZERO);
     }
 
-    @GuardedBy("this")
-    private void end(Duration grace) {
+    @GuardedBy("this") private void end(Duration grace) {
         try {
             stop.run(grace);
         } finally {

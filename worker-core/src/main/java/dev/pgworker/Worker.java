@@ -74,8 +74,7 @@ public final class Worker implements AutoCloseable {
     /** Set while the worker cannot start over. */
     private volatile boolean failed;
 
-    @GuardedBy("this")
-    private boolean advised;
+    @GuardedBy("this") private boolean advised;
 
     private Worker(WorkerParts parts) {
         this.parts = parts;

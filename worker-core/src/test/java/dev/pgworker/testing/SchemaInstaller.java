@@ -46,8 +46,7 @@ final class SchemaInstaller {
             List<@Nullable Object> arguments,
             @Nullable Integer created) {
 
-        @Nullable
-        Object[] argumentsFor(WorkerSchema schema) {
+        @Nullable Object[] argumentsFor(WorkerSchema schema) {
             return arguments.stream()
                     .map(a -> a instanceof String text ? text.replace(RECORDED.name(), schema.name()) : a)
                     .toArray();

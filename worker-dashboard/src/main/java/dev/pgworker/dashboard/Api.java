@@ -49,8 +49,7 @@ final class Api {
     }
 
     /** Answers with data; null if the request stays open. */
-    @Nullable
-    Object get(String path, HttpServletRequest request, HttpServletResponse response) throws IOException {
+    @Nullable Object get(String path, HttpServletRequest request, HttpServletResponse response) throws IOException {
         if (path.equals("/me")) {
             return me(request, response).map();
         }

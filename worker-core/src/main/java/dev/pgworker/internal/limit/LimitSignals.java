@@ -18,11 +18,9 @@ final class LimitSignals {
     /** Longer names are none. */
     private static final int LONGEST = 100;
 
-    @GuardedBy("this")
-    private Told told = new Told(new HashSet<>(), new HashSet<>(), false);
+    @GuardedBy("this") private Told told = new Told(new HashSet<>(), new HashSet<>(), false);
 
-    @GuardedBy("this")
-    private long since;
+    @GuardedBy("this") private long since;
 
     /**
      * What has been told.
@@ -72,8 +70,7 @@ final class LimitSignals {
         };
     }
 
-    @GuardedBy("this")
-    private boolean addBucket(String id) {
+    @GuardedBy("this") private boolean addBucket(String id) {
         try {
             return told.everything || told.buckets.add(Long.valueOf(id));
         } catch (NumberFormatException e) {

@@ -37,8 +37,7 @@ final class RowAddresses {
     }
 
     /** Returns the addresses of several jobs in their order, as the server reads an array; null if one of them is not known. */
-    @Nullable
-    String textOf(List<Job> jobs) {
+    @Nullable String textOf(List<Job> jobs) {
         // The driver would ask the database for the number of the type.
         String[] known = jobs.size() <= 1 ? null : ofAll(jobs);
         return known == null ? null : "{\"" + String.join("\",\"", known) + "\"}";

@@ -56,8 +56,7 @@ final class EndpointLimits {
                         .toList());
     }
 
-    @Nullable
-    Object one(String name, @Nullable String limit, @Nullable String after) {
+    @Nullable Object one(String name, @Nullable String limit, @Nullable String after) {
         Integer most = EndpointParameters.integer("limit", limit);
         EndpointParameters.requireRange("limit", most, 1, 1000);
         int size = most == null ? USUAL_VALUES : most;

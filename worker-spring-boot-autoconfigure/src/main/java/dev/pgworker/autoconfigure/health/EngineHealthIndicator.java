@@ -76,8 +76,7 @@ final class EngineHealthIndicator extends AbstractHealthIndicator {
     }
 
     /** Returns what is wrong, or null. */
-    @Nullable
-    String problem(WorkerStatus status) {
+    @Nullable String problem(WorkerStatus status) {
         String threads = ThreadsHealthIndicator.problem(status);
         if (threads != null) {
             return threads;

@@ -122,8 +122,7 @@ class WorkerEndpointTest {
         }
 
         /** Who has logged in. */
-        @Nullable
-        String user;
+        @Nullable String user;
 
         private HttpResponse<String> send(HttpRequest request) throws IOException, InterruptedException {
             return http.send(request, HttpResponse.BodyHandlers.ofString());

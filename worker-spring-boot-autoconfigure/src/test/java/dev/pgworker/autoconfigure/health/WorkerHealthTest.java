@@ -364,15 +364,13 @@ class WorkerHealthTest {
                     List.of());
         }
 
-        @Nullable
-        String readiness() {
+        @Nullable String readiness() {
             return new EngineHealthIndicator(
                             () -> null, WorkerSettings.builder().build(), true)
                     .problem(status());
         }
 
-        @Nullable
-        String liveness() {
+        @Nullable String liveness() {
             return ThreadsHealthIndicator.problem(status());
         }
     }

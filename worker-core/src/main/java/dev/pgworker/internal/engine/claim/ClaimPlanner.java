@@ -220,8 +220,7 @@ public final class ClaimPlanner {
     }
 
     /** Returns what the next claim of the second chain, on whose thread this is called, looks for; null if there is to be none. */
-    @Nullable
-    ClaimRequest nextOdd(int wanted, Collection<String> forbidden) {
+    @Nullable ClaimRequest nextOdd(int wanted, Collection<String> forbidden) {
         ClaimStart start = floor.currentOfOdd(forbidden);
         return start == null ? null : request(wanted, forbidden, start, Chain.ODD);
     }
@@ -255,8 +254,7 @@ public final class ClaimPlanner {
     }
 
     /** Returns why the payloads of the next claim are not to be read; null if they are. */
-    @Nullable
-    Throwable unreadable() {
+    @Nullable Throwable unreadable() {
         return unreadable;
     }
 
@@ -328,8 +326,7 @@ public final class ClaimPlanner {
      *
      * @param elapsed the time since just before the last claim
      */
-    @Nullable
-    Duration untilDue(Duration elapsed) throws SQLException {
+    @Nullable Duration untilDue(Duration elapsed) throws SQLException {
         long otherLevel = floor.nanosUntilOtherLevel();
         Duration due = store.nextDue(ordinary(), elapsed, floor.levels(), queueFloors.levels());
         return otherLevel == Long.MAX_VALUE || (due != null && due.toNanos() < otherLevel)

@@ -53,20 +53,16 @@ final class DirectRest {
     private final ClaimTracker tracker;
     private final JobExecutor executor;
 
-    @GuardedBy("this")
-    private final Set<Long> ids = new LinkedHashSet<>();
+    @GuardedBy("this") private final Set<Long> ids = new LinkedHashSet<>();
 
     /** Since when, by {@link System#nanoTime}, each could not be claimed; null before it has been tried. */
-    @GuardedBy("this")
-    private final Map<Long, @Nullable Long> suspects = new LinkedHashMap<>();
+    @GuardedBy("this") private final Map<Long, @Nullable Long> suspects = new LinkedHashMap<>();
 
     /** The suspect that runs, or ran last. */
-    @GuardedBy("this")
-    private @Nullable Claim current;
+    @GuardedBy("this") private @Nullable Claim current;
 
     /** Whether some thread is claiming a suspect. */
-    @GuardedBy("this")
-    private boolean claiming;
+    @GuardedBy("this") private boolean claiming;
 
     DirectRest(ServedTasks tasks, ClaimStore store, LocalQueue localQueue, ClaimTracker tracker, JobExecutor executor) {
         this.tasks = tasks;

@@ -71,8 +71,7 @@ public final class QueueFloors {
     /** A scan for jobs of queues, from these floors or, if they are null, from the first entry. Returns null for too many priorities. */
     @FunctionalInterface
     public interface Scan {
-        @Nullable
-        QueueStart from(@Nullable QueueStart floors) throws SQLException;
+        @Nullable QueueStart from(@Nullable QueueStart floors) throws SQLException;
     }
 
     /** A write that gives jobs back. */
@@ -85,50 +84,38 @@ public final class QueueFloors {
     private final Runnable scanWantedSooner;
 
     /** Null while everything is looked at. Each queue that has floors of its own has one for each priority. */
-    @GuardedBy("this")
-    private @Nullable QueueStart current;
+    @GuardedBy("this") private @Nullable QueueStart current;
 
     /** Counts the times when everything was forgotten. */
-    @GuardedBy("this")
-    private long generation;
+    @GuardedBy("this") private long generation;
 
     /** The generation for which a scan from the first entry has been made, with whatever success. */
-    @GuardedBy("this")
-    private long scannedGeneration = -1;
+    @GuardedBy("this") private long scannedGeneration = -1;
 
     /** The earliest time of each priority that was announced since the last scan began. */
-    @GuardedBy("this")
-    private final Map<Integer, Instant> sinceScan = new HashMap<>();
+    @GuardedBy("this") private final Map<Integer, Instant> sinceScan = new HashMap<>();
 
     /** What is being given back: of each write the earliest time of each priority. */
-    @GuardedBy("this")
-    private final List<Map<Integer, Instant>> returning = new ArrayList<>();
+    @GuardedBy("this") private final List<Map<Integer, Instant>> returning = new ArrayList<>();
 
     /** Counts what was announced, with {@link #forget} as something unknown. */
     private final AtomicLong news = new AtomicLong();
 
-    @GuardedBy("this")
-    private boolean scanWanted;
+    @GuardedBy("this") private boolean scanWanted;
 
     /** Whether a claim has been made since the last scan from the first entry, and whether one has brought jobs of queues. */
-    @GuardedBy("this")
-    private boolean claimTried;
+    @GuardedBy("this") private boolean claimTried;
 
-    @GuardedBy("this")
-    private boolean jobsClaimed;
+    @GuardedBy("this") private boolean jobsClaimed;
 
     /** The claims since the last scan of any kind, and whether one has brought jobs of queues. */
-    @GuardedBy("this")
-    private int claims;
+    @GuardedBy("this") private int claims;
 
-    @GuardedBy("this")
-    private boolean jobsClaimedSinceAny;
+    @GuardedBy("this") private boolean jobsClaimedSinceAny;
 
-    @GuardedBy("this")
-    private final Turn fromFloors = new Turn();
+    @GuardedBy("this") private final Turn fromFloors = new Turn();
 
-    @GuardedBy("this")
-    private final Turn fromFirst = new Turn();
+    @GuardedBy("this") private final Turn fromFirst = new Turn();
 
     /** When a kind of scan was last made, and how long it took. */
     private static final class Turn {
@@ -181,8 +168,7 @@ public final class QueueFloors {
     }
 
     /** Returns where to look for jobs of these queues; null for everywhere. */
-    @Nullable
-    QueueStart of(Collection<String> queueNames) {
+    @Nullable QueueStart of(Collection<String> queueNames) {
         QueueStart start;
         synchronized (this) {
             start = current;
@@ -230,14 +216,12 @@ public final class QueueFloors {
         priorities.forEach(priority -> announced(priority, earliest));
     }
 
-    @GuardedBy("this")
-    private void announced(int priority, Instant earliest) {
+    @GuardedBy("this") private void announced(int priority, Instant earliest) {
         sinceScan.merge(priority, earliest, QueueFloors::earlier);
         lower(priority, earliest);
     }
 
-    @GuardedBy("this")
-    private void lower(int priority, Instant earliest) {
+    @GuardedBy("this") private void lower(int priority, Instant earliest) {
         if (current != null) {
             current = lowered(current, priority, new IndexPosition(earliest, Long.MIN_VALUE));
         }
@@ -344,8 +328,7 @@ public final class QueueFloors {
         return Math.max(0, Math.min(nanosUntilFirst(time), nanosUntilFromFloors(time)));
     }
 
-    @GuardedBy("this")
-    private long nanosUntilFirst(long time) {
+    @GuardedBy("this") private long nanosUntilFirst(long time) {
         long wait = Long.MAX_VALUE;
         if (claimTried) {
             wait = (scannedGeneration == generation
@@ -356,8 +339,7 @@ public final class QueueFloors {
         return scanWanted ? Math.min(wait, fromFirst.dueAt(SHORTEST_INTERVAL, WANTED_SHARE) - time) : wait;
     }
 
-    @GuardedBy("this")
-    private long nanosUntilFromFloors(long time) {
+    @GuardedBy("this") private long nanosUntilFromFloors(long time) {
         return current != null && (jobsClaimedSinceAny || claims >= MANY_CLAIMS)
                 ? fromFloors.dueAt(INTERVAL_FROM_FLOORS, SHARE_FROM_FLOORS) - time
                 : Long.MAX_VALUE;

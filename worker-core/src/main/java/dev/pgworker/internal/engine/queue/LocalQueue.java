@@ -60,63 +60,47 @@ public final class LocalQueue implements RenewedLocks {
     /** Called, holding no lock of this, when there is room again or jobs are to be given back. */
     private final Runnable onChange;
 
-    @GuardedBy("this")
-    private final PriorityQueue<LocalJob> ready = new PriorityQueue<>(LocalJob::compareStart);
+    @GuardedBy("this") private final PriorityQueue<LocalJob> ready = new PriorityQueue<>(LocalJob::compareStart);
 
-    @GuardedBy("this")
-    private final QueueLanes lanes = new QueueLanes();
+    @GuardedBy("this") private final QueueLanes lanes = new QueueLanes();
 
-    @GuardedBy("this")
-    private final InFlight inFlight = new InFlight();
+    @GuardedBy("this") private final InFlight inFlight = new InFlight();
 
-    @GuardedBy("this")
-    private final RunnerSlots slots;
+    @GuardedBy("this") private final RunnerSlots slots;
 
     /** Set once a lock is renewed, so that the usual case needs no lock. */
     private volatile boolean anyRenewed;
 
     /** Jobs for which a claim that is under way has room. */
-    @GuardedBy("this")
-    private int reserved;
+    @GuardedBy("this") private int reserved;
 
     /** Jobs that are not to be started, for they have waited too long or are held back, until somebody gives them back. */
-    @GuardedBy("this")
-    private List<Job> expired = new ArrayList<>();
+    @GuardedBy("this") private List<Job> expired = new ArrayList<>();
 
     /** No job has waited too long before this {@link System#nanoTime}. */
-    @GuardedBy("this")
-    private long expiryAt;
+    @GuardedBy("this") private long expiryAt;
 
-    @GuardedBy("this")
-    private boolean mayExpire;
+    @GuardedBy("this") private boolean mayExpire;
 
-    @GuardedBy("this")
-    private final ThroughputEstimate throughput = new ThroughputEstimate();
+    @GuardedBy("this") private final ThroughputEstimate throughput = new ThroughputEstimate();
 
-    @GuardedBy("this")
-    private final Map<String, ThroughputEstimate> throughputOfTask = new HashMap<>();
+    @GuardedBy("this") private final Map<String, ThroughputEstimate> throughputOfTask = new HashMap<>();
 
     /** Whether the database holds due jobs for which there is no room. */
-    @GuardedBy("this")
-    private boolean othersWait;
+    @GuardedBy("this") private boolean othersWait;
 
-    @GuardedBy("this")
-    private long settledInTotal;
+    @GuardedBy("this") private long settledInTotal;
 
-    @GuardedBy("this")
-    private boolean closed;
+    @GuardedBy("this") private boolean closed;
 
     /** Whether a job has become ready since one was last started. */
-    @GuardedBy("this")
-    private boolean anyStartable;
+    @GuardedBy("this") private boolean anyStartable;
 
     /** When the first of them did, by {@link System#nanoTime}. */
-    @GuardedBy("this")
-    private long startableSince;
+    @GuardedBy("this") private long startableSince;
 
     /** When a job came of a task with a limit of starts, by {@link System#nanoTime}. */
-    @GuardedBy("this")
-    private @Nullable Long ratedAt;
+    @GuardedBy("this") private @Nullable Long ratedAt;
 
     /**
      * Creates an empty queue.
@@ -176,8 +160,7 @@ public final class LocalQueue implements RenewedLocks {
         reserved -= room;
     }
 
-    @GuardedBy("this")
-    private int ahead() {
+    @GuardedBy("this") private int ahead() {
         boolean rated = ratedAt != null && System.nanoTime() - ratedAt < NONE_AHEAD_NANOS;
         return rated || inFlight.payloadChars() >= MOST_BYTES ? 0 : throughput.jobs(concurrency, size);
     }
@@ -235,8 +218,7 @@ public final class LocalQueue implements RenewedLocks {
         return new LanePlan(aheads, goingOn);
     }
 
-    @GuardedBy("this")
-    private int toClaim(Lane lane, Job job, int others, int room) {
+    @GuardedBy("this") private int toClaim(Lane lane, Job job, int others, int room) {
         int run = runOf(job.taskIdentifier());
         if (othersWait && (run > 1 || lane.tenure >= LONGEST_TENURE)) {
             return 0;
@@ -271,8 +253,7 @@ public final class LocalQueue implements RenewedLocks {
         takeIn(jobs, false);
     }
 
-    @GuardedBy("this")
-    private void takeIn(Collection<Job> jobs, boolean toStart) {
+    @GuardedBy("this") private void takeIn(Collection<Job> jobs, boolean toStart) {
         long time = System.nanoTime();
         for (Job job : jobs) {
             LocalJob local = new LocalJob(job, time);
@@ -284,8 +265,7 @@ public final class LocalQueue implements RenewedLocks {
         }
     }
 
-    @GuardedBy("this")
-    private void put(LocalJob local, @Nullable Lane lane) {
+    @GuardedBy("this") private void put(LocalJob local, @Nullable Lane lane) {
         if ((lane != null && lane.expired > 0) || held.holds(local.job) || comesTooEarly(local)) {
             putAside(local, lane);
             return;
@@ -299,8 +279,7 @@ public final class LocalQueue implements RenewedLocks {
     }
 
     /** Where the period counts in which jobs start, those that are claimed ahead would start together later. */
-    @GuardedBy("this")
-    private boolean comesTooEarly(LocalJob local) {
+    @GuardedBy("this") private boolean comesTooEarly(LocalJob local) {
         if (!held.isRated(local.job)) {
             return false;
         }
@@ -308,8 +287,7 @@ public final class LocalQueue implements RenewedLocks {
         return slots.running() + ready.size() >= concurrency;
     }
 
-    @GuardedBy("this")
-    private void addReady(@Nullable LocalJob local) {
+    @GuardedBy("this") private void addReady(@Nullable LocalJob local) {
         if (local == null) {
             return;
         }
@@ -369,8 +347,7 @@ public final class LocalQueue implements RenewedLocks {
         return next;
     }
 
-    @GuardedBy("this")
-    private void measure(Runner runner, long nanos) {
+    @GuardedBy("this") private void measure(Runner runner, long nanos) {
         Job job = runner.job();
         if (job == null) {
             return;
@@ -383,16 +360,14 @@ public final class LocalQueue implements RenewedLocks {
         }
     }
 
-    @GuardedBy("this")
-    private void end(Runner runner) {
+    @GuardedBy("this") private void end(Runner runner) {
         Job ended = slots.end(runner);
         if (ended != null) {
             addReady(lanes.after(ended));
         }
     }
 
-    @GuardedBy("this")
-    private @Nullable Job poll() {
+    @GuardedBy("this") private @Nullable Job poll() {
         long time = System.nanoTime();
         for (LocalJob local = ready.poll(); local != null; local = ready.poll()) {
             if (time - local.at <= timeToLiveNanos) {
@@ -463,8 +438,7 @@ public final class LocalQueue implements RenewedLocks {
     // Jobs expire
 
     /** Expires a job that was taken from the ready ones, and with it those behind. */
-    @GuardedBy("this")
-    private void expireReady(LocalJob local) {
+    @GuardedBy("this") private void expireReady(LocalJob local) {
         Lane lane = lanes.of(local.job);
         expire(local, lane);
         if (lane != null) {
@@ -472,8 +446,7 @@ public final class LocalQueue implements RenewedLocks {
         }
     }
 
-    @GuardedBy("this")
-    private void putAside(LocalJob local, @Nullable Lane lane) {
+    @GuardedBy("this") private void putAside(LocalJob local, @Nullable Lane lane) {
         local.stage = Stage.EXPIRED;
         expired.add(local.job);
         if (lane != null) {
@@ -481,8 +454,7 @@ public final class LocalQueue implements RenewedLocks {
         }
     }
 
-    @GuardedBy("this")
-    private void expire(LocalJob local, @Nullable Lane lane) {
+    @GuardedBy("this") private void expire(LocalJob local, @Nullable Lane lane) {
         putAside(local, lane);
         throughput.doubt();
         if (lane != null) {
@@ -526,8 +498,7 @@ public final class LocalQueue implements RenewedLocks {
         return taken;
     }
 
-    @GuardedBy("this")
-    private void expireLate(long time) {
+    @GuardedBy("this") private void expireLate(long time) {
         List<LocalJob> late = new ArrayList<>();
         mayExpire = false;
         for (LocalJob local : ready) {
@@ -551,8 +522,7 @@ public final class LocalQueue implements RenewedLocks {
     }
 
     /** Returns whether a job has waited too long, and notes when it will have otherwise. */
-    @GuardedBy("this")
-    private boolean isLate(LocalJob local, long time) {
+    @GuardedBy("this") private boolean isLate(LocalJob local, long time) {
         if (time - local.at > timeToLiveNanos) {
             return true;
         }

@@ -59,8 +59,7 @@ final class JobPipeline {
      *
      * @return what is to be written; null if the attempt was abandoned meanwhile, and its outcome decided
      */
-    @Nullable
-    EncodedOutcome run(Attempt attempt) {
+    @Nullable EncodedOutcome run(Attempt attempt) {
         JobOutcome outcome;
         Future<?> timeout = null;
         try {
