@@ -226,6 +226,7 @@ class HostileSearchPathTest {
     private static final Map<String, String> VALUES = Map.ofEntries(
             Map.entry("runs", "{\"(1,,,2020-01-01,2020-01-01,1,0,t,,,,,,,)\"}"),
             Map.entry("outcomes", "{retried}"),
+            Map.entry("smallint", "0"),
             Map.entry("regclass", "jobs.pgworker_history_0"),
             Map.entry("actions", "{retry}"),
             Map.entry(

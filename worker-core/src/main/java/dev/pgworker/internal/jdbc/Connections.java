@@ -17,7 +17,10 @@ import dev.pgworker.internal.failure.DatabaseContact;
  */
 public final class Connections {
 
-    /** Below this the time until a cancellation is too coarse in whole seconds. */
+    /** Below this a cancellation leaves the server too little time to be worth it. */
+    private static final Duration SHORTEST_CANCELLED = Duration.ofMillis(500);
+
+    /** Below this whole seconds are too coarse for the time until then. */
     private static final Duration SHORTEST_IN_SECONDS = Duration.ofSeconds(2);
 
     private Connections() {}
@@ -78,7 +81,7 @@ public final class Connections {
     private static void cancelShortlyBefore(Duration answerLimit, PreparedStatement statement) throws SQLException {
         if (answerLimit.compareTo(SHORTEST_IN_SECONDS) >= 0) {
             statement.setQueryTimeout((int) answerLimit.toSeconds() - 1);
-        } else if (statement.isWrapperFor(PgStatement.class)) {
+        } else if (answerLimit.compareTo(SHORTEST_CANCELLED) >= 0 && statement.isWrapperFor(PgStatement.class)) {
             statement.unwrap(PgStatement.class).setQueryTimeoutMs(answerLimit.toMillis() * 9 / 10);
         }
     }

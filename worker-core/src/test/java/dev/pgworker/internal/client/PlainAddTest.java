@@ -205,7 +205,7 @@ class PlainAddTest {
             JobSpec keyed = JobSpec.builder().jobKey("k").priority(-1).build();
             db.scheduler().addJob("t", 1, spec);
             assertThat(notifications.getNotifications(10_000)[0].getParameter())
-                    .endsWith(",\"count\":1,\"at\":7,\"p\":[3]}");
+                    .endsWith(",\"count\":1,\"at\":7,\"p\":[3],\"id\":1}");
             db.scheduler().addJobs(List.of(JobRequest.of("t", 1, spec), JobRequest.of("t", 2, spec)));
             assertThat(notifications.getNotifications(10_000)[0].getParameter())
                     .endsWith(",\"count\":2,\"at\":7,\"p\":[3]}");
@@ -224,7 +224,8 @@ class PlainAddTest {
             db.sql("select {schema}.add_job('t', run_at => '-infinity')")
                     .query((row, number) -> 1)
                     .single();
-            assertThat(notifications.getNotifications(10_000)[0].getParameter()).endsWith(",\"count\":1,\"p\":[0]}");
+            assertThat(notifications.getNotifications(10_000)[0].getParameter())
+                    .matches(".*,\"count\":1,\"p\":\\[0],\"id\":[0-9]+}");
             try (var statement = connection.createStatement()) {
                 statement.execute("unlisten *");
             }

@@ -560,12 +560,12 @@ class LimitGateTest {
                     .query()
                     .listOfRows();
             for (int i = 0; i < ended / 1000; i++) {
-                assertThat(jobs.admit()).isEqualTo(1000);
+                assertThat(jobs.admitUntold()).isEqualTo(1000);
                 jobs.sql("delete from {schema}._private_jobs where is_available")
                         .update();
             }
-            assertThat(jobs.admit()).isEqualTo(1000);
-            assertThat(jobs.admit()).isZero();
+            assertThat(jobs.admitUntold()).isEqualTo(1000);
+            assertThat(jobs.admitUntold()).isZero();
 
             makeRoom();
             assertThat(buffersOfAGate()).isLessThan(ended / 8);
@@ -586,19 +586,19 @@ class LimitGateTest {
 
             while (floored() == 0) {
                 makeRoom();
-                jobs.admit();
+                jobs.admitUntold();
             }
             long unheard = jobs.sql("select id from {schema}.add_job('t', priority => -1)")
                     .query(Long.class)
                     .single();
             makeRoom();
-            jobs.admit();
+            jobs.admitUntold();
             assertThat(jobs.state(unheard)).isEqualTo("parked");
             jobs.sql("update {schema}.pgworker_limit_lanes set floor_until = now() - interval '1 s'")
                     .update();
             jobs.sql("select {schema}.pgworker_check_permits()").query().listOfRows();
             makeRoom();
-            jobs.admit();
+            jobs.admitUntold();
             assertThat(jobs.state(unheard)).isEqualTo("available");
             connection.rollback();
         }

@@ -11,6 +11,8 @@ import dev.pgworker.testing.TestSchema;
 /** What tests of limits do in SQL: put limits, admit, claim, and look at jobs. */
 final class LimitedJobs {
 
+    private static final String ALL_TASKS = "array(select id from {schema}._private_tasks)";
+
     private final TestSchema db;
 
     LimitedJobs(TestSchema db) {
@@ -66,12 +68,29 @@ final class LimitedJobs {
                 .single();
     }
 
-    /** Looks at everything, as a gate of a worker that serves all tasks does. Returns how many jobs were admitted. */
+    /**
+     * Looks at everything, as a gate of a worker that serves all tasks does and that was told of all jobs that were parked. Returns how
+     * many jobs were admitted.
+     */
     long admit() {
-        return admit("array(select id from {schema}._private_tasks)");
+        return admit(ALL_TASKS);
     }
 
     long admit(String taskIds) {
+        db.sql("select {schema}.pgworker_lower_floors(array(select distinct"
+                        + " {schema}.pgworker_place(substr(locked_by, 16), priority, run_at)"
+                        + " from {schema}._private_jobs where {schema}.pgworker_parked(locked_at)))")
+                .query()
+                .listOfRows();
+        return admitUntold(taskIds);
+    }
+
+    /** As {@link #admit()}, but the gate was told of nothing. */
+    long admitUntold() {
+        return admitUntold(ALL_TASKS);
+    }
+
+    private long admitUntold(String taskIds) {
         return db.sql("select admitted from {schema}.pgworker_admit(" + taskIds + ", null, null, true, null, 1000)")
                 .query(Long.class)
                 .single();
