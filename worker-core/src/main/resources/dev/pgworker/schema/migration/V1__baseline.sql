@@ -5879,7 +5879,9 @@ $$;
 comment on function "${schema}".pgworker_parked(timestamptz) is 'Whether such a lock means that the job waits for a limit.';
 
 -- PostgreSQL stores texts in json that it does not let anybody read: \u0000 and surrogates without their other half. Where there are some
--- they are read as if their backslash were one. Raw control characters cannot be in JSON, so one of them can stand for a pair of backslashes.
+-- they are read as if their backslash were one. Raw control characters cannot be in JSON, so one of them can stand for a pair of backslashes, and
+-- another for the backslashes of two halves that belong together: such a character is the same value beside others. Strings are written so that
+-- they mean the same where standard_conforming_strings is off.
 -- One that is nested so deeply that there is no stack left to read it here, which needs some length, has no value.
 create or replace function "${schema}".pgworker_limit_text(payload json, field text[]) returns text
 language plpgsql immutable
@@ -5888,8 +5890,11 @@ begin
   return payload #>> field;
 exception when others then
   begin
-    return replace(
-      regexp_replace(replace(payload::text, '\\', E'\x01'), '\\u(0000|d[89a-f][0-9a-f][0-9a-f])', E'\x01u\\1', 'gi'), E'\x01', '\\')::json
+    return replace(replace(
+      regexp_replace(
+        regexp_replace(replace(payload::text, E'\\\\', E'\x01'),
+          E'\\\\u(d[89ab][0-9a-f]{2})\\\\u(d[c-f][0-9a-f]{2})', E'\x02u\\1\x02u\\2', 'gi'),
+        E'\\\\u(0000|d[89a-f][0-9a-f]{2})', E'\x01u\\1', 'gi'), E'\x01', E'\\\\'), E'\x02', E'\\')::json
       #>> field;
   exception when others then
     return '';
@@ -5907,7 +5912,7 @@ language sql immutable as $$
     end
   from (
     select coalesce(case
-        when pg_catalog.strpos(payload::pg_catalog.text, '\u') operator(pg_catalog.=) 0
+        when pg_catalog.strpos(payload::pg_catalog.text, E'\\u') operator(pg_catalog.=) 0
           and pg_catalog.octet_length(payload::pg_catalog.text) operator(pg_catalog.<=) 500
         then payload operator(pg_catalog.#>>) field
         else "${schema}".pgworker_limit_text(payload, field)
@@ -6145,7 +6150,7 @@ language sql stable
 set search_path = pg_catalog, pg_temp as $$
   select case when count(*) = 4 and min(t.args) = max(t.args) then min(t.args)::int[] else '{}' end
   from (
-    select replace(encode(t.tgargs, 'escape'), '\000', '') as args from pg_trigger t
+    select replace(encode(t.tgargs, 'escape'), E'\\000', '') as args from pg_trigger t
     where t.tgrelid = '"${schema}"._private_jobs'::regclass
         and t.tgname in ('zz_pgworker_limits_added', 'zz_pgworker_limits_changed', 'zz_pgworker_limits_deleted')
       or t.tgrelid = '"${schema}"._private_tasks'::regclass and t.tgname = 'zz_pgworker_limits_kept') t
