@@ -6749,7 +6749,8 @@ comment on function "${schema}".pgworker_make_lanes(text[]) is
 --
 -- Tokens of a rate grow as long as they and the jobs that were admitted but have not started are fewer than the burst. So no more jobs than burst
 -- plus what the rate allows start in any stretch of time, whenever it is that workers start them. Between two looks none was admitted,
--- so the number at the first look bounds it, which may leave a little out but never adds.
+-- so the number at the first look bounds it, which may leave a little out but never adds. A clock that is set back adds nothing either, and the
+-- time from then on counts.
 create or replace function "${schema}".pgworker_rooms(
   buckets bigint[], moment timestamptz,
   out ids bigint[], out rooms int[], out pauses float8[], out ended_buckets bigint[], out ended_jobs bigint[]
@@ -6797,7 +6798,7 @@ begin
     where c.max_running is null and c.state = 'active'),
   filled as (
     update "${schema}".pgworker_limit_buckets b
-      set tokens = r.tokens, filled_at = greatest(b.filled_at, moment), unstarted = r.waiting,
+      set tokens = r.tokens, filled_at = moment, unstarted = r.waiting,
         looked_at = case when c.whole and c.held > 2 * piece then moment else b.looked_at end
       from rates r join counted c on c.id = r.id
       where b.ctid = r.tid),

@@ -721,6 +721,19 @@ class LimitGateTest {
         assertThat(jobs.state(bad)).isEqualTo("parked");
     }
 
+    @Test
+    void aRateGoesOnAfterTheClockWasSetBack() {
+        jobs.rate("r", "{t}", null, 10, "1 second", 1);
+        jobs.add("t", "{}");
+        jobs.add("t", "{}");
+        assertThat(jobs.admitAndClaim("w")).hasSize(1);
+        jobs.sql("update {schema}.pgworker_limit_buckets set filled_at = filled_at + interval '1 day'")
+                .update();
+
+        assertThat(jobs.admit()).isZero();
+        Awaitility.await().until(() -> jobs.admit() > 0);
+    }
+
     /** A trigger of somebody's. */
     private void refuseChangesOf(long id) {
         jobs.sql("create function {schema}.refuse() returns trigger language plpgsql as $$ begin if new.id = " + id
