@@ -5879,7 +5879,9 @@ $$;
 comment on function "${schema}".pgworker_parked(timestamptz) is 'Whether such a lock means that the job waits for a limit.';
 
 -- PostgreSQL stores texts in json that it does not let anybody read: \u0000 and surrogates without their other half. Where there are some
--- they are read as if their backslash were one. Raw control characters cannot be in JSON, so one of them can stand for a pair of backslashes.
+-- they are read as if their backslash were one. Raw control characters cannot be in JSON, so one of them can stand for a pair of backslashes, and
+-- another for the backslashes of two halves that belong together: such a character is the same value beside others. Strings are written so that
+-- they mean the same where standard_conforming_strings is off.
 -- One that is nested so deeply that there is no stack left to read it here, which needs some length, has no value.
 create or replace function "${schema}".pgworker_limit_text(payload json, field text[]) returns text
 language plpgsql immutable
@@ -5888,8 +5890,11 @@ begin
   return payload #>> field;
 exception when others then
   begin
-    return replace(
-      regexp_replace(replace(payload::text, '\\', E'\x01'), '\\u(0000|d[89a-f][0-9a-f][0-9a-f])', E'\x01u\\1', 'gi'), E'\x01', '\\')::json
+    return replace(replace(
+      regexp_replace(
+        regexp_replace(replace(payload::text, E'\\\\', E'\x01'),
+          E'\\\\u(d[89ab][0-9a-f]{2})\\\\u(d[c-f][0-9a-f]{2})', E'\x02u\\1\x02u\\2', 'gi'),
+        E'\\\\u(0000|d[89a-f][0-9a-f]{2})', E'\x01u\\1', 'gi'), E'\x01', E'\\\\'), E'\x02', E'\\')::json
       #>> field;
   exception when others then
     return '';
@@ -5907,7 +5912,7 @@ language sql immutable as $$
     end
   from (
     select coalesce(case
-        when pg_catalog.strpos(payload::pg_catalog.text, '\u') operator(pg_catalog.=) 0
+        when pg_catalog.strpos(payload::pg_catalog.text, E'\\u') operator(pg_catalog.=) 0
           and pg_catalog.octet_length(payload::pg_catalog.text) operator(pg_catalog.<=) 500
         then payload operator(pg_catalog.#>>) field
         else "${schema}".pgworker_limit_text(payload, field)
@@ -6145,7 +6150,7 @@ language sql stable
 set search_path = pg_catalog, pg_temp as $$
   select case when count(*) = 4 and min(t.args) = max(t.args) then min(t.args)::int[] else '{}' end
   from (
-    select replace(encode(t.tgargs, 'escape'), '\000', '') as args from pg_trigger t
+    select replace(encode(t.tgargs, 'escape'), E'\\000', '') as args from pg_trigger t
     where t.tgrelid = '"${schema}"._private_jobs'::regclass
         and t.tgname in ('zz_pgworker_limits_added', 'zz_pgworker_limits_changed', 'zz_pgworker_limits_deleted')
       or t.tgrelid = '"${schema}"._private_tasks'::regclass and t.tgname = 'zz_pgworker_limits_kept') t
@@ -6654,6 +6659,44 @@ $$;
 comment on function "${schema}".pgworker_review_limits() is
   'Has pgworker_apply_limits look at all jobs once more: some may have been written while triggers were switched off, or did not know their task.';
 
+-- All together or, where that is refused, because of a trigger of somebody's for instance, each half by itself: a job that cannot be changed
+-- keeps no other in a lane that is none any more.
+create or replace function "${schema}".pgworker_show_what_lets(parked tid[], out jobs bigint, out earliest timestamptz)
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp as $$
+declare
+  total constant int := cardinality(parked);
+  middle constant int := (total + 1) / 2;
+  half record;
+  context text;
+begin
+  begin
+    with shown as (
+      update "${schema}"._private_jobs j set locked_at = '9999-01-01 00:00:00+00', locked_by = ''
+      where j.ctid = any(parked)
+      returning j.is_available, j.run_at)
+    select count(*), min(s.run_at) into jobs, earliest from shown s where s.is_available;
+    return;
+  exception when others or assert_failure then
+    get stacked diagnostics context = pg_exception_context;
+    if not "${schema}".pgworker_about_row(sqlstate, context) then raise; end if;
+    if total = 1 then
+      raise warning 'A job whose limits have changed cannot be made to wait for others: %', sqlerrm;
+      jobs := 0;
+      return;
+    end if;
+  end;
+  jobs := 0;
+  for at in 1..total by middle loop
+    select * into half from "${schema}".pgworker_show_what_lets(parked[at:at + middle - 1]);
+    jobs := jobs + half.jobs;
+    earliest := least(earliest, half.earliest);
+  end loop;
+end
+$$;
+comment on function "${schema}".pgworker_show_what_lets(tid[]) is
+  'Shows parked jobs to the trigger, which finds their lanes anew or lets them go; returns how many it has let go and when the first of them was due.';
+
 -- The lane of a job is known when it is parked. What it consists of a gate learns from the first job in it. Jobs of which the lane is not what it would
 -- be today, as after a restore, are shown to the trigger.
 create or replace function "${schema}".pgworker_make_lanes(names text[]) returns void
@@ -6687,14 +6730,10 @@ begin
         select b.id, first.name from unnest(made) b(id) on conflict do nothing;
     else
       perform set_config('pgworker.limits', '', true);
-      with shown as (
-        update "${schema}"._private_jobs j set locked_at = '9999-01-01 00:00:00+00', locked_by = ''
-        where j.ctid = any(array(
-          select h.ctid from "${schema}"._private_jobs h
-          where h.locked_at = '9999-01-01 00:00:00+00' and h.locked_by collate "C" = 'pgworker-limit:' || first.name
-          order by h.locked_by collate "C", h.priority, h.run_at, h.id limit 500 for update skip locked))
-        returning j.is_available, j.run_at)
-      select count(*) as jobs, min(s.run_at) as earliest into freed from shown s where s.is_available;
+      select * into freed from "${schema}".pgworker_show_what_lets(array(
+        select h.ctid from "${schema}"._private_jobs h
+        where h.locked_at = '9999-01-01 00:00:00+00' and h.locked_by collate "C" = 'pgworker-limit:' || first.name
+        order by h.locked_by collate "C", h.priority, h.run_at, h.id limit 500 for update skip locked));
       perform "${schema}".pgworker_wake(freed.jobs, freed.earliest);
       perform set_config('pgworker.limits', 'admit', true);
     end if;
@@ -6710,7 +6749,8 @@ comment on function "${schema}".pgworker_make_lanes(text[]) is
 --
 -- Tokens of a rate grow as long as they and the jobs that were admitted but have not started are fewer than the burst. So no more jobs than burst
 -- plus what the rate allows start in any stretch of time, whenever it is that workers start them. Between two looks none was admitted,
--- so the number at the first look bounds it, which may leave a little out but never adds.
+-- so the number at the first look bounds it, which may leave a little out but never adds. A clock that is set back adds nothing either, and the
+-- time from then on counts.
 create or replace function "${schema}".pgworker_rooms(
   buckets bigint[], moment timestamptz,
   out ids bigint[], out rooms int[], out pauses float8[], out ended_buckets bigint[], out ended_jobs bigint[]
@@ -6758,7 +6798,7 @@ begin
     where c.max_running is null and c.state = 'active'),
   filled as (
     update "${schema}".pgworker_limit_buckets b
-      set tokens = r.tokens, filled_at = greatest(b.filled_at, moment), unstarted = r.waiting,
+      set tokens = r.tokens, filled_at = moment, unstarted = r.waiting,
         looked_at = case when c.whole and c.held > 2 * piece then moment else b.looked_at end
       from rates r join counted c on c.id = r.id
       where b.ctid = r.tid),
@@ -7364,6 +7404,51 @@ comment on function "${schema}".pgworker_admit(int[], text[], bigint[], boolean,
   'buckets, and if everything is asked for of the next lanes after a given one (next_after is null after the last). Only jobs of these tasks, and of those '
   'that no registered worker runs. Tells in how many seconds which lanes are to be looked at again. SQLSTATE 55P03: others are at it.';
 
+-- All together or, where that is refused, because of a trigger of somebody's for instance, each half by itself: a job that cannot be changed
+-- keeps its permit, and no other.
+create or replace function "${schema}".pgworker_return_permits(job_ids bigint[]) returns void
+language plpgsql volatile
+set plan_cache_mode = force_generic_plan set enable_seqscan = off set enable_bitmapscan = off set enable_hashjoin = off
+set enable_mergejoin = off set jit = off
+set search_path = pg_catalog, pg_temp as $$
+declare
+  total constant int := cardinality(job_ids);
+  middle constant int := (total + 1) / 2;
+  context text;
+begin
+  begin
+    with mine as materialized (
+      select j.ctid as tid, j.id, j.task_id, j.job_queue_id, j.payload, j.flags from unnest(job_ids) g(id) join "${schema}"._private_jobs j on j.id = g.id and j.is_available
+      for update of j skip locked),
+    returned as (
+      update "${schema}".pgworker_limit_buckets b set
+          tokens = b.tokens + r.jobs, unstarted = greatest(0, b.unstarted - r.jobs), turn = r.lane
+      from (
+        select b.id, count(*)::int as jobs, max(l.lane) as lane
+        from mine m
+        cross join lateral "${schema}".pgworker_lane(m.task_id, m.job_queue_id, m.payload, m.flags) l
+        cross join lateral unnest(l.limit_ids, l.bucket_values) u(limit_id, value)
+        join "${schema}".pgworker_limit_buckets b on b.limit_id = u.limit_id and b.value = u.value collate "C"
+        group by b.id) r
+      where b.id = r.id)
+    update "${schema}"._private_jobs j set locked_at = '9999-01-01 00:00:00+00', locked_by = ''
+      where j.ctid = any(array(select m.tid from mine m));
+    return;
+  exception when others or assert_failure then
+    get stacked diagnostics context = pg_exception_context;
+    if not "${schema}".pgworker_about_row(sqlstate, context) then raise; end if;
+    if total <= 1 then
+      raise warning 'Job %, which nobody starts, cannot be made to give its permit to others: %', job_ids[1], sqlerrm;
+      return;
+    end if;
+  end;
+  perform "${schema}".pgworker_return_permits(job_ids[:middle]);
+  perform "${schema}".pgworker_return_permits(job_ids[middle + 1:]);
+end
+$$;
+comment on function "${schema}".pgworker_return_permits(bigint[]) is
+  'Makes those of the given jobs that have been admitted and not been claimed wait again, and gives their tokens back; for whoever has the lock of the gates.';
+
 -- What nobody has an eye on else: holders whose end nobody told; jobs that were admitted but that nobody starts, which wait again if others do; lanes
 -- and buckets that have not been used for a while; limited tasks that the triggers do not know, as after a restore. A bounded piece of each, by turns.
 create or replace function "${schema}".pgworker_check_permits() returns bigint
@@ -7432,22 +7517,7 @@ begin
           where n.locked_at = '9999-01-01 00:00:00+00' and n.locked_by collate "C" = 'pgworker-limit:' || t.lane
             and (n.priority, n.run_at, n.id) >= (coalesce(k.floor_priority, -32768), coalesce(k.floor_run_at, '-infinity'), coalesce(k.floor_id, 0)))));
   if late <> '{}' then
-    with mine as materialized (
-      select j.ctid as tid, j.id, j.task_id, j.job_queue_id, j.payload, j.flags from unnest(late) g(id) join "${schema}"._private_jobs j on j.id = g.id and j.is_available
-      for update of j skip locked),
-    returned as (
-      update "${schema}".pgworker_limit_buckets b set
-          tokens = b.tokens + r.jobs, unstarted = greatest(0, b.unstarted - r.jobs), turn = r.lane
-      from (
-        select b.id, count(*)::int as jobs, max(l.lane) as lane
-        from mine m
-        cross join lateral "${schema}".pgworker_lane(m.task_id, m.job_queue_id, m.payload, m.flags) l
-        cross join lateral unnest(l.limit_ids, l.bucket_values) u(limit_id, value)
-        join "${schema}".pgworker_limit_buckets b on b.limit_id = u.limit_id and b.value = u.value collate "C"
-        group by b.id) r
-      where b.id = r.id)
-    update "${schema}"._private_jobs j set locked_at = '9999-01-01 00:00:00+00', locked_by = ''
-      where j.ctid = any(array(select m.tid from mine m));
+    perform "${schema}".pgworker_return_permits(late);
   end if;
 
   old := array(

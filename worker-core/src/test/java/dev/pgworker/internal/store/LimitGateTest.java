@@ -242,6 +242,24 @@ class LimitGateTest {
     }
 
     @Test
+    void oneThatDoesNotLetItselfBeChangedKeepsNobodyElsesPermit() {
+        jobs.limit("l", "{t,u}", null, 2);
+        long bad = jobs.add("t", "{}");
+        long idle = jobs.add("t", "{}");
+        assertThat(jobs.admit()).isEqualTo(2);
+        jobs.add("u", "{}");
+        jobs.admit();
+        jobs.age(Duration.ofSeconds(6));
+        refuseChangesOf(bad);
+
+        jobs.sql("select {schema}.pgworker_check_permits()").query(Long.class).single();
+
+        assertThat(jobs.state(bad)).isEqualTo("available");
+        assertThat(jobs.state(idle)).isEqualTo("parked");
+        assertThat(jobs.admit()).isOne();
+    }
+
+    @Test
     void aRateAllowsTheBurstAndThenItsPace() {
         jobs.rate("r", "{t}", "{tenant}", 100, "1 second", 12);
         for (int i = 0; i < 300; i++) {
@@ -681,14 +699,48 @@ class LimitGateTest {
         jobs.limit("l", "{t}", "{tenant}", 1);
         long bad = jobs.add("t", "{\"tenant\":\"bad\"}");
         long good = jobs.add("t", "{\"tenant\":\"good\"}");
-        jobs.sql("create function {schema}.refuse() returns trigger language plpgsql as $$ begin if new.id = " + bad
+        refuseChangesOf(bad);
+
+        assertThat(jobs.admitAndClaim("w")).containsExactly(good);
+        assertThat(jobs.permits()).containsExactly(good);
+    }
+
+    @Test
+    void aJobThatNeitherWaitsNorLetsItselfBeChangedHoldsUpItselfOnly() {
+        jobs.limit("l", "{t}", null, 1);
+        jobs.limit("m", "{other}", null, 1);
+        long bad = jobs.add("t", "{\"bad\":1}");
+        long second = jobs.add("t", "{}");
+        long other = jobs.add("other", "{}");
+        refuseChangesOf(bad);
+        jobs.sql("select {schema}.pgworker_delete_limit('l')")
+                .query(Boolean.class)
+                .single();
+
+        assertThat(jobs.admitAndClaim("w")).containsExactlyInAnyOrder(second, other);
+        assertThat(jobs.state(bad)).isEqualTo("parked");
+    }
+
+    @Test
+    void aRateGoesOnAfterTheClockWasSetBack() {
+        jobs.rate("r", "{t}", null, 10, "1 second", 1);
+        jobs.add("t", "{}");
+        jobs.add("t", "{}");
+        assertThat(jobs.admitAndClaim("w")).hasSize(1);
+        jobs.sql("update {schema}.pgworker_limit_buckets set filled_at = filled_at + interval '1 day'")
+                .update();
+
+        assertThat(jobs.admit()).isZero();
+        Awaitility.await().until(() -> jobs.admit() > 0);
+    }
+
+    /** A trigger of somebody's. */
+    private void refuseChangesOf(long id) {
+        jobs.sql("create function {schema}.refuse() returns trigger language plpgsql as $$ begin if new.id = " + id
                         + " then raise exception 'no'; end if; return new; end $$")
                 .update();
         jobs.sql(
                         "create trigger refuse before update on {schema}._private_jobs for each row execute function {schema}.refuse()")
                 .update();
-
-        assertThat(jobs.admitAndClaim("w")).containsExactly(good);
-        assertThat(jobs.permits()).containsExactly(good);
     }
 }

@@ -277,15 +277,35 @@ class LimitTriggersTest {
     void valuesAreToldApart() {
         String long1 = "x".repeat(10_000) + "1";
         String long2 = "x".repeat(10_000) + "2";
-        for (String tenant : List.of("a", "\\\\u0000", "\\u0000", "a b", "'\\\"{},", long1, long2, "1", "01")) {
+        for (String tenant :
+                List.of("a", "\\\\u0000", "\\u0000", "a b", "'\\\"{},", long1, long2, "1", "01", "\\ud83d\\ude00")) {
             jobs.add("t", "{\"tenant\":\"" + tenant + "\",\"x\":\"\\udfff\"}");
             jobs.add("t", "{\"tenant\":\"" + tenant + "\",\"x\":1}");
         }
 
         // \\u0000 and what stands for \u0000 are one value, and so are a number and its text
-        assertThat(jobs.admitAndClaim("w")).hasSize(8);
+        assertThat(jobs.admitAndClaim("w")).hasSize(9);
         jobs.add("t", "{\"tenant\":1}");
         assertThat(jobs.admit()).isZero();
+    }
+
+    @Test
+    void jobsAreAddedWhereBackslashesEscape() throws SQLException {
+        try (Connection connection = db.dataSource().getConnection();
+                Statement statement = connection.createStatement()) {
+            statement.execute("set standard_conforming_strings = off");
+            try {
+                statement.execute(db.schema().in("""
+                        select {schema}.add_job('t', v::json)
+                        from (values ('{"tenant":"\\\\u0000"}'), ('{"tenant":"a"}')) p(v)
+                        """));
+            } finally {
+                statement.execute("reset standard_conforming_strings");
+            }
+        }
+        jobs.add("t", "{\"tenant\":\"\\u0000\"}");
+
+        assertThat(jobs.admit()).isEqualTo(2);
     }
 
     @Test
