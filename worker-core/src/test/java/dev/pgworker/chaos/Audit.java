@@ -192,11 +192,14 @@ final class Audit {
 
     /**
      * A paused process cannot be interrupted before it goes on, so its handlers may end after others have begun, or take a
-     * first step that they were about to take. Nor does an interrupt reach a handler that waits for a connection that does
-     * not answer.
+     * first step that they were about to take, a moment before or after the others. Nor does an interrupt reach a handler that
+     * waits for a connection that does not answer.
      */
     private boolean mayOverlap(Run run, Run later) {
-        return isHindered(run, Faults.Kind.PAUSE) || waitsForNoAnswer(run) || isBegunLate(later);
+        return isHindered(run, Faults.Kind.PAUSE)
+                || waitsForNoAnswer(run)
+                || isBegunLate(later)
+                || wasPausedBefore(run, later.startedAt());
     }
 
     private boolean waitsForNoAnswer(Run run) {
@@ -363,9 +366,13 @@ final class Audit {
 
     /** A run begins after others that were claimed later if its process is paused when it is about to begin. */
     private boolean isBegunLate(Run run) {
+        return wasPausedBefore(run, run.startedAt());
+    }
+
+    private boolean wasPausedBefore(Run run, Instant moment) {
         return faults.stream()
-                .anyMatch(f -> f.kind() == Faults.Kind.PAUSE
-                        && f.touches(run.process(), run.startedAt().minusSeconds(1), run.startedAt()));
+                .anyMatch(
+                        f -> f.kind() == Faults.Kind.PAUSE && f.touches(run.process(), moment.minusSeconds(1), moment));
     }
 
     private static List<Run> inOrderOfClaims(List<Run> runs) {

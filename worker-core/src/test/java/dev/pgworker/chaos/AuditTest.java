@@ -254,6 +254,24 @@ class AuditTest {
     }
 
     @Test
+    void aRunThatAPausedProcessBeginsJustBeforeAnotherMayOverlapForAMoment() {
+        add(1, Kind.QUEUED, "q", null);
+        add(2, Kind.QUEUED, "q", null);
+        run(1).at(7.1, 7.3).token("1-1-4").how("interrupted");
+        run(2).at(7.2, 8).process(2).token("2-1-6").done();
+        run(1).at(9, 10).process(2).token("1-1-9").done();
+        lost("w1");
+        fault(Faults.Kind.PAUSE, 1, 2, 7);
+
+        assertThat(problems()).isEmpty();
+
+        sql(
+                "update chaos.run set started_at = started_at + interval '1 second', ended_at = ended_at + interval '1 second' where process = 2");
+        sql("update chaos.run set ended_at = ended_at + interval '2 seconds' where process = 1");
+        assertThat(problems()).anyMatch(p -> p.startsWith("overlap in a queue: Run["));
+    }
+
+    @Test
     void aTransactionThatWaitsForAConnectionWithoutAnswerMayOverlapButNotBeDone() {
         add(1, Kind.TRANSACTIONAL, "q", null);
         add(2, Kind.QUEUED, "q", null);

@@ -3720,17 +3720,21 @@ begin
         into lanes, lane_tids, lane_names, passed
         from held h;
       tids := run_tids[:share];
+      taken_queues := run_queues[:share];
       if passed is not null then
-        tids := array(
-          select r.tid
-          from unnest(run_queues, run_tids) with ordinality r(queue_id, tid, number)
-          where case when r.queue_id in (select l.id from unnest(lanes) l(id)) then true end
-          order by r.number limit share);
+        select array_agg(r.tid), array_agg(r.queue_id) into tids, taken_queues
+          from (
+            select r.queue_id, r.tid
+            from unnest(run_queues, run_tids) with ordinality r(queue_id, tid, number)
+            where case when r.queue_id in (select l.id from unnest(lanes) l(id)) then true end
+            order by r.number limit share) r;
       end if;
+      -- A job may have gone to another queue between this statement's snapshot and its lock.
       with mine as materialized (
         select j.ctid as tid, j.job_queue_id as queue_id, pg_column_size(j.payload) as size
-        from "${schema}"._private_jobs j
-        where j.ctid = any(tids) and j.is_available and j.run_at <= now() and j.task_id = any(task_ids)
+        from unnest(tids, taken_queues) t(tid, queue_id)
+        join "${schema}"._private_jobs j on j.ctid = t.tid and j.job_queue_id = t.queue_id
+        where j.is_available and j.run_at <= now() and j.task_id = any(task_ids)
           and (forbidden is null or j.flags is null or not j.flags ?| forbidden)
         for update of j skip locked)
       select coalesce(array_agg(m.tid), '{}'), array_agg(m.queue_id), coalesce(sum(m.size), 0) into taken, taken_queues, stored_bytes
@@ -4012,7 +4016,8 @@ begin
       locked_tids := array(
         select j.ctid from "${schema}"._private_jobs j
         where j.ctid = any(tids[place:last_place]) and j.id = any(ids[place:last_place]) and j.is_available
-          and (j.job_queue_id is null or j.job_queue_id = any(lanes))
+          and (j.job_queue_id is null or j.job_queue_id = any(lanes)) and j.run_at <= now() and j.task_id = any(looked_for)
+          and (forbidden is null or j.flags is null or not j.flags ?| forbidden)
         for update skip locked);
       with changed as (
         update "${schema}"._private_jobs j set attempts = j.attempts + 1, locked_at = claimed_at, locked_by = worker_id
@@ -4281,7 +4286,10 @@ begin
       if mine then
         update "${schema}"._private_jobs j set attempts = j.attempts + 1, locked_at = claimed_at, locked_by = worker_id
           where j.ctid = (
-            select h.ctid from "${schema}"._private_jobs h where h.ctid = head and h.is_available for update skip locked)
+            select h.ctid from "${schema}"._private_jobs h
+            where h.ctid = head and h.job_queue_id = lanes[1] and h.is_available and h.run_at <= now() and h.task_id = any(task_ids)
+              and (forbidden is null or h.flags is null or not h.flags ?| forbidden)
+            for update skip locked)
           returning j.job_queue_id, j.id, j.task_id, j.payload, j.priority, j.run_at, j.attempts, j.max_attempts, j.last_error,
             j.created_at, j.updated_at, j.key, j.revision, j.flags, j.ctid
           into lane, id, task_id, payload, priority, run_at, attempts, max_attempts, last_error, created_at, updated_at, key,
@@ -4311,7 +4319,9 @@ begin
         locked as materialized (
           select h.ctid as tid, f.queue_id, f.place, pg_column_size(h.payload) as size
           from head f
-          join "${schema}"._private_jobs h on h.ctid = f.tid and h.is_available
+          join "${schema}"._private_jobs h on h.ctid = f.tid and h.job_queue_id = f.queue_id and h.is_available
+            and h.run_at <= now() and h.task_id = any(task_ids)
+            and (forbidden is null or h.flags is null or not h.flags ?| forbidden)
           for update of h skip locked),
         gapless as (
           select l.tid, l.size from (
