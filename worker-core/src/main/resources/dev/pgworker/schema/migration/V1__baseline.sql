@@ -6545,7 +6545,8 @@ $$;
 comment on function "${schema}".pgworker_forget_limit(int) is 'Deletes what is left of a limit that no job is subject to any more.';
 
 -- Transactions that do not know the limit yet are waited for, but not for ever: then the limit holds for all jobs but those that they add,
--- and another pass follows when they have ended.
+-- and another pass follows when they have ended. The lock of the gates is taken in steps of their own or at the end of one: while jobs are being
+-- parked, those of other limits go on.
 create or replace function "${schema}".pgworker_apply_limits(most int default 5000)
 returns table (name text, state text, done boolean, note text)
 language plpgsql volatile security definer
@@ -6605,12 +6606,19 @@ begin
       end if;
       one.place := -1;
       one.sure := clear;
+      if one.state = 'applying' then
+        begin
+          perform "${schema}".pgworker_forget_holders(one.id);
+          update "${schema}".pgworker_limits l set place = one.place, sure = one.sure where l.id = one.id;
+        exception when lock_not_available then
+          note := 'busy';
+        end;
+        return next;
+        return;
+      end if;
     end if;
     ids := array(select j.id from "${schema}"._private_jobs j where j.id > one.place order by j.id limit most);
     begin
-      if one.place = -1 and one.state = 'applying' then
-        perform "${schema}".pgworker_forget_holders(one.id);
-      end if;
       perform "${schema}".pgworker_apply_to_what_lets(ids, one.id);
       if cardinality(ids) = most then
         update "${schema}".pgworker_limits l set place = ids[most], sure = one.sure where l.id = one.id;

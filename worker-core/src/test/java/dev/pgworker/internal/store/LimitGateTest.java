@@ -1,6 +1,7 @@
 package dev.pgworker.internal.store;
 
 import java.sql.Connection;
+import java.sql.ResultSet;
 import java.sql.SQLException;
 import java.sql.Statement;
 import java.time.Duration;
@@ -421,6 +422,34 @@ class LimitGateTest {
     }
 
     @Test
+    void gatesGoOnWhileJobsAreMadeToWait() throws SQLException {
+        long id = jobs.add("t", "{}");
+        jobs.sql("select name from {schema}.pgworker_put_limit('l', '{t}', max_running => 1)")
+                .query(String.class)
+                .single();
+        try (Connection connection = db.dataSource().getConnection();
+                Statement statement = connection.createStatement()) {
+            connection.setAutoCommit(false);
+            boolean parked = false;
+            while (!parked) {
+                connection.commit();
+                statement.execute(db.schema().in("select * from {schema}.pgworker_apply_limits()"));
+                try (ResultSet row = statement.executeQuery(db.schema()
+                        .in("select {schema}.pgworker_parked(locked_at) from {schema}._private_jobs where id = "
+                                + id))) {
+                    row.next();
+                    parked = row.getBoolean(1);
+                }
+            }
+
+            assertThat(jobs.admit()).isZero();
+
+            connection.commit();
+        }
+        assertThat(jobs.admitAndClaim("w")).containsExactly(id);
+    }
+
+    @Test
     void aTransactionThatDoesNotKnowALimitIsWaitedFor() throws SQLException {
         jobs.limit("other", "{t}", null, 1000);
         try (Connection connection = db.dataSource().getConnection();
@@ -439,7 +468,8 @@ class LimitGateTest {
                     .isEqualTo("applying");
             jobs.sql("update {schema}.pgworker_limits set looked_at = looked_at - interval '11 s'")
                     .update();
-            assertThat(step()).isNull();
+            assertThat(step()).as("permits are forgotten").isNull();
+            assertThat(step()).as("jobs are gone through").isNull();
             assertThat(step()).isEqualTo("later");
             connection.commit();
             connection.setAutoCommit(true);
