@@ -24,11 +24,10 @@ import static org.awaitility.Awaitility.await;
  */
 class MovedJobTest {
 
-    /** What only the statement that locks says. */
+    /** What only the context of the statement that locks says. */
     private static final String CLAIM = "from mine m";
 
-    private static final String FOLLOW_UP = "h.ctid = head";
-    private static final String FOLLOW_UPS = "gapless";
+    private static final String FOLLOW_UPS = "FOR over SELECT rows";
 
     @RegisterExtension
     final TestSchema db = new TestSchema(4).installedAnew();
@@ -55,14 +54,17 @@ class MovedJobTest {
                 end $$;
                 alter table {schema}._private_jobs enable row level security;
                 create policy halts on {schema}._private_jobs using ({schema}.halt(key));
+                create policy tasks on {schema}._private_tasks using (true);
+                create policy queues on {schema}._private_job_queues using (true);
                 create role %1$s;
                 grant usage on schema {schema} to %1$s;
                 grant all on all tables in schema {schema} to %1$s;
                 grant all on all sequences in schema {schema} to %1$s;
+                grant execute on all functions in schema {schema} to %1$s;
                 select {schema}.add_job('t', queue_name => 'theirs');
                 update {schema}._private_jobs set attempts = 1, locked_at = now(), locked_by = 'other';
                 update {schema}._private_job_queues set locked_at = now(), locked_by = 'other'
-                """.formatted(role).split(";\n(?=[a-z])")) {
+                """.formatted(role).split(";\n(?=[acgsu])")) {
             run(statement);
         }
     }
@@ -149,16 +151,6 @@ class MovedJobTest {
         addJobs("moved", "next");
 
         assertThat(query(claim(10), CLAIM)).doesNotContain(id("moved"));
-        assertThat(lockedBy("moved")).isNull();
-    }
-
-    @Test
-    void isNotClaimedWhenTheJobBeforeHasEnded() throws SQLException {
-        addJobs("first", "moved");
-        long first = id("first");
-        assertThat(halted(claim(1), "")).containsExactly(first);
-
-        assertThat(query(completion(first, ""), FOLLOW_UP)).isEmpty();
         assertThat(lockedBy("moved")).isNull();
     }
 

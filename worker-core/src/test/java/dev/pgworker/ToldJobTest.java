@@ -1,5 +1,8 @@
 package dev.pgworker;
 
+import java.sql.Connection;
+import java.sql.SQLException;
+import java.sql.Statement;
 import java.time.Duration;
 import java.util.List;
 import java.util.Queue;
@@ -31,12 +34,21 @@ class ToldJobTest {
 
     private final Queue<Integer> ran = new ConcurrentLinkedQueue<>();
     private final AtomicInteger told = new AtomicInteger();
+    private final AtomicInteger broken = new AtomicInteger();
     private final AtomicInteger looked = new AtomicInteger();
     private int added;
 
     private Worker.Builder worker() {
         InterceptedDataSource seen = new InterceptedDataSource(db.dataSource(), (call, proceed) -> {
-            @Nullable Object result = proceed.proceed();
+            @Nullable Object result;
+            try {
+                result = proceed.proceed();
+            } catch (SQLException e) {
+                if (call.is("executeQuery", "pgworker_claim_told(")) {
+                    broken.incrementAndGet();
+                }
+                throw e;
+            }
             if (call.is("executeQuery", "pgworker_claim_told(")) {
                 told.incrementAndGet();
             } else if (call.is("executeQuery", "pgworker_claim(")) {
@@ -158,6 +170,41 @@ class ToldJobTest {
         db.admin().resume(PauseTarget.task("t"));
 
         await().until(() -> ran.contains(-1) && ran.contains(-2));
+    }
+
+    /** A trigger of somebody's takes longer than a claim may on the connection that hears of everything else. */
+    @Test
+    void areNotClaimedSoAfterThatBrokeTheConnection() throws SQLException {
+        start();
+        for (String statement : """
+                create sequence {schema}.claims;
+                create function {schema}.take_long() returns trigger language plpgsql as $$
+                begin
+                  if old.locked_at is null and new.locked_at is not null and nextval('{schema}.claims') = 1 then
+                    perform pg_sleep(4);
+                  end if;
+                  return new;
+                end $$;
+                create trigger take_long before update on {schema}._private_jobs
+                  for each row execute function {schema}.take_long()
+                """.split(";\n(?=create)")) {
+            try (Connection connection = db.dataSource().getConnection();
+                    Statement sql = connection.createStatement()) {
+                sql.execute(db.schema().in(statement));
+            }
+        }
+        int before = told.get();
+        db.scheduler().addJob(TASK, added++);
+        // Its answer is lost, and what the server has claimed all the same is found 5 seconds later.
+        await().atMost(Duration.ofSeconds(30)).until(() -> ran.size() == added);
+        for (int i = 0; i < 5; i++) {
+            addAndAwait();
+        }
+
+        assertThat(broken).hasValue(1);
+        assertThat(told).hasValue(before);
+        await().until(() -> db.jobs() == 0);
+        assertThat(ran).doesNotHaveDuplicates();
     }
 
     @Test

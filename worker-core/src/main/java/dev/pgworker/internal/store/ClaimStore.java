@@ -147,8 +147,8 @@ public final class ClaimStore {
     private static final String CLAIM_TOLD = "select " + ClaimedRows.COLUMNS
             + " from {schema}.pgworker_claim_told(worker_id => ?, job_id => ?, task_ids => ?)";
 
-    /** As for other statements; nothing makes this one longer. */
-    private static final Duration LIMIT_OF_TOLD = Duration.ofSeconds(10);
+    /** Meanwhile nothing else is heard on the connection. */
+    private static final Duration LIMIT_OF_TOLD = Duration.ofSeconds(3);
 
     /**
      * Claims one job on the given connection, if it is due, has no flags, is in no queue, and nobody holds it. As {@link #claim},

@@ -2,8 +2,10 @@ package dev.pgworker.internal.engine.claim;
 
 import java.sql.Connection;
 import java.sql.SQLException;
+import java.time.Duration;
 import java.util.concurrent.atomic.AtomicInteger;
 
+import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
@@ -29,6 +31,9 @@ public final class ToldClaims {
     /** After so many, claims that look for jobs are to learn where to begin. */
     private static final int MOST_IN_A_ROW = 500;
 
+    /** For so long no job is claimed here after a claim has broken the connection, which is needed to hear of other things. */
+    private static final long REST_NANOS = Duration.ofMinutes(1).toNanos();
+
     private final WorkerContext context;
     private final ClaimStore store;
     private final ClaimPermission permission;
@@ -38,6 +43,9 @@ public final class ToldClaims {
     private final JobExecutor executor;
 
     private final AtomicInteger inARow = new AtomicInteger();
+
+    /** When the connection was last broken, by {@link System#nanoTime}; null if it never was. */
+    private volatile @Nullable Long brokenAt;
 
     /**
      * Creates what claims for one worker.
@@ -72,6 +80,7 @@ public final class ToldClaims {
     public boolean claim(Connection connection, long jobId) throws SQLException {
         TaskIds tasks = permission.tasks().ordinary();
         if (!fetchLoop.isQuiet()
+                || isResting()
                 || tasks.identifiers().isEmpty()
                 || permission.flags().isAsked()
                 || !permission.ownership().mayClaim()) {
@@ -89,6 +98,11 @@ public final class ToldClaims {
         }
     }
 
+    private boolean isResting() {
+        Long broken = brokenAt;
+        return broken != null && System.nanoTime() - broken < REST_NANOS;
+    }
+
     private boolean claim(Connection connection, TaskIds tasks, long jobId) throws SQLException {
         context.publish(() -> new WorkerEvent.FetchStarted(context.workerId(), 1));
         Claimed claimed;
@@ -101,6 +115,7 @@ public final class ToldClaims {
         } catch (SQLException e) {
             context.publish(() -> new WorkerEvent.FetchFailed(context.workerId(), e));
             if (connection.isClosed()) {
+                brokenAt = System.nanoTime();
                 throw e;
             }
             log.debug("Job {} was announced, but could not be claimed by its id", jobId, e);
