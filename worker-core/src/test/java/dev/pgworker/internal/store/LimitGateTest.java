@@ -10,6 +10,7 @@ import java.util.HashSet;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
+import java.util.concurrent.Callable;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 
@@ -271,16 +272,19 @@ class LimitGateTest {
         long started = 0;
         assertThat(jobs.admit()).isEqualTo(13);
         started += jobs.claim("w", 1000).size() - 1;
-        double seconds = 0;
-        while (seconds < 1.5) {
+        double before = 0;
+        double earned = 0;
+        while (before < 1.5) {
             jobs.admit();
             double until = (System.nanoTime() - begin) / 1e9;
             started += jobs.claim("w", 1000).size();
             assertThat(started).isLessThanOrEqualTo((long) (12 + 100 * until) + 1);
-            seconds = (System.nanoTime() - begin) / 1e9;
+            // What is not taken within the time of a burst is lost.
+            earned += 100 * Math.min(until - before, 0.12);
+            before = until;
         }
 
-        assertThat(started).isGreaterThan((long) (100 * seconds * 0.9));
+        assertThat(started).isGreaterThan((long) (earned * 0.9));
         assertThat(jobs.sql(
                                 "select waits[1] from {schema}.pgworker_admit(array(select id from {schema}._private_tasks), null,"
                                         + " null, true, null, 10)")
@@ -622,31 +626,30 @@ class LimitGateTest {
                     .query(Long.class)
                     .single();
             makeRoom();
-            assertThat(jobs.sql(
-                                    "select admitted from {schema}.pgworker_admit(array(select id from {schema}._private_tasks), array["
-                                            + "substr((select locked_by from {schema}._private_jobs where id = ?), 16) || ' 0 1'], null, false, null,"
-                                            + " 1)")
-                            .param(told)
-                            .query(Long.class)
-                            .single())
-                    .isOne();
+            admitNext(() -> jobs.sql(
+                            "select admitted from {schema}.pgworker_admit(array(select id from {schema}._private_tasks), array["
+                                    + "substr((select locked_by from {schema}._private_jobs where id = ?), 16) || ' 0 1'], null, false, null,"
+                                    + " 1)")
+                    .param(told)
+                    .query(Long.class)
+                    .single());
             assertThat(jobs.state(told)).isEqualTo("available");
 
             while (floored() == 0) {
                 makeRoom();
-                jobs.admitUntold();
+                admitNext(jobs::admitUntold);
             }
             long unheard = jobs.sql("select id from {schema}.add_job('t', priority => -1)")
                     .query(Long.class)
                     .single();
             makeRoom();
-            jobs.admitUntold();
+            admitNext(jobs::admitUntold);
             assertThat(jobs.state(unheard)).isEqualTo("parked");
             jobs.sql("update {schema}.pgworker_limit_lanes set floor_until = now() - interval '1 s'")
                     .update();
             jobs.sql("select {schema}.pgworker_check_permits()").query().listOfRows();
             makeRoom();
-            jobs.admitUntold();
+            admitNext(jobs::admitUntold);
             assertThat(jobs.state(unheard)).isEqualTo("available");
             connection.rollback();
         }
@@ -655,6 +658,11 @@ class LimitGateTest {
     private void makeRoom() {
         jobs.sql("delete from {schema}._private_jobs where id = (select max(job_id) from {schema}.pgworker_permits)")
                 .update();
+    }
+
+    /** Of a thousand holders a gate looks at some each time, and may not see at once that one has ended. */
+    private static void admitNext(Callable<Long> gate) {
+        Awaitility.await().pollDelay(Duration.ZERO).until(gate, admitted -> admitted == 1);
     }
 
     /** Returns how many lanes have a floor that lies behind jobs which have been added a moment ago. */
