@@ -136,13 +136,14 @@ class WorkerFaultsTest {
             events.await(ListenerConnected.class);
             try (Connection last = pool.getConnection()) {
                 assertThat(last.isValid(1)).isTrue();
-                db.scheduler().addJob(WORK, 1);
+                // One that is announced alone is claimed on the connection that listens.
+                db.scheduler().addJobs(WORK, List.of(1, 2));
 
                 Awaitility.await().until(() -> worker.status().stall() != null);
                 assertThat(worker.status().stall()).contains("Connection is not available");
                 assertThat(worker.status().stuckThreads()).isEmpty();
             }
-            events.await(JobCompleted.class, 1);
+            events.await(JobCompleted.class, 2);
             Awaitility.await().until(() -> worker.status().stall() == null);
             worker.stop();
         }
