@@ -7,7 +7,6 @@ import java.time.Duration;
 import javax.sql.DataSource;
 
 import org.jspecify.annotations.Nullable;
-import org.postgresql.jdbc.PgStatement;
 
 import dev.pgworker.internal.failure.DatabaseContact;
 
@@ -18,10 +17,7 @@ import dev.pgworker.internal.failure.DatabaseContact;
 public final class Connections {
 
     /** Below this a cancellation leaves the server too little time to be worth it. */
-    private static final Duration SHORTEST_CANCELLED = Duration.ofMillis(500);
-
-    /** Below this whole seconds are too coarse for the time until then. */
-    private static final Duration SHORTEST_IN_SECONDS = Duration.ofSeconds(2);
+    private static final Duration SHORTEST_CANCELLED = Duration.ofSeconds(2);
 
     private Connections() {}
 
@@ -72,18 +68,11 @@ public final class Connections {
                 dataSource,
                 sql,
                 (connection, statement) -> NetworkTimeout.limiting(connection, answerLimit, () -> {
-                    cancelShortlyBefore(answerLimit, statement);
+                    if (answerLimit.compareTo(SHORTEST_CANCELLED) >= 0) {
+                        statement.setQueryTimeout((int) answerLimit.toSeconds() - 1);
+                    }
                     return call.on(connection, statement);
                 }));
-    }
-
-    /** JDBC knows seconds only; the driver's own method can be reached through any wrapper that keeps to the contract. */
-    private static void cancelShortlyBefore(Duration answerLimit, PreparedStatement statement) throws SQLException {
-        if (answerLimit.compareTo(SHORTEST_IN_SECONDS) >= 0) {
-            statement.setQueryTimeout((int) answerLimit.toSeconds() - 1);
-        } else if (answerLimit.compareTo(SHORTEST_CANCELLED) >= 0 && statement.isWrapperFor(PgStatement.class)) {
-            statement.unwrap(PgStatement.class).setQueryTimeoutMs(answerLimit.toMillis() * 9 / 10);
-        }
     }
 
     /** Runs several statements on a connection that is in no transaction, commits them, and leaves it as it was. */
