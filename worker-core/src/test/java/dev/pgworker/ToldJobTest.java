@@ -7,6 +7,7 @@ import java.time.Duration;
 import java.util.List;
 import java.util.Queue;
 import java.util.concurrent.ConcurrentLinkedQueue;
+import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.atomic.AtomicInteger;
 
 import org.jspecify.annotations.Nullable;
@@ -230,14 +231,12 @@ class ToldJobTest {
     }
 
     @Test
-    void waitForAHandlerAndStartInTheirOrder() throws InterruptedException {
+    void waitForAHandlerAndStartInTheirOrder() {
         Queue<Integer> started = new ConcurrentLinkedQueue<>();
-        AtomicInteger ends = new AtomicInteger();
+        CountDownLatch mayEnd = new CountDownLatch(1);
         db.start(worker().task(TASK, (n, context) -> {
             started.add(n);
-            while (ends.get() == 0) {
-                Thread.sleep(1);
-            }
+            mayEnd.await();
         }));
         for (int n = 0; n < 2; n++) {
             db.scheduler().addJob(TASK, n);
@@ -246,7 +245,7 @@ class ToldJobTest {
         for (int n = 2; n < 12; n++) {
             db.scheduler().addJob(TASK, n);
         }
-        ends.set(1);
+        mayEnd.countDown();
 
         await().until(() -> started.size() == 12);
         assertThat(started.stream().skip(2).limit(2)).containsExactlyInAnyOrder(2, 3);
