@@ -699,7 +699,7 @@ comment on function "${schema}".pgworker_backoff(int) is
 
 create or replace function "${schema}".pgworker_wake(
   job_count bigint, earliest timestamptz default null, priorities text default null, queued boolean default false,
-  job_id bigint default null
+  job_id bigint default null, job_ids text default null
 ) returns void
 language plpgsql volatile as $$
 begin
@@ -709,15 +709,17 @@ begin
         case when pg_catalog.isfinite(earliest) then (pg_catalog.date_part('epoch', earliest) operator(pg_catalog.*) 1000)::bigint end
           ::pg_catalog.text,
       coalesce(',"p":['::pg_catalog.text operator(pg_catalog.||) priorities operator(pg_catalog.||) ']'::pg_catalog.text, ',"p":null'),
-      case when queued then ',"q":true' end, case when job_id is not null then pg_catalog.concat(',"id":', job_id) end, '}'));
+      case when queued then ',"q":true' end, case when job_id is not null then pg_catalog.concat(',"id":', job_id) end,
+      ',"ids":['::pg_catalog.text operator(pg_catalog.||) job_ids operator(pg_catalog.||) ']'::pg_catalog.text, '}'));
   end if;
 end
 $$;
-comment on function "${schema}".pgworker_wake(bigint, timestamptz, text, boolean, bigint) is
+comment on function "${schema}".pgworker_wake(bigint, timestamptz, text, boolean, bigint, text) is
   'Tells all workers that so many jobs may have become due; says nothing when there are none. Where the caller knows it, also when the '
   'first of them is due, separated by commas which priorities they have, and whether all are in queues: workers that do not begin to '
   'look at the first job of all look there. An empty text says that none has come to a place where none was before. '
-  'The id is that of the only one, if it is due already, has neither queue nor flags, and may be claimed.';
+  'The id is that of the only one, if it is due already, has neither queue nor flags, and may be claimed; the ids, separated by commas and '
+  'no more than fit into a notification, are those of all of them, which are due: a worker need not look for them where they were added.';
 
 create or replace function "${schema}".pgworker_announce(job_count bigint, queue_names text[], run_ats timestamptz[], priorities int[])
 returns void
@@ -3583,6 +3585,7 @@ declare
   tids tid[];
   taken tid[];
   taken_queues int[];
+  taken_strays bigint[];
   stored_bytes bigint;
   fitting tid[];
   cut boolean := false;
@@ -3608,6 +3611,7 @@ begin
   for attempt in 1..5 loop
     taken := '{}';
     taken_queues := null;
+    taken_strays := null;
     stored_bytes := 0;
     run_queues := null;
     passed := null;
@@ -3751,12 +3755,25 @@ begin
     end if;
 
     if strays is not null and cardinality(taken) < wanted then
-      with stray as materialized (
-        select j.ctid as tid, pg_column_size(j.payload) as size from "${schema}"._private_jobs j
-        where j.id = any(strays) and j.is_available and j.job_queue_id is null and j.run_at <= now() and j.task_id = any(task_ids)
-          and (forbidden is null or j.flags is null or not j.flags ?| forbidden)
-        order by j.priority, j.run_at, j.id limit wanted - cardinality(taken) for update skip locked)
-      select taken || coalesce(array_agg(s.tid), '{}'), stored_bytes + coalesce(sum(s.size), 0) into taken, stored_bytes
+      -- By their ids alone: in the order of jobs there may be much before them that has ended.
+      with sought as materialized (
+        select f.*
+        from (select distinct u.id from unnest(strays) u(id)) g
+        cross join lateral (
+          select j.ctid as tid, j.priority, j.run_at, j.id from "${schema}"._private_jobs j
+          where j.id >= g.id and j.id <= g.id and j.is_available and j.job_queue_id is null
+          order by j.id desc limit 1) f),
+      stray as materialized (
+        select f.tid, s.id, f.size
+        from (select * from sought o order by o.priority, o.run_at, o.id) s
+        cross join lateral (
+          select j.ctid as tid, pg_column_size(j.payload) as size from "${schema}"._private_jobs j
+          where j.ctid = s.tid and j.is_available and j.job_queue_id is null and j.run_at <= now() and j.task_id = any(task_ids)
+            and (forbidden is null or j.flags is null or not j.flags ?| forbidden)
+          for update skip locked) f
+        limit wanted - cardinality(taken))
+      select taken || coalesce(array_agg(s.tid), '{}'), array_agg(s.id), stored_bytes + coalesce(sum(s.size), 0)
+        into taken, taken_strays, stored_bytes
         from stray s;
     end if;
     if cardinality(taken) < wanted then
@@ -3780,11 +3797,12 @@ begin
         select f.tid, f.size
         from level l
         cross join lateral (
-          select j.ctid as tid, pg_column_size(j.payload) as size from "${schema}"._private_jobs j
+          select j.ctid as tid, j.id, pg_column_size(j.payload) as size from "${schema}"._private_jobs j
           where j.is_available and j.job_queue_id is null and j.priority = l.p and j.run_at <= now() and j.task_id = any(unqueued_task_ids)
-            and (j.run_at, j.id) >= (l.run_at, l.id) and (strays is null or j.id <> all(strays)) and (parity is null or j.id & 1 = parity)
+            and (j.run_at, j.id) >= (l.run_at, l.id) and (parity is null or j.id & 1 = parity)
             and (forbidden is null or j.flags is null or not j.flags ?| forbidden)
           order by j.run_at, j.id limit wanted for update skip locked) f
+        where f.id not in (select t.id from unnest(taken_strays) t(id))
         limit wanted - cardinality(taken))
       select taken || coalesce(array_agg(p.tid), '{}'), stored_bytes + coalesce(sum(p.size), 0) into taken, stored_bytes
         from plain p;
@@ -7216,6 +7234,7 @@ set lock_timeout = '1s' set jit = off
 set search_path = pg_catalog, pg_temp as $$
 declare
   most_lanes constant int := 500;
+  most_told constant int := 300;
   moment timestamptz;
   names text[] := array(select distinct split_part(l.told, ' ', 1) from unnest(lanes) l(told));
   began timestamptz;
@@ -7251,6 +7270,8 @@ begin
   admitted := 0;
   perform pg_advisory_xact_lock(hashtextextended('pgworker_limits ${schema}', 0));
   perform set_config('pgworker.limits', 'admit', true);
+  -- An admission that a crash of the server undoes has started nothing: the claims that follow it are not on the disk either.
+  perform set_config('synchronous_commit', 'off', true);
   moment := clock_timestamp();
   total := cardinality(names);
   if everything then
@@ -7391,8 +7412,12 @@ begin
     update "${schema}".pgworker_limit_lanes k set used_at = moment
       where k.lane = any(array(select l.name collate "C" from unnest(turn.lanes, given) l(name, jobs) where l.jobs > 0))
         and k.used_at < moment - interval '30 seconds';
-    perform "${schema}".pgworker_wake(admitted, earliest,
-      case when cardinality(levels) <= 16 then array_to_string(levels, ',') end, queued = admitted);
+    -- They come to the places of their old times, before which there may be much that has ended.
+    for begins in 1..cardinality(admitted_jobs) by most_told loop
+      perform "${schema}".pgworker_wake(least(most_told, cardinality(admitted_jobs) - begins + 1), earliest,
+        case when cardinality(levels) <= 16 then array_to_string(levels, ',') end, queued = admitted,
+        job_ids => case when queued < admitted then array_to_string(admitted_jobs[begins:begins + most_told - 1], ',') end);
+    end loop;
   end if;
   select array_agg(w.lane), array_agg(w.seconds) into waiting_lanes, waits
     from (

@@ -46,13 +46,16 @@ public final class ClaimFloor {
     /** There are no more priorities than this. */
     public static final int MOST_LEVELS = 1 << Short.SIZE;
 
-    /** The strays that one scan brings. */
+    /** The strays that one scan brings, and beyond which none are taken from announcements. */
     public static final int MOST_STRAYS = 10_000;
+
+    /** The strays that one claim looks at: others may have taken most of them. */
+    static final int MOST_SOUGHT = 1_000;
 
     /** A job is due when the transaction that adds it begins, and seen when that ends. */
     private static final Duration LAG = Duration.ofMillis(200);
 
-    /** How far an announced job lowers the floor; an earlier one is left to a scan, unless scans take no time. */
+    /** How far an announced job lowers the floor; an earlier one whose id is not known is left to a scan, unless scans take no time. */
     private static final Duration DEEPEST = Duration.ofSeconds(10);
 
     private static final Duration CHEAP_SCAN = Duration.ofMillis(10);
@@ -236,7 +239,9 @@ public final class ClaimFloor {
         }
         begin(main);
         SortedMap<Integer, IndexPosition> floors = whole ? lowest() : new TreeMap<>(main.floors);
-        return new ClaimStart(odd == null ? resting.pick(floors) : floors, List.copyOf(strays));
+        return new ClaimStart(
+                odd == null ? resting.pick(floors) : floors,
+                strays.stream().limit(MOST_SOUGHT).toList());
     }
 
     @GuardedBy("this") private SortedMap<Integer, IndexPosition> lowest() {
@@ -331,7 +336,7 @@ public final class ClaimFloor {
      * @param start where it looked, as {@link #current} said
      * @param full whether it may have left due jobs behind
      * @param took how long, at most, ago it began when it was answered
-     * @return whether the next claim is to look for jobs that were announced meanwhile, or at other priorities
+     * @return whether the next claim is to look for jobs that were announced meanwhile, for other strays, or at other priorities
      */
     public synchronized boolean claimed(@Nullable ClaimStart start, Claimed claimed, boolean full, Duration took) {
         if (claimed.size() > 0 && !jobsClaimed) {
@@ -339,6 +344,7 @@ public final class ClaimFloor {
             scanWantedSooner.run();
         }
         boolean announcedBelow = noted(main, start, claimed, full, took);
+        boolean otherStrays = claimed.at() != null && !strays.isEmpty();
         boolean otherLevels = odd == null && resting.claimed(full);
         if (full && start != null && hasManyLevels()) {
             Job last = lastWithoutQueue(start, claimed);
@@ -346,7 +352,7 @@ public final class ClaimFloor {
                 resting.doze(start.floors().headMap(last.priority()).keySet());
             }
         }
-        return announcedBelow || otherLevels;
+        return announcedBelow || otherStrays || otherLevels;
     }
 
     /** Takes note of a claim of the second chain, as {@link #claimed}. */
@@ -380,7 +386,7 @@ public final class ClaimFloor {
                 Objects.requireNonNull(claimed.at()).minus(took).minus(LAG), Long.MIN_VALUE);
         if (!full) {
             start.floors().keySet().forEach(priority -> side.raise(priority, edge));
-            strays.removeAll(start.strays());
+            start.strays().forEach(strays::remove);
             return;
         }
         claimed.jobs().forEach(job -> strays.remove(job.id()));
@@ -409,11 +415,16 @@ public final class ClaimFloor {
      *
      * @param earliest when the first of those without a queue is due; null if that is not known
      * @param priorities those that they have, none if all are in queues; null if they are not known
+     * @param ids those of all of them; none if they are not known
      * @return whether the next claim looks elsewhere because of them
      */
-    synchronized boolean announced(@Nullable Instant earliest, @Nullable Collection<Integer> priorities) {
+    synchronized boolean announced(
+            @Nullable Instant earliest, @Nullable Collection<Integer> priorities, Collection<Long> ids) {
         if (priorities != null && priorities.isEmpty()) {
             return false;
+        }
+        if (inUse && !ids.isEmpty() && scanNanos > CHEAP_SCAN.toNanos() && strays.size() + ids.size() <= MOST_STRAYS) {
+            return strays.addAll(ids);
         }
         if (priorities == null || earliest == null || main.announced.size() > MOST_ANNOUNCED) {
             resting.wakeAll();

@@ -11,7 +11,8 @@ import tools.jackson.databind.json.JsonMapper;
 
 /**
  * What notifications of jobs say: that of the schema's functions tells when the first job is due and which priorities the jobs
- * have, and that of one job that is due which one it is. Anybody may send anything, and believing it costs a scan; peers say nothing of the kind.
+ * have, and that of one job that is due, or of jobs that a limit has kept waiting, which ones they are. Anybody may send anything, and
+ * believing it costs a scan or a look at some rows; peers say nothing of the kind.
  */
 public final class JobAnnouncements {
 
@@ -20,8 +21,8 @@ public final class JobAnnouncements {
     /** More are in no announcement of the schema's functions. */
     private static final int MOST_PRIORITIES = 32;
 
-    /** Nor are they as long: such ones need not be read. */
-    private static final int LONGEST = 1_000;
+    /** PostgreSQL sends no longer ones. */
+    private static final int LONGEST = 8_000;
 
     private final ClaimFloor floor;
     private final QueueFloors queueFloors;
@@ -51,7 +52,7 @@ public final class JobAnnouncements {
         JsonNode said = read(text);
         if (said == null) {
             queueFloors.announced(null, null);
-            return new Announced(floor.announced(null, null), null);
+            return new Announced(floor.announced(null, null, List.of()), null);
         }
         if (said.path("p").isNull()) {
             // Jobs are back where they were before, wherever that is.
@@ -65,7 +66,9 @@ public final class JobAnnouncements {
         List<Integer> priorities = priorities(said.path("p"));
         queueFloors.announced(earliest, priorities);
         boolean elsewhere = floor.announced(
-                earliest, said.path("q").asBoolean(false) && priorities != null ? List.of() : priorities);
+                earliest,
+                said.path("q").asBoolean(false) && priorities != null ? List.of() : priorities,
+                ids(said.path("ids")));
         return new Announced(elsewhere, onlyJob(said));
     }
 
@@ -75,6 +78,17 @@ public final class JobAnnouncements {
         return id.isIntegralNumber() && id.canConvertToLong() && count.isInt() && count.intValue() == 1
                 ? id.longValue()
                 : null;
+    }
+
+    private static List<Long> ids(JsonNode said) {
+        List<Long> ids = new ArrayList<>(said.size());
+        for (JsonNode id : said) {
+            if (!id.isIntegralNumber() || !id.canConvertToLong()) {
+                return List.of();
+            }
+            ids.add(id.longValue());
+        }
+        return ids;
     }
 
     private static @Nullable JsonNode read(String text) {

@@ -67,7 +67,7 @@ class ClaimFloorTest {
     void beginsWhereAClaimHasEndedThatWasUnderWayDuringTheFirstLook() throws SQLException {
         assertThat(floor.current(List.of(), true)).isNull();
         scan(List.of(0, 3));
-        boolean unused = floor.announced(EDGE.minusMillis(5), List.of(3));
+        boolean unused = floor.announced(EDGE.minusMillis(5), List.of(3), List.of());
 
         assertThat(floor.claimed(null, claimed(job(1, 0, -1, null)), false, TOOK))
                 .isTrue();
@@ -78,7 +78,7 @@ class ClaimFloorTest {
     @Test
     void whatIsAnnouncedBetweenTheFirstClaimAndTheFirstLookIsLookedFor() throws SQLException {
         claim(false, job(1, 0, -1, null));
-        boolean unused = floor.announced(EDGE.minusMillis(5), List.of(3));
+        boolean unused = floor.announced(EDGE.minusMillis(5), List.of(3), List.of());
 
         scan(List.of(0, 3));
 
@@ -139,9 +139,9 @@ class ClaimFloorTest {
         scan(List.of(0, 3));
         claim(false);
 
-        assertThat(floor.announced(EDGE.plusMillis(1), List.of(0))).isFalse();
-        assertThat(floor.announced(EDGE.minusMillis(5), List.of(0))).isTrue();
-        assertThat(floor.announced(EDGE.minusMillis(2), List.of(0))).isTrue();
+        assertThat(floor.announced(EDGE.plusMillis(1), List.of(0), List.of())).isFalse();
+        assertThat(floor.announced(EDGE.minusMillis(5), List.of(0), List.of())).isTrue();
+        assertThat(floor.announced(EDGE.minusMillis(2), List.of(0), List.of())).isTrue();
 
         assertThat(current().floors()).containsEntry(0, at(EDGE.minusMillis(5))).containsEntry(3, at(EDGE));
         claim(false);
@@ -154,8 +154,8 @@ class ClaimFloorTest {
         claim(false);
         ClaimStart start = current();
 
-        assertThat(floor.announced(EDGE.minusMillis(5), List.of(0))).isTrue();
-        assertThat(floor.announced(NOW, List.of(4))).isTrue();
+        assertThat(floor.announced(EDGE.minusMillis(5), List.of(0), List.of())).isTrue();
+        assertThat(floor.announced(NOW, List.of(4), List.of())).isTrue();
         floor.claimed(start, claimed(), false, TOOK);
 
         assertThat(current().floors())
@@ -168,9 +168,9 @@ class ClaimFloorTest {
         scan(List.of(0));
         assertThat(floor.nanosUntilScan()).isEqualTo(Long.MAX_VALUE);
 
-        assertThat(floor.announced(null, List.of())).isFalse();
+        assertThat(floor.announced(null, List.of(), List.of())).isFalse();
         assertThat(floor.nanosUntilScan()).isEqualTo(Long.MAX_VALUE);
-        assertThat(floor.announced(null, List.of(1))).isFalse();
+        assertThat(floor.announced(null, List.of(1), List.of())).isFalse();
         assertThat(floor.nanosUntilScan()).isLessThan(Duration.ofMillis(21).toNanos());
     }
 
@@ -179,15 +179,15 @@ class ClaimFloorTest {
         floor.scanBelow(start -> slowly());
         claim(false);
 
-        assertThat(floor.announced(EDGE.minusSeconds(9), List.of(0))).isTrue();
-        assertThat(floor.announced(EDGE.minusSeconds(11), List.of(0))).isFalse();
+        assertThat(floor.announced(EDGE.minusSeconds(9), List.of(0), List.of())).isTrue();
+        assertThat(floor.announced(EDGE.minusSeconds(11), List.of(0), List.of())).isFalse();
 
         assertThat(current().floors()).containsEntry(0, at(EDGE.minusSeconds(9)));
         assertThat(floor.nanosUntilScan())
                 .as("for the first reason")
                 .isLessThan(Duration.ofMillis(21).toNanos());
         floor.scanBelow(start -> slowly());
-        assertThat(floor.announced(null, null)).isFalse();
+        assertThat(floor.announced(null, null, List.of())).isFalse();
         assertThat(floor.nanosUntilScan())
                 .as("for the next one")
                 .isBetween(
@@ -210,7 +210,7 @@ class ClaimFloorTest {
         ClaimStart start = current();
         Instant announced = NOW.plusSeconds(1);
 
-        assertThat(floor.announced(announced, List.of(0))).as("no reason yet").isFalse();
+        assertThat(floor.announced(announced, List.of(0), List.of())).as("no reason yet").isFalse();
         Claimed later = new Claimed(List.of(), List.of(), false, NOW.plusSeconds(2), null);
         assertThat(floor.claimed(start, later, false, TOOK)).isTrue();
 
@@ -407,13 +407,13 @@ class ClaimFloorTest {
 
         ClaimStart duringTheOdd = currentOfOdd();
         Instant below = EDGE.plusMillis(1);
-        floor.announced(below, List.of(0));
+        floor.announced(below, List.of(0), List.of());
         ClaimStart ofMain = currentOfMain();
         floor.claimed(ofMain, claimed(), false, Duration.ZERO);
         floor.claimedByOdd(duringTheOdd, claimed(), false, Duration.ZERO);
         assertThat(currentOfOdd().floors()).as("announced during its claim").containsEntry(0, at(below));
 
-        floor.announced(EDGE.minusMillis(1), List.of(0, 7));
+        floor.announced(EDGE.minusMillis(1), List.of(0, 7), List.of());
         assertThat(currentOfMain().floors())
                 .containsEntry(0, at(EDGE.minusMillis(1)))
                 .containsEntry(7, at(Instant.MIN));
@@ -467,16 +467,16 @@ class ClaimFloorTest {
         assertThat(floor.nanosUntilOtherLevel())
                 .isBetween(1L, Duration.ofSeconds(10).toNanos());
 
-        floor.announced(NOW, List.of(700));
+        floor.announced(NOW, List.of(700), List.of());
         assertThat(floor.levels()).containsExactly(700);
         ClaimStart start = current();
         assertThat(start.floors()).containsOnlyKeys(700);
-        floor.announced(NOW, List.of(700, 3));
+        floor.announced(NOW, List.of(700, 3), List.of());
         floor.claimed(start, claimed(), false, TOOK);
         floor.rest(start, Map.of());
         assertThat(current().floors()).as("announced during the claim").containsOnlyKeys(3, 700);
 
-        floor.announced(null, null);
+        floor.announced(null, null, List.of());
         assertThat(current().floors()).as("who knows which").hasSize(256);
     }
 
@@ -490,7 +490,7 @@ class ClaimFloorTest {
         assertThat(current().floors().keySet()).as("then the others").startsWith(256);
         floor.claimed(current(), claimed(job(1, 257, -5, null)), true, TOOK);
         assertThat(current().floors().keySet()).as("nothing was due at 256").startsWith(5, 7, 257);
-        floor.announced(NOW, List.of(256));
+        floor.announced(NOW, List.of(256), List.of());
         assertThat(current().floors().keySet()).startsWith(5, 7, 256, 257);
     }
 
