@@ -18,6 +18,7 @@ import java.util.concurrent.atomic.AtomicInteger;
 import java.util.function.Function;
 import java.util.stream.IntStream;
 
+import ch.qos.logback.classic.Level;
 import ch.qos.logback.classic.Logger;
 import ch.qos.logback.classic.spi.ILoggingEvent;
 import ch.qos.logback.core.read.ListAppender;
@@ -234,7 +235,7 @@ class LimitsTest {
         Limit limit = Limit.concurrency("held", 1, "mail");
         Worker worker = db.start(worker().limits(List.of(limit)));
         awaitInEffect(limit);
-        Logger logger = (Logger) LoggerFactory.getLogger("dev.pgworker.internal.limit.LimitGate");
+        Logger logger = (Logger) LoggerFactory.getLogger("dev.pgworker");
         ListAppender<ILoggingEvent> log = new ListAppender<>();
         log.start();
         logger.addAppender(log);
@@ -245,8 +246,8 @@ class LimitsTest {
             lock.execute();
             add(MAIL, 1, new Mail("a", 0));
 
-            Awaitility.await().atMost(PATIENCE).until(() -> !log.list.isEmpty());
-            assertThat(log.list).singleElement().asString().contains("pg_blocking_pids");
+            Awaitility.await().atMost(PATIENCE).until(() -> !aboutLimits(log).isEmpty());
+            assertThat(aboutLimits(log)).singleElement().asString().contains("pg_blocking_pids");
             WorkerStatus status = Objects.requireNonNull(worker.status());
             assertThat(status.heldUp()).singleElement().asString().contains("advisory lock of limits");
             assertThat(status.stall()).isNull();
@@ -254,9 +255,18 @@ class LimitsTest {
             unlock.execute();
             awaitAllDone();
             assertThat(Objects.requireNonNull(worker.status()).heldUp()).isEmpty();
+            assertThat(aboutLimits(log)).hasSize(1);
         } finally {
             logger.detachAppender(log);
         }
+    }
+
+    private static List<String> aboutLimits(ListAppender<ILoggingEvent> log) {
+        return List.copyOf(log.list).stream()
+                .filter(event -> event.getLevel().isGreaterOrEqual(Level.WARN))
+                .map(ILoggingEvent::getFormattedMessage)
+                .filter(message -> message.contains("limit"))
+                .toList();
     }
 
     @Test

@@ -52,6 +52,8 @@ public final class LimitGate extends BackgroundService {
     /** So long others may have the lock of the gates before it is worth a word. */
     private static final Duration LONG_HELD = Duration.ofSeconds(5);
 
+    private static final String LOCK_NOT_AVAILABLE = "55P03";
+
     private static final String HELD =
             "another session holds the advisory lock of limits, or locks their tables. End it: pg_locks and"
                     + " pg_blocking_pids show which one it is";
@@ -163,6 +165,10 @@ public final class LimitGate extends BackgroundService {
         } catch (SQLException | RuntimeException | Error e) {
             signals.putBack(asked);
             noteObstacle(e);
+            if (isBehindOthers(e)) {
+                // It has waited for a second, and more is only worth a word after some of these.
+                return;
+            }
             throw e;
         }
         obstacle.passed();
@@ -172,6 +178,10 @@ public final class LimitGate extends BackgroundService {
             // Where nobody tells anything, the next ones may follow soon.
             walkAt = now + (admitted > 0 ? SHORT_WALK_NANOS : WALK_NANOS * (1 + Math.min(MOST_RANKS, known.rank())));
         }
+    }
+
+    private static boolean isBehindOthers(Throwable e) {
+        return e instanceof SQLException sql && LOCK_NOT_AVAILABLE.equals(sql.getSQLState());
     }
 
     /** Gates have the lock for some milliseconds each, so whoever has it for longer is none. */

@@ -16,7 +16,7 @@ final class LimitSignals {
     static final int MOST = 2_000;
 
     /** Longer names are none. */
-    private static final int LONGEST = 100;
+    private static final int LONGEST = 1_000;
 
     @GuardedBy("this") private Told told = new Told(new HashSet<>(), new HashSet<>(), false);
 

@@ -5965,15 +5965,35 @@ end
 $$;
 comment on function "${schema}".pgworker_limit_values(json, text[]) is 'The value by which each limit counts a job with this payload.';
 
--- With the flags, because of those with a forbidden one workers pass over each other's jobs: others are not to wait behind it.
+-- With the flags, because of those with a forbidden one workers pass over each other's jobs: others are not to wait behind it. The values
+-- can be read from the name unless they are very long, so that a gate need not read a payload of many megabytes while it keeps all others waiting.
+-- Spaces and bars separate what is told of lanes.
 create or replace function "${schema}".pgworker_lane_name(
-  task_id int, queue_id int, flags jsonb, limit_ids int[], bucket_values text[]
+  task_id int, queue_id int, flags jsonb, limit_ids int[], fields text[], bucket_values text[]
 ) returns text
 language sql immutable as $$
   select pg_catalog.concat(task_id, ':', coalesce(queue_id, 0), ':', pg_catalog.left(pg_catalog.encode(pg_catalog.sha256(
-    pg_catalog.convert_to(pg_catalog.concat(limit_ids, bucket_values, flags), 'UTF8')), 'hex'), 32))
+      pg_catalog.convert_to(pg_catalog.concat(limit_ids, fields, bucket_values, flags), 'UTF8')), 'hex'), 32),
+    case when pg_catalog.octet_length(v.escaped) operator(pg_catalog.<=) 600 then ':'::pg_catalog.text operator(pg_catalog.||) v.escaped end)
+  from (
+    select pg_catalog.replace(pg_catalog.replace(pg_catalog.replace(bucket_values::pg_catalog.text, '%', '%25'), ' ', '%20'), '|', '%7C')
+      as escaped offset 0) v
 $$;
-comment on function "${schema}".pgworker_lane_name(int, int, jsonb, int[], text[]) is 'The lane of a job with these values for these limits.';
+comment on function "${schema}".pgworker_lane_name(int, int, jsonb, int[], text[], text[]) is
+  'The lane of a job with these values of these fields for these limits.';
+
+-- Only who switches triggers off can have written another name.
+create or replace function "${schema}".pgworker_lane_values(lane text) returns text[]
+language plpgsql immutable
+set search_path = pg_catalog, pg_temp as $$
+begin
+  return replace(replace(replace(
+    substring(lane from '^[0-9]+:[0-9]+:[0-9a-f]{32}:(.*)$'), '%7C', '|'), '%20', ' '), '%25', '%')::text[];
+exception when others then
+  return null;
+end
+$$;
+comment on function "${schema}".pgworker_lane_values(text) is 'The values that the name of a lane says; null if it says none.';
 
 -- Jobs that one transaction adds have the same time, and so the same place: in tenths of a second, as it need not be exact.
 create or replace function "${schema}".pgworker_place(lane text, priority smallint, run_at timestamptz) returns text
@@ -5984,7 +6004,8 @@ $$;
 comment on function "${schema}".pgworker_place(text, smallint, timestamptz) is 'A lane and a place in it that is not after that of such a job.';
 
 create or replace function "${schema}".pgworker_lane(
-  task_id int, queue_id int, payload json, flags jsonb, out lane text, out limit_ids int[], out bucket_values text[]
+  task_id int, queue_id int, payload json, flags jsonb, known text[] default null,
+  out lane text, out limit_ids int[], out bucket_values text[]
 )
 language plpgsql stable
 set search_path = pg_catalog, pg_temp as $$
@@ -5993,13 +6014,13 @@ declare
 begin
   select k.limit_ids, k.fields into limit_ids, fields from "${schema}".pgworker_limited_tasks k where k.task_id = pgworker_lane.task_id;
   if found then
-    bucket_values := "${schema}".pgworker_limit_values(payload, fields);
-    lane := "${schema}".pgworker_lane_name(task_id, queue_id, flags, limit_ids, bucket_values);
+    bucket_values := coalesce(known, "${schema}".pgworker_limit_values(payload, fields));
+    lane := "${schema}".pgworker_lane_name(task_id, queue_id, flags, limit_ids, fields, bucket_values);
   end if;
 end
 $$;
-comment on function "${schema}".pgworker_lane(int, int, json, jsonb) is
-  'The lane of such a job, its limits, and the value by which each counts it; nulls if it is subject to none.';
+comment on function "${schema}".pgworker_lane(int, int, json, jsonb, text[]) is
+  'The lane of such a job, its limits, and the value by which each counts it; nulls if it is subject to none. The payload is not read if the values are known.';
 
 -- One transaction may park jobs in many lanes, and every text that is sent is compared with those before. The setting holds how many have been
 -- told, and which, so that those who call this for every row can see for themselves that it has been told.
@@ -6082,7 +6103,8 @@ begin
   select k.limit_ids, k.fields into limited from "${schema}".pgworker_limited_tasks k where k.task_id operator(pg_catalog.=) new.task_id;
   if found then
     lane := "${schema}".pgworker_lane_name(
-      new.task_id, new.job_queue_id, new.flags, limited.limit_ids, "${schema}".pgworker_limit_values(new.payload, limited.fields));
+      new.task_id, new.job_queue_id, new.flags, limited.limit_ids, limited.fields,
+      "${schema}".pgworker_limit_values(new.payload, limited.fields));
     new.locked_at := '9999-01-01 00:00:00+00'::pg_catalog.timestamptz;
     new.locked_by := 'pgworker-limit:'::pg_catalog.text operator(pg_catalog.||) lane;
     told := coalesce(pg_catalog.current_setting('pgworker.limits_told', true), '');
@@ -6136,7 +6158,8 @@ begin
       return new;
     end if;
     lane := "${schema}".pgworker_lane_name(
-      new.task_id, new.job_queue_id, new.flags, limited.limit_ids, "${schema}".pgworker_limit_values(new.payload, limited.fields));
+      new.task_id, new.job_queue_id, new.flags, limited.limit_ids, limited.fields,
+      "${schema}".pgworker_limit_values(new.payload, limited.fields));
     new.locked_at := '9999-01-01 00:00:00+00';
     new.locked_by := 'pgworker-limit:' || lane;
     perform "${schema}".pgworker_tell_limits('l', "${schema}".pgworker_place(lane, new.priority, new.run_at));
@@ -6756,7 +6779,7 @@ begin
       select h.task_id, h.job_queue_id, h.payload, h.flags, h.priority from "${schema}"._private_jobs h
       where h.locked_at = '9999-01-01 00:00:00+00' and h.locked_by collate "C" = 'pgworker-limit:' || n.name
       order by h.locked_by collate "C", h.priority, h.run_at, h.id limit 1) j
-    cross join lateral "${schema}".pgworker_lane(j.task_id, j.job_queue_id, j.payload, j.flags) l
+    cross join lateral "${schema}".pgworker_lane(j.task_id, j.job_queue_id, j.payload, j.flags, "${schema}".pgworker_lane_values(n.name)) l
   loop
     if first.lane = first.name then
       made := "${schema}".pgworker_buckets(first.limit_ids, first.bucket_values);
@@ -7538,8 +7561,9 @@ begin
   end if;
   perform "${schema}".pgworker_forget_buckets(looked);
 
+  -- Large payloads take long to read: of these one at a time, and only where jobs of another task wait.
   late := array(
-    select distinct h.job_id
+    select distinct on (case when j.large then 0 else h.job_id end) h.job_id
     from unnest(looked) g(id)
     cross join lateral (
       select b.id, b.holders, b.since from "${schema}".pgworker_limit_buckets b where b.id >= g.id and b.id <= g.id order by b.id desc limit 1) b
@@ -7547,14 +7571,17 @@ begin
       select u.job_id from unnest(b.holders, b.since) u(job_id, since)
       where u.since < extract(epoch from clock_timestamp() - '2000-01-01 00:00:00+00'::timestamptz) - 5 limit 1000) h
     cross join lateral (
-      select j.task_id, j.job_queue_id, j.payload, j.flags from "${schema}"._private_jobs j where j.id = h.job_id and j.is_available offset 0) j
+      select j.task_id, pg_column_size(j.payload) > 50000 as large,
+        case when pg_column_size(j.payload) <= 50000 then (
+          select l.lane from "${schema}".pgworker_lane(j.task_id, j.job_queue_id, j.payload, j.flags) l) end as lane
+      from "${schema}"._private_jobs j where j.id = h.job_id and j.is_available offset 0) j
     where exists (
       select from (
         select t.lane from "${schema}".pgworker_limit_turns t where t.bucket_id = b.id order by t.bucket_id, t.lane limit 100) t
       cross join lateral (
         select l.floor_priority, l.floor_run_at, l.floor_id from "${schema}".pgworker_limit_lanes l
         where l.lane >= t.lane and l.lane <= t.lane order by l.lane desc limit 1) k
-      where t.lane <> (select l.lane from "${schema}".pgworker_lane(j.task_id, j.job_queue_id, j.payload, j.flags) l)
+      where case when j.large then split_part(t.lane, ':', 1) <> j.task_id::text else t.lane <> j.lane end
         and exists (
           select from "${schema}"._private_jobs n
           where n.locked_at = '9999-01-01 00:00:00+00' and n.locked_by collate "C" = 'pgworker-limit:' || t.lane

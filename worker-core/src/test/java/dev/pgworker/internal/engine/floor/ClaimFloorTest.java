@@ -180,7 +180,8 @@ class ClaimFloorTest {
         claim(false);
 
         assertThat(floor.announced(EDGE.minusSeconds(9), List.of(0), List.of())).isTrue();
-        assertThat(floor.announced(EDGE.minusSeconds(11), List.of(0), List.of())).isFalse();
+        assertThat(floor.announced(EDGE.minusSeconds(11), List.of(0), List.of()))
+                .isFalse();
 
         assertThat(current().floors()).containsEntry(0, at(EDGE.minusSeconds(9)));
         assertThat(floor.nanosUntilScan())
@@ -210,7 +211,9 @@ class ClaimFloorTest {
         ClaimStart start = current();
         Instant announced = NOW.plusSeconds(1);
 
-        assertThat(floor.announced(announced, List.of(0), List.of())).as("no reason yet").isFalse();
+        assertThat(floor.announced(announced, List.of(0), List.of()))
+                .as("no reason yet")
+                .isFalse();
         Claimed later = new Claimed(List.of(), List.of(), false, NOW.plusSeconds(2), null);
         assertThat(floor.claimed(start, later, false, TOOK)).isTrue();
 
@@ -281,6 +284,68 @@ class ClaimFloorTest {
         assertThat(current().floors()).as("a stray says nothing").containsEntry(0, IndexPosition.FIRST);
         claim(false);
         assertThat(current().strays()).isEmpty();
+    }
+
+    @Test
+    void jobsThatAreAnnouncedWithTheirIdsAreStraysWhereALookTakesTime() throws SQLException {
+        JobAnnouncements announcements = new JobAnnouncements(floor, new QueueFloors(() -> {}));
+        String text =
+                "{\"r\":0.5,\"count\":2,\"at\":" + EDGE.minusSeconds(11).toEpochMilli() + ",\"p\":[0],\"ids\":[7,8]}";
+        scan(List.of(0));
+        claim(false);
+        assertThat(announcements.made(text).elsewhere()).isTrue();
+        assertThat(current().strays()).as("the floor is lowered").isEmpty();
+
+        floor.scanBelow(start -> slowly());
+        claim(false);
+        assertThat(announcements.made(text).elsewhere()).isTrue();
+        assertThat(announcements.made(text.replace("[7,8]", "[9]")).elsewhere()).isTrue();
+        assertThat(announcements.made(text.replace("[0]", "[]")).elsewhere())
+                .as("in queues")
+                .isFalse();
+
+        assertThat(current().strays()).containsExactly(7L, 8L, 9L);
+        assertThat(current().floors()).containsEntry(0, at(EDGE));
+        assertThat(floor.nanosUntilScan())
+                .as("no reason")
+                .isGreaterThan(Duration.ofMillis(900).toNanos());
+    }
+
+    @Test
+    void idsThatAreNoneAreNoStrays() throws SQLException {
+        JobAnnouncements announcements = new JobAnnouncements(floor, new QueueFloors(() -> {}));
+        floor.scanBelow(start -> slowly());
+        claim(false);
+
+        for (String ids :
+                List.of("7", "[]", "null", "[\"7\"]", "[7,1.5]", "[99999999999999999999]", "{\"7\":7.5}", "[[7]]")) {
+            assertThat(announcements
+                            .made("{\"at\":" + EDGE.minusSeconds(11).toEpochMilli() + ",\"p\":[0],\"ids\":" + ids + "}")
+                            .elsewhere())
+                    .as(ids)
+                    .isFalse();
+        }
+
+        assertThat(current().strays()).isEmpty();
+    }
+
+    @Test
+    void aClaimLooksAtSoManyStraysAndTheNextOneAtOthers() throws SQLException {
+        floor.scanBelow(start -> slowly());
+        claim(false);
+        List<Long> ids =
+                LongStream.rangeClosed(1, ClaimFloor.MOST_SOUGHT + 2).boxed().toList();
+        assertThat(floor.announced(EDGE, List.of(0), ids)).isTrue();
+        List<Long> tooMany =
+                LongStream.rangeClosed(1, ClaimFloor.MOST_STRAYS).boxed().toList();
+        assertThat(floor.announced(EDGE.minusSeconds(11), List.of(0), tooMany)).isFalse();
+
+        ClaimStart start = current();
+        assertThat(start.strays()).hasSize(ClaimFloor.MOST_SOUGHT);
+        assertThat(floor.claimed(start, claimed(), false, TOOK)).as("others").isTrue();
+
+        assertThat(current().strays()).containsExactly(ClaimFloor.MOST_SOUGHT + 1L, ClaimFloor.MOST_SOUGHT + 2L);
+        assertThat(floor.claimed(current(), claimed(), false, TOOK)).isFalse();
     }
 
     @Test
