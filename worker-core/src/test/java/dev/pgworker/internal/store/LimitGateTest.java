@@ -370,8 +370,8 @@ class LimitGateTest {
         jobs.sql("select id from {schema}.add_job('t', flags => array['f'])")
                 .query(Long.class)
                 .single();
-        long other = jobs.add("t", "{}");
         assertThat(jobs.admit()).isOne();
+        long other = jobs.add("t", "{}");
         assertThat(claimWithout("f")).isEmpty();
         jobs.age(Duration.ofSeconds(6));
 
