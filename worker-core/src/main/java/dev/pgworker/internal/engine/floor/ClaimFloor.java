@@ -409,41 +409,36 @@ public final class ClaimFloor {
      *
      * @param earliest when the first of those without a queue is due; null if that is not known
      * @param priorities those that they have, none if all are in queues; null if they are not known
-     * @return whether the next claim looks elsewhere because of them
      */
-    synchronized boolean announced(@Nullable Instant earliest, @Nullable Collection<Integer> priorities) {
+    synchronized void announced(@Nullable Instant earliest, @Nullable Collection<Integer> priorities) {
         if (priorities != null && priorities.isEmpty()) {
-            return false;
+            return;
         }
         if (priorities == null || earliest == null || main.announced.size() > MOST_ANNOUNCED) {
             resting.wakeAll();
             wantScan();
-            return false;
+            return;
         }
-        boolean elsewhere = false;
         for (int priority : priorities) {
             resting.wake(priority);
             announcedSinceScan.add(priority);
         }
         for (Side side : sides()) {
             for (int priority : priorities) {
-                elsewhere |= announced(side, priority, earliest);
+                announced(side, priority, earliest);
             }
         }
-        return elsewhere;
     }
 
-    @GuardedBy("this") private boolean announced(Side side, int priority, Instant earliest) {
+    @GuardedBy("this") private void announced(Side side, int priority, Instant earliest) {
         IndexPosition floor = side.floors.get(priority);
         if (floor == null) {
             side.announced.put(priority, Instant.MIN);
-            return inUse;
+        } else if (earliest.isBefore(floor.runAt())) {
+            boolean unused = lower(side, priority, earliest, floor);
+        } else {
+            side.sinceClaim.merge(priority, earliest, ClaimFloor::earlier);
         }
-        if (earliest.isBefore(floor.runAt())) {
-            return lower(side, priority, earliest, floor);
-        }
-        side.sinceClaim.merge(priority, earliest, ClaimFloor::earlier);
-        return false;
     }
 
     @GuardedBy("this") private void wantScan() {

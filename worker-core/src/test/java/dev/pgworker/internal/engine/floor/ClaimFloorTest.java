@@ -67,7 +67,7 @@ class ClaimFloorTest {
     void beginsWhereAClaimHasEndedThatWasUnderWayDuringTheFirstLook() throws SQLException {
         assertThat(floor.current(List.of(), true)).isNull();
         scan(List.of(0, 3));
-        boolean unused = floor.announced(EDGE.minusMillis(5), List.of(3));
+        floor.announced(EDGE.minusMillis(5), List.of(3));
 
         assertThat(floor.claimed(null, claimed(job(1, 0, -1, null)), false, TOOK))
                 .isTrue();
@@ -78,7 +78,7 @@ class ClaimFloorTest {
     @Test
     void whatIsAnnouncedBetweenTheFirstClaimAndTheFirstLookIsLookedFor() throws SQLException {
         claim(false, job(1, 0, -1, null));
-        boolean unused = floor.announced(EDGE.minusMillis(5), List.of(3));
+        floor.announced(EDGE.minusMillis(5), List.of(3));
 
         scan(List.of(0, 3));
 
@@ -139,9 +139,10 @@ class ClaimFloorTest {
         scan(List.of(0, 3));
         claim(false);
 
-        assertThat(floor.announced(EDGE.plusMillis(1), List.of(0))).isFalse();
-        assertThat(floor.announced(EDGE.minusMillis(5), List.of(0))).isTrue();
-        assertThat(floor.announced(EDGE.minusMillis(2), List.of(0))).isTrue();
+        floor.announced(EDGE.plusMillis(1), List.of(0));
+        assertThat(current().floors()).containsEntry(0, at(EDGE)).containsEntry(3, at(EDGE));
+        floor.announced(EDGE.minusMillis(5), List.of(0));
+        floor.announced(EDGE.minusMillis(2), List.of(0));
 
         assertThat(current().floors()).containsEntry(0, at(EDGE.minusMillis(5))).containsEntry(3, at(EDGE));
         claim(false);
@@ -154,8 +155,8 @@ class ClaimFloorTest {
         claim(false);
         ClaimStart start = current();
 
-        assertThat(floor.announced(EDGE.minusMillis(5), List.of(0))).isTrue();
-        assertThat(floor.announced(NOW, List.of(4))).isTrue();
+        floor.announced(EDGE.minusMillis(5), List.of(0));
+        floor.announced(NOW, List.of(4));
         floor.claimed(start, claimed(), false, TOOK);
 
         assertThat(current().floors())
@@ -168,9 +169,9 @@ class ClaimFloorTest {
         scan(List.of(0));
         assertThat(floor.nanosUntilScan()).isEqualTo(Long.MAX_VALUE);
 
-        assertThat(floor.announced(null, List.of())).isFalse();
+        floor.announced(null, List.of());
         assertThat(floor.nanosUntilScan()).isEqualTo(Long.MAX_VALUE);
-        assertThat(floor.announced(null, List.of(1))).isFalse();
+        floor.announced(null, List.of(1));
         assertThat(floor.nanosUntilScan()).isLessThan(Duration.ofMillis(21).toNanos());
     }
 
@@ -179,15 +180,15 @@ class ClaimFloorTest {
         floor.scanBelow(start -> slowly());
         claim(false);
 
-        assertThat(floor.announced(EDGE.minusSeconds(9), List.of(0))).isTrue();
-        assertThat(floor.announced(EDGE.minusSeconds(11), List.of(0))).isFalse();
+        floor.announced(EDGE.minusSeconds(9), List.of(0));
+        floor.announced(EDGE.minusSeconds(11), List.of(0));
 
         assertThat(current().floors()).containsEntry(0, at(EDGE.minusSeconds(9)));
         assertThat(floor.nanosUntilScan())
                 .as("for the first reason")
                 .isLessThan(Duration.ofMillis(21).toNanos());
         floor.scanBelow(start -> slowly());
-        assertThat(floor.announced(null, null)).isFalse();
+        floor.announced(null, null);
         assertThat(floor.nanosUntilScan())
                 .as("for the next one")
                 .isBetween(
@@ -210,7 +211,7 @@ class ClaimFloorTest {
         ClaimStart start = current();
         Instant announced = NOW.plusSeconds(1);
 
-        assertThat(floor.announced(announced, List.of(0))).as("no reason yet").isFalse();
+        floor.announced(announced, List.of(0));
         Claimed later = new Claimed(List.of(), List.of(), false, NOW.plusSeconds(2), null);
         assertThat(floor.claimed(start, later, false, TOOK)).isTrue();
 
@@ -327,16 +328,9 @@ class ClaimFloorTest {
         scansWanted.set(0);
 
         long below = EDGE.minusMillis(20).toEpochMilli();
-        assertThat(announcements
-                        .made("{\"r\":0.5,\"count\":1,\"at\":" + below + ",\"p\":[3]}")
-                        .elsewhere())
-                .isTrue();
-        assertThat(announcements.made("{\"r\":0.5,\"count\":2,\"p\":[]}").elsewhere())
-                .isFalse();
-        assertThat(announcements
-                        .made("{\"r\":0.5,\"count\":1,\"at\":" + NOW.toEpochMilli() + ",\"p\":[0,3]}")
-                        .elsewhere())
-                .isFalse();
+        announcements.made("{\"r\":0.5,\"count\":1,\"at\":" + below + ",\"p\":[3]}");
+        announcements.made("{\"r\":0.5,\"count\":2,\"p\":[]}");
+        announcements.made("{\"r\":0.5,\"count\":1,\"at\":" + NOW.toEpochMilli() + ",\"p\":[0,3]}");
         assertThat(scansWanted).hasValue(0);
         assertThat(current().floors()).containsEntry(0, at(EDGE)).containsEntry(3, at(EDGE.minusMillis(21)));
     }
@@ -359,15 +353,16 @@ class ClaimFloorTest {
                 "{\"p\":[" + "1,".repeat(40) + "1]}")) {
             scan(List.of(0));
             assertThat(floor.nanosUntilScan()).isEqualTo(Long.MAX_VALUE);
-            assertThat(announcements.made(text).elsewhere()).as(text).isFalse();
+            assertThat(announcements.made(text)).as(text).isNull();
             assertThat(floor.nanosUntilScan()).as(text).isLessThan(Long.MAX_VALUE);
+            assertThat(floor.levels()).as(text).containsExactly(0);
         }
         claim(false);
-        assertThat(announcements.made("{\"at\":9223372036854775807,\"p\":[0]}").elsewhere())
-                .isFalse();
-        assertThat(announcements.made("{\"at\":-9223372036854775808,\"p\":[0]}").elsewhere())
-                .isTrue();
+        announcements.made("{\"at\":9223372036854775807,\"p\":[0]}");
+        assertThat(current().floors()).containsOnly(Map.entry(0, at(EDGE)));
+        announcements.made("{\"at\":-9223372036854775808,\"p\":[0]}");
         assertThat(current().floors()).containsOnlyKeys(0);
+        assertThat(current().floors().get(0).runAt()).isBefore(EDGE);
     }
 
     @Test
