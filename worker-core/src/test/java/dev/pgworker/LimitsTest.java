@@ -45,6 +45,7 @@ import dev.pgworker.job.Rescheduling;
 import dev.pgworker.job.Task;
 import dev.pgworker.limit.JobLimits;
 import dev.pgworker.limit.Limit;
+import dev.pgworker.limit.LimitStatus;
 import dev.pgworker.limit.LimitStatus.Phase;
 import dev.pgworker.task.TaskOptions;
 import dev.pgworker.task.TaskRegistration;
@@ -52,6 +53,7 @@ import dev.pgworker.testing.RecordingListener;
 import dev.pgworker.testing.TestSchema;
 
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatIllegalArgumentException;
 import static org.assertj.core.api.Assertions.tuple;
 
 /** Limits as running workers keep to them. */
@@ -235,7 +237,7 @@ class LimitsTest {
         Limit limit = Limit.concurrency("held", 1, "mail");
         Worker worker = db.start(worker().limits(List.of(limit)));
         awaitInEffect(limit);
-        Logger logger = (Logger) LoggerFactory.getLogger("dev.pgworker");
+        Logger logger = (Logger) LoggerFactory.getLogger("dev.pgworker.internal");
         ListAppender<ILoggingEvent> log = new ListAppender<>();
         log.start();
         logger.addAppender(log);
@@ -246,8 +248,15 @@ class LimitsTest {
             lock.execute();
             add(MAIL, 1, new Mail("a", 0));
 
-            Awaitility.await().atMost(PATIENCE).until(() -> !aboutLimits(log).isEmpty());
-            assertThat(aboutLimits(log)).singleElement().asString().contains("pg_blocking_pids");
+            Awaitility.await()
+                    .atMost(PATIENCE)
+                    .until(() -> log.list.stream()
+                            .anyMatch(line -> line.getFormattedMessage().contains("pg_blocking_pids")));
+            assertThat(log.list)
+                    .filteredOn(line -> line.getLevel().isGreaterOrEqual(Level.WARN))
+                    .singleElement()
+                    .asString()
+                    .contains("pg_blocking_pids");
             WorkerStatus status = Objects.requireNonNull(worker.status());
             assertThat(status.heldUp()).singleElement().asString().contains("advisory lock of limits");
             assertThat(status.stall()).isNull();
@@ -255,18 +264,9 @@ class LimitsTest {
             unlock.execute();
             awaitAllDone();
             assertThat(Objects.requireNonNull(worker.status()).heldUp()).isEmpty();
-            assertThat(aboutLimits(log)).hasSize(1);
         } finally {
             logger.detachAppender(log);
         }
-    }
-
-    private static List<String> aboutLimits(ListAppender<ILoggingEvent> log) {
-        return List.copyOf(log.list).stream()
-                .filter(event -> event.getLevel().isGreaterOrEqual(Level.WARN))
-                .map(ILoggingEvent::getFormattedMessage)
-                .filter(message -> message.contains("limit"))
-                .toList();
     }
 
     @Test
@@ -302,6 +302,32 @@ class LimitsTest {
     }
 
     @Test
+    void aRowThatNobodyUnderstandsHidesNoOtherLimit() {
+        limits().put(Limit.concurrency("a", 1, "mail"));
+        db.sql("""
+                insert into {schema}.pgworker_limits (name, task_identifiers, field, max_running)
+                values ('b', '{{mail},{fax}}', '{{x},{y}}', 1)""").update();
+        limits().put(Limit.concurrency("c", 1, "mail"));
+
+        assertThat(limits().list())
+                .extracting(LimitStatus::name, status -> status.limit() == null)
+                .containsExactly(tuple("a", false), tuple("b", true), tuple("c", false));
+    }
+
+    @Test
+    void nullTasksAndFieldsAreRefusedByName() {
+        assertThatIllegalArgumentException()
+                .isThrownBy(() -> Limit.concurrency("l", 1, (String[]) null))
+                .withMessage("tasks must not be null");
+        assertThatIllegalArgumentException()
+                .isThrownBy(() -> Limit.rate("l", 1, Duration.ofSeconds(1), (String) null))
+                .withMessage("tasks[0] must not be null");
+        assertThatIllegalArgumentException()
+                .isThrownBy(() -> Limit.concurrency("l", 1, "t").per((List<String>) null))
+                .withMessage("per must not be null");
+    }
+
+    @Test
     void aMissingRightIsToldWithTheRemedy() {
         Limit limit = Limit.concurrency("refused", 1, "mail");
         Worker worker = db.start(worker().limits(List.of(limit)));
@@ -322,6 +348,36 @@ class LimitsTest {
         add(MAIL, 1, new Mail("a", 0));
         awaitAllDone();
         assertThat(Objects.requireNonNull(worker.status()).heldUp()).isEmpty();
+    }
+
+    @Test
+    void jobsThatWaitForLimitsThatCannotBeReadAreToldOf() {
+        Worker worker = db.start(worker());
+        putInEffect(Limit.concurrency("unread", 1, "mail"));
+        db.sql("alter table {schema}.pgworker_limits rename to pgworker_limits_away")
+                .update();
+        tellOfLimits();
+        add(MAIL, 1, new Mail("a", 0));
+
+        Awaitility.await().atMost(PATIENCE).untilAsserted(() -> {
+            tellOfLimits();
+            assertThat(Objects.requireNonNull(worker.status()).heldUp())
+                    .singleElement()
+                    .asString()
+                    .contains("limits cannot be used", "docs/schema.md");
+        });
+
+        db.sql("alter table {schema}.pgworker_limits_away rename to pgworker_limits")
+                .update();
+        tellOfLimits();
+        awaitAllDone();
+        assertThat(Objects.requireNonNull(worker.status()).heldUp()).isEmpty();
+    }
+
+    private void tellOfLimits() {
+        db.sql("select 1 from (select pg_notify('pgworker:limits', 's')) told")
+                .query()
+                .listOfRows();
     }
 
     @Test

@@ -61,7 +61,7 @@ public final class Limit {
      * @throws IllegalArgumentException if an argument is out of range
      */
     public static Limit concurrency(String name, int maxRunning, String... tasks) {
-        return concurrency(name, maxRunning, List.of(tasks));
+        return concurrency(name, maxRunning, Arrays.asList(Arguments.requireNonNull("tasks", tasks)));
     }
 
     /** Same as {@link #concurrency(String, int, String...)}. */
@@ -82,7 +82,7 @@ public final class Limit {
      * @throws IllegalArgumentException if an argument is out of range
      */
     public static Limit rate(String name, int maxStarts, Duration period, String... tasks) {
-        return rate(name, maxStarts, period, List.of(tasks));
+        return rate(name, maxStarts, period, Arrays.asList(Arguments.requireNonNull("tasks", tasks)));
     }
 
     /** Same as {@link #rate(String, int, Duration, String...)}. */
@@ -135,7 +135,7 @@ public final class Limit {
      * @param names 1 to 10 names of 1 to 128 characters; none at all for all jobs together
      */
     public Limit per(List<String> names) {
-        if (names.size() > MAX_KEYS) {
+        if (Arguments.requireNonNull("per", names).size() > MAX_KEYS) {
             throw new IllegalArgumentException("per must have at most " + MAX_KEYS + " names, but has " + names.size());
         }
         names.forEach(each -> Arguments.requireGivenText("per", each, MAX_NAME));

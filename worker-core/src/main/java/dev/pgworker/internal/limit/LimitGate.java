@@ -49,14 +49,18 @@ public final class LimitGate extends BackgroundService {
     /** The same where one has found something. */
     private static final long SHORT_WALK_NANOS = TimeUnit.MILLISECONDS.toNanos(100);
 
+    private static final String LOCK_NOT_AVAILABLE = "55P03";
+
     /** So long others may have the lock of the gates before it is worth a word. */
     private static final Duration LONG_HELD = Duration.ofSeconds(5);
 
-    private static final String LOCK_NOT_AVAILABLE = "55P03";
+    /** Before the next try, in which those who are in the way may end. */
+    private static final long HELD_UP_NANOS = TimeUnit.MILLISECONDS.toNanos(50);
 
     private static final String HELD =
-            "another session holds the advisory lock of limits, or locks their tables. End it: pg_locks and"
-                    + " pg_blocking_pids show which one it is";
+            "other sessions hold the advisory lock of limits, or lock their tables. pg_locks and pg_blocking_pids show which:"
+                    + " end it if it is the same one all the time; if gates of other workers take turns, the server has too"
+                    + " much to do";
 
     /** What a missing right or function calls for. */
     static final String RIGHTS = ". Migrate the schema, and grant the worker's role the rights of docs/schema.md";
@@ -139,8 +143,7 @@ public final class LimitGate extends BackgroundService {
                 return early;
             });
         }
-        work(known);
-        notBefore = System.nanoTime() + PACE_NANOS;
+        notBefore = work(known) + System.nanoTime();
     }
 
     /** Returns how long there is nothing to do for a worker of this rank. */
@@ -152,7 +155,8 @@ public final class LimitGate extends BackgroundService {
         return age < 0 ? wait : Math.min(wait, Math.max(0, rank * RANK_NANOS - age));
     }
 
-    private void work(Look known) throws SQLException {
+    /** Does what there is to do; returns when to go on at the earliest. */
+    private long work(Look known) throws SQLException {
         long now = System.nanoTime();
         Told told = signals.take();
         Set<String> lanes = new HashSet<>(told.lanes());
@@ -165,9 +169,8 @@ public final class LimitGate extends BackgroundService {
         } catch (SQLException | RuntimeException | Error e) {
             signals.putBack(asked);
             noteObstacle(e);
-            if (isBehindOthers(e)) {
-                // It has waited for a second, and more is only worth a word after some of these.
-                return;
+            if (isHeldUp(e)) {
+                return HELD_UP_NANOS;
             }
             throw e;
         }
@@ -178,9 +181,11 @@ public final class LimitGate extends BackgroundService {
             // Where nobody tells anything, the next ones may follow soon.
             walkAt = now + (admitted > 0 ? SHORT_WALK_NANOS : WALK_NANOS * (1 + Math.min(MOST_RANKS, known.rank())));
         }
+        return PACE_NANOS;
     }
 
-    private static boolean isBehindOthers(Throwable e) {
+    /** Of many workers on a busy server some wait in vain now and then, which is no failure. */
+    private static boolean isHeldUp(Throwable e) {
         return e instanceof SQLException sql && LOCK_NOT_AVAILABLE.equals(sql.getSQLState());
     }
 
@@ -190,7 +195,7 @@ public final class LimitGate extends BackgroundService {
             case CANCELLED -> {
                 if (obstacle.met(HELD)) {
                     log.warn(
-                            "No job that waits for a limit has started for some seconds: {}. The worker keeps trying",
+                            "This worker has let no job that waits for a limit start for some seconds: {}. It keeps trying",
                             HELD);
                 }
             }

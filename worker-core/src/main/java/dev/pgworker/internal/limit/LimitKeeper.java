@@ -101,6 +101,10 @@ public final class LimitKeeper extends PeriodicService {
     private long lookedAt = System.nanoTime() - SHORTEST_NANOS;
     private long checkedAt = System.nanoTime() - CHECK_INTERVAL.toNanos();
     private boolean switchedOff;
+    private boolean toldMissed;
+
+    /** Whether jobs wait for limits that cannot be read. */
+    private volatile boolean missed;
 
     /**
      * Creates the service of one worker.
@@ -165,6 +169,8 @@ public final class LimitKeeper extends PeriodicService {
                 gate.start();
             }
             unreadable.passed();
+            missed = false;
+            toldMissed = false;
             becomeKnown();
             return workWith(look);
         } catch (SQLException e) {
@@ -177,7 +183,18 @@ public final class LimitKeeper extends PeriodicService {
             held.rate(Set.of());
             holdBack(Set.of());
             becomeKnown();
-            return UNUSABLE_INTERVAL;
+            return missed ? INTERVAL.multipliedBy(IDLE_FACTOR) : UNUSABLE_INTERVAL;
+        }
+    }
+
+    private boolean anyWaits() throws SQLException {
+        try {
+            return store.anyWaits(served);
+        } catch (SQLException e) {
+            if (!DatabaseFailure.isAboutTheSchema(e)) {
+                throw e;
+            }
+            return false;
         }
     }
 
@@ -270,11 +287,11 @@ public final class LimitKeeper extends PeriodicService {
     }
 
     /**
-     * Returns why limits do not take effect, with the remedy; null if they do. That others' limits cannot be read does not matter
-     * here: their jobs wait until somebody lets them through.
+     * Returns why limits do not take effect, with the remedy; null if they do. That limits cannot be read does not matter where there
+     * are none, as far as this worker can see.
      */
     public @Nullable String obstacle() {
-        String first = declared.exist() ? unreadable.reason() : null;
+        String first = missed || declared.exist() ? unreadable.reason() : null;
         return first == null ? heldUp.reason() : first;
     }
 
@@ -307,10 +324,13 @@ public final class LimitKeeper extends PeriodicService {
         }
     }
 
-    private void tellUnusable(SQLException e) {
+    private void tellUnusable(SQLException e) throws SQLException {
+        missed = declared.exist() || anyWaits();
         String why = e.getMessage() + LimitGate.RIGHTS;
-        if (unreadable.met("limits cannot be used: " + why)) {
-            log.atLevel(declared.exist() ? Level.ERROR : Level.INFO).log("Limits cannot be used: {}", why);
+        boolean untold = unreadable.met("limits cannot be used: " + why);
+        if (untold || missed && !toldMissed) {
+            toldMissed = missed;
+            log.atLevel(missed ? Level.ERROR : Level.INFO).log("Limits cannot be used: {}", why);
         }
     }
 }

@@ -45,13 +45,13 @@ public final class LimitRow {
 
     private static @Nullable Limit limit(ResultSet row) throws SQLException {
         String name = row.getString(1);
-        List<String> tasks = texts(row, 2);
-        List<String> field = texts(row, 3);
         Integer maxRunning = row.getObject(4, Integer.class);
         int maxStarts = row.getInt(5);
         long micros = row.getLong(6);
         int burst = row.getInt(7);
         try {
+            List<String> tasks = texts(row, 2);
+            List<String> field = texts(row, 3);
             if (maxRunning != null) {
                 return Limit.concurrency(name, maxRunning, tasks).per(field);
             }

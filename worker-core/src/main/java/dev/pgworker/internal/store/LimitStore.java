@@ -107,6 +107,26 @@ public final class LimitStore {
             from {schema}.pgworker_limits l
             """;
 
+    private static final String WAITS = """
+            select pg_catalog.count(*) from (
+              select from {schema}._private_jobs j
+              where j.locked_at operator(pg_catalog.=) '9999-01-01 00:00:00+00'::pg_catalog.timestamptz
+                and j.task_id operator(pg_catalog.=) any (array(
+                  select t.id from {schema}._private_tasks t where t.identifier operator(pg_catalog.=) any (?::pg_catalog.text[])))
+              order by j.locked_by collate pg_catalog."C", j.priority, j.run_at, j.id limit 1) w
+            """;
+
+    /** Returns whether a job of these tasks waits for a limit, for those who cannot read the limits. */
+    public boolean anyWaits(Collection<String> tasks) throws SQLException {
+        return call(WAITS, (connection, statement) -> {
+            statement.setArray(1, connection.createArrayOf("text", tasks.toArray()));
+            try (ResultSet row = statement.executeQuery()) {
+                row.next();
+                return row.getLong(1) > 0;
+            }
+        });
+    }
+
     private static final String RANK = """
             select pg_catalog.count(*) from {schema}._private_workers w
             where w.id operator(pg_catalog.<) ?::pg_catalog.text

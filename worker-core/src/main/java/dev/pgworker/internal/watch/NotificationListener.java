@@ -240,7 +240,7 @@ public final class NotificationListener extends BackgroundService {
             if (listeners.channels().containsKey(notification.getName())) {
                 tell(notification.getName(), notification.getParameter());
             } else {
-                Long job = announcements.made(notification.getParameter()).jobId();
+                Long job = announcements.made(notification.getParameter());
                 alone = jobs ? null : job;
                 jobs = true;
             }

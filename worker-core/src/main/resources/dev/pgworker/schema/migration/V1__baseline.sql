@@ -6290,6 +6290,8 @@ set search_path = pg_catalog, pg_temp as $$
 declare
   most constant int := 1000000000;
   tasks text[];
+  -- However many dimensions the array has: clients expect one.
+  keys constant text[] := (select array_agg(f.name order by f.place) from unnest(field) with ordinality f(name, place));
   seconds float8;
   least_burst bigint;
   usual_burst bigint;
@@ -6319,6 +6321,7 @@ begin
   elsif pgworker_put_limit.max_starts is not null then
     if pgworker_put_limit.period is null
       or pgworker_put_limit.period not between interval '1 millisecond' and interval '3650 days'
+      or extract(epoch from pgworker_put_limit.period) < 0.001
     then
       perform "${schema}".pgworker_wrong('period', 'must be between 1 millisecond and 3650 days', pgworker_put_limit.period::text);
     end if;
@@ -6339,7 +6342,7 @@ begin
   if found then
     update "${schema}".pgworker_limits l set
         task_identifiers = tasks,
-        field = nullif(pgworker_put_limit.field, '{}'),
+        field = keys,
         max_running = pgworker_put_limit.max_running,
         max_starts = pgworker_put_limit.max_starts,
         period = pgworker_put_limit.period,
@@ -6358,7 +6361,7 @@ begin
     end if;
   else
     insert into "${schema}".pgworker_limits as l (name, task_identifiers, field, max_running, max_starts, period, burst, declared)
-      values (pgworker_put_limit.name, tasks, nullif(pgworker_put_limit.field, '{}'), pgworker_put_limit.max_running,
+      values (pgworker_put_limit.name, tasks, keys, pgworker_put_limit.max_running,
         pgworker_put_limit.max_starts, pgworker_put_limit.period,
         case when pgworker_put_limit.max_starts is not null then coalesce(pgworker_put_limit.burst, usual_burst::int) end,
         coalesce(pgworker_put_limit.declared, false))

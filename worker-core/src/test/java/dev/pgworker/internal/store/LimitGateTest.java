@@ -721,6 +721,7 @@ class LimitGateTest {
                         "'l', '{t}', max_running => 0", "max_running must be between 1 and 1000000",
                         "'l', '{t}', max_running => 1, burst => 1", "period and burst belong to max_starts",
                         "'l', '{t}', max_starts => 1", "period must be between",
+                        "'l', '{t}', max_starts => 1, period => '-1 year 361 days'", "period must be between",
                         "'l', '{t}', max_starts => 1000, period => '1 s', burst => 99", "burst must be between 100",
                         "'l', '{t}', array[null]::text[], max_running => 1", "field must be null or 1 to 20 names")
                 .entrySet()) {
@@ -730,6 +731,19 @@ class LimitGateTest {
                     .rootCause()
                     .hasMessageContaining(wrong.getValue());
         }
+    }
+
+    @Test
+    void thePathOfAFieldHasOneDimension() {
+        assertThat(jobs.sql("select field::text from {schema}.pgworker_put_limit("
+                                + "'l', '{t}', array[['customer', 'id'], ['0', 'x']], max_running => 1)")
+                        .query(String.class)
+                        .single())
+                .isEqualTo("{customer,id,0,x}");
+        assertThat(jobs.sql("select field is null from {schema}.pgworker_put_limit('l', '{t}', '{}', max_running => 1)")
+                        .query(Boolean.class)
+                        .single())
+                .isTrue();
     }
 
     @Test

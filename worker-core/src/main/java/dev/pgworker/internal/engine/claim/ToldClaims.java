@@ -3,7 +3,6 @@ package dev.pgworker.internal.engine.claim;
 import java.sql.Connection;
 import java.sql.SQLException;
 import java.time.Duration;
-import java.util.concurrent.atomic.AtomicInteger;
 
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
@@ -23,6 +22,8 @@ import dev.pgworker.internal.store.TaskIds;
  * anything else to think of, such as jobs that come before it, flags, care, or a lack of room, it is left to {@link FetchLoop}.
  *
  * <p>Such a claim says nothing about the floors, so another one follows after some.
+ *
+ * <p>Used by {@code worker-listen} alone.
  */
 public final class ToldClaims {
 
@@ -42,10 +43,10 @@ public final class ToldClaims {
     private final FetchLoop fetchLoop;
     private final JobExecutor executor;
 
-    private final AtomicInteger inARow = new AtomicInteger();
+    private int inARow;
 
     /** When the connection was last broken, by {@link System#nanoTime}; null if it never was. */
-    private volatile @Nullable Long brokenAt;
+    private @Nullable Long brokenAt;
 
     /**
      * Creates what claims for one worker.
@@ -86,8 +87,8 @@ public final class ToldClaims {
                 || !permission.ownership().mayClaim()) {
             return false;
         }
-        if (inARow.incrementAndGet() > MOST_IN_A_ROW) {
-            inARow.set(0);
+        if (++inARow > MOST_IN_A_ROW) {
+            inARow = 0;
             return false;
         }
         int room = localQueue.reserve(1);

@@ -125,7 +125,10 @@ public final class ClaimFloor {
 
     @GuardedBy("this") private long wantedScanEndedAt = scanEndedAt;
 
+    /** How long scans take: the shorter of the last two, as a machine that stands still for a moment says nothing about the next. */
     @GuardedBy("this") private long scanNanos;
+
+    @GuardedBy("this") private long lastScanNanos = Long.MAX_VALUE;
 
     /**
      * Creates floors that are not in use.
@@ -416,45 +419,41 @@ public final class ClaimFloor {
      * @param earliest when the first of those without a queue is due; null if that is not known
      * @param priorities those that they have, none if all are in queues; null if they are not known
      * @param ids those of all of them; none if they are not known
-     * @return whether the next claim looks elsewhere because of them
      */
-    synchronized boolean announced(
+    synchronized void announced(
             @Nullable Instant earliest, @Nullable Collection<Integer> priorities, Collection<Long> ids) {
         if (priorities != null && priorities.isEmpty()) {
-            return false;
+            return;
         }
         if (inUse && !ids.isEmpty() && scanNanos > CHEAP_SCAN.toNanos() && strays.size() + ids.size() <= MOST_STRAYS) {
-            return strays.addAll(ids);
+            strays.addAll(ids);
+            return;
         }
         if (priorities == null || earliest == null || main.announced.size() > MOST_ANNOUNCED) {
             resting.wakeAll();
             wantScan();
-            return false;
+            return;
         }
-        boolean elsewhere = false;
         for (int priority : priorities) {
             resting.wake(priority);
             announcedSinceScan.add(priority);
         }
         for (Side side : sides()) {
             for (int priority : priorities) {
-                elsewhere |= announced(side, priority, earliest);
+                announced(side, priority, earliest);
             }
         }
-        return elsewhere;
     }
 
-    @GuardedBy("this") private boolean announced(Side side, int priority, Instant earliest) {
+    @GuardedBy("this") private void announced(Side side, int priority, Instant earliest) {
         IndexPosition floor = side.floors.get(priority);
         if (floor == null) {
             side.announced.put(priority, Instant.MIN);
-            return inUse;
+        } else if (earliest.isBefore(floor.runAt())) {
+            boolean unused = lower(side, priority, earliest, floor);
+        } else {
+            side.sinceClaim.merge(priority, earliest, ClaimFloor::earlier);
         }
-        if (earliest.isBefore(floor.runAt())) {
-            return lower(side, priority, earliest, floor);
-        }
-        side.sinceClaim.merge(priority, earliest, ClaimFloor::earlier);
-        return false;
     }
 
     @GuardedBy("this") private void wantScan() {
@@ -523,7 +522,9 @@ public final class ClaimFloor {
         } finally {
             synchronized (this) {
                 scanEndedAt = System.nanoTime();
-                scanNanos = scanEndedAt - begin;
+                long took = scanEndedAt - begin;
+                scanNanos = Math.min(took, lastScanNanos);
+                lastScanNanos = took;
                 wantedScanEndedAt = wanted ? scanEndedAt : wantedScanEndedAt;
             }
         }

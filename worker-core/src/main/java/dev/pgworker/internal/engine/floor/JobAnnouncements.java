@@ -40,19 +40,17 @@ public final class JobAnnouncements {
     }
 
     /**
-     * What a notification says of jobs.
+     * Takes note of a notification.
      *
-     * @param elsewhere whether the next claim looks elsewhere because of them
-     * @param jobId the only one, which was due when it was added, and is in no queue; null if there are others, or nothing is said of it
+     * @return the id of the only job, which was due when it was added, and is in no queue; null if there are others, or nothing is
+     *     said of it
      */
-    public record Announced(boolean elsewhere, @Nullable Long jobId) {}
-
-    /** Takes note of a notification. */
-    public Announced made(String text) {
+    public @Nullable Long made(String text) {
         JsonNode said = read(text);
         if (said == null) {
             queueFloors.announced(null, null);
-            return new Announced(floor.announced(null, null, List.of()), null);
+            floor.announced(null, null, List.of());
+            return null;
         }
         if (said.path("p").isNull()) {
             // Jobs are back where they were before, wherever that is.
@@ -65,11 +63,11 @@ public final class JobAnnouncements {
                 : null;
         List<Integer> priorities = priorities(said.path("p"));
         queueFloors.announced(earliest, priorities);
-        boolean elsewhere = floor.announced(
+        floor.announced(
                 earliest,
                 said.path("q").asBoolean(false) && priorities != null ? List.of() : priorities,
                 ids(said.path("ids")));
-        return new Announced(elsewhere, onlyJob(said));
+        return onlyJob(said);
     }
 
     private static @Nullable Long onlyJob(JsonNode said) {

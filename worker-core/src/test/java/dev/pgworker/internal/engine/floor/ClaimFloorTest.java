@@ -9,6 +9,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.Objects;
 import java.util.concurrent.atomic.AtomicInteger;
+import java.util.concurrent.locks.LockSupport;
 import java.util.stream.IntStream;
 import java.util.stream.LongStream;
 
@@ -67,7 +68,7 @@ class ClaimFloorTest {
     void beginsWhereAClaimHasEndedThatWasUnderWayDuringTheFirstLook() throws SQLException {
         assertThat(floor.current(List.of(), true)).isNull();
         scan(List.of(0, 3));
-        boolean unused = floor.announced(EDGE.minusMillis(5), List.of(3), List.of());
+        floor.announced(EDGE.minusMillis(5), List.of(3), List.of());
 
         assertThat(floor.claimed(null, claimed(job(1, 0, -1, null)), false, TOOK))
                 .isTrue();
@@ -78,7 +79,7 @@ class ClaimFloorTest {
     @Test
     void whatIsAnnouncedBetweenTheFirstClaimAndTheFirstLookIsLookedFor() throws SQLException {
         claim(false, job(1, 0, -1, null));
-        boolean unused = floor.announced(EDGE.minusMillis(5), List.of(3), List.of());
+        floor.announced(EDGE.minusMillis(5), List.of(3), List.of());
 
         scan(List.of(0, 3));
 
@@ -139,9 +140,10 @@ class ClaimFloorTest {
         scan(List.of(0, 3));
         claim(false);
 
-        assertThat(floor.announced(EDGE.plusMillis(1), List.of(0), List.of())).isFalse();
-        assertThat(floor.announced(EDGE.minusMillis(5), List.of(0), List.of())).isTrue();
-        assertThat(floor.announced(EDGE.minusMillis(2), List.of(0), List.of())).isTrue();
+        floor.announced(EDGE.plusMillis(1), List.of(0), List.of());
+        assertThat(current().floors()).containsEntry(0, at(EDGE)).containsEntry(3, at(EDGE));
+        floor.announced(EDGE.minusMillis(5), List.of(0), List.of());
+        floor.announced(EDGE.minusMillis(2), List.of(0), List.of());
 
         assertThat(current().floors()).containsEntry(0, at(EDGE.minusMillis(5))).containsEntry(3, at(EDGE));
         claim(false);
@@ -154,8 +156,8 @@ class ClaimFloorTest {
         claim(false);
         ClaimStart start = current();
 
-        assertThat(floor.announced(EDGE.minusMillis(5), List.of(0), List.of())).isTrue();
-        assertThat(floor.announced(NOW, List.of(4), List.of())).isTrue();
+        floor.announced(EDGE.minusMillis(5), List.of(0), List.of());
+        floor.announced(NOW, List.of(4), List.of());
         floor.claimed(start, claimed(), false, TOOK);
 
         assertThat(current().floors())
@@ -168,9 +170,9 @@ class ClaimFloorTest {
         scan(List.of(0));
         assertThat(floor.nanosUntilScan()).isEqualTo(Long.MAX_VALUE);
 
-        assertThat(floor.announced(null, List.of(), List.of())).isFalse();
+        floor.announced(null, List.of(), List.of());
         assertThat(floor.nanosUntilScan()).isEqualTo(Long.MAX_VALUE);
-        assertThat(floor.announced(null, List.of(1), List.of())).isFalse();
+        floor.announced(null, List.of(1), List.of());
         assertThat(floor.nanosUntilScan()).isLessThan(Duration.ofMillis(21).toNanos());
     }
 
@@ -179,29 +181,49 @@ class ClaimFloorTest {
         floor.scanBelow(start -> slowly());
         claim(false);
 
-        assertThat(floor.announced(EDGE.minusSeconds(9), List.of(0), List.of())).isTrue();
-        assertThat(floor.announced(EDGE.minusSeconds(11), List.of(0), List.of()))
-                .isFalse();
+        floor.announced(EDGE.minusSeconds(9), List.of(0), List.of());
+        floor.announced(EDGE.minusSeconds(11), List.of(0), List.of());
 
         assertThat(current().floors()).containsEntry(0, at(EDGE.minusSeconds(9)));
         assertThat(floor.nanosUntilScan())
                 .as("for the first reason")
                 .isLessThan(Duration.ofMillis(21).toNanos());
+        long begin = System.nanoTime();
         floor.scanBelow(start -> slowly());
-        assertThat(floor.announced(null, null, List.of())).isFalse();
-        assertThat(floor.nanosUntilScan())
-                .as("for the next one")
-                .isBetween(
-                        Duration.ofMillis(200).toNanos(), Duration.ofSeconds(30).toNanos());
+        floor.announced(null, null, List.of());
+        long wait = floor.nanosUntilScan();
+        assertThat(wait + System.nanoTime() - begin)
+                .as("for the next one, from the beginning of the last one")
+                .isGreaterThan(Duration.ofMillis(300).toNanos());
     }
 
     /** A look that takes longer. */
     private static FloorScan slowly() {
-        long end = System.nanoTime() + Duration.ofMillis(30).toNanos();
+        return slowly(30);
+    }
+
+    private static FloorScan slowly(int millis) {
+        long end = System.nanoTime() + Duration.ofMillis(millis).toNanos();
         while (System.nanoTime() < end) {
-            Thread.onSpinWait();
+            LockSupport.parkNanos(end - System.nanoTime());
         }
         return new FloorScan(List.of(0), List.of());
+    }
+
+    @Test
+    void aSingleLookThatTakesLongDoesNotPutOffTheNextOne() throws Exception {
+        scan(List.of(0));
+        floor.scanBelow(start -> slowly(400));
+        claim(false, job(1, 0, -1, null));
+
+        assertThat(floor.nanosUntilScan()).isLessThan(Duration.ofSeconds(10).toNanos());
+
+        floor.scanBelow(start -> slowly(400));
+        claim(false, job(2, 0, -1, null));
+
+        assertThat(floor.nanosUntilScan())
+                .as("the second one")
+                .isGreaterThan(Duration.ofSeconds(10).toNanos());
     }
 
     @Test
@@ -211,9 +233,7 @@ class ClaimFloorTest {
         ClaimStart start = current();
         Instant announced = NOW.plusSeconds(1);
 
-        assertThat(floor.announced(announced, List.of(0), List.of()))
-                .as("no reason yet")
-                .isFalse();
+        floor.announced(announced, List.of(0), List.of());
         Claimed later = new Claimed(List.of(), List.of(), false, NOW.plusSeconds(2), null);
         assertThat(floor.claimed(start, later, false, TOOK)).isTrue();
 
@@ -289,62 +309,57 @@ class ClaimFloorTest {
     @Test
     void jobsThatAreAnnouncedWithTheirIdsAreStraysWhereALookTakesTime() throws SQLException {
         JobAnnouncements announcements = new JobAnnouncements(floor, new QueueFloors(() -> {}));
-        String text =
-                "{\"r\":0.5,\"count\":2,\"at\":" + EDGE.minusSeconds(11).toEpochMilli() + ",\"p\":[0],\"ids\":[7,8]}";
+        long at = EDGE.minusSeconds(11).toEpochMilli();
+        String text = "{\"r\":0.5,\"count\":2,\"at\":" + at + ",\"p\":[0],\"ids\":[7,8]}";
         scan(List.of(0));
         claim(false);
-        assertThat(announcements.made(text).elsewhere()).isTrue();
+        announcements.made(text);
         assertThat(current().strays()).as("the floor is lowered").isEmpty();
 
         floor.scanBelow(start -> slowly());
+        floor.scanBelow(start -> slowly());
         claim(false);
-        assertThat(announcements.made(text).elsewhere()).isTrue();
-        assertThat(announcements.made(text.replace("[7,8]", "[9]")).elsewhere()).isTrue();
-        assertThat(announcements.made(text.replace("[0]", "[]")).elsewhere())
-                .as("in queues")
-                .isFalse();
+        announcements.made(text);
+        announcements.made(text.replace("[7,8]", "[9]"));
+        announcements.made(text.replace("[0]", "[]").replace("[7,8]", "[10]"));
 
         assertThat(current().strays()).containsExactly(7L, 8L, 9L);
         assertThat(current().floors()).containsEntry(0, at(EDGE));
-        assertThat(floor.nanosUntilScan())
-                .as("no reason")
-                .isGreaterThan(Duration.ofMillis(900).toNanos());
     }
 
     @Test
     void idsThatAreNoneAreNoStrays() throws SQLException {
         JobAnnouncements announcements = new JobAnnouncements(floor, new QueueFloors(() -> {}));
         floor.scanBelow(start -> slowly());
+        floor.scanBelow(start -> slowly());
         claim(false);
+        long at = EDGE.minusSeconds(11).toEpochMilli();
 
         for (String ids :
                 List.of("7", "[]", "null", "[\"7\"]", "[7,1.5]", "[99999999999999999999]", "{\"7\":7.5}", "[[7]]")) {
-            assertThat(announcements
-                            .made("{\"at\":" + EDGE.minusSeconds(11).toEpochMilli() + ",\"p\":[0],\"ids\":" + ids + "}")
-                            .elsewhere())
-                    .as(ids)
-                    .isFalse();
+            announcements.made("{\"at\":" + at + ",\"p\":[0],\"ids\":" + ids + "}");
+            assertThat(current().strays()).as(ids).isEmpty();
         }
-
-        assertThat(current().strays()).isEmpty();
     }
 
     @Test
     void aClaimLooksAtSoManyStraysAndTheNextOneAtOthers() throws SQLException {
         floor.scanBelow(start -> slowly());
+        floor.scanBelow(start -> slowly());
         claim(false);
-        List<Long> ids =
-                LongStream.rangeClosed(1, ClaimFloor.MOST_SOUGHT + 2).boxed().toList();
-        assertThat(floor.announced(EDGE, List.of(0), ids)).isTrue();
-        List<Long> tooMany =
-                LongStream.rangeClosed(1, ClaimFloor.MOST_STRAYS).boxed().toList();
-        assertThat(floor.announced(EDGE.minusSeconds(11), List.of(0), tooMany)).isFalse();
+        int most = ClaimFloor.MOST_SOUGHT;
+        floor.announced(
+                EDGE, List.of(0), LongStream.rangeClosed(1, most + 2).boxed().toList());
+        floor.announced(
+                EDGE,
+                List.of(0),
+                LongStream.rangeClosed(-ClaimFloor.MOST_STRAYS, 0).boxed().toList());
 
         ClaimStart start = current();
-        assertThat(start.strays()).hasSize(ClaimFloor.MOST_SOUGHT);
+        assertThat(start.strays()).hasSize(most);
         assertThat(floor.claimed(start, claimed(), false, TOOK)).as("others").isTrue();
 
-        assertThat(current().strays()).containsExactly(ClaimFloor.MOST_SOUGHT + 1L, ClaimFloor.MOST_SOUGHT + 2L);
+        assertThat(current().strays()).containsExactly(most + 1L, most + 2L);
         assertThat(floor.claimed(current(), claimed(), false, TOOK)).isFalse();
     }
 
@@ -392,16 +407,9 @@ class ClaimFloorTest {
         scansWanted.set(0);
 
         long below = EDGE.minusMillis(20).toEpochMilli();
-        assertThat(announcements
-                        .made("{\"r\":0.5,\"count\":1,\"at\":" + below + ",\"p\":[3]}")
-                        .elsewhere())
-                .isTrue();
-        assertThat(announcements.made("{\"r\":0.5,\"count\":2,\"p\":[]}").elsewhere())
-                .isFalse();
-        assertThat(announcements
-                        .made("{\"r\":0.5,\"count\":1,\"at\":" + NOW.toEpochMilli() + ",\"p\":[0,3]}")
-                        .elsewhere())
-                .isFalse();
+        announcements.made("{\"r\":0.5,\"count\":1,\"at\":" + below + ",\"p\":[3]}");
+        announcements.made("{\"r\":0.5,\"count\":2,\"p\":[]}");
+        announcements.made("{\"r\":0.5,\"count\":1,\"at\":" + NOW.toEpochMilli() + ",\"p\":[0,3]}");
         assertThat(scansWanted).hasValue(0);
         assertThat(current().floors()).containsEntry(0, at(EDGE)).containsEntry(3, at(EDGE.minusMillis(21)));
     }
@@ -424,15 +432,19 @@ class ClaimFloorTest {
                 "{\"p\":[" + "1,".repeat(40) + "1]}")) {
             scan(List.of(0));
             assertThat(floor.nanosUntilScan()).isEqualTo(Long.MAX_VALUE);
-            assertThat(announcements.made(text).elsewhere()).as(text).isFalse();
+            assertThat(announcements.made(text)).as(text).isNull();
             assertThat(floor.nanosUntilScan()).as(text).isLessThan(Long.MAX_VALUE);
+            assertThat(floor.levels()).as(text).containsExactly(0);
         }
         claim(false);
-        assertThat(announcements.made("{\"at\":9223372036854775807,\"p\":[0]}").elsewhere())
-                .isFalse();
-        assertThat(announcements.made("{\"at\":-9223372036854775808,\"p\":[0]}").elsewhere())
-                .isTrue();
+        scansWanted.set(0);
+        announcements.made("{\"at\":9223372036854775807,\"p\":[0]}");
+        assertThat(current().floors()).containsOnly(Map.entry(0, at(EDGE)));
+        announcements.made("{\"at\":-9223372036854775808,\"p\":[0]}");
         assertThat(current().floors()).containsOnlyKeys(0);
+        // A look is wanted instead if the last one has taken long.
+        assertThat(current().floors().get(0).runAt().isBefore(EDGE) || scansWanted.get() > 0)
+                .isTrue();
     }
 
     @Test
