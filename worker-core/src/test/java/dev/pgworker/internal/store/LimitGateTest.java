@@ -372,6 +372,7 @@ class LimitGateTest {
                 .single();
         assertThat(jobs.admit()).isOne();
         long other = jobs.add("t", "{}");
+        assertThat(jobs.admit()).isZero();
         assertThat(claimWithout("f")).isEmpty();
         jobs.age(Duration.ofSeconds(6));
 
