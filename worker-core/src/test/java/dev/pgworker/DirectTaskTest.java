@@ -51,7 +51,7 @@ class DirectTaskTest {
 
     private static final Task<Integer> DIRECT = Task.of("direct", Integer.class);
 
-    private static final Duration LIMIT = Duration.ofSeconds(15);
+    private static final Duration LIMIT = Duration.ofSeconds(30);
 
     @RegisterExtension
     final TestSchema db = new TestSchema(30);

@@ -91,7 +91,7 @@ class FencingTest {
         database.forbidConnections();
         database.cut();
 
-        assertThat(interrupted.await(15, TimeUnit.SECONDS)).isTrue();
+        assertThat(interrupted.await(30, TimeUnit.SECONDS)).isTrue();
         assertThat(context.get().isOwned()).isFalse();
         assertThat(context.get().isInterrupted()).isTrue();
         assertThat(events.await(WorkerLost.class).workerId()).isEqualTo(lost);
@@ -192,7 +192,7 @@ class FencingTest {
         long begin = System.nanoTime();
         database.cut();
 
-        assertThat(interrupted.await(15, TimeUnit.SECONDS)).isTrue();
+        assertThat(interrupted.await(30, TimeUnit.SECONDS)).isTrue();
         // The last heartbeat was sent up to an interval before the cut.
         assertThat(Duration.ofNanos(interruptedAt.get() - begin))
                 .isGreaterThan(threshold.multipliedBy(3).minusMillis(500));

@@ -94,7 +94,7 @@ class HostileExecutorTest {
             db.scheduler().addJob(WORK, i);
         }
 
-        assertThat(done.await(20, TimeUnit.SECONDS)).isTrue();
+        assertThat(done.await(30, TimeUnit.SECONDS)).isTrue();
         assertThat(most.get()).isEqualTo(1);
     }
 
@@ -167,7 +167,7 @@ class HostileExecutorTest {
                         .localQueueTtl(Duration.ofMillis(300))
                         .build())
                 .listener(events)
-                .task(WORK, (n, context) -> allAtOnce.await(20, TimeUnit.SECONDS)));
+                .task(WORK, (n, context) -> allAtOnce.await(30, TimeUnit.SECONDS)));
         for (int i = 0; i < 2 * CONCURRENCY; i++) {
             db.scheduler().addJob(WORK, i);
         }
@@ -207,6 +207,6 @@ class HostileExecutorTest {
             db.scheduler().addJob(WORK, i);
         }
 
-        assertThat(done.await(20, TimeUnit.SECONDS)).isTrue();
+        assertThat(done.await(30, TimeUnit.SECONDS)).isTrue();
     }
 }

@@ -113,7 +113,7 @@ class KilledWorkerTest {
 
             awaitLedger("interrupted", 1);
             Awaitility.await()
-                    .atMost(Duration.ofSeconds(15))
+                    .atMost(Duration.ofSeconds(30))
                     .until(() -> db.sql("select count(*) from {schema}._private_workers where id <> ?")
                                     .param(paused)
                                     .query(Integer.class)
@@ -163,7 +163,7 @@ class KilledWorkerTest {
                         end.await();
                     })
                     .listener(events));
-            assertThat(started.await(15, TimeUnit.SECONDS)).isTrue();
+            assertThat(started.await(30, TimeUnit.SECONDS)).isTrue();
             List<String> held = locks();
             // The jobs of the paused processes wait for the recovery delay: whoever takes them later is not to sleep.
             db.sql("update {schema}._private_jobs set payload = '0'").update();
@@ -178,14 +178,14 @@ class KilledWorkerTest {
             assertThat(locks()).isEqualTo(held);
             end.countDown();
             // The jobs behind may be run by any of the three.
-            Awaitility.await().atMost(Duration.ofSeconds(15)).until(() -> db.jobs() == 0);
+            Awaitility.await().atMost(Duration.ofSeconds(30)).until(() -> db.jobs() == 0);
             assertThat(events.all(JobLost.class)).isEmpty();
         }
     }
 
     private void awaitWorkers(int count) {
         Awaitility.await()
-                .atMost(Duration.ofSeconds(15))
+                .atMost(Duration.ofSeconds(30))
                 .until(() -> db.sql("select count(*) from {schema}._private_workers")
                                 .query(Integer.class)
                                 .single()

@@ -82,7 +82,7 @@ class ManyPrioritiesTest {
                         """).update();
 
         Awaitility.await()
-                .atMost(Duration.ofSeconds(15))
+                .atMost(Duration.ofSeconds(30))
                 .untilAsserted(() -> assertThat(ran).hasValue(77));
     }
 

@@ -130,7 +130,7 @@ class OneBadThingTest {
                 (call, proceed) -> {
                     if (call.is("executeQuery", "pgworker_release") && lost.get() > 0) {
                         // Not before the next run.
-                        assertThat(secondRuns.await(10, TimeUnit.SECONDS)).isTrue();
+                        assertThat(secondRuns.await(30, TimeUnit.SECONDS)).isTrue();
                     }
                     Object answer = proceed.proceed();
                     if (call.is("executeQuery", "pgworker_release") && lost.getAndIncrement() == 0) {

@@ -93,7 +93,7 @@ class OutageTest {
         Awaitility.await().atMost(Duration.ofSeconds(40)).until(() -> jobs() == 0);
         assertThat(done).hasSize(200);
         add(200, 201);
-        Awaitility.await().atMost(Duration.ofSeconds(10)).until(() -> done.contains(200));
+        Awaitility.await().atMost(Duration.ofSeconds(30)).until(() -> done.contains(200));
         assertThat(messages(Level.WARN)).hasSize(1);
         Awaitility.await().until(() -> !messages(Level.INFO).isEmpty());
     }
@@ -149,7 +149,7 @@ class OutageTest {
                 3,
                 number -> {});
 
-        Awaitility.await().atMost(Duration.ofSeconds(20)).until(() -> jobs() == 0);
+        Awaitility.await().atMost(Duration.ofSeconds(30)).until(() -> jobs() == 0);
         assertThat(lost).isTrue();
     }
 
@@ -171,7 +171,7 @@ class OutageTest {
                 3,
                 number -> {});
 
-        Awaitility.await().atMost(Duration.ofSeconds(20)).until(() -> jobs() == 0);
+        Awaitility.await().atMost(Duration.ofSeconds(30)).until(() -> jobs() == 0);
         assertThat(checked).isTrue();
     }
 

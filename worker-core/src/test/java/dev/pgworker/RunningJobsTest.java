@@ -50,7 +50,7 @@ class RunningJobsTest {
 
     private static final Task<String> WORK = Task.of("work", String.class);
 
-    private static final Duration LIMIT = Duration.ofSeconds(20);
+    private static final Duration LIMIT = Duration.ofSeconds(30);
 
     @RegisterExtension
     final TestSchema db = new TestSchema();
@@ -384,7 +384,7 @@ class RunningJobsTest {
                     .schema(db.schema())
                     .task(WORK, waiting(running -> running.progress(1, 2, null))));
             db.scheduler().addJob(WORK, "x");
-            assertThat(failed.await(20, TimeUnit.SECONDS)).isTrue();
+            assertThat(failed.await(30, TimeUnit.SECONDS)).isTrue();
             broken.set(false);
 
             awaitRunning(running -> running.size() == 1);

@@ -128,7 +128,7 @@ class SchedulesTest {
         schedules()
                 .create(schedule("delay", Recurrence.fixedDelay(Duration.ofHours(1)))
                         .build());
-        assertThat(asked.await(20, TimeUnit.SECONDS)).isTrue();
+        assertThat(asked.await(30, TimeUnit.SECONDS)).isTrue();
         stopped.stop();
         assertThat(events.all(ScheduleFailed.class)).isEmpty();
 

@@ -341,7 +341,7 @@ class StatisticsTest {
         });
         Worker worker = db.start(recording(Worker.builder(breaking).schema(db.schema())));
         db.scheduler().addJob(WORK, "x");
-        assertThat(failed.await(20, TimeUnit.SECONDS)).isTrue();
+        assertThat(failed.await(30, TimeUnit.SECONDS)).isTrue();
         db.scheduler().addJob(WORK, "x");
         events.await(JobCompleted.class, 2);
         broken.set(false);

@@ -64,7 +64,7 @@ class StrayJobTest {
     @AfterEach
     void stop() throws Exception {
         ends.set(true);
-        flow.get(10, TimeUnit.SECONDS);
+        flow.get(30, TimeUnit.SECONDS);
         thread.shutdown();
     }
 
@@ -150,7 +150,7 @@ class StrayJobTest {
     private void awaitStrays(int count) {
         Awaitility.await()
                 .pollInterval(Duration.ofMillis(10))
-                .atMost(Duration.ofSeconds(15))
+                .atMost(Duration.ofSeconds(30))
                 .until(() -> strays.size() >= count);
         assertThat(strays).hasSize(count);
     }

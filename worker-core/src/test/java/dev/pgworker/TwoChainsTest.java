@@ -59,7 +59,7 @@ class TwoChainsTest {
         }
 
         assertThat(done.await(60, TimeUnit.SECONDS)).isTrue();
-        Awaitility.await().atMost(Duration.ofSeconds(20)).until(() -> db.jobs() == 0);
+        Awaitility.await().atMost(Duration.ofSeconds(30)).until(() -> db.jobs() == 0);
         workers.forEach(Worker::stop);
 
         assertThat(ledger).hasSize(JOBS);
@@ -128,7 +128,7 @@ class TwoChainsTest {
         }
 
         assertThat(done.await(60, TimeUnit.SECONDS)).isTrue();
-        Awaitility.await().atMost(Duration.ofSeconds(20)).until(() -> db.jobs() == 0);
+        Awaitility.await().atMost(Duration.ofSeconds(30)).until(() -> db.jobs() == 0);
         assertThat(violations).hasValue(0);
         assertThat(claimsOfSecond.get()).isPositive();
     }

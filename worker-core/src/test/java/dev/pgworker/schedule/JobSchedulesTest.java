@@ -342,7 +342,7 @@ class JobSchedulesTest {
                             .isEqualTo(1));
             assertThat(pause).isNotDone();
             execution.commit();
-            assertThat(pause.get(10, TimeUnit.SECONDS)).isTrue();
+            assertThat(pause.get(30, TimeUnit.SECONDS)).isTrue();
         }
     }
 

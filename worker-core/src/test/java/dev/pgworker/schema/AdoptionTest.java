@@ -163,7 +163,7 @@ class AdoptionTest {
                     .singleRow();
         }
         Awaitility.await()
-                .atMost(Duration.ofSeconds(20))
+                .atMost(Duration.ofSeconds(30))
                 .until(() -> value("select count(*) from {schema}.jobs where task_identifier = 'old'") == 0);
     }
 

@@ -35,7 +35,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 @Tag("any-postgres")
 class PeriodicServiceTest {
 
-    private static final Duration LIMIT = Duration.ofSeconds(10);
+    private static final Duration LIMIT = Duration.ofSeconds(30);
     private static final Duration LONG = Duration.ofHours(1);
 
     private final Outage outage = new Outage(Duration.ZERO);

@@ -680,7 +680,7 @@ class ScheduleServiceTest {
         ExecutorService thread = Executors.newSingleThreadExecutor();
         try {
             Future<Duration> work = thread.submit(() -> run(hangs));
-            assertThat(hanging.await(10, TimeUnit.SECONDS)).isTrue();
+            assertThat(hanging.await(30, TimeUnit.SECONDS)).isTrue();
             assertThat(run(others)).isPositive();
             assertThat(jobs()).as("while the row is locked").isEmpty();
             Awaitility.await().atMost(Duration.ofSeconds(30)).until(() -> {
@@ -688,7 +688,7 @@ class ScheduleServiceTest {
                 return db.jobs() == 1;
             });
             end.countDown();
-            assertThat(work.get(20, TimeUnit.SECONDS)).as("without an outage").isPositive();
+            assertThat(work.get(30, TimeUnit.SECONDS)).as("without an outage").isPositive();
         } finally {
             end.countDown();
             thread.shutdown();
@@ -767,7 +767,7 @@ class ScheduleServiceTest {
                                     .query(Integer.class)
                                     .single()
                             > 0);
-            assertThat(failure.get(10, TimeUnit.SECONDS))
+            assertThat(failure.get(30, TimeUnit.SECONDS))
                     .hasMessageContainingAll("pgworker_schedules", "pg_locks")
                     .isInstanceOfSatisfying(
                             SQLException.class, e -> assertThat(e.getSQLState()).isEqualTo("57014"));

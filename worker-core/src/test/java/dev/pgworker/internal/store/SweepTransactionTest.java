@@ -60,7 +60,7 @@ class SweepTransactionTest {
                 .as("while the first sweep may go on")
                 .isFalse();
         Awaitility.await()
-                .atMost(Duration.ofSeconds(10))
+                .atMost(Duration.ofSeconds(30))
                 .until(() -> other.sweep(REQUEST, "w").workerIds().equals(List.of("dead")));
         answer.countDown();
 

@@ -42,7 +42,7 @@ class NotificationListenerTest {
     }
 
     private String next() throws InterruptedException {
-        return String.valueOf(told.poll(10, TimeUnit.SECONDS));
+        return String.valueOf(told.poll(30, TimeUnit.SECONDS));
     }
 
     @Test
@@ -78,10 +78,10 @@ class NotificationListenerTest {
         listener.start();
         assertThat(next()).as("on connecting").isEqualTo("jobs");
         assertThat(next()).as("on connecting").isEqualTo("migration null");
-        assertThat(toldSchedules.poll(10, TimeUnit.SECONDS)).as("on connecting").isEqualTo("schedules null");
+        assertThat(toldSchedules.poll(30, TimeUnit.SECONDS)).as("on connecting").isEqualTo("schedules null");
 
         db.sql("notify \"pgworker:schedules\", 'anything'").update();
-        assertThat(toldSchedules.poll(10, TimeUnit.SECONDS)).isEqualTo("schedules anything");
+        assertThat(toldSchedules.poll(30, TimeUnit.SECONDS)).isEqualTo("schedules anything");
 
         db.sql("notify \"worker:migrate\", 'not JSON'").update();
         assertThat(next()).isEqualTo("migration not JSON");
@@ -120,7 +120,7 @@ class NotificationListenerTest {
                     new WorkerEvents("w", List.of(events), List.of()),
                     new Outage());
             listener.start();
-            assertThat(last.poll(10, TimeUnit.SECONDS)).as("on connecting").isEqualTo("null");
+            assertThat(last.poll(30, TimeUnit.SECONDS)).as("on connecting").isEqualTo("null");
 
             for (String channel : List.of("pgworker:limits", "jobs:insert")) {
                 db.sql("select pg_notify(?, rpad(n::text, 7990, 'x')) from generate_series(1, 4000) n")

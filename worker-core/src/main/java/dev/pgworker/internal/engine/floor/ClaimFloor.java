@@ -122,7 +122,10 @@ public final class ClaimFloor {
 
     @GuardedBy("this") private long wantedScanEndedAt = scanEndedAt;
 
+    /** How long scans take: the shorter of the last two, as a machine that stands still for a moment says nothing about the next. */
     @GuardedBy("this") private long scanNanos;
+
+    @GuardedBy("this") private long lastScanNanos = Long.MAX_VALUE;
 
     /**
      * Creates floors that are not in use.
@@ -507,7 +510,9 @@ public final class ClaimFloor {
         } finally {
             synchronized (this) {
                 scanEndedAt = System.nanoTime();
-                scanNanos = scanEndedAt - begin;
+                long took = scanEndedAt - begin;
+                scanNanos = Math.min(took, lastScanNanos);
+                lastScanNanos = took;
                 wantedScanEndedAt = wanted ? scanEndedAt : wantedScanEndedAt;
             }
         }

@@ -50,7 +50,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 class OwnershipTest {
 
     private static final Task<Integer> WORK = Task.of("work", Integer.class);
-    private static final Duration LIMIT = Duration.ofSeconds(15);
+    private static final Duration LIMIT = Duration.ofSeconds(30);
 
     @RegisterExtension
     final TestSchema db = new TestSchema();

@@ -9,6 +9,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.Objects;
 import java.util.concurrent.atomic.AtomicInteger;
+import java.util.concurrent.locks.LockSupport;
 import java.util.stream.IntStream;
 import java.util.stream.LongStream;
 
@@ -187,21 +188,42 @@ class ClaimFloorTest {
         assertThat(floor.nanosUntilScan())
                 .as("for the first reason")
                 .isLessThan(Duration.ofMillis(21).toNanos());
+        long begin = System.nanoTime();
         floor.scanBelow(start -> slowly());
         floor.announced(null, null);
-        assertThat(floor.nanosUntilScan())
-                .as("for the next one")
-                .isBetween(
-                        Duration.ofMillis(200).toNanos(), Duration.ofSeconds(30).toNanos());
+        long wait = floor.nanosUntilScan();
+        assertThat(wait + System.nanoTime() - begin)
+                .as("for the next one, from the beginning of the last one")
+                .isGreaterThan(Duration.ofMillis(300).toNanos());
     }
 
     /** A look that takes longer. */
     private static FloorScan slowly() {
-        long end = System.nanoTime() + Duration.ofMillis(30).toNanos();
+        return slowly(30);
+    }
+
+    private static FloorScan slowly(int millis) {
+        long end = System.nanoTime() + Duration.ofMillis(millis).toNanos();
         while (System.nanoTime() < end) {
-            Thread.onSpinWait();
+            LockSupport.parkNanos(end - System.nanoTime());
         }
         return new FloorScan(List.of(0), List.of());
+    }
+
+    @Test
+    void aSingleLookThatTakesLongDoesNotPutOffTheNextOne() throws Exception {
+        scan(List.of(0));
+        floor.scanBelow(start -> slowly(400));
+        claim(false, job(1, 0, -1, null));
+
+        assertThat(floor.nanosUntilScan()).isLessThan(Duration.ofSeconds(10).toNanos());
+
+        floor.scanBelow(start -> slowly(400));
+        claim(false, job(2, 0, -1, null));
+
+        assertThat(floor.nanosUntilScan())
+                .as("the second one")
+                .isGreaterThan(Duration.ofSeconds(10).toNanos());
     }
 
     @Test
@@ -358,11 +380,14 @@ class ClaimFloorTest {
             assertThat(floor.levels()).as(text).containsExactly(0);
         }
         claim(false);
+        scansWanted.set(0);
         announcements.made("{\"at\":9223372036854775807,\"p\":[0]}");
         assertThat(current().floors()).containsOnly(Map.entry(0, at(EDGE)));
         announcements.made("{\"at\":-9223372036854775808,\"p\":[0]}");
         assertThat(current().floors()).containsOnlyKeys(0);
-        assertThat(current().floors().get(0).runAt()).isBefore(EDGE);
+        // A look is wanted instead if the last one has taken long.
+        assertThat(current().floors().get(0).runAt().isBefore(EDGE) || scansWanted.get() > 0)
+                .isTrue();
     }
 
     @Test

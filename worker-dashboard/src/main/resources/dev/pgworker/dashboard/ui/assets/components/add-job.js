@@ -1,23 +1,23 @@
 /* The form that adds a job. */
 
-import { html, useId, useState } from "../lib.js";
+import { html } from "../lib.js";
 import { useApi } from "../session.js";
 import { fromInput } from "../time.js";
-import { ActionButton, Button } from "./button.js";
-import { Dialog, FormError, showDialog } from "./dialog.js";
-import { Icon } from "./icons.js";
+import { ActionButton } from "./button.js";
 import { useSuggestions } from "./filter-bar.js";
+import { FormDialog, openForm } from "./form-dialog.js";
+import { SelectField, TextField } from "./form-fields.js";
 import { payloadError, PayloadField } from "./payload-field.js";
-import { toast } from "./toast.js";
-import { whyNot } from "../session.js";
+
+const KEY_MODES = {
+  replace: "Replace it",
+  preserve_run_at: "Replace it, keep its time",
+  unsafe_dedupe: "Leave it as it is",
+  replace_and_cancel: "Replace it, cancel it if it runs",
+};
 
 export function openAddJob(task = "") {
-  const reason = whyNot("add");
-  if (reason) {
-    toast({ text: reason, level: "error" });
-  } else {
-    showDialog(({ close }) => html`<${AddJobDialog} task=${task} close=${close} />`);
-  }
+  openForm("add", ({ close }) => html`<${AddJobDialog} task=${task} close=${close} />`);
 }
 
 export function AddJobButton({ task }) {
@@ -59,63 +59,31 @@ const EMPTY = { payload: "{}", queue: "", key: "", keyMode: "replace", runAt: ""
 
 function AddJobDialog({ task, close }) {
   const api = useApi();
-  const id = useId();
-  const [values, setValues] = useState({ ...EMPTY, task });
-  const [busy, setBusy] = useState(false);
-  const [error, setError] = useState(null);
   const tasks = useSuggestions("task", true);
-  const wrong = payloadError(values.payload);
-  const set = (name) => (event) => setValues({ ...values, [name]: event.target.value });
-
-  const submit = async (event) => {
-    event.preventDefault();
+  const send = async (values) => {
+    const wrong = payloadError(values.payload);
     if (wrong !== null) {
-      setError("The payload is no JSON: " + wrong);
-      return;
+      throw new Error("The payload is no JSON: " + wrong);
     }
-    setBusy(true);
-    setError(null);
-    try {
-      const answer = await api.post("jobs", requestOf(values));
-      toast({ text: answer.text, link: answer.id === null ? undefined : { to: ["jobs", answer.id], text: "Show" } });
-      close();
-    } catch (failure) {
-      setError(failure.message);
-      setBusy(false);
-    }
+    const answer = await api.post("jobs", requestOf(values));
+    return { text: answer.text, link: answer.id === null ? undefined : { to: ["jobs", answer.id], text: "Show" } };
   };
-  const field = (name, label, attributes = {}) => html`<div class="field">
-    <label for=${id + name}>${label}</label>
-    <input id=${id + name} value=${values[name]} onInput=${set(name)} autocomplete="off" spellcheck=${false} ...${attributes} />
-  </div>`;
-
-  return html`<${Dialog} title="Add a job" close=${close} locked=${busy} wide=${true} buttons=${html`
-    <${Button} onClick=${close} disabled=${busy}>Cancel</${Button}>
-    <button class="button primary" form=${id + "form"} disabled=${busy}><span>${busy ? "Adding…" : "Add job"}</span></button>
-  `}>
-    <form id=${id + "form"} onSubmit=${submit}>
-      ${field("task", "Task", { required: true, list: id + "tasks" })}
-      <datalist id=${id + "tasks"}>${tasks.map((one) => html`<option value=${one} key=${one}></option>`)}</datalist>
-      <${PayloadField} value=${values.payload} onChange=${(payload) => setValues({ ...values, payload })} />
+  return html`<${FormDialog} title="Add a job" verb=${["Add job", "Adding…"]} start=${{ ...EMPTY, task }} send=${send}
+    close=${close}>${(fields) => html`
+      <${TextField} of=${fields} name="task" label="Task" required=${true} list=${fields.id + "tasks"} />
+      <datalist id=${fields.id + "tasks"}>${tasks.map((one) => html`<option value=${one} key=${one}></option>`)}</datalist>
+      <${PayloadField} value=${fields.values.payload} onChange=${(payload) => fields.set("payload", payload)} />
       <div class="fields">
-        ${field("runAt", "Run at (local time), empty for now", { type: "datetime-local", step: 1 })}
-        ${field("queue", "Queue, jobs of which run one at a time")}
-        ${field("key", "Key")}
-        <div class="field">
-          <label for=${id + "mode"}>If a job with this key waits</label>
-          <span class="select-box"><select id=${id + "mode"} value=${values.keyMode} disabled=${!values.key}
-            onChange=${set("keyMode")}>
-            <option value="replace">Replace it</option>
-            <option value="preserve_run_at">Replace it, keep its time</option>
-            <option value="unsafe_dedupe">Leave it as it is</option>
-            <option value="replace_and_cancel">Replace it, cancel it if it runs</option>
-          </select><${Icon} name="down" size=${12} /></span>
-        </div>
-        ${field("priority", "Priority, lower runs first", { type: "number", step: 1, min: -32768, max: 32767, placeholder: "0" })}
-        ${field("maxAttempts", "Attempts at most", { type: "number", step: 1, min: 1, max: 32767, placeholder: "25" })}
+        <${TextField} of=${fields} name="runAt" label="Run at (local time), empty for now" type="datetime-local" step=${1} />
+        <${TextField} of=${fields} name="queue" label="Queue, jobs of which run one at a time" />
+        <${TextField} of=${fields} name="key" label="Key" />
+        <${SelectField} of=${fields} name="keyMode" label="If a job with this key waits" options=${KEY_MODES}
+          disabled=${!fields.values.key} />
+        <${TextField} of=${fields} name="priority" label="Priority, lower runs first" type="number" step=${1} min=${-32768} max=${32767}
+          placeholder="0" />
+        <${TextField} of=${fields} name="maxAttempts" label="Attempts at most" type="number" step=${1} min=${1} max=${32767}
+          placeholder="25" />
       </div>
-      ${field("flags", "Flags, separated by commas")}
-    </form>
-    <${FormError} text=${error} />
-  </${Dialog}>`;
+      <${TextField} of=${fields} name="flags" label="Flags, separated by commas" />`}
+  </${FormDialog}>`;
 }

@@ -1,17 +1,8 @@
 /* Fields of the forms. of: { id, values, wrong, set(name, value) } of the form that they belong to. */
 
-import { html, useEffect } from "../lib.js";
+import { html } from "../lib.js";
 import { UNITS } from "../spans.js";
 import { Icon } from "./icons.js";
-
-/** Whoever sent the form goes on where it is wrong. */
-export function useFocusOnWrong(form, id, wrong, error) {
-  useEffect(() => {
-    if (wrong !== null) {
-      document.getElementById(id + wrong)?.focus();
-    }
-  }, [wrong, error]);
-}
 
 export function TextField({ of, name, label, class: type, ...attributes }) {
   return html`<div class="field">

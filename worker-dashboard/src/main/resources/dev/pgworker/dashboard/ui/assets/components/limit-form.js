@@ -1,12 +1,13 @@
 /* The form that makes and changes limits, and the dialog that deletes one. */
 
-import { html, useId, useRef, useState } from "../lib.js";
-import { useApi, whyNot } from "../session.js";
+import { html } from "../lib.js";
+import { useApi } from "../session.js";
 import { fieldOf, formValues, KINDS, request } from "../limits.js";
-import { ActionButton, Button } from "./button.js";
-import { Confirm, Dialog, FormError, showDialog } from "./dialog.js";
+import { ActionButton } from "./button.js";
+import { Confirm, showDialog } from "./dialog.js";
 import { useSuggestions } from "./filter-bar.js";
-import { SelectField, SpanField, TextField, useFocusOnWrong } from "./form-fields.js";
+import { FormDialog, openForm, verbOf } from "./form-dialog.js";
+import { SelectField, SpanField, TextField } from "./form-fields.js";
 import { toast } from "./toast.js";
 import { Foreign } from "./words.js";
 
@@ -14,12 +15,7 @@ const MOST = 1_000_000;
 
 /** Opens the form; limit: the one to change, or null for another one. */
 export function openLimitForm(limit, changed) {
-  const reason = whyNot("limit");
-  if (reason) {
-    toast({ text: reason, level: "error" });
-  } else {
-    showDialog(({ close }) => html`<${LimitDialog} limit=${limit} changed=${changed} close=${close} />`);
-  }
+  openForm("limit", ({ close }) => html`<${LimitDialog} limit=${limit} changed=${changed} close=${close} />`);
 }
 
 export function NewLimitButton({ changed }) {
@@ -42,41 +38,20 @@ export function openDeleteLimit(api, limit, changed) {
 
 function LimitDialog({ limit, changed, close }) {
   const api = useApi();
-  const id = useId();
-  const [values, setValues] = useState(() => formValues(limit));
-  const [busy, setBusy] = useState(false);
-  const [error, setError] = useState(null);
-  const form = useRef(null);
-  const wrong = error === null ? null : fieldOf(error);
-  useFocusOnWrong(form, id, wrong, error);
-
-  const submit = async (event) => {
-    event.preventDefault();
-    setBusy(true);
-    setError(null);
-    try {
-      const answer = await api.post(limit ? "limits/change" : "limits", request(values, limit));
-      const link = limit ? undefined : { to: ["limits", "limit"], query: { name: values.name }, text: "Show" };
-      toast({ text: answer.text, link });
-      close();
-      changed();
-    } catch (failure) {
-      setError(failure.message);
-      setBusy(false);
-    }
+  const send = async (values) => {
+    const answer = await api.post(limit ? "limits/change" : "limits", request(values, limit));
+    changed();
+    const link = limit ? undefined : { to: ["limits", "limit"], query: { name: values.name }, text: "Show" };
+    return { text: answer.text, link };
   };
-  const fields = { id, values, wrong, set: (name, value) => setValues({ ...values, [name]: value }) };
-  const verb = limit ? ["Change", "Changing…"] : ["Create", "Creating…"];
-  return html`<${Dialog} title=${limit ? "Change the limit" : "New limit"} close=${close} locked=${busy} wide=${true}
-    buttons=${html`<${Button} onClick=${close} disabled=${busy}>Cancel</${Button}>
-      <button class="button primary" form=${id + "form"} disabled=${busy}><span>${busy ? verb[1] : verb[0]}</span></button>`}>
-    <form id=${id + "form"} ref=${form} onSubmit=${submit}>
+  return html`<${FormDialog} title=${limit ? "Change the limit" : "New limit"} verb=${verbOf(limit)}
+    start=${() => formValues(limit)} send=${send} fieldOf=${fieldOf} close=${close}>${(fields) => html`
       ${limit ? html`<p class="one-line strong"><${Foreign} text=${limit.name} /></p>`
         : html`<${TextField} of=${fields} name="name" label="Name, unique in the schema" required=${true} maxlength=${128} />`}
       <${TasksField} of=${fields} />
       <div class="fields">
         <${SelectField} of=${fields} name="kind" label="Limits" options=${KINDS} />
-        ${values.kind === "running"
+        ${fields.values.kind === "running"
           ? html`<${NumberField} of=${fields} name="maxRunning" label="At most at once" required=${true} />`
           : html`<${NumberField} of=${fields} name="maxStarts" label="At most in the period" required=${true} />
             <${SpanField} of=${fields} name="period" label="Period" required=${true} />
@@ -84,10 +59,8 @@ function LimitDialog({ limit, changed, close }) {
       </div>
       <${TextField} of=${fields} name="per" class="mono" placeholder="customer.id"
         label="For each value of a field of the payload; empty for all jobs together" />
-      <p class="muted form-note">Until the jobs that wait have been gone through, no job of the tasks starts. Jobs that run go on.</p>
-    </form>
-    <${FormError} text=${error} />
-  </${Dialog}>`;
+      <p class="muted form-note">Until the jobs that wait have been gone through, no job of the tasks starts. Jobs that run go on.</p>`}
+  </${FormDialog}>`;
 }
 
 function TasksField({ of }) {

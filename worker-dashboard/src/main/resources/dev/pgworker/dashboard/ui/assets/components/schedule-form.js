@@ -1,15 +1,14 @@
 /* The form that makes and changes schedules; it shows when they will be due while somebody types. */
 
-import { html, useEffect, useId, useRef, useState } from "../lib.js";
-import { useApi, whyNot } from "../session.js";
+import { html, useEffect, useState } from "../lib.js";
+import { useApi } from "../session.js";
 import { fieldOf, formValues, KINDS, MISFIRES, OVERLAPS, recurrenceRequest, request, usesPattern } from "../schedules.js";
 import { zone } from "../time.js";
-import { ActionButton, Button } from "./button.js";
-import { Dialog, FormError, showDialog } from "./dialog.js";
-import { SelectField, SpanField, TextField, useFocusOnWrong } from "./form-fields.js";
+import { ActionButton } from "./button.js";
+import { FormDialog, openForm, verbOf } from "./form-dialog.js";
+import { SelectField, SpanField, TextField } from "./form-fields.js";
 import { useSuggestions } from "./filter-bar.js";
 import { payloadError, PayloadField } from "./payload-field.js";
-import { toast } from "./toast.js";
 import { Foreign, FullTime } from "./words.js";
 
 const PREVIEW_MS = 300;
@@ -21,12 +20,7 @@ const FORMATS = {
 
 /** Opens the form; schedule: the one to change, or null for another one. */
 export function openScheduleForm(schedule, changed) {
-  const reason = whyNot("schedule");
-  if (reason) {
-    toast({ text: reason, level: "error" });
-  } else {
-    showDialog(({ close }) => html`<${ScheduleDialog} schedule=${schedule} changed=${changed} close=${close} />`);
-  }
+  openForm("schedule", ({ close }) => html`<${ScheduleDialog} schedule=${schedule} changed=${changed} close=${close} />`);
 }
 
 export function NewScheduleButton({ changed }) {
@@ -36,56 +30,32 @@ export function NewScheduleButton({ changed }) {
 
 function ScheduleDialog({ schedule, changed, close }) {
   const api = useApi();
-  const id = useId();
-  const [values, setValues] = useState(() => formValues(schedule, zone()));
-  const [busy, setBusy] = useState(false);
-  const [error, setError] = useState(null);
-  const form = useRef(null);
-  const wrong = error === null ? null : fieldOf(error);
-  useFocusOnWrong(form, id, wrong, error);
-
-  const submit = async (event) => {
-    event.preventDefault();
+  const send = async (values) => {
     const json = payloadError(values.payload);
     if (json !== null) {
-      setError("payload is no JSON: " + json);
-      return;
+      throw new Error("payload is no JSON: " + json);
     }
-    setBusy(true);
-    setError(null);
-    try {
-      const answer = await api.post(schedule ? "schedules/change" : "schedules", request(values, schedule));
-      const link = schedule ? undefined : { to: ["recurring", "schedule"], query: { name: values.name }, text: "Show" };
-      toast({ text: answer.text, link });
-      close();
-      changed();
-    } catch (failure) {
-      setError(failure.message);
-      setBusy(false);
-    }
+    const answer = await api.post(schedule ? "schedules/change" : "schedules", request(values, schedule));
+    changed();
+    const link = schedule ? undefined : { to: ["recurring", "schedule"], query: { name: values.name }, text: "Show" };
+    return { text: answer.text, link };
   };
-  const fields = { id, values, wrong, set: (name, value) => setValues({ ...values, [name]: value }) };
-  const verb = schedule ? ["Change", "Changing…"] : ["Create", "Creating…"];
-  return html`<${Dialog} title=${schedule ? "Change the schedule" : "New schedule"} close=${close} locked=${busy} wide=${true}
-    buttons=${html`<${Button} onClick=${close} disabled=${busy}>Cancel</${Button}>
-      <button class="button primary" form=${id + "form"} disabled=${busy}><span>${busy ? verb[1] : verb[0]}</span></button>`}>
-    <form id=${id + "form"} ref=${form} onSubmit=${submit}>
+  return html`<${FormDialog} title=${schedule ? "Change the schedule" : "New schedule"} verb=${verbOf(schedule)}
+    start=${() => formValues(schedule, zone())} send=${send} fieldOf=${fieldOf} close=${close}>${(fields) => html`
       ${schedule ? html`<p class="one-line strong"><${Foreign} text=${schedule.name} /></p>`
         : html`<${TextField} of=${fields} name="name" label="Name, unique in the schema" required=${true} maxlength=${128} />`}
       <${TaskField} of=${fields} />
-      <${PayloadField} value=${values.payload} rows=${4} id=${id + "payload"} invalid=${wrong === "payload"}
+      <${PayloadField} value=${fields.values.payload} rows=${4} id=${fields.id + "payload"} invalid=${fields.wrong === "payload"}
         onChange=${(text) => fields.set("payload", text)}
         label=${schedule && !schedule.payloadWhole ? "Payload, JSON; empty for the one it has, which is not shown" : "Payload, a JSON object"} />
       <${RecurrenceFields} of=${fields} />
-      <${Preview} values=${values} schedule=${schedule} api=${api} />
+      <${Preview} values=${fields.values} schedule=${schedule} api=${api} />
       <div class="fields">
         <${SelectField} of=${fields} name="overlap" label="If the previous job has not ended" options=${OVERLAPS} />
         <${SelectField} of=${fields} name="misfire" label="Runs that were missed" options=${MISFIRES} />
       </div>
-      <${MoreFields} of=${fields} open=${wrong !== null} />
-    </form>
-    <${FormError} text=${error} />
-  </${Dialog}>`;
+      <${MoreFields} of=${fields} open=${fields.wrong !== null} />`}
+  </${FormDialog}>`;
 }
 
 function TaskField({ of }) {
