@@ -248,8 +248,10 @@ class LimitsTest {
             lock.execute();
             add(MAIL, 1, new Mail("a", 0));
 
-            Awaitility.await().atMost(PATIENCE).until(() -> log.list.stream()
-                    .anyMatch(line -> line.getFormattedMessage().contains("pg_blocking_pids")));
+            Awaitility.await()
+                    .atMost(PATIENCE)
+                    .until(() -> log.list.stream()
+                            .anyMatch(line -> line.getFormattedMessage().contains("pg_blocking_pids")));
             assertThat(log.list)
                     .filteredOn(line -> line.getLevel().isGreaterOrEqual(Level.WARN))
                     .singleElement()
@@ -352,7 +354,8 @@ class LimitsTest {
     void jobsThatWaitForLimitsThatCannotBeReadAreToldOf() {
         Worker worker = db.start(worker());
         putInEffect(Limit.concurrency("unread", 1, "mail"));
-        db.sql("alter table {schema}.pgworker_limits rename to pgworker_limits_away").update();
+        db.sql("alter table {schema}.pgworker_limits rename to pgworker_limits_away")
+                .update();
         tellOfLimits();
         add(MAIL, 1, new Mail("a", 0));
 
@@ -364,14 +367,17 @@ class LimitsTest {
                     .contains("limits cannot be used", "docs/schema.md");
         });
 
-        db.sql("alter table {schema}.pgworker_limits_away rename to pgworker_limits").update();
+        db.sql("alter table {schema}.pgworker_limits_away rename to pgworker_limits")
+                .update();
         tellOfLimits();
         awaitAllDone();
         assertThat(Objects.requireNonNull(worker.status()).heldUp()).isEmpty();
     }
 
     private void tellOfLimits() {
-        db.sql("select 1 from (select pg_notify('pgworker:limits', 's')) told").query().listOfRows();
+        db.sql("select 1 from (select pg_notify('pgworker:limits', 's')) told")
+                .query()
+                .listOfRows();
     }
 
     @Test
