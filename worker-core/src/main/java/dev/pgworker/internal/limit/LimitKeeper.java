@@ -328,7 +328,7 @@ public final class LimitKeeper extends PeriodicService {
         missed = declared.exist() || anyWaits();
         String why = e.getMessage() + LimitGate.RIGHTS;
         boolean untold = unreadable.met("limits cannot be used: " + why);
-        if (untold || missed && !toldMissed) {
+        if (untold || (missed && !toldMissed)) {
             toldMissed = missed;
             log.atLevel(missed ? Level.ERROR : Level.INFO).log("Limits cannot be used: {}", why);
         }

@@ -6435,29 +6435,31 @@ language plpgsql volatile
 set plan_cache_mode = force_generic_plan set enable_seqscan = off set enable_bitmapscan = off set enable_mergejoin = off set jit = off
 set search_path = pg_catalog, pg_temp as $$
 begin
-  with struck as materialized (
-    select e.bucket, e.job from unnest(ended_buckets || admitted_buckets, ended_jobs || admitted_jobs) e(bucket, job)),
-  touched as materialized (
-    select k.id, k.tid, k.holders, k.since
-    from (select distinct r.bucket as id from struck r) g
+  with changed as materialized (
+    select c.bucket, array_agg(c.job) as struck,
+      coalesce(array_agg(c.job order by c.number) filter (where c.number is not null), '{}') as added
+    from (
+      select a.bucket, a.job, a.number from unnest(admitted_buckets, admitted_jobs) with ordinality a(bucket, job, number)
+      union all
+      select e.bucket, e.job, null from unnest(ended_buckets, ended_jobs) e(bucket, job)) c
+    group by c.bucket),
+  noted as materialized (
+    select b.tid, k.holders || c.added as holders,
+      k.since || array_fill(
+        extract(epoch from moment - '2000-01-01 00:00:00+00'::timestamptz)::int, array[cardinality(c.added)]) as since
+    from changed c
     cross join lateral (
-      select b.id, b.ctid as tid, b.holders, b.since from "${schema}".pgworker_limit_buckets b
-      where b.id >= g.id and b.id <= g.id order by b.id desc limit 1) k),
-  listed as (
-    select t.id, h.job_id, h.since, h.number from touched t cross join lateral unnest(t.holders, t.since) with ordinality h(job_id, since, number)
-    union all
-    select a.bucket, a.job, extract(epoch from moment - '2000-01-01 00:00:00+00'::timestamptz)::int, 1e9 + a.number
-    from unnest(admitted_buckets, admitted_jobs) with ordinality a(bucket, job, number)),
-  kept as materialized (
-    select d.id, array_agg(d.job_id order by d.number) as holders, array_agg(d.since order by d.number) as since
-    from listed d
-    left join struck r on r.bucket = d.id and r.job = d.job_id and d.number < 1e9
-    where r.job is null
-    group by d.id)
+      select t.ctid as tid, t.holders, t.since from "${schema}".pgworker_limit_buckets t
+      where t.id >= c.bucket and t.id <= c.bucket order by t.id desc limit 1) b
+    cross join lateral (
+      select coalesce(array_agg(h.job_id order by h.number), '{}') as holders,
+        coalesce(array_agg(h.since order by h.number), '{}') as since
+      from unnest(b.holders, b.since) with ordinality h(job_id, since, number)
+      where h.job_id <> all (c.struck)) k)
   update "${schema}".pgworker_limit_buckets b
-    set holders = coalesce(k.holders, '{}'), since = coalesce(k.since, '{}')
-    from touched t left join kept k on k.id = t.id
-    where b.ctid = t.tid;
+    set holders = n.holders, since = n.since
+    from noted n
+    where b.ctid = n.tid;
 end
 $$;
 comment on function "${schema}".pgworker_note_holders(bigint[], bigint[], bigint[], bigint[], timestamptz) is
@@ -6834,26 +6836,23 @@ begin
     cross join lateral (
       select k.*, k.ctid as tid from "${schema}".pgworker_limit_buckets k where k.id >= g.id and k.id <= g.id order by k.id desc limit 1) b
     join "${schema}".pgworker_limits l on l.id = b.limit_id),
-  looks as materialized (
-    select w.id, h.job_id, coalesce(j.is_available, false) as available
-    from wanted w
-    cross join lateral (select (piece + 1 + floor(random() * (w.held - piece)))::int as first) r
-    cross join lateral unnest(
-      case when w.whole then w.holders else w.holders[1:piece] || w.holders[r.first:r.first + piece - 1] end) h(job_id)
-    left join lateral (
-      select k.is_available, k.locked_at from "${schema}"._private_jobs k where k.id = h.job_id offset 0) j on true
-    where j.is_available or w.max_running is null or j.locked_at is null or j.locked_at = '9999-01-01 00:00:00+00'),
   counted as materialized (
-    select w.*, w.held - coalesce(c.ended, 0) as left_over,
-      case when w.whole then coalesce(c.available, 0)
-        when w.max_running is null then w.held - coalesce(c.ended, 0)
+    select w.*, c.ended, w.held - cardinality(c.ended) as left_over,
+      case when w.whole then c.available
+        when w.max_running is null then w.held - cardinality(c.ended)
         else w.unstarted end as waiting
     from wanted w
-    left join (
-      select k.id, (count(*) filter (where not k.available))::int as ended, (count(*) filter (where k.available))::int as available
-      from looks k group by k.id) c on c.id = w.id),
+    cross join lateral (select (piece + 1 + floor(random() * (w.held - piece)))::int as first) r
+    cross join lateral (
+      select coalesce(array_agg(h.job_id) filter (where j.is_available is distinct from true), '{}') as ended,
+        (count(*) filter (where j.is_available))::int as available
+      from unnest(
+        case when w.whole then w.holders else w.holders[1:piece] || w.holders[r.first:r.first + piece - 1] end) h(job_id)
+      left join lateral (
+        select k.is_available, k.locked_at from "${schema}"._private_jobs k where k.id = h.job_id offset 0) j on true
+      where j.is_available or w.max_running is null or j.locked_at is null or j.locked_at = '9999-01-01 00:00:00+00') c),
   rates as materialized (
-    select c.id, c.tid, c.rate, c.burst, c.waiting,
+    select c.id, c.tid, c.rate, c.burst, c.waiting, c.whole and c.held > 2 * piece as looked,
       least(c.burst, coalesce(greatest(least(c.tokens, c.burst), least(
         c.tokens + c.rate * greatest(0, extract(epoch from moment - c.filled_at)::float8), c.burst - c.unstarted)), c.burst)) as tokens
     from counted c
@@ -6861,8 +6860,8 @@ begin
   filled as (
     update "${schema}".pgworker_limit_buckets b
       set tokens = r.tokens, filled_at = moment, unstarted = r.waiting,
-        looked_at = case when c.whole and c.held > 2 * piece then moment else b.looked_at end
-      from rates r join counted c on c.id = r.id
+        looked_at = case when r.looked then moment else b.looked_at end
+      from rates r
       where b.ctid = r.tid),
   looked as (
     update "${schema}".pgworker_limit_buckets b set looked_at = moment, unstarted = c.waiting
@@ -6882,7 +6881,8 @@ begin
     from rates r)
   select k.ids, k.rooms, k.pauses, e.ended_buckets, e.ended_jobs into ids, rooms, pauses, ended_buckets, ended_jobs
     from (select array_agg(k.id) as ids, array_agg(k.room) as rooms, array_agg(k.pause) as pauses from known k) k,
-      (select array_agg(o.id) as ended_buckets, array_agg(o.job_id) as ended_jobs from looks o where not o.available) e;
+      (select array_agg(c.id) as ended_buckets, array_agg(o.job_id) as ended_jobs
+        from counted c cross join lateral unnest(c.ended) o(job_id)) e;
 end
 $$;
 comment on function "${schema}".pgworker_rooms(bigint[], timestamptz) is
@@ -7462,7 +7462,8 @@ begin
           union
           select d.name from unnest(turn.lanes, dry) d(name, dry) where not d.dry) n
         join "${schema}".pgworker_limit_lanes k on k.lane = n.name
-        join unnest(ids, rooms, pauses) r(id, room, pause) on r.id = any(k.buckets)
+        cross join lateral unnest(k.buckets) u(bucket)
+        join unnest(ids, rooms, pauses) r(id, room, pause) on r.id = u.bucket
         where r.room <= 0 and r.pause is not null
         group by n.name) a
       group by a.lane) w;

@@ -11,6 +11,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.Set;
 import java.util.concurrent.Callable;
+import java.util.concurrent.TimeUnit;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 
@@ -732,6 +733,36 @@ class LimitGateTest {
                     .rootCause()
                     .hasMessageContaining(wrong.getValue());
         }
+    }
+
+    @Test
+    void eachOfThousandsOfBucketsTakesNoLongerThanEachOfHundreds() {
+        jobs.sql("select {schema}.pgworker_put_limit('c', '{t}', '{tenant}', max_running => 2),"
+                        + " {schema}.pgworker_put_limit('r', '{t}', '{tenant}', max_starts => 1, period => '1 h')")
+                .query()
+                .listOfRows();
+        jobs.sql("update {schema}.pgworker_limits set state = 'active'").update();
+        jobs.sql("""
+                insert into {schema}.pgworker_limit_buckets (limit_id, value, holders, since)
+                select l.id, g::text, array[g], array[0] from {schema}.pgworker_limits l, generate_series(1, 4000) g""").update();
+
+        for (String look : List.of(
+                "{schema}.pgworker_rooms(b.ids, now())",
+                "{schema}.pgworker_note_holders(b.ids, b.ids, b.ids, b.ids, now())")) {
+            assertThat(leastMicros(look, 8_000)).isLessThan(30 * leastMicros(look, 800));
+        }
+    }
+
+    private long leastMicros(String look, int buckets) {
+        String sql = "select f.* from (select array(select id from {schema}.pgworker_limit_buckets order by id limit "
+                + buckets + ") as ids) b cross join lateral " + look + " f";
+        long least = Long.MAX_VALUE;
+        for (int i = 0; i < 3; i++) {
+            long began = System.nanoTime();
+            jobs.sql(sql).query().listOfRows();
+            least = Math.min(least, TimeUnit.NANOSECONDS.toMicros(System.nanoTime() - began));
+        }
+        return least;
     }
 
     @Test
