@@ -65,7 +65,7 @@ class CancelTest {
 
     private static final Task<Integer> WORK = Task.of("work", Integer.class);
 
-    private static final Duration LIMIT = Duration.ofSeconds(15);
+    private static final Duration LIMIT = Duration.ofSeconds(30);
 
     @RegisterExtension
     final TestSchema db = new TestSchema(20);
@@ -248,9 +248,9 @@ class CancelTest {
         assertThatThrownBy(context::throwIfCancelled).isInstanceOf(JobCancelledException.class);
         assertThat(db.jobs()).isZero();
         events.await(JobCancelled.class);
-        assertThat(events.all(JobCancelRequested.class)).hasSize(1);
-        assertThat(events.all(JobInterrupted.class)).hasSize(1);
-        assertThat(events.all(JobEnded.class)).hasSize(1);
+        assertThat(events.await(JobCancelRequested.class, 1)).hasSize(1);
+        assertThat(events.await(JobInterrupted.class, 1)).hasSize(1);
+        assertThat(events.await(JobEnded.class, 1)).hasSize(1);
         assertThat(events.all(JobErrored.class)).isEmpty();
         assertThat(events.all(JobFailed.class)).isEmpty();
         assertThat(cancel(job)).as("again").isEqualTo(State.GONE);
@@ -759,6 +759,14 @@ class CancelTest {
                         .history(dev.pgworker.history.HistorySettings.builder()
                                 .enabled(true)
                                 .build()));
+        // Jobs wait for the history for two seconds at most.
+        Awaitility.await()
+                .atMost(LIMIT)
+                .until(() -> db.sql(
+                                        "select count(*) from pg_trigger where tgrelid = '{schema}._private_jobs'::regclass and tgname like 'pgworker_history%'")
+                                .query(Integer.class)
+                                .single()
+                        == 2);
         Job waiting = add(JobSpec.builder().runIn(Duration.ofHours(1)).build());
         Job running = add(JobSpec.builder().jobKey("k").build());
         running();

@@ -73,7 +73,7 @@ class KilledWorkerTest {
             assertThat(took).isLessThan(bound.plus(SLACK));
             assertThat(started.job().attempts()).isEqualTo(1);
             events.await(JobCompleted.class, e -> e.job().id() == behind.id());
-            assertThat(events.all(JobRecovered.class)).hasSize(1);
+            assertThat(events.await(JobRecovered.class, 1)).hasSize(1);
         }
     }
 

@@ -13,6 +13,7 @@ import java.util.Queue;
 import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.ConcurrentLinkedQueue;
+import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.function.Function;
@@ -23,6 +24,7 @@ import ch.qos.logback.classic.Logger;
 import ch.qos.logback.classic.spi.ILoggingEvent;
 import ch.qos.logback.core.read.ListAppender;
 import org.awaitility.Awaitility;
+import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.extension.RegisterExtension;
@@ -63,7 +65,10 @@ class LimitsTest {
     private static final Task<Mail> MAIL = Task.of("mail", Mail.class);
     private static final Task<Mail> FAX = Task.of("fax", Mail.class);
 
-    private static final Duration PATIENCE = Duration.ofSeconds(15);
+    /** How long a job takes that ends with the test at the latest. */
+    private static final int UNTIL_RELEASED = -1;
+
+    private static final Duration PATIENCE = Duration.ofSeconds(30);
 
     @RegisterExtension
     final TestSchema db = new TestSchema(60);
@@ -75,7 +80,14 @@ class LimitsTest {
 
     private final Map<String, AtomicInteger> most = new ConcurrentHashMap<>();
 
+    private final CountDownLatch release = new CountDownLatch(1);
+
     record Mail(String tenant, int millis) {}
+
+    @AfterEach
+    void release() {
+        release.countDown();
+    }
 
     private JobLimits limits() {
         return WorkerClient.jobLimits(db.dataSource(), db.schema());
@@ -86,7 +98,11 @@ class LimitsTest {
                 .incrementAndGet();
         most.computeIfAbsent(mail.tenant, tenant -> new AtomicInteger()).accumulateAndGet(now, Math::max);
         try {
-            TimeUnit.MILLISECONDS.sleep(mail.millis);
+            if (mail.millis == UNTIL_RELEASED) {
+                release.await();
+            } else {
+                TimeUnit.MILLISECONDS.sleep(mail.millis);
+            }
         } finally {
             running.get(mail.tenant).decrementAndGet();
         }
@@ -193,14 +209,31 @@ class LimitsTest {
     @Test
     void aRateHoldsWithTenWorkers() {
         Limit limit = Limit.rate("rate", 100, Duration.ofSeconds(1), "mail").withBurst(10);
-        start(10, worker -> worker.limits(List.of(limit)));
+        Queue<Long> starts = new ConcurrentLinkedQueue<>();
+        for (int i = 0; i < 10; i++) {
+            db.start(db.worker()
+                    .settings(WorkerSettings.builder().concurrency(8).build())
+                    .limits(List.of(limit))
+                    .task(MAIL, (mail, context) -> starts.add(System.nanoTime())));
+        }
         awaitInEffect(limit);
         add(MAIL, 500, new Mail("a", 0));
-        long begin = System.nanoTime();
         awaitAllDone();
-        double seconds = (System.nanoTime() - begin) / 1e9;
-        System.out.printf("500 starts at 100 a second, burst %d, took %.2f s%n", limit.burst(), seconds);
-        assertThat(seconds).isBetween(4.8, 8.0);
+
+        List<Long> times = starts.stream().sorted().toList();
+        double seconds = (times.get(499) - times.get(0)) / 1e9;
+        double quickest = IntStream.range(0, 350)
+                        .mapToLong(n -> times.get(n + 150) - times.get(n))
+                        .min()
+                        .orElseThrow()
+                / 1e9;
+        System.out.printf(
+                "500 starts at 100 a second, burst %d, took %.2f s, the quickest 150 %.2f s%n",
+                limit.burst(), seconds, quickest);
+        assertThat(times).hasSize(500);
+        assertThat(seconds).isGreaterThan(4.8);
+        // Of all of them this would depend on the machine.
+        assertThat(quickest).as("150 of them, which are to take 1.5 seconds").isLessThan(2.2);
     }
 
     /** Handlers that take long from time to time must not have jobs pile up in the worker that start together then. */
@@ -274,7 +307,7 @@ class LimitsTest {
         Limit limit = Limit.concurrency("queued", 1, "mail");
         start(1, worker -> worker.limits(List.of(limit)));
         awaitInEffect(limit);
-        add(MAIL, 1, new Mail("holds", 3_000));
+        add(MAIL, 1, new Mail("holds", UNTIL_RELEASED));
         Awaitility.await().atMost(PATIENCE).until(() -> running.containsKey("holds"));
         JobSpec queued = JobSpec.builder().queueName("q").build();
         for (int i = 0; i < 2; i++) {
@@ -284,6 +317,7 @@ class LimitsTest {
         assertThat(db.admin().queues(null, 10))
                 .extracting(NamedQueue::name, NamedQueue::waiting)
                 .containsExactly(tuple("q", 2L));
+        release.countDown();
         awaitAllDone();
     }
 
@@ -409,7 +443,7 @@ class LimitsTest {
         start(1, worker -> worker.limits(List.of(limit)));
         awaitInEffect(limit);
         List<Long> before = latencies(FAX, "usual");
-        add(MAIL, 1, new Mail("slow", 60_000));
+        add(MAIL, 1, new Mail("slow", UNTIL_RELEASED));
         db.sql("""
                 select count({schema}.add_job('mail', '{"tenant": "slow", "millis": 0}')) from generate_series(1, 100000)
                 """).query(Long.class).single();
@@ -515,7 +549,7 @@ class LimitsTest {
         Limit limit = Limit.concurrency("per tenant", 1, "mail").per("tenant");
         start(1, worker -> worker.limits(List.of(limit)));
         awaitInEffect(limit);
-        long first = add(MAIL, 1, new Mail("a", 60_000)).get(0).id();
+        long first = add(MAIL, 1, new Mail("a", UNTIL_RELEASED)).get(0).id();
         Awaitility.await().atMost(PATIENCE).until(() -> running.containsKey("a"));
         long second = add(MAIL, 1, new Mail("a", 0)).get(0).id();
         long third = add(MAIL, 1, new Mail("a", 0)).get(0).id();

@@ -4,6 +4,7 @@ import java.sql.Connection;
 import java.sql.SQLException;
 import java.sql.Statement;
 import java.time.Duration;
+import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.EnumSet;
 import java.util.List;
@@ -181,13 +182,17 @@ class PausedQueueTest {
         }
         db.admin().pause(QUEUE, null);
         events.await(PauseBegan.class);
+        List<Duration> times = new ArrayList<>();
         for (int i = 0; i < 3; i++) {
             db.sql("update {schema}._private_job_queues set locked_at = null, locked_by = null")
                     .update();
             long freed = System.nanoTime();
             Awaitility.await().pollInterval(Duration.ofMillis(20)).until(() -> "pgworker-paused".equals(holder()));
-            assertThat(Duration.ofNanos(System.nanoTime() - freed)).isLessThan(Duration.ofMillis(1_500));
+            times.add(Duration.ofNanos(System.nanoTime() - freed));
         }
+        times.sort(null);
+        // The machine may stand still for a moment, once.
+        assertThat(times.get(1)).as("the median of %s", times).isLessThan(Duration.ofMillis(1_500));
     }
 
     @Test

@@ -31,7 +31,7 @@ import org.testcontainers.postgresql.PostgreSQLContainer;
 public final class TestPostgres {
 
     private static final Pattern SERVER_AND_DATABASE =
-            Pattern.compile("(?<server>jdbc:postgresql://[^/?]*/)[^?]*(?<parameters>.*)");
+            Pattern.compile("(?<server>jdbc:postgresql://[^/?]*/)(?<database>[^?]*)(?<parameters>.*)");
 
     private TestPostgres() {}
 
@@ -47,17 +47,48 @@ public final class TestPostgres {
      * @param prefix how its name begins: lower-case letters and underscores
      */
     public static String newDatabase(String prefix) {
-        String name =
-                prefix + "_" + Long.toHexString(ThreadLocalRandom.current().nextLong());
-        Matcher url = SERVER_AND_DATABASE.matcher(jdbcUrl());
-        if (!url.matches()) {
-            throw new IllegalStateException("The JDBC URL of the tests must be jdbc:postgresql://host/database");
-        }
+        String name = uniqueName(prefix);
         execute("create database " + name);
         if (Holder.GIVEN) {
             Runtime.getRuntime().addShutdownHook(new Thread(() -> execute("drop database if exists " + name)));
         }
-        return url.group("server") + name + url.group("parameters");
+        return urlOf(name);
+    }
+
+    /**
+     * Creates a copy of a database, which takes a tenth of the time of what most tests would put into it, and returns its JDBC
+     * URL. The caller {@linkplain #drop drops} it.
+     *
+     * @param url of a database that nobody uses at the time
+     */
+    public static String copyOf(String url) {
+        String name = uniqueName("copy");
+        execute("create database " + name + " template " + parts(url).group("database"));
+        return urlOf(name);
+    }
+
+    /** Drops a database, whoever uses it. */
+    public static void drop(String url) {
+        String name = parts(url).group("database");
+        execute("select pg_terminate_backend(pid) from pg_stat_activity where datname = '" + name + "'");
+        execute("drop database " + name);
+    }
+
+    private static String uniqueName(String prefix) {
+        return prefix + "_" + Long.toHexString(ThreadLocalRandom.current().nextLong());
+    }
+
+    private static String urlOf(String database) {
+        Matcher url = parts(jdbcUrl());
+        return url.group("server") + database + url.group("parameters");
+    }
+
+    private static Matcher parts(String url) {
+        Matcher parts = SERVER_AND_DATABASE.matcher(url);
+        if (!parts.matches()) {
+            throw new IllegalStateException("The JDBC URL of the tests must be jdbc:postgresql://host/database");
+        }
+        return parts;
     }
 
     private static void execute(String sql) {

@@ -30,7 +30,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 class CrontabInApplicationTest {
 
     @RegisterExtension
-    final TestDatabase db = new TestDatabase();
+    final TestDatabase db = new TestDatabase().installed();
 
     @Test
     void propertyFileAndBeansFormOneCrontab(CapturedOutput output) {

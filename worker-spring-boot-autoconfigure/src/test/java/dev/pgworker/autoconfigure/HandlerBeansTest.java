@@ -48,7 +48,7 @@ class HandlerBeansTest {
     private static final AtomicInteger called = new AtomicInteger();
 
     @RegisterExtension
-    final TestDatabase db = new TestDatabase();
+    final TestDatabase db = new TestDatabase().installed();
 
     private final RecordedEvents events = new RecordedEvents();
 

@@ -33,7 +33,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 class HandlerOptionsTest {
 
     @RegisterExtension
-    final TestDatabase db = new TestDatabase();
+    final TestDatabase db = new TestDatabase().installed();
 
     private final RecordedEvents events = new RecordedEvents();
 

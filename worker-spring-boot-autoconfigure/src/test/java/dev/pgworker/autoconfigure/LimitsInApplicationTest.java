@@ -29,7 +29,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 class LimitsInApplicationTest {
 
     @RegisterExtension
-    final TestDatabase db = new TestDatabase();
+    final TestDatabase db = new TestDatabase().installed();
 
     static class Jobs {
 

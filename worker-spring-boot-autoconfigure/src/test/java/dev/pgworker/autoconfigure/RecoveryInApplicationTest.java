@@ -37,7 +37,7 @@ class RecoveryInApplicationTest {
     private static final String ADVICE = "worker.recovery.enabled is false";
 
     @RegisterExtension
-    final TestDatabase db = new TestDatabase();
+    final TestDatabase db = new TestDatabase().installed();
 
     private final RecordedEvents events = new RecordedEvents();
 

@@ -57,7 +57,7 @@ import static org.assertj.core.api.Assertions.tuple;
 class SchedulesInApplicationTest {
 
     @RegisterExtension
-    final TestDatabase db = new TestDatabase();
+    final TestDatabase db = new TestDatabase().installed();
 
     static class Jobs {
 

@@ -31,7 +31,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 class ShutdownTest {
 
     @RegisterExtension
-    final TestDatabase db = new TestDatabase();
+    final TestDatabase db = new TestDatabase().installed();
 
     @Test
     void readinessGoesFirstAndASecondStopIsHarmless() {

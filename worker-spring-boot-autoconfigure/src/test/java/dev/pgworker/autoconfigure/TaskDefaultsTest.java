@@ -35,7 +35,7 @@ class TaskDefaultsTest {
     private static final Task<Integer> OTHER = Task.of("other", Integer.class);
 
     @RegisterExtension
-    final TestDatabase db = new TestDatabase();
+    final TestDatabase db = new TestDatabase().installed();
 
     private final RecordedEvents events = new RecordedEvents();
 

@@ -51,7 +51,6 @@ import dev.pgworker.schema.WorkerSchema;
 import dev.pgworker.task.PayloadCodec;
 import dev.pgworker.task.TaskOptions;
 import dev.pgworker.task.TaskRegistration;
-import dev.pgworker.testsupport.TestPostgres;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
@@ -61,7 +60,7 @@ class WorkerAutoConfigurationTest {
     private static final Task<Greetings.Greeting> HELLO = Task.of("hello", Greetings.Greeting.class);
 
     @RegisterExtension
-    final TestDatabase db = new TestDatabase();
+    final TestDatabase db = new TestDatabase().installed();
 
     private final RecordedEvents events = new RecordedEvents();
 
@@ -149,6 +148,7 @@ class WorkerAutoConfigurationTest {
         WorkerSchema schema = new WorkerSchema(db.schema());
         WorkerSettings settings = WorkerSettings.builder().concurrency(3).build();
         PayloadCodec codec = new PayloadCodec(new JsonMapper());
+        db.uninstall();
         db.runner()
                 .withPropertyValues("worker.schema.name=unused")
                 .withBean("mySchema", WorkerSchema.class, () -> schema)
@@ -166,6 +166,7 @@ class WorkerAutoConfigurationTest {
     void backsOffForTheApplicationsOwnSchedulerAndMigrator() {
         JobScheduler scheduler = WorkerClient.jobScheduler(
                 new DriverManagerDataSource(), WorkerSchema.DEFAULT, new PayloadCodec(new JsonMapper()));
+        db.uninstall();
         db.runner()
                 .withBean("myScheduler", JobScheduler.class, () -> scheduler)
                 .withBean(MigratesNothing.class)
@@ -344,7 +345,7 @@ class WorkerAutoConfigurationTest {
     @Test
     void refusesAPoolOfOneThatTheListenerWouldHold() {
         PGSimpleDataSource driver = new PGSimpleDataSource();
-        driver.setUrl(TestPostgres.jdbcUrl());
+        driver.setUrl(db.url());
         HikariConfig pool = new HikariConfig();
         pool.setDataSource(driver);
         pool.setMaximumPoolSize(1);
@@ -387,7 +388,7 @@ class WorkerAutoConfigurationTest {
 
     @Test
     void saysWhatAUrlWithSeveralServersLacks(CapturedOutput output) {
-        String several = TestPostgres.jdbcUrl().replaceFirst("//([^/]*)/", "//$1,$1/");
+        String several = db.url().replaceFirst("//([^/]*)/", "//$1,$1/");
         application()
                 .withPropertyValues("spring.datasource.url=" + several + "&connectTimeout=3")
                 .run(this::runsAJob);
@@ -398,8 +399,7 @@ class WorkerAutoConfigurationTest {
     @Test
     void listensAndProvesItsLifeOnConnectionsOfItsOwn() {
         application()
-                .withPropertyValues(
-                        "spring.datasource.url=" + TestPostgres.jdbcUrl() + "&ApplicationName=" + db.schema())
+                .withPropertyValues("spring.datasource.url=" + db.url() + "&ApplicationName=" + db.schema())
                 .run(context -> {
                     runsAJob(context);
                     HikariDataSource pool = context.getBean(HikariDataSource.class);
@@ -451,7 +451,7 @@ class WorkerAutoConfigurationTest {
     @Test
     void worksWithADataSourceOfTheApplicationsOwn() {
         application()
-                .withBean("mine", DataSource.class, () -> new DriverManagerDataSource(TestPostgres.jdbcUrl()))
+                .withBean("mine", DataSource.class, () -> new DriverManagerDataSource(db.url()))
                 .run(context -> {
                     assertThat(context).doesNotHaveBean(HikariDataSource.class);
                     runsAJob(context);

@@ -12,6 +12,7 @@ import javax.sql.DataSource;
 import io.micrometer.core.instrument.MeterRegistry;
 import io.micrometer.core.instrument.simple.SimpleMeterRegistry;
 import org.awaitility.Awaitility;
+import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.extension.ExtendWith;
@@ -68,7 +69,16 @@ class WorkerInstancesTest {
     private static final String OTHER = TestPostgres.newDatabase("other");
 
     @RegisterExtension
-    final TestDatabase db = new TestDatabase();
+    final TestDatabase db = new TestDatabase().installed();
+
+    @AfterEach
+    void uninstallElsewhere() {
+        for (String url : List.of(TestPostgres.jdbcUrl(), OTHER)) {
+            JdbcClient.create(new DriverManagerDataSource(url))
+                    .sql("drop schema if exists " + db.schema() + " cascade")
+                    .update();
+        }
+    }
 
     /** Handlers that tell which worker has run them. */
     static class Handlers {

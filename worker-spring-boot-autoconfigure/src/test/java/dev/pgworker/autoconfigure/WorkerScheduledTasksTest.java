@@ -49,7 +49,7 @@ class WorkerScheduledTasksTest {
     private static final Duration LIMIT = Duration.ofSeconds(30);
 
     @RegisterExtension
-    final TestDatabase db = new TestDatabase();
+    final TestDatabase db = new TestDatabase().installed();
 
     private ApplicationContextRunner application() {
         return db.runner()

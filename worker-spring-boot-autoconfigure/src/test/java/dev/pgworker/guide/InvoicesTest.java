@@ -21,7 +21,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 class InvoicesTest {
 
     @RegisterExtension
-    final TestDatabase db = new TestDatabase();
+    final TestDatabase db = new TestDatabase().installed();
 
     private final List<String> sent = new CopyOnWriteArrayList<>();
 

@@ -22,7 +22,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 class PartnerCallsTest {
 
     @RegisterExtension
-    final TestDatabase db = new TestDatabase();
+    final TestDatabase db = new TestDatabase().installed();
 
     private final Map<String, AtomicInteger> running = new ConcurrentHashMap<>();
     private final Map<String, Integer> most = new ConcurrentHashMap<>();

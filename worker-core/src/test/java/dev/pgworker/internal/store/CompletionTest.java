@@ -206,7 +206,8 @@ class CompletionTest {
             assertThat(losing.claims().cancelClaims()).isTrue();
             assertThat(losing.claims().cancelClaims()).isTrue();
 
-            assertThatThrownBy(() -> claim.get(5, TimeUnit.SECONDS)).hasMessageContaining("canceling statement");
+            assertThatThrownBy(() -> claim.get(30, TimeUnit.SECONDS))
+                    .hasMessageContaining("canceling statement due to user request");
             holder.rollback();
         } finally {
             executor.shutdownNow();

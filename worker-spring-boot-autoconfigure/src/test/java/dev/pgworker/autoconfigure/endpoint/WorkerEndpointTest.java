@@ -47,7 +47,6 @@ import dev.pgworker.schedule.JobSchedules;
 import dev.pgworker.schedule.Overlap;
 import dev.pgworker.schedule.Recurrence;
 import dev.pgworker.schedule.Schedule;
-import dev.pgworker.testsupport.TestPostgres;
 
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.tuple;
@@ -56,7 +55,7 @@ import static org.assertj.core.api.Assertions.tuple;
 class WorkerEndpointTest {
 
     @RegisterExtension
-    final TestDatabase db = new TestDatabase();
+    final TestDatabase db = new TestDatabase().installed();
 
     @Configuration(proxyBeanMethods = false)
     @EnableAutoConfiguration
@@ -97,7 +96,7 @@ class WorkerEndpointTest {
         Client(String... properties) {
             List<String> arguments = new ArrayList<>(List.of(
                     "--server.port=0",
-                    "--spring.datasource.url=" + TestPostgres.jdbcUrl(),
+                    "--spring.datasource.url=" + db.url(),
                     "--spring.flyway.enabled=false",
                     "--spring.main.banner-mode=off",
                     "--worker.schema.name=" + db.schema(),

@@ -48,7 +48,6 @@ import dev.pgworker.event.WorkerEvent.ListenerConnected;
 import dev.pgworker.job.JobScheduler;
 import dev.pgworker.job.Task;
 import dev.pgworker.limit.Limit;
-import dev.pgworker.testsupport.TestPostgres;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
@@ -60,7 +59,7 @@ class WorkerHealthTest {
     private static final Duration SHORT = Duration.ofMillis(500);
 
     @RegisterExtension
-    final TestDatabase db = new TestDatabase();
+    final TestDatabase db = new TestDatabase().installed();
 
     private final RecordedEvents events = new RecordedEvents();
 
@@ -259,7 +258,7 @@ class WorkerHealthTest {
     void aDatabaseThatDoesNotAnswer() {
         probed(builder -> {}).run(context -> {
             events.await(ListenerConnected.class);
-            try (Connection connection = DriverManager.getConnection(TestPostgres.jdbcUrl())) {
+            try (Connection connection = DriverManager.getConnection(db.url())) {
                 lockJobs(connection);
                 awaitWaitingWorker();
 
@@ -291,7 +290,7 @@ class WorkerHealthTest {
         probed(builder -> builder.limits(List.of(Limit.concurrency("one", 1, HELLO.identifier()))))
                 .run(context -> {
                     events.await(ListenerConnected.class);
-                    try (Connection connection = DriverManager.getConnection(TestPostgres.jdbcUrl());
+                    try (Connection connection = DriverManager.getConnection(db.url());
                             Statement statement = connection.createStatement()) {
                         statement.execute(
                                 "select pg_advisory_lock(hashtextextended('pgworker_limits " + db.schema() + "', 0))");

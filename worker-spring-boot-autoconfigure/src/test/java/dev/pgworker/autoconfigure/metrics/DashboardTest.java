@@ -41,7 +41,7 @@ class DashboardTest {
             Pattern.compile("^\\| `(worker\\.[a-z.]+)`, (timer|counter|gauge)", Pattern.MULTILINE);
 
     @RegisterExtension
-    final TestDatabase db = new TestDatabase();
+    final TestDatabase db = new TestDatabase().installed();
 
     @Test
     void nameMetricsThatExist() {

@@ -57,7 +57,7 @@ class WorkerMetricsTest {
     private static final Task<String> WORK = Task.of("work", String.class);
 
     @RegisterExtension
-    final TestDatabase db = new TestDatabase();
+    final TestDatabase db = new TestDatabase().installed();
 
     private final RecordedEvents events = new RecordedEvents();
     private final CountDownLatch running = new CountDownLatch(1);

@@ -60,7 +60,7 @@ class WorkerObservationTest {
             Task.of("batch", new org.springframework.core.ParameterizedTypeReference<List<JsonNode>>() {});
 
     @RegisterExtension
-    final TestDatabase db = new TestDatabase();
+    final TestDatabase db = new TestDatabase().installed();
 
     private final RecordedEvents events = new RecordedEvents();
     private final InMemorySpanExporter spans = InMemorySpanExporter.create();

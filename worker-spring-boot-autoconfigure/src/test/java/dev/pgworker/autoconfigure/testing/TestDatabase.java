@@ -19,24 +19,63 @@ import org.springframework.jdbc.datasource.DriverManagerDataSource;
 
 import dev.pgworker.autoconfigure.JobSchedulerAutoConfiguration;
 import dev.pgworker.autoconfigure.WorkerAutoConfiguration;
+import dev.pgworker.schema.SchemaMigrator;
+import dev.pgworker.schema.WorkerSchema;
 import dev.pgworker.testsupport.TestPostgres;
 
-/** Gives each test a schema for jobs, one for its application, and contexts that use them. */
+/**
+ * Gives each test a schema for jobs, one for its application, and contexts that use them. Unless it is {@linkplain #installed() installed}
+ * the first context installs the schema for jobs.
+ */
 public final class TestDatabase implements BeforeEachCallback, AfterEachCallback {
 
     private static final AtomicInteger counter = new AtomicInteger();
 
+    private boolean installed;
+    private String url;
     private String schema;
+
+    /** Gives each test a database of its own in which the schema for jobs is installed already: installing it takes long. */
+    public TestDatabase installed() {
+        installed = true;
+        return this;
+    }
 
     @Override
     public void beforeEach(ExtensionContext context) {
-        schema = "a" + ProcessHandle.current().pid() + "_" + counter.incrementAndGet();
+        if (installed) {
+            url = TestPostgres.copyOf(Installed.URL);
+            schema = Installed.SCHEMA;
+        } else {
+            url = TestPostgres.jdbcUrl();
+            schema = "a" + ProcessHandle.current().pid() + "_" + counter.incrementAndGet();
+        }
     }
 
     @Override
     public void afterEach(ExtensionContext context) {
-        sql("drop schema if exists {schema} cascade").update();
-        sql("drop schema if exists {schema}_app cascade").update();
+        if (installed) {
+            TestPostgres.drop(url);
+        } else {
+            sql("drop schema if exists {schema} cascade").update();
+            sql("drop schema if exists {schema}_app cascade").update();
+        }
+    }
+
+    /** What is copied, from the first test on that needs it. */
+    private static final class Installed {
+
+        static final String SCHEMA = "installed";
+        static final String URL = TestPostgres.newDatabase(SCHEMA);
+
+        static {
+            new SchemaMigrator(new DriverManagerDataSource(URL), new WorkerSchema(SCHEMA)).migrate();
+        }
+    }
+
+    /** Returns the JDBC URL of the database, user and password included. */
+    public String url() {
+        return url;
     }
 
     public String schema() {
@@ -57,7 +96,7 @@ public final class TestDatabase implements BeforeEachCallback, AfterEachCallback
                         JobSchedulerAutoConfiguration.class,
                         WorkerAutoConfiguration.class))
                 .withPropertyValues(
-                        "spring.datasource.url=" + TestPostgres.jdbcUrl(),
+                        "spring.datasource.url=" + url,
                         "spring.datasource.hikari.minimum-idle=0",
                         "spring.datasource.hikari.connection-timeout=5000",
                         "worker.schema.name=" + schema);
@@ -65,12 +104,16 @@ public final class TestDatabase implements BeforeEachCallback, AfterEachCallback
 
     /** Returns a statement, outside every application, in which {schema} stands for the schema's name. */
     public JdbcClient.StatementSpec sql(String text) {
-        return JdbcClient.create(new DriverManagerDataSource(TestPostgres.jdbcUrl()))
-                .sql(text.replace("{schema}", schema));
+        return JdbcClient.create(new DriverManagerDataSource(url)).sql(text.replace("{schema}", schema));
     }
 
     public int jobs() {
         return sql("select count(*) from {schema}.jobs").query(Integer.class).single();
+    }
+
+    /** Drops the schema for jobs, for a test of what installs it. */
+    public void uninstall() {
+        sql("drop schema {schema} cascade").update();
     }
 
     public boolean isInstalled() {
