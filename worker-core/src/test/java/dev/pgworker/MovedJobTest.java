@@ -27,6 +27,7 @@ class MovedJobTest {
     /** What only the context of the statement that locks says. */
     private static final String CLAIM = "from mine m";
 
+    private static final String IN_FRONT = "select p.tids from place";
     private static final String FOLLOW_UPS = "FOR over SELECT rows";
 
     @RegisterExtension
@@ -136,8 +137,12 @@ class MovedJobTest {
     }
 
     private static String claim(int wanted) {
+        return claim(wanted, "");
+    }
+
+    private static String claim(int wanted, String arguments) {
         return "select id from {schema}.pgworker_claim('w', array(select id from {schema}._private_tasks), " + wanted
-                + ", runs => array[10])";
+                + ", runs => array[10]" + arguments + ")";
     }
 
     private static String completion(long id, String arguments) {
@@ -151,6 +156,20 @@ class MovedJobTest {
         addJobs("moved", "next");
 
         assertThat(query(claim(10), CLAIM)).doesNotContain(id("moved"));
+        assertThat(lockedBy("moved")).isNull();
+    }
+
+    @Test
+    void isNotClaimedAmongTheJobsInFront() throws SQLException {
+        addJobs("first", "moved", "1", "2", "3", "4", "5", "6", "7", "8", "9");
+
+        assertThat(query(
+                        claim(
+                                10,
+                                ", levels => array[0], floor_run_ats => array[now()], floor_ids => array[0], front_level => 0"),
+                        IN_FRONT))
+                .hasSizeGreaterThan(0)
+                .doesNotContain(id("moved"));
         assertThat(lockedBy("moved")).isNull();
     }
 

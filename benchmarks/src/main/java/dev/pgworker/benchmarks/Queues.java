@@ -7,7 +7,8 @@ import java.util.Map;
 /** The price of queues: drains of jobs with and without them, in turn, by the same worker processes. */
 final class Queues implements Scenario {
 
-    private static final String NONE = "none, jobs/s";
+    private static final String NONE = "none";
+    private static final String RATE = ", jobs/s";
 
     private static final int ROUNDS = 3;
 
@@ -45,14 +46,21 @@ final class Queues implements Scenario {
             trial.drainWarm(Queues::ready, options.jobs());
             trial.drainWarm(queues(1_000, 1), options.jobs());
             for (int round = 1; round <= ROUNDS; round++) {
-                double without = trial.drain(Queues::ready, options.jobs()).rate();
-                report.add(contender.name(), NONE, without);
+                Trial.Drained without = trial.drain(Queues::ready, options.jobs());
+                report.add(contender.name(), NONE + RATE, without.rate());
+                addCosts(report, contender.name(), NONE, without);
                 for (Map.Entry<String, Trial.Filling> named : CASES.entrySet()) {
                     Trial.Drained drained = trial.drain(named.getValue(), options.jobs());
-                    report.add(contender.name(), named.getKey(), drained.rate() / without);
+                    report.add(contender.name(), named.getKey(), drained.rate() / without.rate());
+                    addCosts(report, contender.name(), named.getKey(), drained);
                 }
             }
         }
+    }
+
+    private static void addCosts(Report report, String contender, String queues, Trial.Drained drained) {
+        report.add(contender, queues + ", server CPU µs a job", drained.serverCpu() / drained.jobs() * 1e6);
+        report.add(contender, queues + ", worker CPU µs a job", drained.workerCpu() / drained.jobs() * 1e6);
     }
 
     private static void ready(Trial trial, int jobs) throws SQLException {

@@ -137,7 +137,7 @@ public final class ClaimStore {
                     13, tasks.onlyQueued().isEmpty() ? null : connection.createArrayOf("int4", tasks.unqueuedIds()));
             QueueStart.set(statement, 14, request.queueStart());
             IndexPosition place = request.front().place();
-            statement.setObject(18, place == null ? null : request.front().priority(), Types.INTEGER);
+            statement.setObject(18, request.front().priority(), Types.INTEGER);
             statement.setString(19, place == null ? null : Timestamps.text(place.runAt()));
             statement.setObject(20, place == null ? null : place.jobId(), Types.BIGINT);
             return claimed(statement, tasks, rows -> false);

@@ -3544,6 +3544,99 @@ comment on function "${schema}".pgworker_fitting(tid[], bigint, bigint) is
   'The first of the jobs at these addresses, in the order in which they are to start, whose payloads take at most so many bytes, '
   'uncompressed; at least one. The stored bytes are what their payloads take in the table.';
 
+-- After a claim that jobs of queues have filled the next one mostly finds its like: the queues in front have as many as it wants. These are
+-- locked before their jobs are looked at, so what is seen then is what the last holder has left, and each job is found once and
+-- locked once. A row that was changed since it was found lies elsewhere, and one that somebody holds is missing: the addresses of
+-- what is locked in the end say that it is what was found, without a look at each row. They come in their order, as a scan by addresses
+-- visits them.
+create or replace function "${schema}".pgworker_runs_in_front(
+  task_ids int[], wanted int, forbidden text[], runs int[], most_queues int, parity int,
+  front_level int, front_run_at timestamptz, front_id bigint,
+  out taken tid[], out stored_bytes bigint, out lanes int[], out lane_tids tid[], out lane_names text[], out taken_lanes int[]
+) language plpgsql volatile
+set search_path = pg_catalog, pg_temp as $$
+declare
+  depth constant int := 125 + most_queues * 5 / 2;
+  longest int;
+  tids tid[];
+begin
+  with recursive level(p, run_at, id) as (
+    (select case when front_run_at is null then (
+          select j.priority from "${schema}"._private_jobs j
+          where j.is_available and j.job_queue_id is not null and j.priority >= -32768
+          order by j.priority, j.run_at, j.id limit 1)
+        else front_level::smallint end,
+      coalesce(front_run_at, '-infinity'), coalesce(front_id, 0))
+    union all
+    select (
+        select j.priority from "${schema}"._private_jobs j
+        where j.is_available and j.job_queue_id is not null and j.priority >= -32768 and j.priority > l.p
+        order by j.priority, j.run_at, j.id limit 1),
+      '-infinity', 0
+    from level l where l.p is not null and front_run_at is null),
+  walk as materialized (
+    select w.job_queue_id, w.mine, row_number() over () as place
+    from level l
+    cross join lateral (
+      select j.job_queue_id,
+        j.task_id = any(task_ids) and (parity is null or j.job_queue_id & 1 = parity)
+          and (forbidden is null or j.flags is null or not j.flags ?| forbidden) as mine
+      from "${schema}"._private_jobs j
+      where j.is_available and j.job_queue_id is not null and j.priority >= -32768 and j.priority = l.p and j.run_at <= now()
+        and (j.run_at, j.id) >= (l.run_at, l.id)
+      order by j.run_at, j.id limit depth) w
+    limit depth)
+  select array_agg(h.id), array_agg(h.tid), array_agg(h.queue_name)
+    into lanes, lane_tids, lane_names
+    from (
+      select q.id, q.ctid as tid, q.queue_name
+      from (
+        select w.place, (
+          select q.ctid from "${schema}"._private_job_queues q
+          where q.id >= w.job_queue_id and q.id <= w.job_queue_id order by q.id desc limit 1) as tid
+        from (
+          select w.job_queue_id, min(w.place) as place from walk w where w.mine group by w.job_queue_id order by 2 offset 0) w
+        order by w.place offset 0) w
+      join "${schema}"._private_job_queues q on q.ctid = w.tid and q.locked_at is null
+      order by w.place limit most_queues for update of q skip locked) h;
+  if lanes is null then return; end if;
+  longest := greatest(8, (wanted * 9 / 8 + cardinality(lanes) - 1) / cardinality(lanes));
+  with run as materialized (
+    select q.id, r.tids, sum(cardinality(r.tids)) over (rows unbounded preceding) as upto
+    from unnest(lanes) q(id)
+    cross join lateral (
+      select j.priority, j.run_at, j.id,
+        j.run_at <= now() and j.task_id = any(task_ids) and (forbidden is null or j.flags is null or not j.flags ?| forbidden) as mine,
+        least(longest, coalesce(runs[array_position(task_ids, j.task_id)], 1)) as amount
+      from "${schema}"._private_jobs j
+      where j.is_available and j.job_queue_id is not null and j.job_queue_id = q.id
+      order by j.priority, j.run_at, j.id limit 1) first
+    cross join lateral (
+      select array(
+        select j.ctid from "${schema}"._private_jobs j
+        where first.mine and j.is_available and j.job_queue_id is not null and j.job_queue_id = q.id
+          and j.priority = first.priority and (j.run_at, j.id) >= (first.run_at, first.id) and j.run_at <= now()
+          and j.task_id = any(task_ids) and (forbidden is null or j.flags is null or not j.flags ?| forbidden)
+        order by j.run_at, j.id limit first.amount) as tids offset 0) r),
+  place as (
+    select array(select t.tid from (select t.tid from run r cross join unnest(r.tids) t(tid) limit wanted) t order by t.tid) as tids),
+  mine as materialized (
+    select j.ctid as tid, pg_column_size(j.payload) as size from "${schema}"._private_jobs j
+    where j.ctid = any((select p.tids from place p)::tid[]) and j.is_available
+    for update skip locked)
+  select (select p.tids from place p), array_agg(m.tid), sum(m.size),
+      (select array_agg(r.id) from run r where r.tids <> '{}' and r.upto - cardinality(r.tids) < wanted)
+    into tids, taken, stored_bytes, taken_lanes
+    from mine m;
+  if cardinality(tids) * 8 < wanted * 5 or taken is distinct from tids then taken := null; end if;
+end
+$$;
+comment on function "${schema}".pgworker_runs_in_front(int[], int, text[], int[], int, int, int, timestamptz, bigint) is
+  'Locks so many due jobs, the first ones of each of the free queues in front, most_queues at most, and the rows of these queues; of a queue '
+  'as many as runs says at the place of its first job''s task, and no more than fill the claim from all of them. Returns the addresses '
+  'of the jobs, or null if there are less than five of eight so many or somebody holds or changes one of them; the queues that it has locked, and '
+  'those that it has found jobs of. It begins at a place of one priority, or, without a place, at the first job of all.';
+
 -- 1. Without locks: the first due job, or run of jobs, of each promising queue, cut where jobs without a queue come first. Where runs are
 --    asked for, of the queues whose jobs are the first of all; if these are not enough, of more of them, and at last of any.
 -- 2. Lock queue rows, passing over held ones, then exactly those jobs, each queue's without a gap: taking the second job of a queue
@@ -3618,12 +3711,34 @@ begin
     share := 0;
     queues := null;
     complete := true;
+    -- Where jobs without a queue are due, which come first is to be found out.
+    if attempt = 1 and front is not null and front_level is not null and lane_levels is null and levels is not null
+        and not exists (
+          select from unnest(levels, floor_run_ats, floor_ids) l(p, run_at, id)
+          cross join lateral (
+            select from "${schema}"._private_jobs j
+            where j.is_available and j.job_queue_id is null and j.priority = l.p and j.run_at <= now() and j.task_id = any(unqueued_task_ids)
+              and (j.run_at, j.id) >= (l.run_at, l.id) and (parity is null or j.id & 1 = parity)
+              and (forbidden is null or j.flags is null or not j.flags ?| forbidden)
+            limit 1) f) then
+      select r.taken, r.stored_bytes, r.lanes, r.lane_tids, r.lane_names, r.taken_lanes
+        into taken, stored_bytes, lanes, lane_tids, lane_names, taken_queues
+        from "${schema}".pgworker_runs_in_front(
+          task_ids, wanted, forbidden, runs, front, parity, front_level, front_run_at, front_id) r;
+      cut := cardinality(taken) < wanted;
+      exit when taken is not null;
+      cut := false;
+      taken := '{}';
+      taken_queues := null;
+      stored_bytes := 0;
+      lanes := null;
+    end if;
     if cardinality(lane_levels) > 0
         or lane_levels is null and exists (select from "${schema}"._private_jobs j where j.is_available and j.job_queue_id is not null) then
       select l.queues, l.complete into queues, complete from "${schema}".pgworker_lanes(
         task_ids, coalesce(front, wanted), forbidden, coalesce(few + greatest(2 * front, wanted), 100 + 2 * wanted), parity,
-        lane_queues, lane_levels, lane_run_ats, lane_ids, front is not null, case when front is not null then front_level end, front_run_at,
-        front_id) l;
+        lane_queues, lane_levels, lane_run_ats, lane_ids, front is not null, case when front is not null and front_run_at is not null then front_level end,
+        front_run_at, front_id) l;
     end if;
     if queues <> '{}' then
       -- Long enough to fill the claim from all of these queues, so that none gets far ahead of the others.
@@ -3814,8 +3929,9 @@ begin
 
   if stored_bytes > most_bytes / 255 then
     fitting := "${schema}".pgworker_fitting(taken, stored_bytes, most_bytes);
-    taken_queues := array(select t.queue_id from unnest(taken, taken_queues) t(tid, queue_id) where t.tid = any(fitting));
-    cut := cardinality(fitting) < cardinality(taken);
+    taken_queues := array(
+      select distinct j.job_queue_id from "${schema}"._private_jobs j where j.ctid = any(fitting) and j.job_queue_id is not null);
+    cut := cut or cardinality(fitting) < cardinality(taken);
     taken := fitting;
   end if;
   -- Later than any claim before, of whose write nothing is to be mistaken for this one's.
@@ -3862,7 +3978,9 @@ comment on function
   'Locks at most wanted due jobs of these tasks for the worker, counts the attempt and returns them in the order priority, run_at, '
   'id. Of a queue it takes the first job, or, if it is one of the first jobs of all, as many of its first as runs says at the place of '
   'that job''s task and fill the claim, and only while no worker has it locked; where that means few jobs of each queue, breadth says in '
-  'how many queues to look at first; where these are found, it can begin at a place of one priority, the front. Jobs with a forbidden flag '
+  'how many queues to look at first; where these are found, it can begin at a place of one priority, the front; without the place the level says '
+  'only that the last claim was filled by jobs of queues. After such a claim it need not be filled: where the first queues have less, but most of '
+  'what is wanted, the last row is one of nulls. Jobs with a forbidden flag '
   'are passed over. Of jobs without a queue, if levels is given, only these priorities are looked at, in their order and from their floors '
   'on, and the jobs with the ids in strays: a caller that knows that there is nothing else need not read past what finished jobs left '
   'in the index. Two claims at the same time need not get in each other''s way: with parity only jobs without a queue whose own ids, '

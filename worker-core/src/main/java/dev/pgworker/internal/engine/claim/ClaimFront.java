@@ -70,7 +70,7 @@ final class ClaimFront {
         if (begin == null || newsNow != newsThen || time - lookedAt >= MOMENT_NANOS) {
             lookedAt = time;
             newsThen = newsNow;
-            return new QueueFront(queues, 0, null);
+            return new QueueFront(queues, begin == null ? null : begin.priority(), null);
         }
         return new QueueFront(queues, begin.priority(), new IndexPosition(begin.runAt(), begin.id()));
     }
@@ -79,7 +79,7 @@ final class ClaimFront {
      * Takes note of a claim that looked as {@link #next} said.
      *
      * @param jobs what it returned, in the order in which they start
-     * @param wanted how many it asked for
+     * @param wanted how many it asked for, or brought, if there are more all the same
      */
     void claimed(List<Job> jobs, int wanted) {
         int queued = 0;

@@ -165,7 +165,7 @@ public final class ClaimPlanner {
         nextCarefulClaims = CAREFUL_CLAIMS;
         obstructions = 0;
         queueFloors.claimed(claimed);
-        front.claimed(claimed.jobs(), request.wanted());
+        front.claimed(claimed.jobs(), claimed.cut() ? claimed.jobs().size() : request.wanted());
         ClaimStart start = request.start();
         boolean full = claimed.size() >= request.wanted() || claimed.cut();
         boolean elsewhere = false;
@@ -229,7 +229,7 @@ public final class ClaimPlanner {
     boolean claimedOdd(ClaimRequest request, Claimed claimed, Duration took) {
         oddAnsweredAt = System.nanoTime();
         queueFloors.claimed(claimed);
-        frontOfOdd.claimed(claimed.jobs(), request.wanted());
+        frontOfOdd.claimed(claimed.jobs(), claimed.cut() ? claimed.jobs().size() : request.wanted());
         if (!claimed.unreadable().isEmpty() || request.start() == null) {
             floor.forget();
             return false;
