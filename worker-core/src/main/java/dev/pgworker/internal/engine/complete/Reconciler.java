@@ -302,11 +302,9 @@ public final class Reconciler extends PeriodicService implements WorkSignal.Rece
         if (localQueue.sinceStart().compareTo(stallAfter) < 0) {
             stall = null;
         } else if (System.nanoTime() - stallCheckAt >= 0) {
-            long begin = System.nanoTime();
-            stallCheckAt = begin + Math.min(STALL_CHECK.toNanos(), stallAfter.toNanos());
+            stallCheckAt = System.nanoTime() + Math.min(STALL_CHECK.toNanos(), stallAfter.toNanos());
             String reason = stallDiagnosis.reason(stall != null);
-            long end = System.nanoTime();
-            stallCheckAt = Math.max(stallCheckAt, end + STALL_SHARE * (end - begin));
+            stallCheckAt = Math.max(stallCheckAt, System.nanoTime() + STALL_SHARE * stallDiagnosis.answerNanos());
             if (reason != null && stall == null) {
                 log.error("Due jobs wait although handlers are free: {}", reason);
             }

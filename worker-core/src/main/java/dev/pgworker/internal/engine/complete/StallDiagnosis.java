@@ -23,6 +23,8 @@ public final class StallDiagnosis {
     private final JobCompleter completer;
     private final Questions questions;
 
+    private long answerNanos;
+
     /**
      * Whom to ask whether jobs wait, and since when that is a fault.
      *
@@ -53,18 +55,27 @@ public final class StallDiagnosis {
     }
 
     /**
+     * Returns how long the answer took that the last reason was found with; 0 if nothing was asked. Waiting in vain for a connection
+     * of the pool is no burden for the server.
+     */
+    long answerNanos() {
+        return answerNanos;
+    }
+
+    /**
      * Returns why a due job does not start although a handler is free; null if there is none that waits.
      *
      * @param isKnown whether that has been found before: a job that is given back and claimed again waits on
      */
     @Nullable String reason(boolean isKnown) throws SQLException {
         Duration longEnough = isKnown ? Duration.ZERO : questions.stallAfter();
+        answerNanos = 0;
         if (!ownership.mayClaim()) {
             return null;
         }
         if (localQueue.sinceStartable().compareTo(longEnough) <= 0) {
             try {
-                if (!planner.jobsWait(longEnough, questions.store())) {
+                if (!jobsWait(longEnough, questions.store())) {
                     return null;
                 }
             } catch (SQLTransientConnectionException e) {
@@ -93,6 +104,13 @@ public final class StallDiagnosis {
         if (beside == null) {
             throw failure;
         }
-        return planner.jobsWait(longEnough, beside) ? ErrorText.headline(failure) : null;
+        return jobsWait(longEnough, beside) ? ErrorText.headline(failure) : null;
+    }
+
+    private boolean jobsWait(Duration longEnough, DueStore asked) throws SQLException {
+        long begin = System.nanoTime();
+        boolean wait = planner.jobsWait(longEnough, asked);
+        answerNanos = System.nanoTime() - begin;
+        return wait;
     }
 }
