@@ -133,7 +133,9 @@ class WorkerFaultsTest {
                     .listener(events)
                     .privateDataSource(new DriverManagerDataSource(TestPostgres.jdbcUrl()))
                     .task(WORK, (n, context) -> {}));
-            events.await(ListenerConnected.class);
+            // Before it knows all that it has to, it needs the pool, too.
+            db.scheduler().addJob(WORK, 0);
+            events.await(JobCompleted.class);
             try (Connection last = pool.getConnection()) {
                 assertThat(last.isValid(1)).isTrue();
                 // One that is announced alone is claimed on the connection that listens.
@@ -143,7 +145,7 @@ class WorkerFaultsTest {
                 assertThat(worker.status().stall()).contains("Connection is not available");
                 assertThat(worker.status().stuckThreads()).isEmpty();
             }
-            events.await(JobCompleted.class, 2);
+            events.await(JobCompleted.class, 3);
             Awaitility.await().until(() -> worker.status().stall() == null);
             worker.stop();
         }
