@@ -128,12 +128,12 @@ class OneBadThingTest {
         retryDelay = Duration.ZERO;
         start(
                 (call, proceed) -> {
-                    if (call.is("executeQuery", "pgworker_release") && lost.get() > 0) {
+                    if (call.is("executeQuery", "pgworker_release(") && lost.get() > 0) {
                         // Not before the next run.
                         assertThat(secondRuns.await(30, TimeUnit.SECONDS)).isTrue();
                     }
                     Object answer = proceed.proceed();
-                    if (call.is("executeQuery", "pgworker_release") && lost.getAndIncrement() == 0) {
+                    if (call.is("executeQuery", "pgworker_release(") && lost.getAndIncrement() == 0) {
                         call.connection().abort(Runnable::run);
                         throw new SQLException("The answer is lost on purpose", "08006");
                     }
