@@ -7535,10 +7535,12 @@ begin
         join unnest(turn.bucket_ids, turn.places) e(id, lane) on e.lane = j.lane) a;
   end if;
 
-  -- Where all lanes that were looked at wait for something else, others have their turn.
+  -- Where all lanes that were looked at wait for something else, others have their turn. A limit that is being removed takes no tokens: it may be
+  -- made again while jobs that it has let go still wait.
   if admitted > 0 or total >= 100 then
     update "${schema}".pgworker_limit_buckets b set
-        tokens = b.tokens - u.jobs,
+        tokens = b.tokens - case when exists (
+          select from "${schema}".pgworker_limits l where l.id = b.limit_id and l.state = 'active') then u.jobs else 0 end,
         unstarted = b.unstarted + u.jobs,
         turn = case when u.lanes > 1 then turn.lanes[coalesce(u.last_given, u.last_place)] else b.turn end
       from (

@@ -818,6 +818,31 @@ class LimitGateTest {
         Awaitility.await().until(() -> jobs.admit() > 0);
     }
 
+    @Test
+    void aRateThatIsRemovedAndMadeAgainOwesNothingForJobsThatStillWait() {
+        jobs.rate("r", "{t}", null, 10, "1 second", 10);
+        for (int i = 0; i < 50; i++) {
+            jobs.add("t", "{}");
+        }
+        assertThat(jobs.admitAndClaim("w")).hasSize(10);
+        jobs.sql("select {schema}.pgworker_delete_limit('r')")
+                .query(Boolean.class)
+                .single();
+        assertThat(jobs.admit()).as("let go").isEqualTo(40);
+
+        jobs.rate("r", "{t}", null, 10, "1 second", 10);
+
+        assertThat(jobs.sql("select count(*) from {schema}._private_jobs where {schema}.pgworker_parked(locked_at)")
+                        .query(Long.class)
+                        .single())
+                .isEqualTo(40);
+        assertThat(jobs.sql("select min(tokens) from {schema}.pgworker_limit_buckets")
+                        .query(Double.class)
+                        .single())
+                .isNotNegative();
+        Awaitility.await().until(() -> jobs.admit() > 0);
+    }
+
     /** A trigger of somebody's. */
     private void refuseChangesOf(long id) {
         jobs.sql("create function {schema}.refuse() returns trigger language plpgsql as $$ begin if new.id = " + id
