@@ -27,7 +27,6 @@ import static org.assertj.core.api.Assertions.assertThat;
 class LimitAdmissionTest {
 
     private static final Pattern IDS = Pattern.compile("\"ids\":\\[([\\d,]+)]");
-    private static final Pattern BUFFERS = Pattern.compile("shared hit=(\\d+)(?: read=(\\d+))?");
 
     private static final String LARGE =
             "(select json_build_object('tenant', ?::text, 'x', string_agg(md5(i::text), '')) from generate_series(1, 160000) i)";
@@ -42,26 +41,6 @@ class LimitAdmissionTest {
         jobs = new LimitedJobs(db);
     }
 
-    private void addMany(int number) {
-        jobs.sql(
-                        "select {schema}.pgworker_add_jobs(array_agg('t'::text), array_agg('{}'::text), null, null, null, null, null)"
-                                + " from generate_series(1, ?)")
-                .param(number)
-                .query()
-                .listOfRows();
-    }
-
-    private long buffers(String statement) {
-        String plan = String.join(
-                "\n",
-                jobs.sql("explain (analyze, buffers) " + statement)
-                        .query(String.class)
-                        .list());
-        Matcher matcher = BUFFERS.matcher(plan);
-        assertThat(matcher.find()).as(plan).isTrue();
-        return Long.parseLong(matcher.group(1)) + (matcher.group(2) == null ? 0 : Long.parseLong(matcher.group(2)));
-    }
-
     private static String admitting(int most) {
         return "select * from {schema}.pgworker_admit(array(select id from {schema}._private_tasks), null, null, true, null, "
                 + most + ")";
@@ -70,7 +49,7 @@ class LimitAdmissionTest {
     @Test
     void jobsThatAreLetThroughAreAnnouncedWithTheirIds() throws SQLException {
         jobs.limit("l", "{t}", null, 1000);
-        addMany(700);
+        jobs.addMany(700);
         List<String> texts;
         try (Connection connection = db.dataSource().getConnection();
                 Statement statement = connection.createStatement()) {
@@ -110,14 +89,10 @@ class LimitAdmissionTest {
             connection.setAutoCommit(false);
             connection.setTransactionIsolation(Connection.TRANSACTION_REPEATABLE_READ);
             statement.execute("select 1 from pg_class limit 1");
-            addMany(ended + 100);
+            jobs.addMany(ended + 100);
             // as while all of them wait
             jobs.sql("analyze {schema}._private_jobs").update();
-            for (int i = 0; i < ended / 1000; i++) {
-                assertThat(jobs.admitUntold()).isEqualTo(1000);
-                jobs.sql("delete from {schema}._private_jobs where is_available")
-                        .update();
-            }
+            jobs.admitAndDelete(ended);
             assertThat(jobs.admitUntold()).isEqualTo(100);
             String ids = jobs.permits().stream().map(String::valueOf).collect(Collectors.joining(",", "{", "}"));
 
@@ -125,7 +100,7 @@ class LimitAdmissionTest {
                     "select id from {schema}.pgworker_claim('w', array(select id from {schema}._private_tasks), 100,"
                             + " levels => '{0}', floor_run_ats => array[now()], floor_ids => '{0}', strays => '" + ids
                             + "')";
-            assertThat(buffers(claim)).isLessThan(ended / 5);
+            assertThat(jobs.buffers(claim)).isLessThan(ended / 5);
 
             assertThat(jobs.sql("select count(*) from {schema}._private_jobs where locked_by = 'w'")
                             .query(Long.class)
@@ -137,7 +112,7 @@ class LimitAdmissionTest {
 
     @Test
     void aJobThatIsNamedAndFoundIsClaimedOnce() {
-        addMany(3);
+        jobs.addMany(3);
         List<Long> ids = jobs.sql("select id from {schema}._private_jobs order by id")
                 .query(Long.class)
                 .list();
@@ -181,13 +156,13 @@ class LimitAdmissionTest {
     void aGateDoesNotReadLargePayloads() {
         jobs.limit("l", "{t}", "{tenant}", 1);
         long small = jobs.add("t", "{\"tenant\":\"small\"}");
-        long before = buffers(admitting(10));
+        long before = jobs.buffers(admitting(10));
         long large = jobs.sql("select id from {schema}.add_job('t', " + LARGE + ")")
                 .param("large one")
                 .query(Long.class)
                 .single();
 
-        assertThat(buffers(admitting(10))).isLessThan(before + 150);
+        assertThat(jobs.buffers(admitting(10))).isLessThan(before + 150);
 
         assertThat(jobs.state(small)).isEqualTo("available");
         assertThat(jobs.state(large)).isEqualTo("available");
@@ -297,7 +272,7 @@ class LimitAdmissionTest {
         jobs.age(Duration.ofSeconds(6));
         String check = "select {schema}.pgworker_check_permits()";
 
-        assertThat(buffers(check)).as("of one task").isLessThan(1000);
+        assertThat(jobs.buffers(check)).as("of one task").isLessThan(1000);
         assertThat(Set.copyOf(jobs.permits())).hasSize(2);
 
         jobs.add("u", "{}");

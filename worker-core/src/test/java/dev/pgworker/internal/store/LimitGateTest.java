@@ -607,22 +607,15 @@ class LimitGateTest {
             connection.setAutoCommit(false);
             connection.setTransactionIsolation(Connection.TRANSACTION_REPEATABLE_READ);
             statement.execute("select 1 from pg_class limit 1");
-            jobs.sql(
-                            "select {schema}.pgworker_add_jobs(array_agg('t'::text), array_agg('{}'::text), null, null, null, null, null)"
-                                    + " from generate_series(1, ?)")
-                    .param(ended + 2000)
-                    .query()
-                    .listOfRows();
-            for (int i = 0; i < ended / 1000; i++) {
-                assertThat(jobs.admitUntold()).isEqualTo(1000);
-                jobs.sql("delete from {schema}._private_jobs where is_available")
-                        .update();
-            }
+            jobs.addMany(ended + 2000);
+            assertThat(jobs.admitUntold()).isEqualTo(1000);
+            long buffers = buffersOfAGate();
+            jobs.sql("delete from {schema}._private_jobs where is_available").update();
+            jobs.admitAndDelete(ended - 1000);
             assertThat(jobs.admitUntold()).isEqualTo(1000);
             assertThat(jobs.admitUntold()).isZero();
 
-            makeRoom();
-            assertThat(buffersOfAGate()).isLessThan(ended / 8);
+            assertThat(buffersOfAGate()).isLessThan(buffers + ended / 20);
 
             long told = jobs.sql("select id from {schema}.add_job('t', run_at => now() - interval '1 day')")
                     .query(Long.class)
@@ -676,17 +669,22 @@ class LimitGateTest {
                 .single();
     }
 
+    /** Makes room three times and returns how many buffers a gate touches that sees it, where that is all it reads: sessions may have to plan. */
     private long buffersOfAGate() {
-        String plan = String.join(
-                "\n",
-                jobs.sql("explain (analyze, buffers) select * from {schema}.pgworker_admit(array(select id from"
-                                + " {schema}._private_tasks), null, array(select id from {schema}.pgworker_limit_buckets), true, null,"
-                                + " 1000)")
-                        .query(String.class)
-                        .list());
-        Matcher matcher = Pattern.compile("shared hit=(\\d+)").matcher(plan);
-        assertThat(matcher.find()).as(plan).isTrue();
-        return Long.parseLong(matcher.group(1));
+        long least = Long.MAX_VALUE;
+        for (int i = 0; i < 3; i++) {
+            makeRoom();
+            List<Long> before;
+            long buffers;
+            do {
+                before = jobs.permits();
+                buffers = jobs.buffers(
+                        "select * from {schema}.pgworker_admit(array(select id from {schema}._private_tasks), null,"
+                                + " array(select id from {schema}.pgworker_limit_buckets), true, null, 1000)");
+            } while (before.containsAll(jobs.permits()));
+            least = Math.min(least, buffers);
+        }
+        return least;
     }
 
     private String step() {

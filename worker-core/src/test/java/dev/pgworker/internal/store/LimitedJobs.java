@@ -3,15 +3,21 @@ package dev.pgworker.internal.store;
 import java.time.Duration;
 import java.util.List;
 import java.util.Map;
+import java.util.regex.Matcher;
+import java.util.regex.Pattern;
 
 import org.springframework.jdbc.core.simple.JdbcClient;
 
 import dev.pgworker.testing.TestSchema;
 
+import static org.assertj.core.api.Assertions.assertThat;
+
 /** What tests of limits do in SQL: put limits, admit, claim, and look at jobs. */
 final class LimitedJobs {
 
     private static final String ALL_TASKS = "array(select id from {schema}._private_tasks)";
+
+    private static final Pattern BUFFERS = Pattern.compile("shared hit=(\\d+)(?: read=(\\d+))?");
 
     private final TestSchema db;
 
@@ -61,6 +67,16 @@ final class LimitedJobs {
                 .single();
     }
 
+    /** Adds so many jobs of "t" without payload. */
+    void addMany(int number) {
+        db.sql(
+                        "select {schema}.pgworker_add_jobs(array_agg('t'::text), array_agg('{}'::text), null, null, null, null, null)"
+                                + " from generate_series(1, ?)")
+                .param(number)
+                .query()
+                .listOfRows();
+    }
+
     long addWithKey(String task, String payload, String key, String mode) {
         return db.sql("select id from {schema}.add_job(?, ?::json, job_key => ?, job_key_mode => ?)")
                 .params(task, payload, key, mode)
@@ -94,6 +110,14 @@ final class LimitedJobs {
         return db.sql("select admitted from {schema}.pgworker_admit(" + taskIds + ", null, null, true, null, 1000)")
                 .query(Long.class)
                 .single();
+    }
+
+    /** Lets so many thousands of jobs through gates that are told of nothing, and deletes them. */
+    void admitAndDelete(int number) {
+        for (int i = 0; i < number / 1000; i++) {
+            assertThat(admitUntold()).isEqualTo(1000);
+            db.sql("delete from {schema}._private_jobs where is_available").update();
+        }
     }
 
     List<Long> claim(String worker, int wanted) {
@@ -142,6 +166,18 @@ final class LimitedJobs {
         return db.sql("select job_id from {schema}.pgworker_permits order by job_id, bucket_id")
                 .query(Long.class)
                 .list();
+    }
+
+    /** Runs the statement and returns how many buffers it touched. */
+    long buffers(String statement) {
+        String plan = String.join(
+                "\n",
+                db.sql("explain (analyze, buffers) " + statement)
+                        .query(String.class)
+                        .list());
+        Matcher matcher = BUFFERS.matcher(plan);
+        assertThat(matcher.find()).as(plan).isTrue();
+        return Long.parseLong(matcher.group(1)) + (matcher.group(2) == null ? 0 : Long.parseLong(matcher.group(2)));
     }
 
     /** Makes it so much longer ago that jobs were admitted. */
