@@ -23,8 +23,8 @@ final class Latency implements Scenario {
     private static final int LEAD_MILLIS = 1_000;
     private static final int BULK = 1_000;
 
-    /** The adding process is warm for bulks only, and the working one for large claims. */
-    private static final int WARM_UP_PINGS = 1_000;
+    /** The adding process is warm for bulks only, and the working one for large claims; C2 compiles for most of a minute. */
+    private static final int WARM_UP_PINGS = 10_000;
 
     private static final int WARM_UP_GAP_MILLIS = 4;
     private static final int STEADY_RATE = 3_000;
