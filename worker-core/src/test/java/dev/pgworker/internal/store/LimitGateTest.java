@@ -669,7 +669,7 @@ class LimitGateTest {
                 .single();
     }
 
-    /** Makes room three times and returns how many buffers a gate touches that sees it, where that is all it reads: sessions may have to plan. */
+    /** Returns the fewest buffers that three gates touch which let jobs in: the first one of a session also reads what it takes to plan. */
     private long buffersOfAGate() {
         long least = Long.MAX_VALUE;
         for (int i = 0; i < 3; i++) {

@@ -79,7 +79,7 @@ final class ClaimFront {
      * Takes note of a claim that looked as {@link #next} said.
      *
      * @param jobs what it returned, in the order in which they start
-     * @param wanted how many it asked for, or brought, if there are more all the same
+     * @param wanted how many it asked for; where it brought less although there are more, how many it brought
      */
     void claimed(List<Job> jobs, int wanted) {
         int queued = 0;
