@@ -6590,21 +6590,24 @@ set search_path = pg_catalog, pg_temp as $$
 begin
   perform pg_advisory_xact_lock(hashtextextended('pgworker_limits ${schema}', 0));
   update "${schema}".pgworker_limit_buckets b set holders = '{}', since = '{}', unstarted = 0
-    where b.limit_id = the_limit and b.holders <> '{}';
+    where b.limit_id = the_limit and (b.holders <> '{}' or b.unstarted <> 0);
 end
 $$;
 comment on function "${schema}".pgworker_forget_holders(int) is
   'Forgets who has been admitted by a limit that admits nobody, before those who run are noted anew.';
 
 -- Jobs that nobody holds are parked by the trigger, to which they are shown. Those that somebody runs, and those that somebody holds for
--- other reasons, a direct batch for instance, get permits, which may be more than the limit allows.
-create or replace function "${schema}".pgworker_apply_to(job_ids bigint[], the_limit int) returns void
+-- other reasons, a direct batch for instance, get permits, which may be more than the limit allows. Those of other limits' tasks have been admitted
+-- already, and where a limit is being removed, nobody has to wait who did not.
+create or replace function "${schema}".pgworker_apply_to(job_ids bigint[], the_limit int) returns bigint
 language plpgsql volatile
 set plan_cache_mode = force_generic_plan set enable_seqscan = off set enable_bitmapscan = off set enable_hashjoin = off
 set enable_mergejoin = off set jit = off set lock_timeout = '1s'
 set search_path = pg_catalog, pg_temp as $$
 declare
-  limited constant int[] := array(select k.task_id from "${schema}".pgworker_limited_tasks k);
+  concerned constant int[] := array(
+    select k.task_id from "${schema}".pgworker_limited_tasks k
+    join "${schema}".pgworker_limits l on l.id = the_limit and l.state <> 'removing' and k.task_identifier = any(l.task_identifiers));
   freed record;
   run record;
   running bigint[];
@@ -6616,7 +6619,7 @@ begin
     cross join lateral (
       select h.ctid, h.* from "${schema}"._private_jobs h where h.id = g.id offset 0) j
     where case
-        when j.is_available then j.task_id = any(limited)
+        when j.is_available then j.task_id = any(concerned)
         when j.locked_at = '9999-01-01 00:00:00+00' then j.locked_by is distinct from (
           select 'pgworker-limit:' || l.lane from "${schema}".pgworker_lane(j.task_id, j.job_queue_id, j.payload, j.flags) l)
       end),
@@ -6629,7 +6632,8 @@ begin
     where j.ctid = any(array(select m.tid from mine m))
     returning j.is_available, j.run_at, j.priority, j.job_queue_id)
   select count(*) as jobs, min(s.run_at) as earliest, count(s.job_queue_id) as queued,
-      case when count(distinct s.priority) <= 16 then string_agg(distinct s.priority::text, ',') end as levels
+      case when count(distinct s.priority) <= 16 then string_agg(distinct s.priority::text, ',') end as levels,
+      (select count(*) from idle) - (select count(*) from mine) as missed
     into freed
     from shown s where s.is_available;
   perform "${schema}".pgworker_wake(freed.jobs, freed.earliest, freed.levels, freed.queued = freed.jobs);
@@ -6639,9 +6643,9 @@ begin
     from unnest(job_ids) g(id)
     cross join lateral (
       select h.* from "${schema}"._private_jobs h where h.id = g.id offset 0) j
-    where j.task_id = any(limited) and (j.locked_at is not null or j.attempts < j.max_attempts)
+    where j.task_id = any(concerned) and (j.locked_at is not null or j.attempts < j.max_attempts)
       and (j.locked_at is null or j.locked_at <> '9999-01-01 00:00:00+00'));
-  if running = '{}' then return; end if;
+  if running = '{}' then return freed.missed; end if;
   perform pg_advisory_xact_lock(hashtextextended('pgworker_limits ${schema}', 0));
   for run in
     select u.limit_id, u.value, array_agg(distinct g.id) as ids
@@ -6656,14 +6660,15 @@ begin
     perform "${schema}".pgworker_note_holders(
       array_fill(made[1], array[cardinality(run.ids)]), run.ids, '{}', '{}', clock_timestamp());
   end loop;
+  return freed.missed;
 end
 $$;
 comment on function "${schema}".pgworker_apply_to(bigint[], int) is
-  'Makes those of the given jobs that nobody holds wait as the limits say, and gives the others permits.';
+  'Makes those of the given jobs that nobody holds wait as the limits say, and gives the others permits. Returns how many rows somebody had locked.';
 
 -- All together or, where that is refused, because of a trigger of somebody's for instance, each half by itself: a job that cannot be changed
 -- keeps no limit from taking effect for the others. It waits for nothing, and so does not count.
-create or replace function "${schema}".pgworker_apply_to_what_lets(job_ids bigint[], the_limit int) returns void
+create or replace function "${schema}".pgworker_apply_to_what_lets(job_ids bigint[], the_limit int) returns bigint
 language plpgsql volatile
 set search_path = pg_catalog, pg_temp as $$
 declare
@@ -6672,24 +6677,25 @@ declare
   context text;
 begin
   begin
-    perform "${schema}".pgworker_apply_to(job_ids, the_limit);
-    return;
+    return "${schema}".pgworker_apply_to(job_ids, the_limit);
   exception when others or assert_failure then
     get stacked diagnostics context = pg_exception_context;
     if sqlstate = '55P03' or not "${schema}".pgworker_about_row(sqlstate, context) then raise; end if;
     if total <= 1 then
       raise warning 'Job % cannot be made to wait for limits: %', job_ids[1], sqlerrm;
-      return;
+      return 0;
     end if;
   end;
-  perform "${schema}".pgworker_apply_to_what_lets(job_ids[:middle], the_limit);
-  perform "${schema}".pgworker_apply_to_what_lets(job_ids[middle + 1:], the_limit);
+  return "${schema}".pgworker_apply_to_what_lets(job_ids[:middle], the_limit)
+    + "${schema}".pgworker_apply_to_what_lets(job_ids[middle + 1:], the_limit);
 end
 $$;
 comment on function "${schema}".pgworker_apply_to_what_lets(bigint[], int) is
   'As pgworker_apply_to, but for jobs that do not let themselves be changed.';
 
-create or replace function "${schema}".pgworker_forget_limit(the_limit int) returns void
+-- Somebody may have held a job while all others were gone through: then it waits in a lane that knows nothing of the limit. A gate that does not know
+-- the lane finds that out.
+create or replace function "${schema}".pgworker_forget_lanes_of(the_limit int) returns void
 language plpgsql volatile
 set lock_timeout = '1s'
 set search_path = pg_catalog, pg_temp as $$
@@ -6697,20 +6703,31 @@ begin
   perform pg_advisory_xact_lock(hashtextextended('pgworker_limits ${schema}', 0));
   delete from "${schema}".pgworker_limit_lanes n
     where n.lane in (
-      select t.lane from "${schema}".pgworker_limit_turns t
-      where t.bucket_id in (select b.id from "${schema}".pgworker_limit_buckets b where b.limit_id = the_limit));
+        select t.lane from "${schema}".pgworker_limit_turns t
+        where t.bucket_id in (select b.id from "${schema}".pgworker_limit_buckets b where b.limit_id = the_limit))
+      or n.task_id in (select k.task_id from "${schema}".pgworker_limited_tasks k where the_limit = any(k.limit_ids));
   delete from "${schema}".pgworker_limit_turns t
     where t.bucket_id in (select b.id from "${schema}".pgworker_limit_buckets b where b.limit_id = the_limit)
       or not exists (select from "${schema}".pgworker_limit_lanes n where n.lane = t.lane);
+end
+$$;
+comment on function "${schema}".pgworker_forget_lanes_of(int) is
+  'Forgets the lanes of the tasks of a limit, which gates make anew if there are jobs in them.';
+
+create or replace function "${schema}".pgworker_forget_limit(the_limit int) returns void
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp as $$
+begin
+  perform "${schema}".pgworker_forget_lanes_of(the_limit);
   delete from "${schema}".pgworker_limit_buckets b where b.limit_id = the_limit;
   delete from "${schema}".pgworker_limits l where l.id = the_limit;
 end
 $$;
 comment on function "${schema}".pgworker_forget_limit(int) is 'Deletes what is left of a limit that no job is subject to any more.';
 
--- Transactions that do not know the limit yet are waited for, but not for ever: then the limit holds for all jobs but those that they add,
--- and another pass follows when they have ended. The lock of the gates is taken in steps of their own or at the end of one: while jobs are being
--- parked, those of other limits go on.
+-- Transactions that do not know the limit yet are waited for, and so are those that hold rows of jobs, but not for ever: then the limit holds for all
+-- jobs but those that they add, and another pass follows when they have ended; what they hold is found in a lane that is none any more. The lock of
+-- the gates is taken in steps of their own or at the end of one: while jobs are being parked, those of other limits go on.
 create or replace function "${schema}".pgworker_apply_limits(most int default 5000)
 returns table (name text, state text, done boolean, note text)
 language plpgsql volatile security definer
@@ -6720,7 +6737,11 @@ declare
   patience constant interval := interval '10 seconds';
   one "${schema}".pgworker_limits;
   clear boolean;
+  early boolean;
   ids bigint[];
+  missed bigint;
+  parked tid[];
+  freed record;
   left_over record;
 begin
   if most is null or most not between 1 and 100000 then
@@ -6736,6 +6757,21 @@ begin
       state := 'removing';
       note := 'busy';
       return next;
+      return;
+    end if;
+    -- What could not be changed when the last limit was removed, or comes from a dump: nobody else would let it go.
+    parked := array(
+      select j.ctid from "${schema}"._private_jobs j
+      where j.locked_at = '9999-01-01 00:00:00+00'
+      order by j.locked_by collate "C", j.priority, j.run_at, j.id limit most for update skip locked);
+    select * into freed from "${schema}".pgworker_show_what_lets(parked);
+    perform "${schema}".pgworker_wake(freed.jobs, freed.earliest);
+    if freed.jobs > 0
+      or parked = '{}' and exists (select from "${schema}"._private_jobs j where j.locked_at = '9999-01-01 00:00:00+00')
+    then
+      state := 'removing';
+      note := case when freed.jobs = 0 then 'later' end;
+      return next;
     end if;
     return;
   end if;
@@ -6747,6 +6783,7 @@ begin
     name := one.name;
     state := one.state;
     note := null;
+    early := one.looked_at between clock_timestamp() - patience and clock_timestamp();
     if not "${schema}".pgworker_limited_ids() <@ "${schema}".pgworker_switched_limits()
       and not "${schema}".pgworker_switch_limits("${schema}".pgworker_limited_ids())
     then
@@ -6761,7 +6798,7 @@ begin
     end if;
     if one.place is null then
       clear := not one.unaware && "${schema}".pgworker_writers();
-      if not clear and (one.passed or one.looked_at > clock_timestamp() - patience) then
+      if not clear and (one.passed or early) then
         note := case when one.passed then 'later' else 'waiting' end;
         if left_over is null or note = 'waiting' then
           select name, state, note into left_over;
@@ -6783,13 +6820,20 @@ begin
     end if;
     ids := array(select j.id from "${schema}"._private_jobs j where j.id > one.place order by j.id limit most);
     begin
-      perform "${schema}".pgworker_apply_to_what_lets(ids, one.id);
+      missed := "${schema}".pgworker_apply_to_what_lets(ids, one.id);
+      one.sure := one.sure and (missed = 0 or not early);
       if cardinality(ids) = most then
         update "${schema}".pgworker_limits l set place = ids[most], sure = one.sure where l.id = one.id;
+      elsif not one.sure and early then
+        update "${schema}".pgworker_limits l set place = null where l.id = one.id;
+        note := 'waiting';
       elsif one.state = 'removing' and one.sure then
         perform "${schema}".pgworker_forget_limit(one.id);
         done := true;
       else
+        if one.state = 'applying' then
+          perform "${schema}".pgworker_forget_lanes_of(one.id);
+        end if;
         update "${schema}".pgworker_limits l set
             place = null, passed = true, sure = one.sure, settled = one.sure,
             state = case when l.state = 'applying' then 'active' else l.state end
@@ -6797,7 +6841,7 @@ begin
           returning l.state into state;
         done := one.sure;
       end if;
-      if cardinality(ids) < most then
+      if cardinality(ids) < most and note is null then
         perform pg_notify('pgworker:limits', 's'), pg_notify('pgworker:limits', 'e');
       end if;
     exception when lock_not_available then
@@ -6822,12 +6866,17 @@ comment on function "${schema}".pgworker_apply_limits(int) is
   'row if there is nothing to do, or somebody does it. With the note busy or waiting it is to be called again in a moment, because others '
   'are in its way, with the note later in a second; without one at once.';
 
+-- Who calls this has the lock of the gates, which is not kept while somebody has a change of limits open.
 create or replace function "${schema}".pgworker_review_limits() returns bigint
 language plpgsql volatile security definer
 set search_path = pg_catalog, pg_temp as $$
 declare
   reviewed bigint;
 begin
+  perform from "${schema}".pgworker_limit_state s where s.name = 'changes' for update skip locked;
+  if not found then
+    return 0;
+  end if;
   update "${schema}".pgworker_limits l set unaware = null, looked_at = null, place = null, passed = false, sure = false, settled = false
     where l.state = 'active' and l.settled and l.place is null;
   get diagnostics reviewed = row_count;
@@ -6847,6 +6896,8 @@ create or replace function "${schema}".pgworker_show_what_lets(parked tid[], out
 language plpgsql volatile
 set search_path = pg_catalog, pg_temp as $$
 declare
+  -- Where there is no limit there is no trigger.
+  mark constant timestamptz := case when exists (select from "${schema}".pgworker_limits) then '9999-01-01 00:00:00+00'::timestamptz end;
   total constant int := cardinality(parked);
   middle constant int := (total + 1) / 2;
   half record;
@@ -6854,7 +6905,7 @@ declare
 begin
   begin
     with shown as (
-      update "${schema}"._private_jobs j set locked_at = '9999-01-01 00:00:00+00', locked_by = ''
+      update "${schema}"._private_jobs j set locked_at = mark, locked_by = case when mark is not null then '' end
       where j.ctid = any(parked)
       returning j.is_available, j.run_at)
     select count(*), min(s.run_at) into jobs, earliest from shown s where s.is_available;
@@ -6931,7 +6982,8 @@ comment on function "${schema}".pgworker_make_lanes(text[]) is
 --
 -- Tokens of a rate grow as long as they and the jobs that were admitted but have not started are fewer than the burst. So no more jobs than burst
 -- plus what the rate allows start in any stretch of time, whenever it is that workers start them. Between two looks none was admitted,
--- so the number at the first look bounds it, which may leave a little out but never adds. A clock that is set back adds nothing either, and the
+-- so the number at the first look bounds it, which may leave a little out but never adds. While nothing grows because so many have not started, the
+-- next look comes the sooner the faster the rate is, for the time until it is lost. A clock that is set back adds nothing either, and the
 -- time from then on counts.
 create or replace function "${schema}".pgworker_rooms(
   buckets bigint[], moment timestamptz,
@@ -6948,8 +7000,8 @@ begin
   with wanted as materialized (
     select b.id, b.tid, b.tokens, b.filled_at, b.unstarted, b.holders, b.looked_at, cardinality(b.holders) as held,
       l.state, l.max_running, l.burst, l.max_starts / extract(epoch from l.period)::float8 as rate,
-      cardinality(b.holders) <= 2 * piece
-        or coalesce(b.looked_at < moment - cardinality(b.holders) * interval '20 microseconds', true) as whole
+      cardinality(b.holders) <= 2 * piece or coalesce(
+        b.looked_at not between moment - cardinality(b.holders) * interval '20 microseconds' and moment, true) as whole
     from unnest(pgworker_rooms.buckets) g(id)
     cross join lateral (
       select k.*, k.ctid as tid from "${schema}".pgworker_limit_buckets k where k.id >= g.id and k.id <= g.id order by k.id desc limit 1) b
@@ -6957,7 +7009,7 @@ begin
   counted as materialized (
     select w.*, c.ended, w.held - cardinality(c.ended) as left_over,
       case when w.whole then c.available
-        when w.max_running is null then w.held - cardinality(c.ended)
+        when w.max_running is null then least(w.held - cardinality(c.ended), w.unstarted)
         else w.unstarted end as waiting
     from wanted w
     cross join lateral (select (piece + 1 + floor(random() * (w.held - piece)))::int as first) r
@@ -6971,7 +7023,7 @@ begin
       where j.is_available or w.max_running is null or j.locked_at is null or j.locked_at = '9999-01-01 00:00:00+00') c),
   rates as materialized (
     select c.id, c.tid, c.rate, c.burst, c.waiting, c.whole and c.held > 2 * piece as looked,
-      least(c.burst, coalesce(greatest(least(c.tokens, c.burst), least(
+      least(greatest(0, c.burst - c.waiting), coalesce(greatest(least(c.tokens, c.burst), least(
         c.tokens + c.rate * greatest(0, extract(epoch from moment - c.filled_at)::float8), c.burst - c.unstarted)), c.burst)) as tokens
     from counted c
     where c.max_running is null and c.state = 'active'),
@@ -6994,9 +7046,13 @@ begin
       case when c.state = 'active' and (c.held > 2 * piece or c.waiting >= most_ahead) then greatest(0.05, c.held * 20e-6) end as pause
     from counted c where c.max_running is not null or c.state <> 'active'
     union all
-    select r.id, greatest(0, floor(r.tokens + 1e-6))::int,
-      greatest(0.001, (1 - (r.tokens - floor(r.tokens))) / r.rate, case when r.tokens + r.waiting >= r.burst and r.tokens < 1 then 0.02 end)
-    from rates r)
+    select r.id, r.room, case
+        when r.room + r.waiting < r.burst then greatest(0.001, r.next)
+        when r.room > 0 then greatest(0.001, least(r.next, greatest(0.005, 0.02 / r.rate)))
+        else greatest(0.02, least(r.next, 0.05 / r.rate))
+      end
+    from (
+      select t.*, (1 - (t.tokens - floor(t.tokens))) / t.rate as next, greatest(0, floor(t.tokens + 1e-6))::int as room from rates t) r)
   select k.ids, k.rooms, k.pauses, e.ended_buckets, e.ended_jobs into ids, rooms, pauses, ended_buckets, ended_jobs
     from (select array_agg(k.id) as ids, array_agg(k.room) as rooms, array_agg(k.pause) as pauses from known k) k,
       (select array_agg(c.id) as ended_buckets, array_agg(o.job_id) as ended_jobs
@@ -7268,8 +7324,8 @@ $$;
 comment on function "${schema}".pgworker_raise_floors(text[], int[], timestamptz[], bigint[], text[]) is
   'Sets the floors of lanes to their first jobs, or to what has been due for two seconds where these are later or there is none; for whoever has the lock of the gates.';
 
--- Who looks holds up no gate, and looks as seldom as it takes long. Floors that are higher than a job are lowered, and those that would not be missed
--- go.
+-- Who looks holds up no gate, and looks as seldom as it takes long. Times more than an hour ahead were written before the clock was set back. Floors
+-- that are higher than a job are lowered, and those that would not be missed go.
 create or replace function "${schema}".pgworker_check_floors() returns void
 language plpgsql volatile
 set plan_cache_mode = force_generic_plan set enable_seqscan = off set enable_bitmapscan = off set enable_hashjoin = off
@@ -7291,7 +7347,7 @@ begin
   end if;
   for one in
     select k.lane, k.floor_priority, k.floor_run_at, k.floor_id from "${schema}".pgworker_limit_lanes k
-    where k.floor_until < clock_timestamp() order by k.floor_until limit 200
+    where k.floor_until not between clock_timestamp() and clock_timestamp() + interval '1 hour' order by k.floor_until limit 200
   loop
     began := clock_timestamp();
     select j.priority, j.run_at, j.id into first from "${schema}"._private_jobs j
@@ -7379,6 +7435,7 @@ set search_path = pg_catalog, pg_temp as $$
 declare
   most_lanes constant int := 500;
   most_told constant int := 300;
+  most_unstarted constant int := 1000000000;
   moment timestamptz;
   names text[] := array(select distinct split_part(l.told, ' ', 1) from unnest(lanes) l(told));
   began timestamptz;
@@ -7535,24 +7592,26 @@ begin
         join unnest(turn.bucket_ids, turn.places) e(id, lane) on e.lane = j.lane) a;
   end if;
 
-  -- Where all lanes that were looked at wait for something else, others have their turn. A limit that is being removed takes no tokens: it may be
-  -- made again while jobs that it has let go still wait.
+  -- Where all lanes that were looked at wait for something else, others have their turn. Only a rate that is in effect takes tokens: a limit that is
+  -- being removed may be made again, and one of concurrency made a rate, and neither owes anything then. What has not started counts for rates,
+  -- and for others where not all holders are looked at.
   if admitted > 0 or total >= 100 then
     update "${schema}".pgworker_limit_buckets b set
-        tokens = b.tokens - case when exists (
-          select from "${schema}".pgworker_limits l where l.id = b.limit_id and l.state = 'active') then u.jobs else 0 end,
-        unstarted = b.unstarted + u.jobs,
+        tokens = b.tokens - case when u.rated then u.jobs else 0 end,
+        unstarted = case when u.rated or cardinality(b.holders) > 500 then least(b.unstarted + u.jobs, most_unstarted) else 0 end,
         turn = case when u.lanes > 1 then turn.lanes[coalesce(u.last_given, u.last_place)] else b.turn end
       from (
-        select e.*, k.tid
+        select e.*, k.tid, exists (
+            select from "${schema}".pgworker_limits l where l.id = k.limit_id and l.state = 'active' and l.max_starts is not null) as rated
         from (
           select e.id, sum(given[e.place])::int as jobs, count(*) as lanes, max(e.place) as last_place,
             max(e.place) filter (where given[e.place] > 0) as last_given
           from unnest(turn.bucket_ids, turn.places) e(id, place)
           group by e.id) e
         cross join lateral (
-          select l.ctid as tid from "${schema}".pgworker_limit_buckets l where l.id >= e.id and l.id <= e.id order by l.id desc limit 1) k) u
-      where b.ctid = u.tid and (u.jobs > 0 and (u.lanes > 1 or b.tokens is not null or cardinality(b.holders) > 500) or u.lanes >= 100);
+          select l.ctid as tid, l.limit_id from "${schema}".pgworker_limit_buckets l
+          where l.id >= e.id and l.id <= e.id order by l.id desc limit 1) k) u
+      where b.ctid = u.tid and (u.jobs > 0 and (u.lanes > 1 or u.rated or cardinality(b.holders) > 500) or u.lanes >= 100);
   end if;
   if admitted > 0 then
     update "${schema}".pgworker_limit_lanes k set used_at = moment
