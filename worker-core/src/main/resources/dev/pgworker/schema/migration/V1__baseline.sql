@@ -6693,8 +6693,8 @@ $$;
 comment on function "${schema}".pgworker_apply_to_what_lets(bigint[], int) is
   'As pgworker_apply_to, but for jobs that do not let themselves be changed.';
 
--- Somebody may have held a job while all others were gone through: then it waits in a lane that knows nothing of the limit. A gate that does not know
--- the lane finds that out.
+-- Somebody may hold a job while all others are gone through: then it waits in a lane that knows nothing of the limit. A gate that does not know the
+-- lane finds that out.
 create or replace function "${schema}".pgworker_forget_lanes_of(the_limit int) returns void
 language plpgsql volatile
 set lock_timeout = '1s'
@@ -6810,6 +6810,7 @@ begin
       if one.state = 'applying' then
         begin
           perform "${schema}".pgworker_forget_holders(one.id);
+          perform "${schema}".pgworker_forget_lanes_of(one.id);
           update "${schema}".pgworker_limits l set place = one.place, sure = one.sure where l.id = one.id;
         exception when lock_not_available then
           note := 'busy';
@@ -6831,9 +6832,6 @@ begin
         perform "${schema}".pgworker_forget_limit(one.id);
         done := true;
       else
-        if one.state = 'applying' then
-          perform "${schema}".pgworker_forget_lanes_of(one.id);
-        end if;
         update "${schema}".pgworker_limits l set
             place = null, passed = true, sure = one.sure, settled = one.sure,
             state = case when l.state = 'applying' then 'active' else l.state end
@@ -6931,7 +6929,7 @@ comment on function "${schema}".pgworker_show_what_lets(tid[]) is
   'Shows parked jobs to the trigger, which finds their lanes anew or lets them go; returns how many it has let go and when the first of them was due.';
 
 -- The lane of a job is known when it is parked. What it consists of a gate learns from the first job in it. Jobs of which the lane is not what it would
--- be today, as after a restore, are shown to the trigger.
+-- be today, as after a restore, are shown to the trigger, unless somebody goes through all jobs of the task.
 create or replace function "${schema}".pgworker_make_lanes(names text[]) returns void
 language plpgsql volatile
 set plan_cache_mode = force_generic_plan set enable_seqscan = off set enable_bitmapscan = off set enable_hashjoin = off
@@ -6961,7 +6959,10 @@ begin
         values (first.name, first.task_id, first.job_queue_id, made, clock_timestamp(), first.priority) on conflict do nothing;
       insert into "${schema}".pgworker_limit_turns (bucket_id, lane)
         select b.id, first.name from unnest(made) b(id) on conflict do nothing;
-    else
+    elsif not exists (
+      select from "${schema}".pgworker_limited_tasks m join "${schema}".pgworker_limits l on l.id = any(m.limit_ids)
+      where m.task_id = first.task_id and l.state = 'applying')
+    then
       perform set_config('pgworker.limits', '', true);
       select * into freed from "${schema}".pgworker_show_what_lets(array(
         select h.ctid from "${schema}"._private_jobs h

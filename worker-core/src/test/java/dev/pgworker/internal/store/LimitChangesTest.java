@@ -196,6 +196,7 @@ class LimitChangesTest {
             assertThat(jobs.admit()).isZero();
         });
 
+        assertThat(jobs.admit()).as("they find their place").isZero();
         assertThat(jobs.admitAndClaim("w")).hasSize(1);
     }
 
