@@ -85,14 +85,21 @@ class LimitChangesTest {
 
     @Test
     void aRateThatWasALimitOfConcurrencyMeanwhileOwesNothing() {
-        jobs.rate("l", "{t}", null, 1, "1 hour", 2);
+        jobs.rate("l", "{t,u}", null, 1, "1 hour", 2);
         jobs.addMany(500);
+        for (int i = 0; i < 10; i++) {
+            jobs.add("u", "{}");
+        }
         assertThat(jobs.admitAndClaim("w")).hasSize(2);
-        jobs.limit("l", "{t}", null, 300);
+        jobs.limit("l", "{t,u}", null, 300);
         assertThat(jobs.admitAndClaim("w")).hasSize(298);
 
-        jobs.rate("l", "{t}", null, 10, "1 second", 10);
+        jobs.rate("l", "{t,u}", null, 2, "1 second", 10);
 
+        assertThat(jobs.sql("select tokens from {schema}.pgworker_limit_buckets")
+                        .query(Double.class)
+                        .single())
+                .isNotNegative();
         Awaitility.await().until(() -> jobs.admit() > 0);
     }
 
