@@ -669,7 +669,10 @@ class LimitGateTest {
                 .single();
     }
 
-    /** Returns the fewest buffers that three gates touch which let jobs in: the first one of a session also reads what it takes to plan. */
+    /**
+     * Returns the fewest buffers that three gates touch which look at all holders and let jobs in: the first one of a session also reads
+     * what it takes to plan.
+     */
     private long buffersOfAGate() {
         long least = Long.MAX_VALUE;
         for (int i = 0; i < 3; i++) {
@@ -678,6 +681,7 @@ class LimitGateTest {
             long buffers;
             do {
                 before = jobs.permits();
+                jobs.lookAtAllHolders();
                 buffers = jobs.buffers(
                         "select * from {schema}.pgworker_admit(array(select id from {schema}._private_tasks), null,"
                                 + " array(select id from {schema}.pgworker_limit_buckets), true, null, 1000)");

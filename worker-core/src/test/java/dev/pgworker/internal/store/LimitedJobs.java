@@ -115,9 +115,16 @@ final class LimitedJobs {
     /** Lets so many thousands of jobs through gates that are told of nothing, and deletes them. */
     void admitAndDelete(int number) {
         for (int i = 0; i < number / 1000; i++) {
+            lookAtAllHolders();
             assertThat(admitUntold()).isEqualTo(1000);
             db.sql("delete from {schema}._private_jobs where is_available").update();
         }
+        lookAtAllHolders();
+    }
+
+    /** Makes the next gate look at all holders of a limit, of which it looks at some only if it did so a moment ago. */
+    void lookAtAllHolders() {
+        db.sql("update {schema}.pgworker_limit_buckets set looked_at = null").update();
     }
 
     List<Long> claim(String worker, int wanted) {
