@@ -74,6 +74,8 @@ import dev.pgworker.internal.store.JobStore;
 import dev.pgworker.internal.store.JobTableStore;
 import dev.pgworker.internal.store.KeptHistory;
 import dev.pgworker.internal.store.LimitStore;
+import dev.pgworker.internal.store.LookoutStore;
+import dev.pgworker.internal.store.LookoutStore.Subject;
 import dev.pgworker.internal.store.MigrationStore;
 import dev.pgworker.internal.store.PauseStore;
 import dev.pgworker.internal.store.RunningStore;
@@ -84,6 +86,7 @@ import dev.pgworker.internal.store.UnservedStore;
 import dev.pgworker.internal.store.WorkerStore;
 import dev.pgworker.internal.watch.CancelWatch;
 import dev.pgworker.internal.watch.HistoryKeeper;
+import dev.pgworker.internal.watch.Lookout;
 import dev.pgworker.internal.watch.MigrationWatch;
 import dev.pgworker.internal.watch.NotificationListener;
 import dev.pgworker.internal.watch.PauseWatch;
@@ -125,6 +128,7 @@ final class WorkerServices {
     final FloorScanner floorScanner;
     final DirectChains direct;
     final Reconciler reconciler;
+    final Lookout lookout;
     final @Nullable NotificationListener listener;
     final MigrationWatch migrations;
     final HistoryKeeper history;
@@ -179,10 +183,11 @@ final class WorkerServices {
                 kept,
                 signal::leaseChanged,
                 context.outage());
+        lookout = lookout();
         pauses = new PauseWatch(
                 new PauseStore(parts.dataSource(), parts.schema()),
                 held,
-                this::isListening,
+                () -> lookout.hearing(Subject.PAUSES),
                 signal::leaseChanged,
                 context);
         LimitStore limitStore = new LimitStore(parts.dataSource(), parts.schema(), workerId);
@@ -345,6 +350,16 @@ final class WorkerServices {
         return new Reconciler(context, store, localQueue, tracker, executor, diagnosis, parts.reconcileInterval());
     }
 
+    private Lookout lookout() {
+        return new Lookout(
+                new LookoutStore(parts.schema()),
+                this::isListening,
+                Map.of(
+                        Subject.PAUSES, () -> pauses.announced(),
+                        Subject.LIMITS, () -> limits.told(null),
+                        Subject.SCHEDULES, () -> schedules.announced()));
+    }
+
     private NotificationListener listener(JobAnnouncements announcements, ToldClaims toldClaims) {
         return new NotificationListener(
                 context.workerId(),
@@ -353,6 +368,7 @@ final class WorkerServices {
                 new NotificationListener.Told(
                         context.signal()::jobsMayBeDue,
                         toldClaims::claim,
+                        lookout,
                         Map.of(
                                 "worker:migrate", text -> migrations.migrationAnnounced(),
                                 "pgworker:schedules", text -> schedules.announced(),
@@ -426,7 +442,7 @@ final class WorkerServices {
                 new DeclaredSchedules(
                         new JdbcJobSchedules(parts.dataSource(), parts.schema(), parts.codec(), parts.jobScheduler()),
                         declared),
-                parts.settings().listen(),
+                () -> lookout.hearing(Subject.SCHEDULES),
                 context.events(),
                 context.outage());
     }
@@ -441,7 +457,7 @@ final class WorkerServices {
                 limitGate,
                 served,
                 held,
-                this::isListening);
+                () -> lookout.hearing(Subject.LIMITS));
     }
 
     /** Starts all services. */

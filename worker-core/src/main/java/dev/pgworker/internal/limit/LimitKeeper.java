@@ -7,7 +7,7 @@ import java.util.Set;
 import java.util.TreeSet;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicBoolean;
-import java.util.function.BooleanSupplier;
+import java.util.function.Supplier;
 
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
@@ -20,6 +20,7 @@ import dev.pgworker.internal.engine.HeldBack;
 import dev.pgworker.internal.engine.WorkerContext;
 import dev.pgworker.internal.failure.DatabaseFailure;
 import dev.pgworker.internal.failure.Obstacle;
+import dev.pgworker.internal.lifecycle.Hearing;
 import dev.pgworker.internal.lifecycle.PeriodicService;
 import dev.pgworker.internal.store.LimitStore;
 import dev.pgworker.internal.store.LimitStore.Known;
@@ -43,6 +44,9 @@ public final class LimitKeeper extends PeriodicService {
 
     /** Where there are no limits, there are so many times fewer looks. */
     private static final int IDLE_FACTOR = 3;
+
+    /** Between two looks while there are no limits, and somebody else looks whether that changes. */
+    private static final Duration LONG_INTERVAL = Duration.ofMinutes(1);
 
     /** The same where the table cannot be used: it may be installed any time. */
     private static final Duration UNUSABLE_INTERVAL = Duration.ofMinutes(1);
@@ -85,7 +89,7 @@ public final class LimitKeeper extends PeriodicService {
     private final LimitGate gate;
     private final Set<String> served;
     private final HeldBack held;
-    private final BooleanSupplier listening;
+    private final Supplier<Hearing> hearing;
     private final AtomicBoolean announced = new AtomicBoolean();
     private final long createdAt = System.nanoTime();
 
@@ -113,7 +117,7 @@ public final class LimitKeeper extends PeriodicService {
      * @param gate started when there is a limit
      * @param served the tasks that the worker serves
      * @param held told which tasks must not start before their limits are in effect
-     * @param listening whether somebody calls {@link #told} when limits have changed
+     * @param hearing who calls {@link #told} when limits have changed
      */
     public LimitKeeper(
             WorkerContext context,
@@ -122,7 +126,7 @@ public final class LimitKeeper extends PeriodicService {
             LimitGate gate,
             Set<String> served,
             HeldBack held,
-            BooleanSupplier listening) {
+            Supplier<Hearing> hearing) {
         super("worker-limit-keeper", "keep the limits of jobs", context.outage());
         this.context = context;
         this.store = store;
@@ -130,7 +134,7 @@ public final class LimitKeeper extends PeriodicService {
         this.gate = gate;
         this.served = served;
         this.held = held;
-        this.listening = listening;
+        this.hearing = hearing;
     }
 
     /** Returns whether jobs need not wait any longer for it to be known what limits there are. */
@@ -222,9 +226,11 @@ public final class LimitKeeper extends PeriodicService {
     }
 
     private Duration workWith(Look look) throws SQLException {
-        Duration usual = listening.getAsBoolean() ? INTERVAL : DEAF_INTERVAL;
+        Hearing heard = hearing.get();
+        Duration usual = heard == Hearing.NOTHING ? DEAF_INTERVAL : INTERVAL;
         if (look.limits().isEmpty()) {
-            return isSwitchedOff(look) ? usual.multipliedBy(IDLE_FACTOR) : HELD_UP;
+            Duration idle = heard == Hearing.LOOKOUT ? LONG_INTERVAL : usual.multipliedBy(IDLE_FACTOR);
+            return isSwitchedOff(look) ? idle : HELD_UP;
         }
         switchedOff = false;
         if (look.isUnsettled()) {

@@ -7,6 +7,7 @@ import java.util.List;
 import java.util.Set;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicBoolean;
+import java.util.function.Supplier;
 
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
@@ -15,6 +16,7 @@ import org.slf4j.LoggerFactory;
 import dev.pgworker.internal.event.WorkerEvents;
 import dev.pgworker.internal.failure.DatabaseFailure;
 import dev.pgworker.internal.failure.Outage;
+import dev.pgworker.internal.lifecycle.Hearing;
 import dev.pgworker.internal.lifecycle.PeriodicService;
 import dev.pgworker.internal.store.ScheduleStore;
 import dev.pgworker.internal.store.ScheduleStore.Look;
@@ -39,6 +41,9 @@ public final class ScheduleService extends PeriodicService {
     /** Where there are no schedules, there are so many times fewer looks. */
     private static final int IDLE_FACTOR = 3;
 
+    /** Between two looks while there are no schedules, and somebody else looks whether that changes. */
+    private static final Duration LONG_INTERVAL = Duration.ofMinutes(1);
+
     /** The same where the table cannot be used: it may be installed any time. */
     private static final Duration UNUSABLE_INTERVAL = Duration.ofMinutes(1);
 
@@ -62,12 +67,25 @@ public final class ScheduleService extends PeriodicService {
         Instant now(Look look) throws SQLException;
     }
 
+    /** Tells how long to wait for the next look, unless something is due before. */
+    @FunctionalInterface
+    interface Intervals {
+
+        /** Returns that time, given whether anything will be due. */
+        Duration next(boolean any);
+
+        /** Returns those that keep to one interval. */
+        static Intervals of(Duration interval) {
+            return any -> any ? interval : interval.multipliedBy(IDLE_FACTOR);
+        }
+    }
+
     private final ScheduleStore store;
     private final DeclaredSchedules declared;
     private final ScheduleExecutor executor;
     private final WorkerEvents events;
     private final Clock clock;
-    private final Duration interval;
+    private final Intervals intervals;
     private final EndedJobs ended = new EndedJobs(this::announced);
     private final AtomicBoolean announced = new AtomicBoolean();
 
@@ -84,21 +102,21 @@ public final class ScheduleService extends PeriodicService {
      * Creates the service of one worker.
      *
      * @param declared put into the database before anything is executed
-     * @param listening whether somebody calls {@link #announced} when schedules have changed
+     * @param hearing who calls {@link #announced} when schedules have changed
      */
     public ScheduleService(
             String workerId,
             SchedulePlan plan,
             ScheduleStore store,
             DeclaredSchedules declared,
-            boolean listening,
+            Supplier<Hearing> hearing,
             WorkerEvents events,
             Outage outage) {
         this(
                 new ScheduleExecutor(store, new ScheduleRules(plan), new ScheduleReporter(workerId, events)),
                 store,
                 declared,
-                listening ? INTERVAL : DEAF_INTERVAL,
+                any -> interval(hearing.get(), any),
                 Look::now,
                 events,
                 outage);
@@ -108,7 +126,7 @@ public final class ScheduleService extends PeriodicService {
             ScheduleExecutor executor,
             ScheduleStore store,
             DeclaredSchedules declared,
-            Duration interval,
+            Intervals intervals,
             Clock clock,
             WorkerEvents events,
             Outage outage) {
@@ -116,9 +134,16 @@ public final class ScheduleService extends PeriodicService {
         this.executor = executor;
         this.store = store;
         this.declared = declared;
-        this.interval = interval;
+        this.intervals = intervals;
         this.clock = clock;
         this.events = events;
+    }
+
+    private static Duration interval(Hearing hearing, boolean any) {
+        return hearing == Hearing.LOOKOUT && !any
+                ? LONG_INTERVAL
+                : Intervals.of(hearing == Hearing.NOTHING ? DEAF_INTERVAL : INTERVAL)
+                        .next(any);
     }
 
     /** Says that schedules may have changed. Never waits; may be called from any thread, by anybody and as often as they like. */
@@ -177,7 +202,7 @@ public final class ScheduleService extends PeriodicService {
     }
 
     private Duration untilNext(Look look, Instant now) {
-        Duration wait = look.due() == null && look.later() == null ? interval.multipliedBy(IDLE_FACTOR) : interval;
+        Duration wait = intervals.next(look.due() != null || look.later() != null);
         if (look.awaiting()) {
             wait = END_INTERVAL;
         }

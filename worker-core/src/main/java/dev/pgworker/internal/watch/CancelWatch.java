@@ -26,6 +26,9 @@ public final class CancelWatch extends BackgroundService {
 
     private static final long PAUSE_NANOS = Duration.ofSeconds(1).toNanos();
 
+    /** The same while somebody says whatever there is to know. */
+    private static final long LONG_PAUSE_NANOS = Duration.ofMinutes(1).toNanos();
+
     /** Between two looks, however often somebody says that there is something. */
     private static final long SHORTEST_PAUSE_NANOS = Duration.ofMillis(5).toNanos();
 
@@ -103,7 +106,7 @@ public final class CancelWatch extends BackgroundService {
     @Override
     protected void step() throws SQLException, InterruptedException {
         if (!announced && !beaten) {
-            pause(recheckNanos);
+            pause(anyOpen || !listening.getAsBoolean() ? recheckNanos : LONG_PAUSE_NANOS);
         }
         try {
             lookAndTend();

@@ -37,13 +37,8 @@ public final class NotificationListener extends BackgroundService {
     /** How long one wait takes at most, and so how long a stop may go unnoticed where it cannot end the wait. */
     private static final int WAIT_MILLIS = 200;
 
-    /** The same where it can. */
-    private static final int LONG_WAIT_MILLIS = 1_000;
-
-    /** A connection that brings nothing for this long is checked, so that one cut silently is noticed. */
+    /** How often the connection is checked, so that one cut silently is noticed. */
     private static final long CHECK_NANOS = TimeUnit.SECONDS.toNanos(5);
-
-    private static final int CHECK_LIMIT_SECONDS = 3;
 
     /** How long a server may take that is asked to listen. */
     private static final int LISTEN_LIMIT_MILLIS = 10_000;
@@ -82,10 +77,12 @@ public final class NotificationListener extends BackgroundService {
      *
      * @param onJobs when jobs may be due
      * @param claim claims a job that was announced alone
+     * @param check asked from time to time whether the connection works
      * @param channels by the names of the other channels: with the text of each notification, and with null when some may have been
      *     missed, because the connection has just been made, and when they are no longer heard
      */
-    public record Told(Runnable onJobs, ClaimOfTold claim, Map<String, Consumer<@Nullable String>> channels) {
+    public record Told(
+            Runnable onJobs, ClaimOfTold claim, Check check, Map<String, Consumer<@Nullable String>> channels) {
 
         /** Copies the channels. */
         public Told {
@@ -105,6 +102,20 @@ public final class NotificationListener extends BackgroundService {
          * @throws SQLException if the connection is broken
          */
         boolean claim(Connection connection, long jobId) throws SQLException;
+    }
+
+    /** Finds out whether a connection works. */
+    @FunctionalInterface
+    public interface Check {
+
+        /**
+         * Has the server answer something, whatever that is.
+         *
+         * @param connection in auto-commit mode and in no transaction
+         * @return whether it has
+         * @throws SQLException if the connection is broken
+         */
+        boolean answers(Connection connection) throws SQLException;
     }
 
     /**
@@ -169,7 +180,7 @@ public final class NotificationListener extends BackgroundService {
         DatabaseContact.made();
         listening = true;
         disconnectedReported = false;
-        checkAt = System.nanoTime() + CHECK_NANOS;
+        checkAt = System.nanoTime();
         log.debug("Listening for jobs");
         events.publish(new WorkerEvent.ListenerConnected(workerId));
         announcements.missed();
@@ -202,19 +213,21 @@ public final class NotificationListener extends BackgroundService {
             return;
         }
         int partsBefore = parts;
-        PGNotification[] notifications = current.await(current.canBeEnded() ? LONG_WAIT_MILLIS : WAIT_MILLIS);
+        PGNotification[] notifications = current.await(waitMillis(current));
         if (parts == partsBefore) {
             parts = 0;
-            if (notifications == null || notifications.length == 0) {
-                check(used, current);
-                return;
-            }
         }
-        checkAt = System.nanoTime() + CHECK_NANOS;
         News news = notifications == null ? News.NONE : tell(notifications);
         if (news.ofJobs() && !(news.alone() != null && claim(used, current, news.alone()))) {
             tellJobs();
         }
+        check(used, current);
+    }
+
+    /** Returns how long to wait for notifications until the next check; 1 at least, as the driver waits for ever otherwise. */
+    private int waitMillis(Reception current) {
+        long untilCheck = TimeUnit.NANOSECONDS.toMillis(checkAt - System.nanoTime());
+        return (int) Math.max(1, current.canBeEnded() ? untilCheck : Math.min(untilCheck, WAIT_MILLIS));
     }
 
     /**
@@ -299,17 +312,15 @@ public final class NotificationListener extends BackgroundService {
         }
     }
 
-    /** Returns true if it was time to ask the server: the driver may have read notifications before the answer. */
-    private boolean check(Connection used, Reception current) throws SQLException {
+    private void check(Connection used, Reception current) throws SQLException {
         if (System.nanoTime() - checkAt < 0) {
-            return false;
+            return;
         }
-        if (!current.using(() -> used.isValid(CHECK_LIMIT_SECONDS))) {
+        if (!current.using(() -> listeners.check().answers(used))) {
             throw new SQLException("The listening connection does not answer", "08006");
         }
         DatabaseContact.made();
         checkAt = System.nanoTime() + CHECK_NANOS;
-        return true;
     }
 
     @Override

@@ -9,7 +9,7 @@ import java.util.Locale;
 import java.util.Set;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicBoolean;
-import java.util.function.BooleanSupplier;
+import java.util.function.Supplier;
 
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
@@ -21,6 +21,7 @@ import dev.pgworker.internal.engine.HeldBack;
 import dev.pgworker.internal.engine.WorkerContext;
 import dev.pgworker.internal.failure.DatabaseFailure;
 import dev.pgworker.internal.failure.Obstacle;
+import dev.pgworker.internal.lifecycle.Hearing;
 import dev.pgworker.internal.lifecycle.PeriodicService;
 import dev.pgworker.internal.store.PauseStore;
 import dev.pgworker.job.Pause;
@@ -38,6 +39,9 @@ public final class PauseWatch extends PeriodicService {
     /** Between two looks while announcements are heard. */
     private static final Duration INTERVAL = Duration.ofSeconds(2);
 
+    /** The same while nothing is paused, and somebody else looks whether that changes. */
+    private static final Duration LONG_INTERVAL = Duration.ofMinutes(1);
+
     /** The same while they are not, or others may free what is paused. */
     private static final Duration SHORT_INTERVAL = Duration.ofMillis(800);
 
@@ -49,7 +53,7 @@ public final class PauseWatch extends PeriodicService {
 
     private final PauseStore store;
     private final HeldBack held;
-    private final BooleanSupplier heard;
+    private final Supplier<Hearing> hearing;
     private final Runnable whenKnown;
     private final WorkerContext context;
     private final AtomicBoolean announced = new AtomicBoolean();
@@ -68,15 +72,15 @@ public final class PauseWatch extends PeriodicService {
      * Creates the watch of one worker.
      *
      * @param held told what is paused
-     * @param heard whether somebody calls {@link #announced} when that changes
+     * @param hearing who calls {@link #announced} when that changes
      * @param whenKnown called when it is known for the first time
      */
     public PauseWatch(
-            PauseStore store, HeldBack held, BooleanSupplier heard, Runnable whenKnown, WorkerContext context) {
+            PauseStore store, HeldBack held, Supplier<Hearing> hearing, Runnable whenKnown, WorkerContext context) {
         super("worker-pauses", "know what is paused", context.outage());
         this.store = store;
         this.held = held;
-        this.heard = heard;
+        this.hearing = hearing;
         this.whenKnown = whenKnown;
         this.context = context;
     }
@@ -133,7 +137,15 @@ public final class PauseWatch extends PeriodicService {
         if (state.loose()) {
             keep();
         }
-        return state.anyQueue() || !heard.getAsBoolean() ? SHORT_INTERVAL : INTERVAL;
+        return state.anyQueue() ? SHORT_INTERVAL : interval(state.pauses().isEmpty());
+    }
+
+    private Duration interval(boolean nothing) {
+        return switch (hearing.get()) {
+            case NOTHING -> SHORT_INTERVAL;
+            case NOTIFICATIONS -> INTERVAL;
+            case LOOKOUT -> nothing ? LONG_INTERVAL : INTERVAL;
+        };
     }
 
     private void isKnownNow() {

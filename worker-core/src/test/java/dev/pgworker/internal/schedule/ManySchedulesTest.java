@@ -205,7 +205,7 @@ class ManySchedulesTest {
                 store,
                 new DeclaredSchedules(
                         new JdbcJobSchedules(db.dataSource(), db.schema(), db.codec(), db.scheduler()), List.of()),
-                Duration.ofSeconds(5),
+                ScheduleService.Intervals.of(Duration.ofSeconds(5)),
                 ScheduleStore.Look::now,
                 events,
                 new Outage());

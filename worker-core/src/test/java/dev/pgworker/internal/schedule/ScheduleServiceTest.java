@@ -916,7 +916,7 @@ class ScheduleServiceTest {
                 new ScheduleExecutor(store, new ScheduleRules(plan), new ScheduleReporter("w", published)),
                 store,
                 new DeclaredSchedules(schedulesOf(), declared),
-                Duration.ofSeconds(5),
+                ScheduleService.Intervals.of(Duration.ofSeconds(5)),
                 look -> now,
                 published,
                 new Outage());

@@ -62,6 +62,7 @@ class NotificationListenerTest {
                             told.add("job " + jobId);
                             throw new AssertionError("on purpose");
                         },
+                        connection -> connection.isValid(3),
                         Map.of(
                                 "worker:migrate",
                                 text -> {
@@ -112,7 +113,10 @@ class NotificationListenerTest {
                     MessageArrival.promptly(plain),
                     new JobAnnouncements(new ClaimFloor(() -> {}), new QueueFloors(() -> {})),
                     new NotificationListener.Told(
-                            () -> {}, (connection, jobId) -> false, Map.of("pgworker:limits", text -> {
+                            () -> {},
+                            (connection, jobId) -> false,
+                            connection -> connection.isValid(3),
+                            Map.of("pgworker:limits", text -> {
                                 if (text == null || text.length() < 10) {
                                     last.add(String.valueOf(text));
                                 }

@@ -23,6 +23,7 @@ import dev.pgworker.internal.store.ClaimRequest;
 import dev.pgworker.internal.store.ClaimStart;
 import dev.pgworker.internal.store.Claimed;
 import dev.pgworker.internal.store.DueStore;
+import dev.pgworker.internal.store.QueueStart;
 import dev.pgworker.internal.store.Refused;
 import dev.pgworker.internal.store.TaskIds;
 
@@ -90,6 +91,9 @@ public final class ClaimPlanner {
     /** Whether the next claim looks at all jobs although they are split. */
     private boolean wholeNext;
 
+    /** Whether the next claim looks for what nobody has announced, and nothing is known to be due. */
+    private boolean pollNext;
+
     /** When the second chain was last answered, or the jobs were split, by {@link System#nanoTime}. */
     private volatile long oddAnsweredAt;
 
@@ -146,14 +150,22 @@ public final class ClaimPlanner {
         return permission.flags().get();
     }
 
+    /** Says that the next claim looks for what nobody has announced, and that nothing is known to be due. */
+    void polls() {
+        pollNext = true;
+    }
+
     /** Returns what the next claim looks for, which is not a careful one. */
     ClaimRequest next(int wanted, Collection<String> forbidden) {
         if (floor.isSplit() && System.nanoTime() - oddAnsweredAt > PATIENCE_WITH_ODD) {
             floor.join();
         }
         Chain chain = wholeNext || !floor.isSplit() ? Chain.WHOLE : Chain.EVEN;
+        boolean poll = pollNext;
         wholeNext = false;
-        return request(wanted, forbidden, floor.current(forbidden, chain == Chain.WHOLE), chain);
+        pollNext = false;
+        ClaimStart start = floor.current(forbidden, chain == Chain.WHOLE, poll);
+        return request(wanted, forbidden, start, queueFloors.ofClaim(poll), chain);
     }
 
     /**
@@ -165,6 +177,9 @@ public final class ClaimPlanner {
         nextCarefulClaims = CAREFUL_CLAIMS;
         obstructions = 0;
         queueFloors.claimed(claimed);
+        if (request.queueStart() == null) {
+            queueFloors.took(took);
+        }
         front.claimed(claimed.jobs(), claimed.cut() ? claimed.jobs().size() : request.wanted());
         ClaimStart start = request.start();
         boolean full = claimed.size() >= request.wanted() || claimed.cut();
@@ -189,7 +204,12 @@ public final class ClaimPlanner {
                 claimed.passedOver() != null);
     }
 
-    private ClaimRequest request(int wanted, Collection<String> forbidden, @Nullable ClaimStart start, Chain chain) {
+    private ClaimRequest request(
+            int wanted,
+            Collection<String> forbidden,
+            @Nullable ClaimStart start,
+            @Nullable QueueStart queueStart,
+            Chain chain) {
         return new ClaimRequest(
                 wanted,
                 localQueue.freeBytes(),
@@ -198,7 +218,7 @@ public final class ClaimPlanner {
                 (chain == Chain.ODD ? frontOfOdd : front).next(wanted),
                 start,
                 chain,
-                queueFloors.ofClaim());
+                queueStart);
     }
 
     // Two chains
@@ -222,7 +242,7 @@ public final class ClaimPlanner {
     /** Returns what the next claim of the second chain, on whose thread this is called, looks for; null if there is to be none. */
     @Nullable ClaimRequest nextOdd(int wanted, Collection<String> forbidden) {
         ClaimStart start = floor.currentOfOdd(forbidden);
-        return start == null ? null : request(wanted, forbidden, start, Chain.ODD);
+        return start == null ? null : request(wanted, forbidden, start, queueFloors.ofClaim(), Chain.ODD);
     }
 
     /** Learns from a claim of the second chain, on its thread; returns whether there may be more for it. */

@@ -164,6 +164,9 @@ public final class FetchLoop extends BackgroundService implements WorkSignal.Rec
             pollAt = System.nanoTime() + pollNanos;
             noNews = !mayHaveDue && !changed;
             mayHaveDue = true;
+            if (noNews) {
+                fetcher.polls();
+            }
             onPoll.run();
         }
         if (againAt != null && time - againAt >= 0) {

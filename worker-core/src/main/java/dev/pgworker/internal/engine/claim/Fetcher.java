@@ -61,6 +61,11 @@ public final class Fetcher {
         planner.learnTasks();
     }
 
+    /** Says that the next claim looks for what nobody has announced, and that nothing is known to be due. */
+    void polls() {
+        planner.polls();
+    }
+
     Set<String> identifiers() {
         return tasks.identifiers();
     }

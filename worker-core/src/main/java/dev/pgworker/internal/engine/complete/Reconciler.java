@@ -238,7 +238,8 @@ public final class Reconciler extends PeriodicService implements WorkSignal.Rece
     private long untilNextStep() {
         long time = System.nanoTime();
         long untilLook = Math.max(earliestLook - time, Math.min(lookAt - time, nextLookAt() - time));
-        return Math.max(0, Math.min(Math.min(TICK.toNanos(), stallAfter.toNanos()), untilLook));
+        Duration tick = localQueue.isIdle() ? COMPARE : TICK;
+        return Math.max(0, Math.min(Math.min(tick.toNanos(), stallAfter.toNanos()), untilLook));
     }
 
     /** Drops jobs that wait here although they are not held any more. */

@@ -33,7 +33,8 @@ import dev.pgworker.job.Job;
  * usually takes; a full one to the last job that it brought. What comes to lie below a floor after that was announced by
  * whoever put it there, with its time and priority, and lowers the floor for one claim; or it is a stray that a scan finds,
  * which reads everything and therefore is made seldom, beside the claims, and for a small share of the time. Until a scan has
- * said which priorities there are, claims look at all jobs; where the last of these has ended, the floors begin.
+ * said which priorities there are, claims look at all jobs; where the last of these has ended, the floors begin. While nothing
+ * is claimed and scans take no time, the claims of the poll look at all jobs instead, and none is made.
  *
  * <p>For a while the jobs may be split between two chains of claims, by whether their ids are even or odd: each chain then has
  * floors of its own, and the lower ones hold when they are joined.
@@ -108,7 +109,7 @@ public final class ClaimFloor {
     /** Counts the times when everything was forgotten. */
     @GuardedBy("this") private long generation;
 
-    /** Whether a claim has been made since the last scan, and whether one has brought jobs. */
+    /** Whether a claim has been made from the floors since the last scan, and whether one has brought jobs. */
     @GuardedBy("this") private boolean claimTried;
 
     @GuardedBy("this") private boolean jobsClaimed;
@@ -227,9 +228,22 @@ public final class ClaimFloor {
      * @param whole whether it looks at odd ids, too, although the jobs are split
      */
     public synchronized @Nullable ClaimStart current(Collection<String> forbiddenFlags, boolean whole) {
+        return current(forbiddenFlags, whole, false);
+    }
+
+    /**
+     * As {@link #current(Collection, boolean)}.
+     *
+     * @param poll whether the claim looks for what nobody has announced, while nothing is known to be due
+     */
+    public synchronized @Nullable ClaimStart current(Collection<String> forbiddenFlags, boolean whole, boolean poll) {
         if (!forbidden.equals(Set.copyOf(forbiddenFlags))) {
             forget();
             forbidden = Set.copyOf(forbiddenFlags);
+        }
+        if (poll && isAsGoodAsAScan()) {
+            begin(main);
+            return null;
         }
         if (!claimTried) {
             claimTried = true;
@@ -245,6 +259,18 @@ public final class ClaimFloor {
         return new ClaimStart(
                 odd == null ? resting.pick(floors) : floors,
                 strays.stream().limit(MOST_SOUGHT).toList());
+    }
+
+    /** Returns whether a claim that looks at all jobs costs no more than one from the floors and the scan that has to follow. */
+    @GuardedBy("this") private boolean isAsGoodAsAScan() {
+        return inUse
+                && odd == null
+                && strays.isEmpty()
+                && !jobsClaimed
+                && !scanWanted
+                && scanNanos <= CHEAP_SCAN.toNanos()
+                && main.floors.size() <= RestingPriorities.MOST_AT_ONCE
+                && resting.nanosUntilFirstEnd() == Long.MAX_VALUE;
     }
 
     @GuardedBy("this") private SortedMap<Integer, IndexPosition> lowest() {

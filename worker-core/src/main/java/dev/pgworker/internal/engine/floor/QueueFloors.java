@@ -103,7 +103,7 @@ public final class QueueFloors {
 
     @GuardedBy("this") private boolean scanWanted;
 
-    /** Whether a claim has been made since the last scan from the first entry, and whether one has brought jobs of queues. */
+    /** Whether a claim has been made since the last scan from the first entry that is a reason for one, and whether one has brought jobs of queues. */
     @GuardedBy("this") private boolean claimTried;
 
     @GuardedBy("this") private boolean jobsClaimed;
@@ -148,6 +148,19 @@ public final class QueueFloors {
 
     /** Returns where a claim looks for jobs of queues; null for everywhere. */
     public synchronized @Nullable QueueStart ofClaim() {
+        return ofClaim(false);
+    }
+
+    /**
+     * As {@link #ofClaim()}.
+     *
+     * @param poll whether the claim looks for what nobody has announced, while nothing is known to be due: where everything is looked
+     *     at, it says itself whether that {@linkplain #took takes} long
+     */
+    public synchronized @Nullable QueueStart ofClaim(boolean poll) {
+        if (poll && current == null && scannedGeneration == generation && !jobsClaimed) {
+            return null;
+        }
         claims++;
         if (!claimTried || claims == MANY_CLAIMS) {
             claimTried = true;
@@ -184,6 +197,14 @@ public final class QueueFloors {
         Collection<Integer> levels = new TreeSet<>();
         current.floors().forEach(floor -> levels.add(floor.priority()));
         return levels;
+    }
+
+    /** Takes note of how long a claim took that looked everywhere for jobs of queues. */
+    public synchronized void took(Duration time) {
+        if (!claimTried && time.compareTo(slowScan.dividedBy(2)) >= 0) {
+            claimTried = true;
+            scanWantedSooner.run();
+        }
     }
 
     /** Takes note of what a claim or a completion has brought. */

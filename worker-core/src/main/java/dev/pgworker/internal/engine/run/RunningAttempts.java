@@ -38,6 +38,9 @@ public final class RunningAttempts {
      * those of direct batches whose jobs are not claimed.
      */
     public List<LongRun> longest(Duration least, int most) {
+        if (running.isEmpty()) {
+            return List.of();
+        }
         long now = System.nanoTime();
         return all().stream()
                 .filter(Attempt::isClaimed)

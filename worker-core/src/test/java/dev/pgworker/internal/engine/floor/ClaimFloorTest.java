@@ -292,6 +292,63 @@ class ClaimFloorTest {
     }
 
     @Test
+    void theClaimOfAPollLooksAtAllJobsInsteadOfAScanWhileNothingIsClaimed() throws SQLException {
+        assertThat(poll()).as("before the first scan").isNull();
+        assertThat(floor.nanosUntilScan()).isLessThan(Duration.ofMillis(21).toNanos());
+        scan(List.of(0, 3));
+
+        for (int n = 0; n < 3; n++) {
+            assertThat(poll()).isNull();
+            assertThat(floor.nanosUntilScan()).isEqualTo(Long.MAX_VALUE);
+        }
+        assertThat(current().floors()).containsEntry(0, at(EDGE)).containsEntry(3, at(EDGE));
+        assertThat(floor.nanosUntilScan())
+                .as("after a claim from the floors")
+                .isBetween(1L, Duration.ofSeconds(5).toNanos());
+    }
+
+    @Test
+    void whatAClaimOfAPollHasBroughtIsAReasonForAScan() throws SQLException {
+        scan(List.of(0));
+
+        ClaimStart start = floor.current(List.of(), true, true);
+        assertThat(start).isNull();
+        // Of a priority that no scan has seen, and there may be more.
+        floor.claimed(start, claimed(job(1, 7, -5, null)), true, TOOK);
+
+        assertThat(floor.current(List.of(), true, true)).isNotNull();
+        assertThat(floor.nanosUntilScan()).isLessThanOrEqualTo(Duration.ofSeconds(1).toNanos());
+    }
+
+    @Test
+    void claimsOfAPollBeginAtTheFloorsWhereAScanTakesTime() throws SQLException {
+        floor.scanBelow(start -> slowly());
+        assertThat(poll()).as("once").isNotNull();
+
+        scan(List.of(0));
+        assertThat(poll()).isNull();
+        floor.claimed(floor.current(List.of(), true, true), claimed(), false, Duration.ofMillis(11));
+        assertThat(poll()).as("one that took long").isNotNull();
+    }
+
+    @Test
+    void claimsOfAPollBeginAtTheFloorsWhereThereIsAnythingElseToLookFor() throws SQLException {
+        scan(List.of(0));
+        floor.announced(null, null, List.of());
+        assertThat(poll()).as("a scan is wanted").isNotNull();
+
+        floor.scanBelow(start -> new FloorScan(List.of(0), List.of(7L)));
+        assertThat(floor.current(List.of(), true, true)).as("strays").isNotNull();
+    }
+
+    /** Makes the claim of a poll, which brings nothing; returns where it looked. */
+    private @Nullable ClaimStart poll() {
+        ClaimStart start = floor.current(List.of(), true, true);
+        floor.claimed(start, claimed(), false, TOOK);
+        return start;
+    }
+
+    @Test
     void straysAreLookedAtUntilAClaimHasHadRoomForThem() throws SQLException {
         scan(List.of(0));
         assertThat(floor.scanBelow(start -> new FloorScan(List.of(0), List.of(7L, 8L))))

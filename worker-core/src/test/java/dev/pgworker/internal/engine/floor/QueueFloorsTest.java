@@ -194,6 +194,31 @@ class QueueFloorsTest {
         assertThat(floors.nanosUntilScan()).isLessThan(Duration.ofSeconds(1).toNanos());
     }
 
+    @Test
+    void theClaimOfAPollSaysItselfWhetherALookTakesLong() throws SQLException {
+        QueueFloors usual = new QueueFloors(() -> {});
+        assertThat(usual.ofClaim(true)).isNull();
+        assertThat(usual.nanosUntilScan())
+                .as("the first one")
+                .isLessThan(Duration.ofSeconds(1).toNanos());
+        usual.scan(from -> new QueueStart(List.of()));
+
+        assertThat(usual.ofClaim(true)).isNull();
+        usual.took(Duration.ofMillis(49));
+        assertThat(usual.nanosUntilScan()).isEqualTo(Long.MAX_VALUE);
+        usual.took(Duration.ofMillis(50));
+        assertThat(usual.nanosUntilScan()).isLessThanOrEqualTo(Duration.ofSeconds(5).toNanos());
+    }
+
+    @Test
+    void theClaimOfAPollIsLikeOthersWhileTheyAreInUse() throws SQLException {
+        floors.ofClaim();
+        scan(all(0, 0));
+
+        assertThat(floors.ofClaim(true)).isNotNull();
+        assertThat(floors.nanosUntilScan()).isLessThan(Duration.ofSeconds(6).toNanos());
+    }
+
     /** Makes a look from the floors due. */
     private void due() {
         for (int i = 0; i < 8; i++) {

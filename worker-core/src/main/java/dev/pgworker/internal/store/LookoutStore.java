@@ -1,0 +1,54 @@
+package dev.pgworker.internal.store;
+
+import java.sql.Connection;
+import java.sql.PreparedStatement;
+import java.sql.ResultSet;
+import java.sql.SQLException;
+import java.util.EnumSet;
+import java.util.Set;
+
+import dev.pgworker.schema.WorkerSchema;
+
+/**
+ * Reads which of the tables have rows that say what workers are to do besides running jobs.
+ *
+ * @param schema where they are
+ */
+public record LookoutStore(WorkerSchema schema) {
+
+    /** What workers are told of. */
+    public enum Subject {
+        PAUSES("pauses"),
+        LIMITS("limits"),
+        SCHEDULES("schedules");
+
+        private final String column;
+
+        Subject(String column) {
+            this.column = column;
+        }
+    }
+
+    private static final String LOOK_OUT = """
+            select l.pauses, l.limits, l.schedules from {schema}.pgworker_look_out() l
+            """;
+
+    /**
+     * Returns what there is nothing of. Waits half a second at most for a table that somebody has locked.
+     *
+     * @param connection in auto-commit mode and in no transaction
+     */
+    public Set<Subject> none(Connection connection) throws SQLException {
+        try (PreparedStatement statement = connection.prepareStatement(schema.in(LOOK_OUT));
+                ResultSet row = statement.executeQuery()) {
+            row.next();
+            Set<Subject> none = EnumSet.noneOf(Subject.class);
+            for (Subject subject : Subject.values()) {
+                if (!row.getBoolean(subject.column)) {
+                    none.add(subject);
+                }
+            }
+            return none;
+        }
+    }
+}

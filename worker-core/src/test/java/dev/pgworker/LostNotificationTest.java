@@ -1,0 +1,121 @@
+package dev.pgworker;
+
+import java.lang.reflect.InvocationTargetException;
+import java.lang.reflect.Proxy;
+import java.sql.Connection;
+import java.sql.SQLException;
+import java.time.Duration;
+import java.time.ZoneId;
+import java.util.concurrent.Semaphore;
+import java.util.concurrent.TimeUnit;
+import javax.sql.DataSource;
+
+import org.awaitility.Awaitility;
+import org.junit.jupiter.api.Tag;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+import org.junit.jupiter.api.extension.RegisterExtension;
+import org.postgresql.PGConnection;
+import org.springframework.jdbc.datasource.DelegatingDataSource;
+
+import dev.pgworker.event.WorkerEvent.JobCompleted;
+import dev.pgworker.event.WorkerEvent.LimitApplied;
+import dev.pgworker.event.WorkerEvent.PauseBegan;
+import dev.pgworker.event.WorkerEvent.PauseEnded;
+import dev.pgworker.event.WorkerEvent.ScheduleExecuted;
+import dev.pgworker.job.PauseTarget;
+import dev.pgworker.job.Task;
+import dev.pgworker.limit.Limit;
+import dev.pgworker.schedule.Recurrence;
+import dev.pgworker.schedule.Schedule;
+import dev.pgworker.testing.RecordingListener;
+import dev.pgworker.testing.TestSchema;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+/** A worker listens on a connection that works and brings no notification, as a pooler's may that gives the session to others. */
+@Tag("any-postgres")
+@Timeout(120)
+class LostNotificationTest {
+
+    private static final Task<Integer> WORK = Task.of("work", Integer.class);
+
+    /** A look of the worker's own follows after a minute only. */
+    private static final Duration SOON = Duration.ofSeconds(15);
+
+    @RegisterExtension
+    final TestSchema db = new TestSchema(20);
+
+    private final RecordingListener events = new RecordingListener();
+    private final Semaphore lookouts = new Semaphore(0);
+
+    private DataSource deaf() {
+        return new DelegatingDataSource(db.dataSource()) {
+            @Override
+            public Connection getConnection() throws SQLException {
+                Connection connection = super.getConnection();
+                PGConnection silent = proxy(PGConnection.class, connection.unwrap(PGConnection.class), null);
+                return proxy(Connection.class, connection, silent);
+            }
+        };
+    }
+
+    private <T> T proxy(Class<T> type, T target, Object unwrapped) {
+        return type.cast(Proxy.newProxyInstance(
+                type.getClassLoader(), new Class<?>[] {type}, (self, method, arguments) -> {
+                    if (method.getName().equals("unwrap") && unwrapped != null) {
+                        return unwrapped;
+                    }
+                    try {
+                        Object result = method.invoke(target, arguments);
+                        if (method.getName().equals("prepareStatement")
+                                && arguments[0].toString().contains("pgworker_look_out")) {
+                            lookouts.release();
+                        }
+                        return method.getName().equals("getNotifications") ? null : result;
+                    } catch (InvocationTargetException e) {
+                        throw e.getCause();
+                    }
+                }));
+    }
+
+    private void startAndLookOut() throws InterruptedException {
+        db.start(db.worker()
+                .listenDataSource(deaf())
+                .listener(events)
+                .task(WORK, (n, context) -> {}));
+        // After the second one whoever relies on it has looked since the first.
+        assertThat(lookouts.tryAcquire(2, 30, TimeUnit.SECONDS)).isTrue();
+    }
+
+    @Test
+    void aPauseHoldsAndEndsWithinSeconds() throws InterruptedException {
+        startAndLookOut();
+
+        long begin = System.nanoTime();
+        db.admin().pause(PauseTarget.task("work"), null);
+        events.await(PauseBegan.class);
+        assertThat(Duration.ofNanos(System.nanoTime() - begin)).isLessThan(SOON);
+
+        db.scheduler().addJob(WORK, 1);
+        db.admin().resume(PauseTarget.task("work"));
+        events.await(PauseEnded.class);
+        events.await(JobCompleted.class);
+        assertThat(Duration.ofNanos(System.nanoTime() - begin)).isLessThan(SOON.multipliedBy(2));
+    }
+
+    @Test
+    void schedulesAreExecutedAndLimitsTakeEffect() throws InterruptedException {
+        startAndLookOut();
+
+        WorkerClient.jobSchedules(db.dataSource(), db.schema(), db.codec())
+                .create(Schedule.of("a", WORK.identifier(), Recurrence.cron("* * * * * *", ZoneId.of("UTC"))));
+        WorkerClient.jobLimits(db.dataSource(), db.schema()).put(Limit.concurrency("l", 1, "work"));
+
+        events.await(LimitApplied.class);
+        events.await(ScheduleExecuted.class);
+        Awaitility.await()
+                .atMost(Duration.ofSeconds(30))
+                .until(() -> !events.all(JobCompleted.class).isEmpty());
+    }
+}
