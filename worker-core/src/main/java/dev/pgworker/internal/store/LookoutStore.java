@@ -1,9 +1,9 @@
 package dev.pgworker.internal.store;
 
 import java.sql.Connection;
-import java.sql.PreparedStatement;
 import java.sql.ResultSet;
 import java.sql.SQLException;
+import java.sql.Statement;
 import java.util.EnumSet;
 import java.util.Set;
 
@@ -39,8 +39,9 @@ public record LookoutStore(WorkerSchema schema) {
      * @param connection in auto-commit mode and in no transaction
      */
     public Set<Subject> none(Connection connection) throws SQLException {
-        try (PreparedStatement statement = connection.prepareStatement(schema.in(LOOK_OUT));
-                ResultSet row = statement.executeQuery()) {
+        // Not prepared: where a pooler gives the server's session to others, it would not be there the next time.
+        try (Statement statement = connection.createStatement();
+                ResultSet row = statement.executeQuery(schema.in(LOOK_OUT))) {
             row.next();
             Set<Subject> none = EnumSet.noneOf(Subject.class);
             for (Subject subject : Subject.values()) {

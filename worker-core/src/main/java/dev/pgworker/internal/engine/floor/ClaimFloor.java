@@ -261,14 +261,18 @@ public final class ClaimFloor {
                 strays.stream().limit(MOST_SOUGHT).toList());
     }
 
-    /** Returns whether a claim that looks at all jobs costs no more than one from the floors and the scan that has to follow. */
+    /**
+     * Returns whether a claim that looks at all jobs costs no more than one from the floors and the scan that has to follow, as far as
+     * is known: a scan since the last jobs were announced, which may be millions of other workers, took no time.
+     */
     @GuardedBy("this") private boolean isAsGoodAsAScan() {
         return inUse
                 && odd == null
                 && strays.isEmpty()
                 && !jobsClaimed
                 && !scanWanted
-                && scanNanos <= CHEAP_SCAN.toNanos()
+                && announcedSinceScan.isEmpty()
+                && Math.max(scanNanos, lastScanNanos) <= CHEAP_SCAN.toNanos()
                 && main.floors.size() <= RestingPriorities.MOST_AT_ONCE
                 && resting.nanosUntilFirstEnd() == Long.MAX_VALUE;
     }

@@ -317,13 +317,15 @@ class ClaimFloorTest {
         floor.claimed(start, claimed(job(1, 7, -5, null)), true, TOOK);
 
         assertThat(floor.current(List.of(), true, true)).isNotNull();
-        assertThat(floor.nanosUntilScan()).isLessThanOrEqualTo(Duration.ofSeconds(1).toNanos());
+        assertThat(floor.nanosUntilScan())
+                .isLessThanOrEqualTo(Duration.ofSeconds(1).toNanos());
     }
 
     @Test
     void claimsOfAPollBeginAtTheFloorsWhereAScanTakesTime() throws SQLException {
+        scan(List.of(0));
         floor.scanBelow(start -> slowly());
-        assertThat(poll()).as("once").isNotNull();
+        assertThat(poll()).as("the last scan").isNotNull();
 
         scan(List.of(0));
         assertThat(poll()).isNull();
@@ -336,6 +338,11 @@ class ClaimFloorTest {
         scan(List.of(0));
         floor.announced(null, null, List.of());
         assertThat(poll()).as("a scan is wanted").isNotNull();
+
+        scan(List.of(0));
+        floor.announced(NOW, List.of(0), List.of());
+        assertThat(poll()).as("there may be many").isNotNull();
+        assertThat(poll()).as("until the next scan").isNotNull();
 
         floor.scanBelow(start -> new FloorScan(List.of(0), List.of(7L)));
         assertThat(floor.current(List.of(), true, true)).as("strays").isNotNull();

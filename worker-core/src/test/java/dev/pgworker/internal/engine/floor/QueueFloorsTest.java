@@ -207,7 +207,8 @@ class QueueFloorsTest {
         usual.took(Duration.ofMillis(49));
         assertThat(usual.nanosUntilScan()).isEqualTo(Long.MAX_VALUE);
         usual.took(Duration.ofMillis(50));
-        assertThat(usual.nanosUntilScan()).isLessThanOrEqualTo(Duration.ofSeconds(5).toNanos());
+        assertThat(usual.nanosUntilScan())
+                .isLessThanOrEqualTo(Duration.ofSeconds(5).toNanos());
     }
 
     @Test
