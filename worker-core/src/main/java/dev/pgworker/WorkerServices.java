@@ -51,6 +51,7 @@ import dev.pgworker.internal.event.WorkerEvents;
 import dev.pgworker.internal.failure.Outage;
 import dev.pgworker.internal.jdbc.StaleConnections;
 import dev.pgworker.internal.lifecycle.BackgroundService;
+import dev.pgworker.internal.lifecycle.Hearing;
 import dev.pgworker.internal.lifecycle.Lease;
 import dev.pgworker.internal.lifecycle.PeriodicTasks;
 import dev.pgworker.internal.lifecycle.Service;
@@ -274,7 +275,7 @@ final class WorkerServices {
                 parts.metadata(),
                 recovery.heartbeatInterval(),
                 lease,
-                cancels::beat,
+                this::cancelsMayHaveBeenMissed,
                 context.outage());
         watchdog = new LeaseWatchdog(lease, onLost, context.outage());
         sweep = sweep(recovery);
@@ -357,7 +358,14 @@ final class WorkerServices {
                 Map.of(
                         Subject.PAUSES, () -> pauses.announced(),
                         Subject.LIMITS, () -> limits.told(null),
-                        Subject.SCHEDULES, () -> schedules.announced()));
+                        Subject.SCHEDULES, () -> schedules.announced(),
+                        Subject.CANCELLATIONS, () -> cancels.beat()));
+    }
+
+    private void cancelsMayHaveBeenMissed() {
+        if (lookout.hearing(Subject.CANCELLATIONS) != Hearing.LOOKOUT) {
+            cancels.beat();
+        }
     }
 
     private NotificationListener listener(JobAnnouncements announcements, ToldClaims toldClaims) {

@@ -20,7 +20,8 @@ public record LookoutStore(WorkerSchema schema) {
     public enum Subject {
         PAUSES("pauses"),
         LIMITS("limits"),
-        SCHEDULES("schedules");
+        SCHEDULES("schedules"),
+        CANCELLATIONS("cancellations");
 
         private final String column;
 
@@ -30,7 +31,7 @@ public record LookoutStore(WorkerSchema schema) {
     }
 
     private static final String LOOK_OUT = """
-            select l.pauses, l.limits, l.schedules from {schema}.pgworker_look_out() l
+            select l.pauses, l.limits, l.schedules, l.cancellations from {schema}.pgworker_look_out() l
             """;
 
     /**

@@ -17,7 +17,7 @@ import dev.pgworker.internal.store.Claim;
 
 /**
  * Learns on {@code worker-cancel} which jobs of this worker have been cancelled, and has them end. Looks when it is told that there is
- * something; with each heartbeat, where a notification was lost; each second where nothing is listened to and there are
+ * something; where a notification may have been lost, with each heartbeat or when somebody finds that there is; each second where nothing is listened to and there are
  * jobs here; and again and again while a cancelled job is on its way here.
  */
 public final class CancelWatch extends BackgroundService {

@@ -2647,7 +2647,8 @@ comment on function "${schema}".pgworker_keep_pauses() is
   'Locks paused queues that somebody has freed, and frees queues whose last job ended while they were resumed.';
 
 -- Workers ask every few seconds on the connection on which they listen, and hear nothing until the answer: a locked table is not waited for.
-create or replace function "${schema}".pgworker_look_out(out pauses boolean, out limits boolean, out schedules boolean)
+create or replace function "${schema}".pgworker_look_out(
+  out pauses boolean, out limits boolean, out schedules boolean, out cancellations boolean)
 language plpgsql stable
 set lock_timeout = '500ms' set jit = off
 set search_path = pg_catalog, pg_temp as $$
@@ -2655,10 +2656,11 @@ begin
   pauses := exists (select from "${schema}".pgworker_pauses);
   limits := exists (select from "${schema}".pgworker_limits);
   schedules := exists (select from "${schema}".pgworker_schedules);
+  cancellations := exists (select from "${schema}".pgworker_cancellations);
 end
 $$;
 comment on function "${schema}".pgworker_look_out() is
-  'Whether anything is paused, limited or scheduled, or was and is not settled. Raises 55P03 if one of the tables is locked.';
+  'Whether anything is paused, limited, scheduled or cancelled, or was and is not settled. Raises 55P03 if one of the tables is locked.';
 
 
 -- 8 Recovery ------------------------------------------------------------------------------------------------------------------

@@ -42,7 +42,8 @@ class LookoutTest {
                 Map.of(
                         Subject.PAUSES, () -> told.add(Subject.PAUSES),
                         Subject.LIMITS, () -> told.add(Subject.LIMITS),
-                        Subject.SCHEDULES, () -> told.add(Subject.SCHEDULES)));
+                        Subject.SCHEDULES, () -> told.add(Subject.SCHEDULES),
+                        Subject.CANCELLATIONS, () -> told.add(Subject.CANCELLATIONS)));
     }
 
     @AfterEach
@@ -84,6 +85,10 @@ class LookoutTest {
                 Subject.SCHEDULES,
                 "insert into {schema}.pgworker_schedules (name, kind, expression, zone, task_identifier)"
                         + " values ('a', 'cron', '* * * * *', 'UTC', 'a')");
+
+        assertTold(
+                Subject.CANCELLATIONS,
+                "insert into {schema}.pgworker_cancellations values (1, now(), null, 'other', 'cancelled', now())");
 
         db.sql("delete from {schema}.pgworker_pauses").update();
         look();

@@ -63,7 +63,7 @@ public final class Reconciler extends PeriodicService implements WorkSignal.Rece
     private static final Duration COMPARE = Duration.ofSeconds(3);
 
     /** How often to find out why nothing starts. */
-    private static final Duration STALL_CHECK = Duration.ofSeconds(10);
+    private static final Duration STALL_CHECK = Duration.ofSeconds(15);
 
     /** One part of so many of the time, where it takes long. */
     private static final int STALL_SHARE = 20;
