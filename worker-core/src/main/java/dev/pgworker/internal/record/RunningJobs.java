@@ -26,6 +26,9 @@ final class RunningJobs extends Recording {
 
     private static final long INTERVAL_NANOS = Duration.ofSeconds(1).toNanos();
 
+    /** The same while nothing runs. */
+    private static final long IDLE_INTERVAL_NANOS = Duration.ofSeconds(2).toNanos();
+
     private static final int MOST = 1_000;
 
     private final RunningAttempts attempts;
@@ -62,7 +65,7 @@ final class RunningJobs extends Recording {
             store.delete(ended);
             recorded.keySet().removeAll(ended);
         }
-        return INTERVAL_NANOS;
+        return attempts.isEmpty() ? IDLE_INTERVAL_NANOS : INTERVAL_NANOS;
     }
 
     private Row row(LongRun run) {

@@ -25,7 +25,9 @@ public final class WorkRecord extends BackgroundService {
 
     private static final Logger log = LoggerFactory.getLogger(WorkRecord.class);
 
-    private static final long LONGEST_PAUSE_NANOS = Duration.ofSeconds(1).toNanos();
+    private static final long LONGEST_PAUSE_NANOS = Duration.ofSeconds(2).toNanos();
+
+    private static final long SHORTEST_PAUSE_NANOS = Duration.ofMillis(100).toNanos();
 
     private final List<Recording> recordings;
     private final Outage outage;
@@ -57,7 +59,7 @@ public final class WorkRecord extends BackgroundService {
             wait = Math.min(wait, recording.dueIn());
         }
         // Also where all are due: what failed just now is not to be repeated in vain.
-        pause(Math.max(wait, LONGEST_PAUSE_NANOS / 10));
+        pause(Math.max(wait, SHORTEST_PAUSE_NANOS));
         for (Recording recording : recordings) {
             if (!isStopping() && recording.dueIn() <= 0) {
                 recording.record();

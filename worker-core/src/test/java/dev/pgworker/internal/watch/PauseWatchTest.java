@@ -3,7 +3,6 @@ package dev.pgworker.internal.watch;
 import java.time.Duration;
 import java.util.List;
 
-import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.extension.RegisterExtension;
 import org.junit.jupiter.params.ParameterizedTest;
@@ -21,7 +20,6 @@ import dev.pgworker.testing.TestSchema;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
-@Tag("any-postgres")
 class PauseWatchTest {
 
     @RegisterExtension

@@ -62,6 +62,9 @@ public final class Reconciler extends PeriodicService implements WorkSignal.Rece
     /** How often the rows of jobs that wait here are looked at. */
     private static final Duration COMPARE = Duration.ofSeconds(3);
 
+    /** The longest time between two steps while no job is here. */
+    private static final Duration IDLE_TICK = Duration.ofSeconds(5);
+
     /** How often to find out why nothing starts. */
     private static final Duration STALL_CHECK = Duration.ofSeconds(15);
 
@@ -238,7 +241,7 @@ public final class Reconciler extends PeriodicService implements WorkSignal.Rece
     private long untilNextStep() {
         long time = System.nanoTime();
         long untilLook = Math.max(earliestLook - time, Math.min(lookAt - time, nextLookAt() - time));
-        Duration tick = localQueue.isIdle() ? COMPARE : TICK;
+        Duration tick = localQueue.isIdle() ? IDLE_TICK : TICK;
         return Math.max(0, Math.min(Math.min(tick.toNanos(), stallAfter.toNanos()), untilLook));
     }
 

@@ -38,7 +38,7 @@ public final class RunningAttempts {
      * those of direct batches whose jobs are not claimed.
      */
     public List<LongRun> longest(Duration least, int most) {
-        if (running.isEmpty()) {
+        if (isEmpty()) {
             return List.of();
         }
         long now = System.nanoTime();
@@ -49,6 +49,11 @@ public final class RunningAttempts {
                 .sorted(Comparator.comparingLong(LongRun::nanos).reversed())
                 .limit(most)
                 .toList();
+    }
+
+    /** Returns true if no handler runs. */
+    public boolean isEmpty() {
+        return running.isEmpty();
     }
 
     /** Returns true if a handler calls this, on the thread that runs it. */
