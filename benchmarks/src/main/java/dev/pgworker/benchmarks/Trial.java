@@ -249,7 +249,7 @@ final class Trial implements AutoCloseable {
             if (System.nanoTime() > deadline) {
                 throw new IllegalStateException("only " + (ran() - ranBefore) + " of " + jobs + " jobs ran in time");
             }
-            Thread.sleep(2);
+            Thread.sleep(5);
         }
         double seconds = (System.nanoTime() - start) / 1e9;
         if (ran() - ranBefore != jobs) {

@@ -12,7 +12,8 @@ import dev.pgworker.job.Job;
  * Jobs that have been claimed.
  *
  * @param jobs in the order in which they are to start
- * @param cut whether there are more, for which there were too many bytes
+ * @param cut whether there may be more: those that were found had too many bytes, queues in front had less than usual, or, without any
+ *     jobs, a second chain was refused, because other claims are under way
  * @param at when, by the database's clock; null if that is not known
  * @param passedOver a queue that somebody held for the moment, though it may have due jobs for which there was room; null if none was
  */

@@ -3653,6 +3653,20 @@ comment on function "${schema}".pgworker_runs_in_front(int[], int, text[], int[]
   'of the jobs, or null if there are less than five of eight so many or somebody holds or changes one of them; the queues that it has locked, and '
   'those that it has found jobs of. It begins at a place of one priority, or, without a place, at the first job of all.';
 
+-- A turn is worth no more than this: whoever holds it for longer is stopped, or is no claim.
+create or replace function "${schema}".pgworker_await_turn(turn bigint) returns void
+language plpgsql volatile
+set lock_timeout = '100ms'
+set search_path = pg_catalog, pg_temp as $$
+begin
+  perform pg_advisory_xact_lock(turn);
+exception
+  when lock_not_available then null;
+end
+$$;
+comment on function "${schema}".pgworker_await_turn(bigint) is
+  'Waits for this turn of claims, which is an advisory lock until the end of the transaction, but not for longer than 100 ms.';
+
 -- 1. Without locks: the first due job, or run of jobs, of each promising queue, cut where jobs without a queue come first. Where runs are
 --    asked for, of the queues whose jobs are the first of all; if these are not enough, of more of them, and at last of any.
 -- 2. Lock queue rows, passing over held ones, then exactly those jobs, each queue's without a gap: taking the second job of a queue
@@ -3660,6 +3674,8 @@ comment on function "${schema}".pgworker_runs_in_front(int[], int, text[], int[]
 -- 3. Fill up with jobs without a queue, then write.
 -- If every promising queue was held, by a peer's statement that locks all of them for a moment for instance, look again shortly. If some
 -- were, two claims at the same time may both pass over queues that the other one does not take after all: the caller is told.
+-- Claims of many jobs take turns, two at a time: each of more of them would read past all that the others are about to claim, lock rows
+-- that these have claimed since its snapshot, and so keep them from being completed. Whoever gets no turn goes on without.
 create or replace function "${schema}".pgworker_claim(
   worker_id text, task_ids int[], wanted int, forbidden text[] default null, runs int[] default null,
   levels int[] default null, floor_run_ats timestamptz[] default null, floor_ids bigint[] default null, strays bigint[] default null,
@@ -3679,6 +3695,8 @@ set search_path = pg_catalog, pg_temp as $$
 #variable_conflict use_column
 declare
   few constant int := 50;
+  many constant int := 200;
+  turn constant bigint := case when wanted >= many then hashtextextended('pgworker_claims ${schema}', 0) end;
   long constant boolean := coalesce(1 < any(runs), false);
   spare constant int := 8 + least(wanted, 100000) * case when long then 9 else 12 end / 8;
   -- The queues in front usually have enough jobs.
@@ -3714,6 +3732,13 @@ begin
   end if;
   if wanted > 100000 then
     raise exception 'wanted must be at most 100000, but is %', wanted using errcode = '22023';
+  end if;
+  if wanted >= many and not pg_try_advisory_xact_lock(turn) and not pg_try_advisory_xact_lock(turn # 1) then
+    if parity = 1 then
+      return next;
+      return;
+    end if;
+    perform "${schema}".pgworker_await_turn(turn # (pg_backend_pid() & 1));
   end if;
   if cardinality(forbidden) = 0 then forbidden := null; end if;
   if front >= wanted then front := null; end if;
@@ -4004,7 +4029,8 @@ comment on function
   'unqueued_task_ids, if these are given, only jobs of queues and strays are taken. If lane_levels is given, jobs of queues are looked '
   'for from the floors that pgworker_look_at_queues has told. '
   'Payloads take most_bytes at most, uncompressed, unless the first alone takes more; if that leaves jobs behind, a '
-  'last row of nulls says so. If it then finds none, the only row has nothing but the time; and if somebody held the row of a queue '
+  'last row of nulls says so. Claims of 200 jobs and more are made by two at a time; others wait up to 100 ms, but with parity 1, a second '
+  'chain of a worker''s claims, the only row is one of nulls. If it then finds none, the only row has nothing but the time; and if somebody held the row of a queue '
   'with due jobs, so that it was passed over, and there was room for them, a last row has the time and the name of one such queue. '
   'The claim is known by its jobs'' ids and locked_at, which is the same for all of them. '
   'Waits for no lock, so a short answer does not prove that there is no more: ask again after a notification.';

@@ -58,6 +58,9 @@ public final class ClaimPlanner {
     /** A second chain that takes longer, to get a connection for instance, keeps its jobs waiting no longer. */
     private static final long PATIENCE_WITH_ODD = Duration.ofMillis(200).toNanos();
 
+    /** How long one chain is enough after a second one was refused, because other workers claim at the same time. */
+    private static final long CROWDED = Duration.ofSeconds(1).toNanos();
+
     /** With so many jobs in a claim, a second chain of claims is worth its while. */
     private static final int MANY = 100;
 
@@ -96,6 +99,9 @@ public final class ClaimPlanner {
 
     /** When the second chain was last answered, or the jobs were split, by {@link System#nanoTime}. */
     private volatile long oddAnsweredAt;
+
+    /** Until when there is to be no second chain, by {@link System#nanoTime}. */
+    private volatile long crowdedUntil = System.nanoTime();
 
     /** Why the payload of the next job is not to be read; null if it is. */
     private @Nullable Throwable unreadable;
@@ -223,8 +229,14 @@ public final class ClaimPlanner {
 
     // Two chains
 
-    /** Splits the jobs between two chains of claims; returns false if that cannot be, or is so already. */
+    /**
+     * Splits the jobs between two chains of claims; returns false if that cannot be, is so already, or other workers claim as well, so
+     * that the server has enough to do.
+     */
     boolean split() {
+        if (System.nanoTime() - crowdedUntil < 0) {
+            return false;
+        }
         oddAnsweredAt = System.nanoTime();
         return floor.split();
     }
@@ -248,6 +260,11 @@ public final class ClaimPlanner {
     /** Learns from a claim of the second chain, on its thread; returns whether there may be more for it. */
     boolean claimedOdd(ClaimRequest request, Claimed claimed, Duration took) {
         oddAnsweredAt = System.nanoTime();
+        if (claimed.cut() && claimed.size() == 0) {
+            // Refused: it has looked at nothing, so there is nothing to learn about places.
+            crowdedUntil = System.nanoTime() + CROWDED;
+            return false;
+        }
         queueFloors.claimed(claimed);
         frontOfOdd.claimed(claimed.jobs(), claimed.cut() ? claimed.jobs().size() : request.wanted());
         if (!claimed.unreadable().isEmpty() || request.start() == null) {
