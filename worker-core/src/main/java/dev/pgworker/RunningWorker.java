@@ -126,6 +126,7 @@ final class RunningWorker {
      */
     void stop() {
         request.make(parts.settings().stopLimit());
+        services.context.started().end();
         if (services.attempts.isOnHandlerThread()) {
             stopBesideHandler();
         } else {
@@ -194,6 +195,10 @@ final class RunningWorker {
         }
     }
 
+    boolean awaitStarted(Duration limit) throws InterruptedException {
+        return services.context.started().await(limit);
+    }
+
     Set<ScheduledTask> scheduledTasks() {
         return services.periodic.scheduled();
     }
@@ -221,7 +226,8 @@ final class RunningWorker {
                         .map(one -> new WorkerStatus.UnservedTask(one.task(), one.jobs(), one.closest()))
                         .toList(),
                 services.pauses.current(),
-                heldUp());
+                heldUp(),
+                services.context.started().undone());
     }
 
     private List<String> heldUp() {

@@ -92,7 +92,8 @@ public final class Worker implements AutoCloseable {
 
     /**
      * Starts the worker and returns immediately. Does nothing if the worker is already running. The database does not
-     * have to be reachable.
+     * have to be reachable. The worker's threads register it and what it declares; {@link #awaitStarted} waits for them, and
+     * {@link WorkerStatus#starting} says what is not done yet.
      */
     public synchronized void start() {
         if (running == null) {
@@ -104,6 +105,29 @@ public final class Worker implements AutoCloseable {
             running = startRun();
             failed = false;
         }
+    }
+
+    /**
+     * Waits until the running worker has started. A worker has started when
+     *
+     * <ul>
+     *   <li>it is registered, so that {@link dev.pgworker.job.JobAdmin#registeredWorkers} returns it,
+     *   <li>it receives notifications, unless {@link WorkerSettings#listen} is false, and looks for jobs,
+     *   <li>all items of its crontab are registered, and
+     *   <li>the schedules and limits that it declares are in the database. One that the database refuses is logged as an
+     *       error and left out.
+     * </ul>
+     *
+     * <p>Returns early, with false, if the worker is not running or is stopped, and while the database cannot be used: the worker
+     * goes on by itself when it can.
+     *
+     * @param limit how long to wait at most
+     * @return whether the worker has started
+     * @throws InterruptedException if the calling thread is interrupted, which does not affect the worker
+     */
+    public boolean awaitStarted(Duration limit) throws InterruptedException {
+        RunningWorker current = running;
+        return current != null && current.awaitStarted(limit);
     }
 
     private RunningWorker startRun() {

@@ -6,7 +6,6 @@ import java.util.List;
 import java.util.Map;
 import java.util.Objects;
 import java.util.Set;
-import java.util.function.Consumer;
 import java.util.stream.Stream;
 
 import org.jspecify.annotations.Nullable;
@@ -55,6 +54,8 @@ import dev.pgworker.internal.lifecycle.Hearing;
 import dev.pgworker.internal.lifecycle.Lease;
 import dev.pgworker.internal.lifecycle.PeriodicTasks;
 import dev.pgworker.internal.lifecycle.Service;
+import dev.pgworker.internal.lifecycle.Started;
+import dev.pgworker.internal.lifecycle.Started.Part;
 import dev.pgworker.internal.lifecycle.WorkSignal;
 import dev.pgworker.internal.limit.DeclaredLimits;
 import dev.pgworker.internal.limit.LimitGate;
@@ -176,7 +177,10 @@ final class WorkerServices {
                 recovery.sweepThreshold(),
                 recovery.resilientSweepThreshold(),
                 () -> attempts.anyFlagged(recovery.resilientJobFlags()),
-                signal::leaseChanged);
+                () -> {
+                    context.started().done(Part.REGISTRATION);
+                    signal.leaseChanged();
+                });
         localQueue = localQueue(signal);
         history = new HistoryKeeper(
                 new HistoryStore(parts.dataSource(), parts.schema()),
@@ -308,9 +312,16 @@ final class WorkerServices {
         if (counts != null) {
             direct.add(counts);
         }
-        Consumer<Throwable> whenTold = error -> StaleConnections.discardAfter(parts.dataSource(), error);
+        Outage outage = new Outage(error -> {
+            StaleConnections.discardAfter(parts.dataSource(), error);
+            context.started().reconsider();
+        });
         return new WorkerContext(
-                workerId, new WorkerEvents(workerId, direct, parts.listeners()), new Outage(whenTold), signal);
+                workerId,
+                new WorkerEvents(workerId, direct, parts.listeners()),
+                outage,
+                signal,
+                new Started(() -> outage.isPresent() || outage.missingSchema() != null));
     }
 
     private LocalQueue localQueue(WorkSignal signal) {
@@ -370,7 +381,7 @@ final class WorkerServices {
 
     private NotificationListener listener(JobAnnouncements announcements, ToldClaims toldClaims) {
         return new NotificationListener(
-                context.workerId(),
+                context,
                 parts.listenDataSource(),
                 announcements,
                 new NotificationListener.Told(
@@ -382,9 +393,7 @@ final class WorkerServices {
                                 "pgworker:schedules", text -> schedules.announced(),
                                 "pgworker:pauses", text -> pauses.announced(),
                                 "pgworker:cancel", text -> cancels.announced(text == null ? "" : text),
-                                "pgworker:limits", this::limitsTold)),
-                context.events(),
-                context.outage());
+                                "pgworker:limits", this::limitsTold)));
     }
 
     private void limitsTold(@Nullable String text) {
@@ -437,7 +446,8 @@ final class WorkerServices {
                         parts.cron(),
                         new CrontabStore(parts.dataSource(), parts.schema()),
                         context.events(),
-                        context.outage());
+                        context.outage(),
+                        () -> context.started().done(Part.CRONTAB));
     }
 
     private ScheduleService schedules() {
@@ -449,7 +459,8 @@ final class WorkerServices {
                 new ScheduleStore(parts.dataSource(), parts.schema(), names),
                 new DeclaredSchedules(
                         new JdbcJobSchedules(parts.dataSource(), parts.schema(), parts.codec(), parts.jobScheduler()),
-                        declared),
+                        declared,
+                        () -> context.started().done(Part.SCHEDULES)),
                 () -> lookout.hearing(Subject.SCHEDULES),
                 context.events(),
                 context.outage());
@@ -470,6 +481,7 @@ final class WorkerServices {
 
     /** Starts all services. */
     void start() {
+        expectParts();
         limits.begin();
         // Jobs wait until it is known whether a history is kept, what is paused, and what limits there are.
         periodic.start(history);
@@ -479,6 +491,23 @@ final class WorkerServices {
         Stream.of(migrations, reconciler, sweep, snapshots, unservedTasks, vacuum, cron, schedules, cleanup)
                 .filter(Objects::nonNull)
                 .forEach(periodic::start);
+    }
+
+    private void expectParts() {
+        Started started = context.started();
+        started.expect(Part.REGISTRATION, Part.CLAIMS);
+        if (listener != null) {
+            started.expect(Part.LISTENER);
+        }
+        if (cron != null) {
+            started.expect(Part.CRONTAB);
+        }
+        if (!parts.schedules().declared().isEmpty()) {
+            started.expect(Part.SCHEDULES);
+        }
+        if (!parts.limits().isEmpty()) {
+            started.expect(Part.LIMITS);
+        }
     }
 
     /** Returns the services with a thread of their own, in the order in which they start. */

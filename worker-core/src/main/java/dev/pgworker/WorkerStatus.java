@@ -40,6 +40,8 @@ import dev.pgworker.job.Pause;
  * @param heldUp what keeps the worker from letting jobs of limited tasks through, from putting limits into effect or from knowing
  *     what is paused, although the database answers: a lock of somebody else's or a missing right, each with the remedy; normally
  *     empty
+ * @param starting what {@link Worker#start} has set going and is not done yet, each in a sentence without its full stop; empty once
+ *     the worker has started, see {@link Worker#awaitStarted}
  * @since 0.1.0
  */
 public record WorkerStatus(
@@ -61,7 +63,8 @@ public record WorkerStatus(
         boolean pollingOnly,
         List<UnservedTask> unservedTasks,
         List<Pause> pauses,
-        List<String> heldUp) {
+        List<String> heldUp,
+        List<String> starting) {
 
     /**
      * A task with due jobs that no registered worker serves.
@@ -90,5 +93,6 @@ public record WorkerStatus(
         unservedTasks = List.copyOf(unservedTasks);
         pauses = List.copyOf(pauses);
         heldUp = List.copyOf(heldUp);
+        starting = List.copyOf(starting);
     }
 }

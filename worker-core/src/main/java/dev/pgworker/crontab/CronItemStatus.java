@@ -33,6 +33,14 @@ public record CronItemStatus(
     }
 
     /**
+     * Returns true if a worker has registered the item. An item of this application's crontab is shown before that, from the
+     * crontab itself.
+     */
+    public boolean isRegistered() {
+        return knownSince != null;
+    }
+
+    /**
      * Returns true if this application's crontab has the item. Any other item is one that another application has, or that
      * has left its last crontab, see {@link CronAdmin#forget}.
      */

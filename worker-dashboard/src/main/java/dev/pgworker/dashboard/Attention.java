@@ -205,6 +205,12 @@ final class Attention {
                     "Threads of the worker do not go on: " + String.join(", ", status.stuckThreads()) + ".",
                     null);
         }
+        if (!status.starting().isEmpty()) {
+            add(
+                    Level.WARNING,
+                    "The worker of this application is starting: " + String.join(", ", status.starting()) + ".",
+                    "workers");
+        }
         if (status.outage()) {
             add(Level.ERROR, "The worker of this application cannot use the database.", null);
         }

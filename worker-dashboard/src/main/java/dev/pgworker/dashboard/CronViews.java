@@ -72,14 +72,18 @@ final class CronViews {
 
     private static List<Known> items(Source source) {
         WorkerInstance own = source.instance();
-        List<CronItemStatus> statuses = own.cronAdmin().list();
-        boolean complete = statuses.stream().allMatch(status -> status.item() != null);
-        Map<String, Known> ofSiblings = complete ? Map.of() : ofSiblings(source);
-        return statuses.stream()
-                .map(status -> status.item() != null
-                        ? new Known(status, own.name())
-                        : ofSiblings.getOrDefault(status.identifier(), new Known(status, null)))
-                .toList();
+        Map<String, Known> ofSiblings = ofSiblings(source);
+        List<Known> items = new ArrayList<>();
+        for (CronItemStatus status : own.cronAdmin().list()) {
+            Known ofSibling = ofSiblings.remove(status.identifier());
+            items.add(
+                    status.item() != null || ofSibling == null
+                            ? new Known(status, status.item() == null ? null : own.name())
+                            : ofSibling);
+        }
+        // Those that no worker has registered yet.
+        items.addAll(ofSiblings.values());
+        return items;
     }
 
     private static Map<String, Known> ofSiblings(Source source) {
@@ -164,6 +168,7 @@ final class CronViews {
                 .put("next", next(status))
                 .put("lastExecution", status.lastExecution())
                 .put("knownSince", status.knownSince())
+                .put("registered", status.isRegistered())
                 .put("pausedSince", status.pausedSince())
                 .put("own", item != null)
                 .put("worker", known.worker());

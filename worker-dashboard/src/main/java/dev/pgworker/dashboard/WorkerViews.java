@@ -147,6 +147,7 @@ final class WorkerViews {
                         .put("outage", status.outage())
                         .put("stall", status.stall())
                         .put("heldUp", status.heldUp())
+                        .put("starting", status.starting())
                         .put("reconciled", status.reconciled())
                         .put("deadThreads", status.deadThreads())
                         .put("stuckThreads", status.stuckThreads())

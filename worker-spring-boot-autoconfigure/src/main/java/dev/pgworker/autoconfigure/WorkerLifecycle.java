@@ -1,5 +1,6 @@
 package dev.pgworker.autoconfigure;
 
+import java.time.Duration;
 import java.util.List;
 import java.util.concurrent.CompletableFuture;
 import java.util.function.Supplier;
@@ -17,12 +18,14 @@ import org.springframework.context.SmartLifecycle;
 import org.springframework.context.event.ContextClosedEvent;
 
 import dev.pgworker.Worker;
+import dev.pgworker.WorkerStatus;
 
 /**
  * Starts the workers of a name last, when the context is ready, and stops them first.
  *
  * <p>They are built once all singletons exist, which is when a handler behind a bean method that declares an interface can
- * be seen. Before they are stopped with the context, the application says that it is no longer ready, as web applications do
+ * be seen. The start of the context waits until they have {@linkplain Worker#awaitStarted started}, for a bounded time, so that
+ * whoever asks a started application finds what it declares. Before they are stopped with the context, the application says that it is no longer ready, as web applications do
  * anyway.
  */
 final class WorkerLifecycle
@@ -32,6 +35,9 @@ final class WorkerLifecycle
                 ApplicationListener<ContextClosedEvent> {
 
     private static final Logger log = LoggerFactory.getLogger(WorkerLifecycle.class);
+
+    /** How long the application waits for its workers together: longer than machines stand still. */
+    private static final Duration LONGEST_START = Duration.ofSeconds(10);
 
     private final Supplier<List<Worker>> builder;
     private final boolean autoStartup;
@@ -79,6 +85,26 @@ final class WorkerLifecycle
                 worker.start();
             } else {
                 log.info("No handlers found: this application only adds jobs");
+            }
+        }
+        try {
+            awaitStarted();
+        } catch (InterruptedException e) {
+            Thread.currentThread().interrupt();
+        }
+    }
+
+    private void awaitStarted() throws InterruptedException {
+        long end = System.nanoTime() + LONGEST_START.toNanos();
+        for (Worker worker : workers) {
+            boolean started = worker.awaitStarted(Duration.ofNanos(end - System.nanoTime()));
+            WorkerStatus status = worker.status();
+            if (!started && status != null) {
+                log.warn(
+                        "The application starts before worker {} has started: {}. The worker goes on by itself, and its"
+                                + " health is OUT_OF_SERVICE until then unless the database cannot be used",
+                        status.workerId(),
+                        String.join(", ", status.starting()));
             }
         }
     }

@@ -1,11 +1,9 @@
 package dev.pgworker.test;
 
 import java.util.ArrayList;
-import java.util.HashSet;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
-import java.util.Set;
 import java.util.concurrent.locks.Condition;
 import java.util.concurrent.locks.Lock;
 import java.util.concurrent.locks.ReentrantLock;
@@ -27,8 +25,6 @@ final class RunRecorder implements WorkerEventListener {
     // All guarded by the lock.
     private final List<JobRun> runs = new ArrayList<>();
     private final Map<Long, Job> running = new LinkedHashMap<>();
-    private final Set<String> started = new HashSet<>();
-    private final Set<String> scheduling = new HashSet<>();
     private long total;
 
     @Override
@@ -61,10 +57,6 @@ final class RunRecorder implements WorkerEventListener {
             add(cancelled.job(), Outcome.CANCELLED, null);
         } else if (event instanceof WorkerEvent.JobLost lost) {
             add(lost.job(), Outcome.LOST, null);
-        } else if (event instanceof WorkerEvent.WorkerStarted begun) {
-            started.add(begun.workerId());
-        } else if (event instanceof WorkerEvent.CronStarted begun) {
-            scheduling.add(begun.workerId());
         }
     }
 
@@ -109,24 +101,6 @@ final class RunRecorder implements WorkerEventListener {
         lock.lock();
         try {
             return List.copyOf(running.values());
-        } finally {
-            lock.unlock();
-        }
-    }
-
-    boolean hasStarted(String workerId) {
-        lock.lock();
-        try {
-            return started.contains(workerId);
-        } finally {
-            lock.unlock();
-        }
-    }
-
-    boolean isScheduling(String workerId) {
-        lock.lock();
-        try {
-            return scheduling.contains(workerId);
         } finally {
             lock.unlock();
         }

@@ -27,6 +27,7 @@ import tools.jackson.databind.json.JsonMapper;
 
 import dev.pgworker.Worker;
 import dev.pgworker.WorkerClient;
+import dev.pgworker.WorkerStatus;
 import dev.pgworker.event.WorkerEventListener;
 import dev.pgworker.job.ActiveWorker;
 import dev.pgworker.job.Job;
@@ -416,24 +417,25 @@ public final class TestWorker implements AutoCloseable {
         recorder.clear();
     }
 
-    /** Starts the worker, which then runs jobs by itself, and returns when it looks for jobs and schedules recurring ones. */
+    /** Starts the worker, which then runs jobs by itself, and returns when it {@linkplain Worker#awaitStarted has started}. */
     public void start() {
         Worker used = worker();
         used.start();
         awaitStarted(used);
     }
 
-    private void awaitStarted(Worker used) {
-        if (!await(() -> hasStarted(used), DEFAULT_TIMEOUT)) {
-            throw new AssertionError("The worker has not begun to look for jobs in " + DEFAULT_TIMEOUT
-                    + ". Can it use the database, and has it been built with TestWorker.listener()?");
+    private static void awaitStarted(Worker used) {
+        try {
+            boolean started = used.awaitStarted(DEFAULT_TIMEOUT);
+            WorkerStatus status = used.status();
+            if (!started && status != null) {
+                throw new AssertionError("The worker has not started in " + DEFAULT_TIMEOUT + ": " + status.starting()
+                        + (status.outage() ? ". It cannot use the database" : ""));
+            }
+        } catch (InterruptedException e) {
+            Thread.currentThread().interrupt();
+            throw new IllegalStateException("Interrupted while waiting for the worker", e);
         }
-    }
-
-    /** Also true if it has been stopped meanwhile. */
-    private boolean hasStarted(Worker used) {
-        String id = used.id();
-        return id == null || (recorder.hasStarted(id) && (used.cronItems().isEmpty() || recorder.isScheduling(id)));
     }
 
     /** Stops the worker and returns when its handlers have ended; does nothing if it is not started or there is none. */

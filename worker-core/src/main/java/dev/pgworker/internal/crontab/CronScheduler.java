@@ -61,6 +61,7 @@ public final class CronScheduler extends PeriodicService {
     private final CronExecutor executor;
     private final DatabaseClock clock;
     private final WorkerEvents events;
+    private final Runnable whenRegistered;
 
     // Owned by the thread.
     private final ClockWatch watch = new ClockWatch();
@@ -70,9 +71,25 @@ public final class CronScheduler extends PeriodicService {
     private final Backfill backfill = new Backfill(CATCH_UP);
     private boolean late;
 
-    /** Creates a scheduler for one worker. */
-    public CronScheduler(String workerId, CronPlan plan, CrontabStore store, WorkerEvents events, Outage outage) {
-        this(workerId, plan, store, store::now, events, outage);
+    /** Items that are not registered, because an open transaction is in the way. */
+    private Set<String> unregistered;
+
+    /** Since when they are to be known; null before the first try. */
+    private @Nullable Instant knownSince;
+
+    /**
+     * Creates a scheduler for one worker.
+     *
+     * @param whenRegistered called when all items are registered
+     */
+    public CronScheduler(
+            String workerId,
+            CronPlan plan,
+            CrontabStore store,
+            WorkerEvents events,
+            Outage outage,
+            Runnable whenRegistered) {
+        this(workerId, plan, store, store::now, events, outage, whenRegistered);
     }
 
     CronScheduler(
@@ -81,7 +98,8 @@ public final class CronScheduler extends PeriodicService {
             CrontabStore store,
             DatabaseClock clock,
             WorkerEvents events,
-            Outage outage) {
+            Outage outage,
+            Runnable whenRegistered) {
         super("worker-cron", "add recurring jobs", outage);
         this.workerId = workerId;
         this.items = plan.items();
@@ -89,6 +107,12 @@ public final class CronScheduler extends PeriodicService {
         this.executor = new CronExecutor(workerId, plan, store, events, this::isStopping);
         this.clock = clock;
         this.events = events;
+        this.whenRegistered = whenRegistered;
+        this.unregistered = identifiers();
+    }
+
+    private Set<String> identifiers() {
+        return items.stream().map(CronItem::identifier).collect(Collectors.toUnmodifiableSet());
     }
 
     /** Does one piece of work. */
@@ -122,8 +146,13 @@ public final class CronScheduler extends PeriodicService {
             return Duration.ZERO;
         }
         late = false;
+        Instant since = knownSince;
+        if (!unregistered.isEmpty() && since != null) {
+            Map<String, Known> unused = store.register(unregistered, since);
+            leaveRegistered();
+        }
         Duration wait = untilTick(tick, Duration.between(now, tick));
-        if (!backfill.hasHeld()) {
+        if (!backfill.hasHeld() && unregistered.isEmpty()) {
             return wait;
         }
         backfill.releaseHeld();
@@ -156,13 +185,31 @@ public final class CronScheduler extends PeriodicService {
                     tick,
                     now);
         }
-        Set<String> identifiers = items.stream().map(CronItem::identifier).collect(Collectors.toUnmodifiableSet());
+        Set<String> identifiers = identifiers();
         Map<String, Known> known = store.register(identifiers, now);
+        if (knownSince == null) {
+            knownSince = now;
+        }
+        leaveRegistered();
         warnOfFuture(known, now);
         next = Backfill.ceil(now);
         late = false;
         events.publish(new WorkerEvent.CronStarted(workerId, identifiers));
         divide(known, next);
+    }
+
+    /** One that has been registered stays so, or was forgotten on purpose. */
+    private void leaveRegistered() throws SQLException {
+        if (unregistered.isEmpty()) {
+            return;
+        }
+        Set<String> registered = store.known(unregistered).keySet();
+        unregistered = unregistered.stream()
+                .filter(identifier -> !registered.contains(identifier))
+                .collect(Collectors.toUnmodifiableSet());
+        if (unregistered.isEmpty()) {
+            whenRegistered.run();
+        }
     }
 
     /** Puts the items that missed something into the backfill, and the others in step. */

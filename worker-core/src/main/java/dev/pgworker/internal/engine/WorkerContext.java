@@ -5,6 +5,7 @@ import java.util.function.Supplier;
 import dev.pgworker.event.WorkerEvent;
 import dev.pgworker.internal.event.WorkerEvents;
 import dev.pgworker.internal.failure.Outage;
+import dev.pgworker.internal.lifecycle.Started;
 import dev.pgworker.internal.lifecycle.WorkSignal;
 
 /**
@@ -14,8 +15,9 @@ import dev.pgworker.internal.lifecycle.WorkSignal;
  * @param events whom to tell what happens
  * @param outage where it is noted that the database cannot be used
  * @param signal wakes what claims jobs
+ * @param started told which parts of the start are done
  */
-public record WorkerContext(String workerId, WorkerEvents events, Outage outage, WorkSignal signal) {
+public record WorkerContext(String workerId, WorkerEvents events, Outage outage, WorkSignal signal, Started started) {
 
     /** Publishes an event, which is made only if somebody listens. */
     public void publish(Supplier<WorkerEvent> event) {

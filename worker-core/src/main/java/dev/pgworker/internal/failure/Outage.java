@@ -64,8 +64,8 @@ public final class Outage {
     /**
      * Creates the record of a worker without any outage.
      *
-     * @param whenTold called when an outage begins or has another cause, with the failure that shows it, on the thread of the
-     *     service that failed
+     * @param whenTold called when an outage begins or has another cause, and when there is no schema, with the failure that shows
+     *     it, on the thread of the service that failed
      */
     public Outage(Consumer<Throwable> whenTold) {
         this(CALM, whenTold);
@@ -115,13 +115,21 @@ public final class Outage {
     }
 
     /** Notes that a service has found no schema, or an old one, to work on. Logged once for all services. */
-    public synchronized void schemaMissing(String service, Throwable error) {
+    public void schemaMissing(String service, Throwable error) {
+        if (noteMissing(service, error)) {
+            whenTold.accept(error);
+        }
+    }
+
+    private synchronized boolean noteMissing(String service, Throwable error) {
         withoutSchema.add(service);
-        if (missingSchema == null) {
+        boolean first = missingSchema == null;
+        if (first) {
             missingSchema = "the schema is not installed, or not up to date (" + messageOf(error)
                     + "). Start an application once with worker.schema.mode=migrate and a user that may create the schema";
             log.error("No job can run: {}. Retrying until then", missingSchema);
         }
+        return first;
     }
 
     /** Returns why there is no schema to work on, with the remedy; null if there is one. */

@@ -22,6 +22,7 @@ import dev.pgworker.internal.failure.DatabaseFailure;
 import dev.pgworker.internal.failure.Obstacle;
 import dev.pgworker.internal.lifecycle.Hearing;
 import dev.pgworker.internal.lifecycle.PeriodicService;
+import dev.pgworker.internal.lifecycle.Started;
 import dev.pgworker.internal.store.LimitStore;
 import dev.pgworker.internal.store.LimitStore.Known;
 import dev.pgworker.internal.store.LimitStore.Look;
@@ -205,6 +206,7 @@ public final class LimitKeeper extends PeriodicService {
     private void becomeKnown() {
         if (!known) {
             known = true;
+            context.started().done(Started.Part.LIMITS);
             context.signal().leaseChanged();
         }
     }

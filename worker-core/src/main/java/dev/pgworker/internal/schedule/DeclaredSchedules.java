@@ -34,6 +34,7 @@ public final class DeclaredSchedules {
 
     private final JdbcJobSchedules schedules;
     private final List<Schedule> declared;
+    private final Runnable whenSettled;
 
     /** Those that have not been put. */
     private List<Schedule> left;
@@ -41,8 +42,13 @@ public final class DeclaredSchedules {
     private boolean toldHeld;
     private long triedAt = System.nanoTime() - RETRY.toNanos();
 
-    /** Creates the schedules of one worker. */
-    public DeclaredSchedules(JdbcJobSchedules schedules, List<Schedule> declared) {
+    /**
+     * Creates the schedules of one worker.
+     *
+     * @param whenSettled called when nothing is left to be done for the start; may be called again
+     */
+    public DeclaredSchedules(JdbcJobSchedules schedules, List<Schedule> declared, Runnable whenSettled) {
+        this.whenSettled = whenSettled;
         this.schedules = schedules;
         this.declared = declared;
         this.left = declared;
@@ -58,6 +64,11 @@ public final class DeclaredSchedules {
         return left.isEmpty();
     }
 
+    /** Says that the start is not to wait for them, because the table cannot be used. */
+    void giveUp() {
+        whenSettled.run();
+    }
+
     /** Puts them, unless that has been done. One that the database refuses is left out. */
     void put() throws SQLException {
         if (left.isEmpty() || System.nanoTime() - triedAt < RETRY.toNanos()) {
@@ -71,6 +82,9 @@ public final class DeclaredSchedules {
         }
         left = held;
         triedAt = System.nanoTime();
+        if (held.isEmpty()) {
+            whenSettled.run();
+        }
         if (!held.isEmpty() && !toldHeld) {
             toldHeld = true;
             log.warn(

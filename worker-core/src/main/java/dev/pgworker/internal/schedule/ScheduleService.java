@@ -174,6 +174,7 @@ public final class ScheduleService extends PeriodicService {
                 throw e;
             }
             tellUnusable(e);
+            declared.giveUp();
             return UNUSABLE_INTERVAL;
         }
     }

@@ -138,20 +138,24 @@ public final class CrontabStore {
 
     /**
      * Registers the items that are unknown as known since the given time, and returns what was known before. One that an open
-     * transaction is registering is left out: its first execution registers it.
+     * transaction is in the way of is left out: {@link #known} tells.
      */
     public Map<String, Known> register(Collection<String> identifiers, Instant since) throws SQLException {
-        Map<String, Known> known =
-                Connections.call(dataSource, schema.in(KNOWN), ANSWER_LIMIT, (connection, statement) -> {
-                    statement.setArray(1, connection.createArrayOf("text", identifiers.toArray()));
-                    return known(statement);
-                });
+        Map<String, Known> known = known(identifiers);
         if (!remember(identifiers, since, LOCK_LIMIT)) {
             for (String identifier : identifiers) {
                 boolean unusedHeld = remember(List.of(identifier), since, LOCK_LIMIT_PASSING);
             }
         }
         return known;
+    }
+
+    /** Returns what is known of the items that are registered. */
+    public Map<String, Known> known(Collection<String> identifiers) throws SQLException {
+        return Connections.call(dataSource, schema.in(KNOWN), ANSWER_LIMIT, (connection, statement) -> {
+            statement.setArray(1, connection.createArrayOf("text", identifiers.toArray()));
+            return known(statement);
+        });
     }
 
     /** Returns false if an open transaction is in the way. */

@@ -17,11 +17,11 @@ import org.slf4j.LoggerFactory;
 
 import dev.pgworker.event.WorkerEvent;
 import dev.pgworker.internal.argument.LogText;
+import dev.pgworker.internal.engine.WorkerContext;
 import dev.pgworker.internal.engine.floor.JobAnnouncements;
-import dev.pgworker.internal.event.WorkerEvents;
 import dev.pgworker.internal.failure.DatabaseContact;
-import dev.pgworker.internal.failure.Outage;
 import dev.pgworker.internal.lifecycle.BackgroundService;
+import dev.pgworker.internal.lifecycle.Started;
 import dev.pgworker.internal.watch.MessageArrival.Reception;
 
 /**
@@ -52,11 +52,10 @@ public final class NotificationListener extends BackgroundService {
 
     private static final long FLOOD_REMINDER_NANOS = TimeUnit.MINUTES.toNanos(10);
 
-    private final String workerId;
+    private final WorkerContext context;
     private final DataSource dataSource;
     private final JobAnnouncements announcements;
     private final Told listeners;
-    private final WorkerEvents events;
 
     /** Written by the thread. */
     private volatile boolean listening;
@@ -124,18 +123,12 @@ public final class NotificationListener extends BackgroundService {
      * @param announcements told what notifications of jobs say
      */
     public NotificationListener(
-            String workerId,
-            DataSource dataSource,
-            JobAnnouncements announcements,
-            Told listeners,
-            WorkerEvents events,
-            Outage outage) {
-        super("worker-listen", true, outage);
-        this.workerId = workerId;
+            WorkerContext context, DataSource dataSource, JobAnnouncements announcements, Told listeners) {
+        super("worker-listen", true, context.outage());
+        this.context = context;
         this.dataSource = dataSource;
         this.announcements = announcements;
         this.listeners = listeners;
-        this.events = events;
     }
 
     @Override
@@ -153,14 +146,14 @@ public final class NotificationListener extends BackgroundService {
                 disconnectedReported = true;
                 tellUnheard();
                 Exception error = e instanceof Exception exception ? exception : new IllegalStateException(e);
-                events.publish(new WorkerEvent.ListenerDisconnected(workerId, error));
+                context.events().publish(new WorkerEvent.ListenerDisconnected(context.workerId(), error));
             }
             throw e;
         }
     }
 
     private void connect() throws SQLException {
-        events.publish(new WorkerEvent.ListenerConnecting(workerId));
+        context.events().publish(new WorkerEvent.ListenerConnecting(context.workerId()));
         Connection fresh = dataSource.getConnection();
         // Even if the rest fails it is to be given back.
         connection = fresh;
@@ -182,7 +175,8 @@ public final class NotificationListener extends BackgroundService {
         disconnectedReported = false;
         checkAt = System.nanoTime();
         log.debug("Listening for jobs");
-        events.publish(new WorkerEvent.ListenerConnected(workerId));
+        context.started().done(Started.Part.LISTENER);
+        context.events().publish(new WorkerEvent.ListenerConnected(context.workerId()));
         announcements.missed();
         tellJobs();
         tellUnheard();

@@ -52,7 +52,8 @@ class CronPlanTest {
                 new CrontabStore(db.dataSource(), db.schema()),
                 () -> now,
                 new WorkerEvents("w", List.of(events), List.of()),
-                new Outage());
+                new Outage(),
+                () -> {});
         work(scheduler);
         now = START.plus(Duration.ofMinutes(1));
         work(scheduler);

@@ -643,7 +643,8 @@ class CronSchedulerTest {
                 new CrontabStore(db.dataSource(), db.schema()),
                 this::now,
                 new WorkerEvents("w", List.of(events), List.of()),
-                new Outage());
+                new Outage(),
+                () -> {});
     }
 
     private Instant now() throws SQLException {

@@ -71,7 +71,8 @@ class CronThreadTest {
                 store,
                 () -> store.now().plus(ahead),
                 new WorkerEvents("w", List.of(events), List.of()),
-                outage);
+                outage,
+                () -> {});
     }
 
     @AfterEach

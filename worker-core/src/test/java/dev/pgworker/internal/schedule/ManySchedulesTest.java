@@ -204,7 +204,9 @@ class ManySchedulesTest {
                 new ScheduleExecutor(store, new ScheduleRules(plan), new ScheduleReporter("w", events)),
                 store,
                 new DeclaredSchedules(
-                        new JdbcJobSchedules(db.dataSource(), db.schema(), db.codec(), db.scheduler()), List.of()),
+                        new JdbcJobSchedules(db.dataSource(), db.schema(), db.codec(), db.scheduler()),
+                        List.of(),
+                        () -> {}),
                 ScheduleService.Intervals.of(Duration.ofSeconds(5)),
                 ScheduleStore.Look::now,
                 events,

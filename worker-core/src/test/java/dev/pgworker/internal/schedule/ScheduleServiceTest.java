@@ -915,7 +915,7 @@ class ScheduleServiceTest {
         return new ScheduleService(
                 new ScheduleExecutor(store, new ScheduleRules(plan), new ScheduleReporter("w", published)),
                 store,
-                new DeclaredSchedules(schedulesOf(), declared),
+                new DeclaredSchedules(schedulesOf(), declared, () -> {}),
                 ScheduleService.Intervals.of(Duration.ofSeconds(5)),
                 look -> now,
                 published,

@@ -14,11 +14,14 @@ import org.postgresql.ds.PGSimpleDataSource;
 
 import dev.pgworker.event.WorkerEvent.ListenerConnected;
 import dev.pgworker.event.WorkerEvent.ListenerDisconnected;
+import dev.pgworker.internal.engine.WorkerContext;
 import dev.pgworker.internal.engine.floor.ClaimFloor;
 import dev.pgworker.internal.engine.floor.JobAnnouncements;
 import dev.pgworker.internal.engine.floor.QueueFloors;
 import dev.pgworker.internal.event.WorkerEvents;
 import dev.pgworker.internal.failure.Outage;
+import dev.pgworker.internal.lifecycle.Started;
+import dev.pgworker.internal.lifecycle.WorkSignal;
 import dev.pgworker.testing.LogCapture;
 import dev.pgworker.testing.RecordingListener;
 import dev.pgworker.testing.TestSchema;
@@ -50,7 +53,12 @@ class NotificationListenerTest {
         PGSimpleDataSource plain = new PGSimpleDataSource();
         plain.setURL(TestPostgres.jdbcUrl());
         listener = new NotificationListener(
-                "w",
+                new WorkerContext(
+                        "w",
+                        new WorkerEvents("w", List.of(events), List.of()),
+                        new Outage(),
+                        new WorkSignal(),
+                        new Started(() -> false)),
                 MessageArrival.promptly(plain),
                 new JobAnnouncements(new ClaimFloor(() -> {}), new QueueFloors(() -> {})),
                 new NotificationListener.Told(
@@ -73,9 +81,7 @@ class NotificationListenerTest {
                                 text -> {
                                     toldSchedules.add("schedules " + text);
                                     throw new AssertionError("on purpose");
-                                })),
-                new WorkerEvents("w", List.of(events), List.of()),
-                new Outage());
+                                })));
         listener.start();
         assertThat(next()).as("on connecting").isEqualTo("jobs");
         assertThat(next()).as("on connecting").isEqualTo("migration null");
@@ -109,7 +115,12 @@ class NotificationListenerTest {
         BlockingQueue<String> last = new LinkedBlockingQueue<>();
         try (LogCapture log = new LogCapture(NotificationListener.class)) {
             listener = new NotificationListener(
-                    "w",
+                    new WorkerContext(
+                            "w",
+                            new WorkerEvents("w", List.of(events), List.of()),
+                            new Outage(),
+                            new WorkSignal(),
+                            new Started(() -> false)),
                     MessageArrival.promptly(plain),
                     new JobAnnouncements(new ClaimFloor(() -> {}), new QueueFloors(() -> {})),
                     new NotificationListener.Told(
@@ -120,9 +131,7 @@ class NotificationListenerTest {
                                 if (text == null || text.length() < 10) {
                                     last.add(String.valueOf(text));
                                 }
-                            })),
-                    new WorkerEvents("w", List.of(events), List.of()),
-                    new Outage());
+                            })));
             listener.start();
             assertThat(last.poll(30, TimeUnit.SECONDS)).as("on connecting").isEqualTo("null");
 

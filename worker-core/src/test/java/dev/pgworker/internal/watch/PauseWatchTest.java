@@ -13,6 +13,7 @@ import dev.pgworker.internal.engine.WorkerContext;
 import dev.pgworker.internal.event.WorkerEvents;
 import dev.pgworker.internal.failure.Outage;
 import dev.pgworker.internal.lifecycle.Hearing;
+import dev.pgworker.internal.lifecycle.Started;
 import dev.pgworker.internal.lifecycle.WorkSignal;
 import dev.pgworker.internal.store.PauseStore;
 import dev.pgworker.job.PauseTarget;
@@ -33,7 +34,12 @@ class PauseWatchTest {
                 new HeldBack(),
                 () -> hearing,
                 () -> {},
-                new WorkerContext("w", new WorkerEvents("w", List.of(), List.of()), new Outage(), new WorkSignal()));
+                new WorkerContext(
+                        "w",
+                        new WorkerEvents("w", List.of(), List.of()),
+                        new Outage(),
+                        new WorkSignal(),
+                        new Started(() -> false)));
     }
 
     @ParameterizedTest

@@ -31,6 +31,7 @@ final class EndpointCrontab {
         Map<String, Object> view = new LinkedHashMap<>();
         view.put("identifier", status.identifier());
         view.put("inThisCrontab", status.isInThisCrontab());
+        view.put("registered", status.isRegistered());
         CronItem item = status.item();
         if (item != null) {
             view.put("task", item.task());

@@ -16,7 +16,7 @@ import dev.pgworker.job.Pause;
  * For readiness: down if the worker does not do its work although the database would let it. It does not run, a thread has
  * ended or hangs, due jobs do not start, or something that it does regularly has not been done for long. Never asks the
  * database, and stays up while that cannot be used: a new process could not use it either. An application that only adds
- * jobs has no worker and is up. So is one that does nothing because that is paused, or lets no limited jobs through because others
+ * jobs has no worker and is up. Out of service until the worker has {@linkplain Worker#awaitStarted started}. Up is one that does nothing because that is paused, or lets no limited jobs through because others
  * lock them, which it says: to take it out of traffic would not help.
  */
 final class EngineHealthIndicator extends AbstractHealthIndicator {
@@ -63,6 +63,8 @@ final class EngineHealthIndicator extends AbstractHealthIndicator {
         String problem = status == null ? "The worker is not running" : problem(status);
         if (problem != null) {
             builder.down().withDetail("problem", problem);
+        } else if (status != null && !status.starting().isEmpty() && !status.outage()) {
+            builder.outOfService();
         }
         if (status != null) {
             describe(status, builder);
@@ -107,6 +109,9 @@ final class EngineHealthIndicator extends AbstractHealthIndicator {
                 .withDetail("listening", status.pollingOnly() ? "disabled" : status.listening())
                 .withDetail("databaseUsable", !status.outage())
                 .withDetail("secondsSinceFetch", status.sinceFetch().toSeconds());
+        if (!status.starting().isEmpty()) {
+            builder.withDetail("starting", status.starting());
+        }
         Duration sinceHeartbeat = status.sinceHeartbeat();
         if (sinceHeartbeat != null) {
             builder.withDetail("secondsSinceHeartbeat", sinceHeartbeat.toSeconds());

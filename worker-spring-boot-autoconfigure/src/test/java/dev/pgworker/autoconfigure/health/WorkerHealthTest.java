@@ -360,6 +360,7 @@ class WorkerHealthTest {
                     false,
                     List.of(),
                     List.of(),
+                    List.of(),
                     List.of());
         }
 

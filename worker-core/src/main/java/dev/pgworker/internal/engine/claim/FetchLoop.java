@@ -15,6 +15,7 @@ import dev.pgworker.internal.engine.run.Ownership;
 import dev.pgworker.internal.failure.Backoff;
 import dev.pgworker.internal.failure.ErrorText;
 import dev.pgworker.internal.lifecycle.BackgroundService;
+import dev.pgworker.internal.lifecycle.Started;
 import dev.pgworker.internal.lifecycle.WorkSignal;
 
 /**
@@ -57,6 +58,7 @@ public final class FetchLoop extends BackgroundService implements WorkSignal.Rec
     // Owned by the thread.
     private int pollsSinceTasks = POLLS_PER_TASKS;
     private boolean knowsTasks;
+    private boolean begun;
     private boolean mayHaveDue = true;
 
     /** When to look again for queues that others held, by {@link System#nanoTime}; null if none were. */
@@ -179,6 +181,10 @@ public final class FetchLoop extends BackgroundService implements WorkSignal.Rec
             noNews = false;
         }
         fetcher.tend();
+        if (!begun && ownership.mayClaim()) {
+            begun = true;
+            context.started().done(Started.Part.CLAIMS);
+        }
         if (!mayHaveDue || !ownership.mayClaim() || !claim()) {
             localQueue.othersWait(mayHaveDue);
             long wakeAt = mayHaveDue || dueAt == Long.MAX_VALUE || pollAt - dueAt < 0 ? pollAt : dueAt;

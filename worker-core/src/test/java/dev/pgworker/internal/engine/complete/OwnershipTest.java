@@ -30,6 +30,7 @@ import dev.pgworker.internal.engine.run.RunningAttempts;
 import dev.pgworker.internal.event.WorkerEvents;
 import dev.pgworker.internal.failure.Outage;
 import dev.pgworker.internal.lifecycle.Lease;
+import dev.pgworker.internal.lifecycle.Started;
 import dev.pgworker.internal.lifecycle.WorkSignal;
 import dev.pgworker.internal.store.ClaimRequest;
 import dev.pgworker.internal.store.Claimed;
@@ -73,8 +74,12 @@ class OwnershipTest {
     @Test
     void claimedJobsDoNotStartButAreGivenBack() throws Exception {
         WorkSignal signal = new WorkSignal();
-        WorkerContext context =
-                new WorkerContext("me", new WorkerEvents("w", List.of(events), List.of()), new Outage(), signal);
+        WorkerContext context = new WorkerContext(
+                "me",
+                new WorkerEvents("w", List.of(events), List.of()),
+                new Outage(),
+                signal,
+                new Started(() -> false));
         OutcomeInbox inbox = new OutcomeInbox(Duration.ZERO);
         TaskRegistry registry = TaskRegistry.of(List.of(TaskRegistration.of(WORK, (n, any) -> ran.add(n))));
         JobExecutor executor = new JobExecutor(

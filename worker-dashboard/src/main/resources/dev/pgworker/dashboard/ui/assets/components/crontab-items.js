@@ -45,7 +45,8 @@ function Item({ item, api, reload }) {
       <${Cell} id="next" label="Next" class="num">${item.pausedSince
         ? html`<span class="state is-paused"><${Icon} name="pause" /><span class="word">paused</span></span>`
         : html`<${Time} iso=${item.next[0] ?? null} />`}</${Cell}>
-      <${Cell} id="last" label="Last" class="num"><${Time} iso=${item.lastExecution} /></${Cell}>
+      <${Cell} id="last" label="Last" class="num">${item.registered ? html`<${Time} iso=${item.lastExecution} />`
+        : html`<span class="muted">not registered yet</span>`}</${Cell}>
       <${Cell} id="runs" label="Last runs"><${RunDots} runs=${item.lastRuns} /></${Cell}>
       <${Cell} id="do"><div class="row-actions"><${CrontabActions} item=${item} api=${api} reload=${reload} /></div></${Cell}>
     </${Row}>
