@@ -1,11 +1,20 @@
 package dev.pgworker.dashboard;
 
+import java.sql.Connection;
+import java.sql.Statement;
+import java.time.Duration;
 import java.util.List;
+import java.util.Objects;
 
 import org.awaitility.Awaitility;
 import org.junit.jupiter.api.Test;
+import org.springframework.jdbc.datasource.DriverManagerDataSource;
 
+import dev.pgworker.Worker;
 import dev.pgworker.autoconfigure.WorkerInstances;
+import dev.pgworker.schema.SchemaMigrator;
+import dev.pgworker.schema.WorkerSchema;
+import dev.pgworker.testsupport.TestPostgres;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
@@ -52,14 +61,12 @@ class InstancesTest {
                 "worker.instances.reports.crontab=0 5 1 1 * report ?id=of-reports\n")) {
             Http http = application.api().withCsrf();
 
-            // Each worker registers its own when it has started.
-            Awaitility.await()
-                    .until(() -> http.json("/default/crontab").path("items").size() == 5);
             var items = http.json("/default/crontab").path("items");
             for (var item : items) {
                 boolean shared =
                         List.of("one", "other").contains(item.path("identifier").asString());
                 assertThat(item.path("own").asBoolean()).isTrue();
+                assertThat(item.path("registered").asBoolean()).isTrue();
                 assertThat(item.path("lastRunsReason").asString(""))
                         .as(item.path("identifier").asString())
                         .isEqualTo(
@@ -90,6 +97,7 @@ class InstancesTest {
             assertThat(item.path("words").asString()).isEqualTo("At 04:00 every day (Europe/Berlin)");
             assertThat(item.path("next")).hasSize(5);
             assertThat(item.path("own").asBoolean()).isTrue();
+            assertThat(item.path("registered").asBoolean()).isTrue();
 
             String identifier = "{\"identifier\":\"nightly\"}";
             assertThat(http.json("/default/crontab/pause", identifier)
@@ -124,6 +132,59 @@ class InstancesTest {
                             .valueStream()
                             .filter(task -> task.path("servedHere").asBoolean()))
                     .hasSize(4);
+        }
+    }
+
+    /** The start of an application may be over before its crontab can be registered. */
+    @Test
+    void recurringJobsAreShownBeforeTheyAreRegistered() throws Exception {
+        String schema = Application.newSchema();
+        DriverManagerDataSource database = new DriverManagerDataSource(TestPostgres.jdbcUrl());
+        new SchemaMigrator(database, new WorkerSchema(schema)).migrate();
+        try (Connection stranger = database.getConnection();
+                Statement statement = stranger.createStatement()) {
+            stranger.setAutoCommit(false);
+            // Whoever only reads is not held up.
+            statement.execute("lock table " + schema + "._private_known_crontabs in exclusive mode");
+            try (Application application = Application.start(
+                    schema,
+                    List.of(Handlers.class),
+                    Application.withoutSecurity(
+                            "server.address=127.0.0.1",
+                            "worker.auto-startup=false",
+                            "worker.instances.reports.auto-startup=false",
+                            "worker.instances.reports.crontab=0 5 1 1 * report ?id=of-reports\n"))) {
+                Http http = application.api();
+                List<Worker> workers = application.context().getBean(WorkerInstances.class).all().stream()
+                        .map(instance -> Objects.requireNonNull(instance.worker()))
+                        .toList();
+                workers.forEach(Worker::start);
+                for (Worker worker : workers) {
+                    Awaitility.await()
+                            .until(() -> Objects.requireNonNull(worker.status())
+                                    .starting()
+                                    .equals(List.of("the crontab is not registered yet")));
+                }
+
+                var items = http.json("/default/crontab").path("items");
+                assertThat(items.valueStream()
+                                .map(item -> item.path("identifier").asString()))
+                        .containsExactly("nightly", "of-reports");
+                assertThat(items)
+                        .allMatch(item -> !item.path("registered").asBoolean()
+                                && item.path("own").asBoolean()
+                                && item.path("next").size() == 5);
+                assertThat(http.json("/default/overview").path("attention").toString())
+                        .contains("The worker of this application is starting: the crontab is not registered yet.");
+
+                stranger.rollback();
+                for (Worker worker : workers) {
+                    assertThat(worker.awaitStarted(Duration.ofMinutes(1))).isTrue();
+                }
+                assertThat(http.json("/default/crontab").path("items"))
+                        .hasSize(2)
+                        .allMatch(item -> item.path("registered").asBoolean());
+            }
         }
     }
 }

@@ -448,6 +448,8 @@ class WorkerEndpointTest {
             assertThat(item.path("zone").asString()).isEqualTo("Europe/Berlin");
             assertThat(item.path("fill").asString()).isEqualTo("PT48H");
             assertThat(item.path("inThisCrontab").asBoolean()).isTrue();
+            // So it is when the application has started.
+            assertThat(item.path("registered").asBoolean()).isTrue();
 
             long job = client.json(client.post("/worker/cron-trigger", "{'item': 'yearly'}"))
                     .path("job")

@@ -127,6 +127,57 @@ class WorkerHealthTest {
     }
 
     @Test
+    void aWorkerThatCannotRegisterItsCrontabYet() {
+        probed(builder -> {})
+                .withPropertyValues("worker.auto-startup=false", "worker.crontab=0 4 * * * hello ?id=nightly")
+                .run(context -> {
+                    Worker worker = context.getBean(Worker.class);
+                    try (Connection stranger = DriverManager.getConnection(db.url());
+                            Statement statement = stranger.createStatement()) {
+                        stranger.setAutoCommit(false);
+                        statement.execute("lock table " + db.schema() + "._private_known_crontabs in exclusive mode");
+                        worker.start();
+                        Awaitility.await()
+                                .until(() -> List.of("the crontab is not registered yet")
+                                        .equals(health(context, "engine")
+                                                .getDetails()
+                                                .get("starting")));
+
+                        assertThat(health(context, "engine").getStatus()).isEqualTo(Status.OUT_OF_SERVICE);
+                        assertThat(group(context, "readiness")).isEqualTo(Status.OUT_OF_SERVICE);
+                        assertThat(group(context, "liveness")).isEqualTo(Status.UP);
+                        stranger.rollback();
+                    }
+
+                    assertThat(worker.awaitStarted(Duration.ofMinutes(1))).isTrue();
+
+                    assertThat(group(context, "readiness")).isEqualTo(Status.UP);
+                    assertThat(health(context, "engine").getDetails()).doesNotContainKey("starting");
+                });
+    }
+
+    /** Another process could not use the database either. */
+    @Test
+    void aWorkerThatStartsWithoutItsDatabase() {
+        probed(builder -> {}).withPropertyValues("worker.auto-startup=false").run(context -> {
+            Worker worker = context.getBean(Worker.class);
+            db.away(true);
+            worker.start();
+
+            assertThat(worker.awaitStarted(Duration.ofDays(1))).isFalse();
+
+            Health engine = health(context, "engine");
+            assertThat(engine.getStatus()).isEqualTo(Status.UP);
+            assertThat(engine.getDetails())
+                    .containsEntry("databaseUsable", false)
+                    .containsKey("starting");
+            db.away(false);
+            Awaitility.await()
+                    .until(() -> !health(context, "engine").getDetails().containsKey("starting"));
+        });
+    }
+
+    @Test
     void aWorkerThatWorks() {
         probed(builder -> {}).run(context -> {
             events.await(ListenerConnected.class);

@@ -107,6 +107,19 @@ public final class TestDatabase implements BeforeEachCallback, AfterEachCallback
         return JdbcClient.create(new DriverManagerDataSource(url)).sql(text.replace("{schema}", schema));
     }
 
+    /** Ends and refuses all connections to the test's own database, or allows them again. */
+    public void away(boolean away) {
+        JdbcClient server = JdbcClient.create(new DriverManagerDataSource(TestPostgres.jdbcUrl()));
+        String database = url.replaceFirst(".*/([^/?]+).*", "$1");
+        server.sql("alter database " + database + " allow_connections " + !away).update();
+        if (away) {
+            server.sql("select pg_terminate_backend(pid) from pg_stat_activity where datname = ?")
+                    .param(database)
+                    .query()
+                    .listOfRows();
+        }
+    }
+
     public int jobs() {
         return sql("select count(*) from {schema}.jobs").query(Integer.class).single();
     }
