@@ -15,9 +15,10 @@ import dev.pgworker.job.Pause;
 /**
  * For readiness: down if the worker does not do its work although the database would let it. It does not run, a thread has
  * ended or hangs, due jobs do not start, or something that it does regularly has not been done for long. Never asks the
- * database, and stays up while that cannot be used: a new process could not use it either. An application that only adds
- * jobs has no worker and is up. Out of service until the worker has {@linkplain Worker#awaitStarted started}. Up is one that does nothing because that is paused, or lets no limited jobs through because others
- * lock them, which it says: to take it out of traffic would not help.
+ * database, and stays up while that cannot be used: a new process could not use it either. Out of service until the worker has
+ * {@linkplain Worker#awaitStarted started}. An application that only adds jobs has no worker and is up. So is one that does nothing
+ * because that is paused, or lets no limited jobs through because others lock them, which it says: to take it out of traffic would
+ * not help.
  */
 final class EngineHealthIndicator extends AbstractHealthIndicator {
 
