@@ -265,8 +265,7 @@ class WorkerHealthTest {
             // On a busy machine, the claim itself may take longer than the worker is patient.
             Awaitility.await().until(() -> problem(context, "engine").contains("wait for the handler executor"));
             assertThat(group(context, "readiness")).isEqualTo(Status.DOWN);
-            assertThat(problem(context, "engine"))
-                    .startsWith("Due jobs do not start although a handler is free: ");
+            assertThat(problem(context, "engine")).startsWith("Due jobs do not start although a handler is free: ");
             assertThat(group(context, "liveness")).isEqualTo(Status.UP);
 
             Awaitility.await().until(() -> {
