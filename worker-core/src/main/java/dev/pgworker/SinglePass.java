@@ -51,11 +51,13 @@ final class SinglePass {
                 services.fetcher.tend();
                 // Read first: a job settled after this may have added one that the claim does not see.
                 Progress before = services.localQueue.progress();
-                boolean anyFetched = fetch();
+                // Read first, too: without a claim it is unknown what is left, and the lease may begin any moment.
+                boolean mayClaim = services.lease.isHeld();
+                boolean anyFetched = mayClaim && fetch();
                 if (!anyFetched && limited && services.limitGate.admitOnce() > 0) {
                     continue;
                 }
-                if (!anyFetched && before.idle() && services.lease.isHeld()) {
+                if (!anyFetched && before.idle() && mayClaim) {
                     return before.settled();
                 } else if (!anyFetched) {
                     services.localQueue.awaitSettledBeyond(before.settled(), TEND_INTERVAL);
@@ -69,7 +71,7 @@ final class SinglePass {
     /** Returns whether there may be more. */
     private boolean fetch() throws SQLException {
         int room = services.localQueue.free();
-        return room > 0 && services.lease.isHeld() && fetchUndisturbed(room).mayGoOn();
+        return room > 0 && fetchUndisturbed(room).mayGoOn();
     }
 
     /** Claims jobs, once more where another transaction was in the way, or a single job that the next claim passes over. */
