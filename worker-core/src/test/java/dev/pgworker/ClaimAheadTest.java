@@ -13,6 +13,7 @@ import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.stream.IntStream;
 
+import org.awaitility.Awaitility;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.extension.RegisterExtension;
@@ -430,11 +431,7 @@ class ClaimAheadTest {
     }
 
     private void awaitFreeQueues() {
-        long deadline = System.nanoTime() + Duration.ofSeconds(5).toNanos();
-        while (lockedQueues() > 0 && System.nanoTime() < deadline) {
-            Thread.onSpinWait();
-        }
-        assertThat(lockedQueues()).isZero();
+        Awaitility.await().until(() -> lockedQueues() == 0);
     }
 
     private int lockedQueues() {

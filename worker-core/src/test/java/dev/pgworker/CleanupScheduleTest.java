@@ -251,7 +251,7 @@ class CleanupScheduleTest {
                     db.schema().in("update {schema}.pgworker_schedules set ends_at = null where name = 'changed'"));
             CleanupResult result = CompletableFuture.supplyAsync(
                             () -> db.admin().cleanup(EnumSet.of(CleanupTask.DELETE_ENDED_SCHEDULES)))
-                    .orTimeout(30, TimeUnit.SECONDS)
+                    .orTimeout(120, TimeUnit.SECONDS)
                     .join();
             assertThat(result.deleted(CleanupTask.DELETE_ENDED_SCHEDULES)).isEqualTo(1);
             other.commit();

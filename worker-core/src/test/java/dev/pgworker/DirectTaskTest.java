@@ -147,7 +147,7 @@ class DirectTaskTest {
             thread.join();
         }
 
-        Awaitility.await().atMost(Duration.ofSeconds(60)).until(() -> db.jobs() == 0);
+        Awaitility.await().until(() -> db.jobs() == 0);
         events.await(JobCompleted.class, adders * each);
         assertThat(runs).hasSize(adders * each);
         assertThat(runs.values()).allMatch(count -> count.get() == 1);
@@ -245,7 +245,7 @@ class DirectTaskTest {
                 .addJobs(List.of(JobRequest.of(DIRECT, 0), JobRequest.of(DIRECT, 1, spec), JobRequest.of(DIRECT, 3)));
 
         events.await(JobCompleted.class, 3);
-        Awaitility.await().atMost(LIMIT).until(() -> db.jobs() == 0);
+        Awaitility.await().until(() -> db.jobs() == 0);
         assertThat(inBatches).containsExactlyInAnyOrder(0, 3);
         assertThat(holdersOfOthers).hasSize(2).doesNotContainNull();
     }
@@ -364,7 +364,7 @@ class DirectTaskTest {
                         .toList());
 
         events.await(JobCompleted.class, 29);
-        Awaitility.await().atMost(LIMIT).until(() -> row(jobs.get(13)).get("last_error") != null);
+        Awaitility.await().until(() -> row(jobs.get(13)).get("last_error") != null);
         assertThat(row(jobs.get(13))).containsEntry("locked_by", null);
         assertThat(runs.values()).allMatch(count -> count.get() == 1);
         add(100);
@@ -391,7 +391,6 @@ class DirectTaskTest {
         stop.start();
         // What claims jobs has ended before handlers are waited for.
         Awaitility.await()
-                .atMost(LIMIT)
                 .until(() -> Thread.getAllStackTraces().keySet().stream()
                         .noneMatch(thread -> thread.getName().equals("worker-fetch")));
         end.countDown();
@@ -450,7 +449,7 @@ class DirectTaskTest {
 
         worker.stop();
 
-        Awaitility.await().atMost(LIMIT).until(() -> isFree(job) && row(job).get("locked_by") == null);
+        Awaitility.await().until(() -> isFree(job) && row(job).get("locked_by") == null);
         end.countDown();
     }
 
@@ -615,7 +614,7 @@ class DirectTaskTest {
             }
         }));
 
-        Awaitility.await().atMost(Duration.ofSeconds(60)).until(() -> db.jobs() == 0);
+        Awaitility.await().until(() -> db.jobs() == 0);
 
         assertThat(runs).hasSize(jobs);
         assertThat(runs.values()).allMatch(names -> names.size() <= 2);
@@ -635,7 +634,6 @@ class DirectTaskTest {
             Thread adder = new Thread(() -> add(1));
             adder.start();
             Awaitility.await()
-                    .atMost(LIMIT)
                     .until(() -> db.sql("select count(*) from pg_stat_activity where wait_event = 'relation'")
                                     .query(Integer.class)
                                     .single()

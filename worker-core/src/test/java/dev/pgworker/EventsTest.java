@@ -8,7 +8,6 @@ import java.util.stream.IntStream;
 
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
-import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.extension.RegisterExtension;
 
 import dev.pgworker.event.WorkerEvent;
@@ -43,7 +42,6 @@ import dev.pgworker.testing.TestSchema;
 import static org.assertj.core.api.Assertions.assertThat;
 
 /** Which events a worker publishes, and what listeners may do to it. */
-@Timeout(60)
 @Tag("any-postgres")
 @Tag("slow")
 class EventsTest {

@@ -94,7 +94,7 @@ class HostileExecutorTest {
             db.scheduler().addJob(WORK, i);
         }
 
-        assertThat(done.await(30, TimeUnit.SECONDS)).isTrue();
+        assertThat(done.await(120, TimeUnit.SECONDS)).isTrue();
         assertThat(most.get()).isEqualTo(1);
     }
 
@@ -167,12 +167,11 @@ class HostileExecutorTest {
                         .localQueueTtl(Duration.ofMillis(300))
                         .build())
                 .listener(events)
-                .task(WORK, (n, context) -> allAtOnce.await(30, TimeUnit.SECONDS)));
+                .task(WORK, (n, context) -> allAtOnce.await(120, TimeUnit.SECONDS)));
         for (int i = 0; i < 2 * CONCURRENCY; i++) {
             db.scheduler().addJob(WORK, i);
         }
         org.awaitility.Awaitility.await()
-                .atMost(Duration.ofSeconds(40))
                 .until(() -> events.all(JobCompleted.class).size() == 2 * CONCURRENCY);
         assertThat(handedOver.get()).isPositive();
         assertThat(db.jobs()).isZero();
@@ -207,6 +206,6 @@ class HostileExecutorTest {
             db.scheduler().addJob(WORK, i);
         }
 
-        assertThat(done.await(30, TimeUnit.SECONDS)).isTrue();
+        assertThat(done.await(120, TimeUnit.SECONDS)).isTrue();
     }
 }

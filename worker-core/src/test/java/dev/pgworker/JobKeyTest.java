@@ -303,7 +303,7 @@ class JobKeyTest {
             assertThat(adding).isNotDone();
             claiming.commit();
 
-            Job job = adding.get(30, TimeUnit.SECONDS);
+            Job job = adding.get(120, TimeUnit.SECONDS);
             assertThat(job.id()).isGreaterThan(id);
             assertThat(row(job.id())).containsEntry("key", "k").containsEntry("payload", "2");
         }
@@ -322,7 +322,7 @@ class JobKeyTest {
             awaitSomebodyWaitsForARow();
             completing.commit();
 
-            assertThat(adding.get(30, TimeUnit.SECONDS).id()).isGreaterThan(id);
+            assertThat(adding.get(120, TimeUnit.SECONDS).id()).isGreaterThan(id);
             assertThat(db.jobs()).isEqualTo(1);
         }
     }

@@ -1,6 +1,5 @@
 package dev.pgworker;
 
-import java.time.Duration;
 import java.util.List;
 import java.util.concurrent.TimeUnit;
 
@@ -28,6 +27,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 @DisabledOnOs(value = OS.WINDOWS, disabledReason = "needs the signals of kill")
 @Tag("any-postgres")
 @Tag("slow")
+@Tag("thorough")
 class LimitKillTest {
 
     private static final Task<Work> WORK = Task.of("work", Work.class);
@@ -126,8 +126,6 @@ class LimitKillTest {
     }
 
     private void await(String condition) {
-        Awaitility.await()
-                .atMost(Duration.ofMinutes(1))
-                .until(() -> db.sql(condition).query(Boolean.class).single());
+        Awaitility.await().until(() -> db.sql(condition).query(Boolean.class).single());
     }
 }

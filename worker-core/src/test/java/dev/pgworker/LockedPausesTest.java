@@ -2,7 +2,6 @@ package dev.pgworker;
 
 import java.sql.Connection;
 import java.sql.Statement;
-import java.time.Duration;
 import java.util.Objects;
 
 import org.awaitility.Awaitility;
@@ -46,7 +45,6 @@ class LockedPausesTest {
             Worker worker = db.start(db.worker().task(TASK, (n, context) -> {}).listener(events));
 
             Awaitility.await()
-                    .atMost(Duration.ofSeconds(40))
                     .untilAsserted(() -> assertThat(log.messages())
                             .anyMatch(line -> line.contains(
                                     "pgworker_pauses cannot be read, so this worker starts no jobs yet")));
@@ -56,7 +54,6 @@ class LockedPausesTest {
                     .asString()
                     .contains("pgworker_pauses cannot be read", "pg_locks");
             Awaitility.await()
-                    .atMost(Duration.ofSeconds(40))
                     .untilAsserted(() -> assertThat(status(worker).stall()).contains("pgworker_pauses cannot be read"));
 
             connection.commit();

@@ -4,7 +4,6 @@ import java.time.Duration;
 
 import org.awaitility.Awaitility;
 import org.junit.jupiter.api.Test;
-import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.extension.RegisterExtension;
 
 import dev.pgworker.event.WorkerEvent.JobCompleted;
@@ -19,7 +18,6 @@ import dev.pgworker.testing.TestSchema;
 import static org.assertj.core.api.Assertions.assertThat;
 
 /** A worker without a schema to work on. */
-@Timeout(60)
 class MissingSchemaTest {
 
     private static final Task<Integer> WORK = Task.of("work", Integer.class);

@@ -90,10 +90,10 @@ class OutageTest {
         database.allowConnections();
 
         events.await(ListenerConnected.class, 2);
-        Awaitility.await().atMost(Duration.ofSeconds(40)).until(() -> jobs() == 0);
+        Awaitility.await().until(() -> jobs() == 0);
         assertThat(done).hasSize(200);
         add(200, 201);
-        Awaitility.await().atMost(Duration.ofSeconds(30)).until(() -> done.contains(200));
+        Awaitility.await().until(() -> done.contains(200));
         assertThat(messages(Level.WARN)).hasSize(1);
         Awaitility.await().until(() -> !messages(Level.INFO).isEmpty());
     }
@@ -118,10 +118,9 @@ class OutageTest {
         database.cut();
         events.await(ListenerDisconnected.class);
 
-        long begin = System.nanoTime();
         worker.stop();
 
-        assertThat(Duration.ofNanos(System.nanoTime() - begin)).isLessThan(Duration.ofSeconds(20));
+        assertThat(worker.isRunning()).isFalse();
         database.allowConnections();
     }
 
@@ -149,7 +148,7 @@ class OutageTest {
                 3,
                 number -> {});
 
-        Awaitility.await().atMost(Duration.ofSeconds(30)).until(() -> jobs() == 0);
+        Awaitility.await().until(() -> jobs() == 0);
         assertThat(lost).isTrue();
     }
 
@@ -171,7 +170,7 @@ class OutageTest {
                 3,
                 number -> {});
 
-        Awaitility.await().atMost(Duration.ofSeconds(30)).until(() -> jobs() == 0);
+        Awaitility.await().until(() -> jobs() == 0);
         assertThat(checked).isTrue();
     }
 

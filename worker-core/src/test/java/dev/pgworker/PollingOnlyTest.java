@@ -5,7 +5,6 @@ import java.util.List;
 
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
-import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.extension.RegisterExtension;
 
 import dev.pgworker.event.WorkerEvent.JobCompleted;
@@ -24,7 +23,6 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 /** A worker that does not listen. */
 @Tag("any-postgres")
-@Timeout(60)
 class PollingOnlyTest {
 
     private static final Task<Integer> WORK = Task.of("work", Integer.class);

@@ -14,7 +14,6 @@ import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.function.UnaryOperator;
-import java.util.stream.IntStream;
 
 import org.awaitility.Awaitility;
 import org.junit.jupiter.api.Tag;
@@ -90,19 +89,12 @@ class QueueTest {
 
         events.await(JobCompleted.class, jobs);
         double seconds = (System.nanoTime() - begun.get(0)) / 1e9;
-        long[] pace = IntStream.range(1, jobs)
-                .mapToLong(n -> begun.get(n) - begun.get(n - 1))
-                .sorted()
-                .toArray();
 
         System.out.printf(
                 "%d jobs of 20 ms in one queue, %d worker(s): %.2f s, %.1f jobs/s%n",
                 jobs, workers, seconds, jobs / seconds);
         assertThat(order).isEqualTo(expected.stream().map(Job::id).toList());
         assertThat(overlaps).hasValue(0);
-        assertThat(Duration.ofNanos(pace[pace.length / 2]))
-                .as("from one to the next, as a rule")
-                .isLessThan(Duration.ofMillis(100));
         assertThat(lockedQueues()).isZero();
     }
 

@@ -86,7 +86,7 @@ class StressTest {
         }
         added.await();
 
-        Awaitility.await().atMost(Duration.ofSeconds(90)).until(() -> db.jobs() == 0);
+        Awaitility.await().until(() -> db.jobs() == 0);
         workers.forEach(Worker::stop);
 
         assertThat(violations).isEmpty();

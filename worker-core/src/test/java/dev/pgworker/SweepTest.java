@@ -471,7 +471,7 @@ class SweepTest {
                 .enabled(true)
                 .heartbeatInterval(Duration.ofMillis(100))
                 .sweepInterval(Duration.ofMillis(100))
-                .sweepThreshold(Duration.ofSeconds(3));
+                .sweepThreshold(Duration.ofMinutes(1));
     }
 
     private Worker start(RecoverySettings.Builder recovery, List<JobRecoveryHandler> handlers) {

@@ -58,8 +58,8 @@ class TwoChainsTest {
                     })));
         }
 
-        assertThat(done.await(60, TimeUnit.SECONDS)).isTrue();
-        Awaitility.await().atMost(Duration.ofSeconds(30)).until(() -> db.jobs() == 0);
+        assertThat(done.await(120, TimeUnit.SECONDS)).isTrue();
+        Awaitility.await().until(() -> db.jobs() == 0);
         workers.forEach(Worker::stop);
 
         assertThat(ledger).hasSize(JOBS);
@@ -77,7 +77,7 @@ class TwoChainsTest {
                         .pollInterval(Duration.ofMinutes(5))
                         .build())
                 .task(COUNT, (number, context) -> (number < 0 ? early : begun).countDown()));
-        assertThat(begun.await(30, TimeUnit.SECONDS)).isTrue();
+        assertThat(begun.await(120, TimeUnit.SECONDS)).isTrue();
 
         for (int i = 1; i <= 20; i++) {
             db.scheduler().addJob(COUNT, -2 * i, JobSpec.builder().priority(-i).build());
@@ -86,8 +86,8 @@ class TwoChainsTest {
                     .addJob(COUNT, -2 * i + 1, JobSpec.builder().runAt(runAt).build());
         }
 
-        assertThat(early.await(30, TimeUnit.SECONDS)).isTrue();
-        Awaitility.await().atMost(Duration.ofSeconds(30)).until(() -> db.jobs() == 0);
+        assertThat(early.await(120, TimeUnit.SECONDS)).isTrue();
+        Awaitility.await().until(() -> db.jobs() == 0);
     }
 
     @RepeatedTest(3)
@@ -127,8 +127,8 @@ class TwoChainsTest {
                     }));
         }
 
-        assertThat(done.await(60, TimeUnit.SECONDS)).isTrue();
-        Awaitility.await().atMost(Duration.ofSeconds(30)).until(() -> db.jobs() == 0);
+        assertThat(done.await(120, TimeUnit.SECONDS)).isTrue();
+        Awaitility.await().until(() -> db.jobs() == 0);
         assertThat(violations).hasValue(0);
         assertThat(claimsOfSecond.get()).isPositive();
     }

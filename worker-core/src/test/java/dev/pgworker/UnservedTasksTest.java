@@ -9,7 +9,6 @@ import org.awaitility.Awaitility;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
-import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.extension.RegisterExtension;
 
 import dev.pgworker.WorkerStatus.UnservedTask;
@@ -26,7 +25,6 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 /** Jobs of tasks that nobody serves. */
 @Tag("any-postgres")
-@Timeout(120)
 class UnservedTasksTest {
 
     private static final Task<Integer> HELLO = Task.of("hello", Integer.class);
@@ -71,9 +69,7 @@ class UnservedTasksTest {
     }
 
     private void awaitTold(String text) {
-        Awaitility.await()
-                .atMost(Duration.ofSeconds(60))
-                .until(() -> log.messages().stream().anyMatch(line -> line.contains(text)));
+        Awaitility.await().until(() -> log.messages().stream().anyMatch(line -> line.contains(text)));
     }
 
     private long told(String text) {
@@ -93,9 +89,7 @@ class UnservedTasksTest {
         assertThat(told("\"hello\", ")).isZero();
 
         db.sql("delete from {schema}._private_jobs").update();
-        Awaitility.await()
-                .atMost(Duration.ofSeconds(60))
-                .until(() -> worker.status().unservedTasks().isEmpty());
+        Awaitility.await().until(() -> worker.status().unservedTasks().isEmpty());
         db.scheduler().addJob("helo", 1, JobSpec.builder().queueName("q").build());
         awaitTold("1 job waits for task \"helo\"");
     }

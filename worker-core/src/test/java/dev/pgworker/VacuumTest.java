@@ -48,10 +48,7 @@ class VacuumTest {
         db.start(db.worker().task(WORK, (n, context) -> {}));
         add(25_000, 1, "now()");
 
-        Awaitility.await()
-                .atMost(Duration.ofSeconds(60))
-                .pollInterval(Duration.ofMillis(200))
-                .until(() -> vacuums() > 0);
+        Awaitility.await().pollInterval(Duration.ofMillis(200)).until(() -> vacuums() > 0);
     }
 
     @Test
@@ -114,10 +111,10 @@ class VacuumTest {
             worker.start();
             try {
                 add(25_000, 1, "now()");
-                Awaitility.await().atMost(Duration.ofSeconds(60)).until(() -> !log.list.isEmpty());
+                Awaitility.await().until(() -> !log.list.isEmpty());
                 add(40_000, 1, "now()");
                 add(100, 2, "now() - interval '1 hour'");
-                Awaitility.await().atMost(Duration.ofSeconds(60)).until(() -> db.jobs() == 0);
+                Awaitility.await().until(() -> db.jobs() == 0);
             } finally {
                 worker.stop();
             }
@@ -154,12 +151,12 @@ class VacuumTest {
             worker.start();
             try {
                 add(25_000, 1, "now()");
-                Awaitility.await().atMost(Duration.ofSeconds(60)).until(() -> !log.list.isEmpty());
+                Awaitility.await().until(() -> !log.list.isEmpty());
             } finally {
                 worker.stop();
             }
             assertThat(log.list.get(0).getFormattedMessage())
-                    .contains("was cancelled after 2 s")
+                    .containsPattern("was cancelled after \\d+ s")
                     .contains("statement_timeout");
         } finally {
             logger.detachAppender(log);

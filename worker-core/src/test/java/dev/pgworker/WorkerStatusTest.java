@@ -6,7 +6,6 @@ import java.util.concurrent.CountDownLatch;
 import org.awaitility.Awaitility;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
-import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.extension.RegisterExtension;
 
 import dev.pgworker.event.WorkerEvent.ListenerConnected;
@@ -17,7 +16,6 @@ import dev.pgworker.testing.TestSchema;
 import static org.assertj.core.api.Assertions.assertThat;
 
 /** What a worker tells about itself. */
-@Timeout(60)
 @Tag("any-postgres")
 class WorkerStatusTest {
 

@@ -12,8 +12,8 @@ import org.junit.platform.launcher.LauncherSessionListener;
  */
 public final class PatientAwaits implements LauncherSessionListener {
 
-    /** Half of what most tests have altogether, so that it is the wait that says what there was none of. */
-    private static final Duration LIMIT = Duration.ofSeconds(30);
+    /** Nothing that is awaited in vain costs less, nothing that comes costs more; the limit of a whole test is longer (junit-platform.properties). */
+    private static final Duration LIMIT = Duration.ofMinutes(2);
 
     @Override
     public void launcherSessionOpened(LauncherSession session) {

@@ -29,16 +29,16 @@ import static java.util.stream.Collectors.toList;
 final class Audit {
 
     /** How long it takes at most to write an outcome while nothing hinders it, on a busy machine. */
-    private static final Duration OUTCOME_LIMIT = Duration.ofSeconds(2);
+    private static final Duration OUTCOME_LIMIT = Duration.ofSeconds(5);
 
     /** How much later than its process is killed the server may write what that has sent, on a busy machine. */
-    private static final Duration SENT_LIMIT = Duration.ofSeconds(1);
+    private static final Duration SENT_LIMIT = Duration.ofSeconds(3);
 
     /** For how long the consequences of a broken connection go on, its discovery included. */
     private static final Duration OUTAGE_LIMIT = Duration.ofSeconds(15);
 
     /** What a busy machine may add to the time of a recovery. */
-    private static final Duration SLACK = Duration.ofSeconds(2);
+    private static final Duration SLACK = Duration.ofSeconds(30);
 
     /** What may lose the answer to a statement that has been executed. */
     private static final Set<Faults.Kind> BREAKING = EnumSet.of(

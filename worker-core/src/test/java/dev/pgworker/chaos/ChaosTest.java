@@ -29,6 +29,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 @DisabledOnOs(value = OS.WINDOWS, disabledReason = "needs the signals of kill")
 @Tag("any-postgres")
 @Tag("slow")
+@Tag("thorough")
 class ChaosTest {
 
     private static final Duration SHORT = Duration.ofSeconds(8);
@@ -65,9 +66,7 @@ class ChaosTest {
     }
 
     private List<String> run(HikariDataSource pool, Ledger ledger, Fleet fleet, Faults faults) throws Exception {
-        Awaitility.await()
-                .atMost(Duration.ofSeconds(30))
-                .until(() -> ledger.registeredWorkers().size() == workers);
+        Awaitility.await().until(() -> ledger.registeredWorkers().size() == workers);
         Adder adder = new Adder(pool, new Random(seed), 15);
         adder.start();
         faults.inject(time, adder);

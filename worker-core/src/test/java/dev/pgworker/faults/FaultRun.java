@@ -49,8 +49,8 @@ import dev.pgworker.testsupport.TestPostgres;
  */
 final class FaultRun {
 
-    /** How long jobs may take to end when the faults have stopped. */
-    private static final Duration LIMIT = Duration.ofSeconds(5);
+    /** How long jobs may take to end when the faults have stopped: less than until the next look of every minute. */
+    private static final Duration LIMIT = Duration.ofSeconds(45);
 
     private static final Duration REGULAR_LOOK = Duration.ofSeconds(70);
 

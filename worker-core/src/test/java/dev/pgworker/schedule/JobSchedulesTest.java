@@ -342,7 +342,7 @@ class JobSchedulesTest {
                             .isEqualTo(1));
             assertThat(pause).isNotDone();
             execution.commit();
-            assertThat(pause.get(30, TimeUnit.SECONDS)).isTrue();
+            assertThat(pause.get(120, TimeUnit.SECONDS)).isTrue();
         }
     }
 
@@ -382,7 +382,7 @@ class JobSchedulesTest {
                 }))
                 .toList();
 
-        assertThat(changes).allSatisfy(change -> change.get(60, TimeUnit.SECONDS));
+        assertThat(changes).allSatisfy(change -> change.get(120, TimeUnit.SECONDS));
     }
 
     @Test

@@ -162,9 +162,7 @@ class AdoptionTest {
                     .query()
                     .singleRow();
         }
-        Awaitility.await()
-                .atMost(Duration.ofSeconds(30))
-                .until(() -> value("select count(*) from {schema}.jobs where task_identifier = 'old'") == 0);
+        Awaitility.await().until(() -> value("select count(*) from {schema}.jobs where task_identifier = 'old'") == 0);
     }
 
     // What fits is left as it is

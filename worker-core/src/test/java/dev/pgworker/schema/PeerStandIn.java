@@ -71,7 +71,6 @@ final class PeerStandIn implements AutoCloseable {
         int completedBefore = completed.get();
         boolean works = threads.stream().anyMatch(t -> t.getName().startsWith("worker"));
         Awaitility.await()
-                .atMost(Duration.ofSeconds(30))
                 .until(() -> !errors.isEmpty()
                         || (added.get() > addedBefore + 50 && (!works || completed.get() > completedBefore + 50)));
     }

@@ -11,7 +11,7 @@ import dev.pgworker.event.WorkerEventListener;
 /** Records events and lets a test wait for them. */
 public final class RecordingListener implements WorkerEventListener {
 
-    private static final Duration LIMIT = Duration.ofSeconds(30);
+    private static final Duration LIMIT = Duration.ofMinutes(2);
 
     private final List<WorkerEvent> events = new ArrayList<>();
 

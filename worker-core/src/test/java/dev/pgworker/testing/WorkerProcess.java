@@ -29,6 +29,9 @@ public final class WorkerProcess implements AutoCloseable {
 
     public static final Task<Integer> SLEEP = Task.of("sleep", Integer.class);
 
+    /** What takes no time, so that jobs are claimed ahead afterwards. */
+    public static final Task<Integer> NOTHING = Task.of("nothing", Integer.class);
+
     private final Process process;
 
     private WorkerProcess(Process process) {
@@ -80,13 +83,13 @@ public final class WorkerProcess implements AutoCloseable {
                 .update();
     }
 
-    /** The settings of such a worker, and of those that are to recover its jobs. */
+    /** The settings of such a worker, and of those that are to recover its jobs: one that stands still for seconds is alive. */
     public static RecoverySettings recovery() {
         return RecoverySettings.builder()
                 .enabled(true)
                 .heartbeatInterval(Duration.ofMillis(250))
                 .sweepInterval(Duration.ofMillis(500))
-                .sweepThreshold(Duration.ofSeconds(2))
+                .sweepThreshold(Duration.ofSeconds(10))
                 .recoveryDelay(Duration.ofMillis(500))
                 .build();
     }
@@ -102,6 +105,7 @@ public final class WorkerProcess implements AutoCloseable {
                         .localQueueTtl(Duration.ofMinutes(1))
                         .recovery(recovery())
                         .build())
+                .task(NOTHING, (any, context) -> {})
                 .task(SLEEP, (millis, context) -> {
                     long job = context.job().id();
                     sql.sql(note).params(job, context.workerId(), "start").update();

@@ -1,7 +1,6 @@
 package dev.pgworker.dashboard;
 
 import java.net.URLEncoder;
-import java.time.Duration;
 import java.time.Instant;
 import java.util.List;
 import java.util.Map;
@@ -420,7 +419,6 @@ class ApiTest {
     /** Asks until the change has ended. */
     private static JsonNode await(String bulk) {
         return Awaitility.await("the change of jobs ends")
-                .atMost(Duration.ofSeconds(30))
                 .until(
                         () -> http.json("/default/bulk/" + bulk),
                         change -> !change.path("state").asString().equals("running"));

@@ -165,7 +165,7 @@ class LiveTest {
     }
 
     private static void await(Callable<Boolean> condition) {
-        Awaitility.await().atMost(Duration.ofSeconds(60)).until(condition);
+        Awaitility.await().until(condition);
     }
 
     @Test

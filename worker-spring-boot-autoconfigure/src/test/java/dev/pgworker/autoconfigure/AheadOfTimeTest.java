@@ -152,7 +152,7 @@ class AheadOfTimeTest {
 
     private static String next() {
         try {
-            return runs.poll(30, TimeUnit.SECONDS);
+            return runs.poll(120, TimeUnit.SECONDS);
         } catch (InterruptedException e) {
             throw new AssertionError(e);
         }

@@ -76,7 +76,7 @@ class SchedulesInApplicationTest {
         void nightly() {}
 
         ScheduledRun next() throws InterruptedException {
-            ScheduledRun run = runs.poll(30, TimeUnit.SECONDS);
+            ScheduledRun run = runs.poll(120, TimeUnit.SECONDS);
             assertThat(run).isNotNull();
             return run;
         }

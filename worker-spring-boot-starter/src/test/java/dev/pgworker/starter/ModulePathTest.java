@@ -72,7 +72,7 @@ class ModulePathTest {
                 .redirectOutput(output.toFile())
                 .start();
         try {
-            assertThat(application.waitFor(60, TimeUnit.SECONDS))
+            assertThat(application.waitFor(120, TimeUnit.SECONDS))
                     .as(() -> read(output))
                     .isTrue();
         } finally {

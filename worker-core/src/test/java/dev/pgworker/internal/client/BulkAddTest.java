@@ -376,10 +376,10 @@ class BulkAddTest {
 
             CompletableFuture<String> other = CompletableFuture.supplyAsync(
                     () -> in(first, "select (select count(*) from {schema}.add_job('t', '3', job_key => 'a'))"));
-            assertThat(other.get(30, TimeUnit.SECONDS)).isEqualTo("1");
+            assertThat(other.get(120, TimeUnit.SECONDS)).isEqualTo("1");
             first.commit();
 
-            assertThat(adding.get(30, TimeUnit.SECONDS))
+            assertThat(adding.get(120, TimeUnit.SECONDS))
                     .as("that of the caller")
                     .isEqualTo("2min");
             second.commit();

@@ -477,7 +477,7 @@ class CronSchedulerTest {
         }
         over.set(true);
         for (Future<Integer> worker : workers) {
-            assertThat(worker.get(30, TimeUnit.SECONDS)).isGreaterThan(1);
+            assertThat(worker.get(120, TimeUnit.SECONDS)).isGreaterThan(1);
         }
         threads.shutdown();
         run(scheduler(crontab));

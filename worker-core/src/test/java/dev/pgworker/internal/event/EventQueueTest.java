@@ -7,7 +7,6 @@ import java.util.concurrent.atomic.AtomicLong;
 
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
-import org.junit.jupiter.api.Timeout;
 
 import dev.pgworker.event.WorkerEvent;
 import dev.pgworker.job.Job;
@@ -16,7 +15,6 @@ import dev.pgworker.testing.TestJob;
 import static org.assertj.core.api.Assertions.assertThat;
 
 /** What waits for slow listeners is bounded. */
-@Timeout(30)
 @Tag("any-postgres")
 class EventQueueTest {
 

@@ -126,7 +126,7 @@ class PrivateConnectionsTest {
             events.await(ListenerConnected.class);
             String id = worker.id();
             db.scheduler().addJob(HOLD, null);
-            assertThat(holding.await(30, TimeUnit.SECONDS)).isTrue();
+            assertThat(holding.await(120, TimeUnit.SECONDS)).isTrue();
             String before = lastHeartbeat(id);
 
             Awaitility.await().until(() -> !lastHeartbeat(id).equals(before));

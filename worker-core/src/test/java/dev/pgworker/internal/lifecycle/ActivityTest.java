@@ -9,13 +9,11 @@ import org.awaitility.Awaitility;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
-import org.junit.jupiter.api.Timeout;
 import org.springframework.jdbc.datasource.AbstractDataSource;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
 /** Which threads hang, and which have a reason to take long. */
-@Timeout(60)
 @Tag("any-postgres")
 class ActivityTest {
 

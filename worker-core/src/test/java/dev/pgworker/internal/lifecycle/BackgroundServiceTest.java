@@ -8,7 +8,6 @@ import java.util.concurrent.atomic.AtomicInteger;
 import org.awaitility.Awaitility;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
-import org.junit.jupiter.api.Timeout;
 
 import dev.pgworker.internal.failure.Backoff;
 import dev.pgworker.internal.failure.DatabaseContact;
@@ -19,7 +18,6 @@ import dev.pgworker.testing.LogCapture;
 import static org.assertj.core.api.Assertions.assertThat;
 
 /** The contract of every background thread. */
-@Timeout(60)
 @Tag("any-postgres")
 class BackgroundServiceTest {
 

@@ -18,7 +18,6 @@ import org.awaitility.Awaitility;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
-import org.junit.jupiter.api.Timeout;
 import org.springframework.scheduling.config.ScheduledTask;
 import org.springframework.scheduling.config.TaskExecutionOutcome;
 import org.springframework.scheduling.support.ScheduledTaskObservationContext;
@@ -31,7 +30,6 @@ import dev.pgworker.testing.LogCapture;
 import static org.assertj.core.api.Assertions.assertThat;
 
 /** The contract of a worker's periodic tasks. */
-@Timeout(60)
 @Tag("any-postgres")
 class PeriodicServiceTest {
 

@@ -680,15 +680,15 @@ class ScheduleServiceTest {
         ExecutorService thread = Executors.newSingleThreadExecutor();
         try {
             Future<Duration> work = thread.submit(() -> run(hangs));
-            assertThat(hanging.await(30, TimeUnit.SECONDS)).isTrue();
+            assertThat(hanging.await(120, TimeUnit.SECONDS)).isTrue();
             assertThat(run(others)).isPositive();
             assertThat(jobs()).as("while the row is locked").isEmpty();
-            Awaitility.await().atMost(Duration.ofSeconds(30)).until(() -> {
+            Awaitility.await().until(() -> {
                 run(others);
                 return db.jobs() == 1;
             });
             end.countDown();
-            assertThat(work.get(30, TimeUnit.SECONDS)).as("without an outage").isPositive();
+            assertThat(work.get(120, TimeUnit.SECONDS)).as("without an outage").isPositive();
         } finally {
             end.countDown();
             thread.shutdown();
@@ -767,7 +767,7 @@ class ScheduleServiceTest {
                                     .query(Integer.class)
                                     .single()
                             > 0);
-            assertThat(failure.get(30, TimeUnit.SECONDS))
+            assertThat(failure.get(120, TimeUnit.SECONDS))
                     .hasMessageContainingAll("pgworker_schedules", "pg_locks")
                     .isInstanceOfSatisfying(
                             SQLException.class, e -> assertThat(e.getSQLState()).isEqualTo("57014"));
@@ -861,7 +861,7 @@ class ScheduleServiceTest {
         }
         over.set(true);
         for (Future<Integer> worker : workers) {
-            assertThat(worker.get(30, TimeUnit.SECONDS)).isGreaterThan(1);
+            assertThat(worker.get(120, TimeUnit.SECONDS)).isGreaterThan(1);
         }
         threads.shutdown();
         run(service());

@@ -225,7 +225,7 @@ class ClaimOfToldTest {
         }
         threads.shutdown();
         for (Future<?> one : all) {
-            one.get(30, TimeUnit.SECONDS);
+            one.get(120, TimeUnit.SECONDS);
         }
 
         assertThat(holders).containsOnlyKeys(ids);

@@ -206,7 +206,7 @@ class CompletionTest {
             assertThat(losing.claims().cancelClaims()).isTrue();
             assertThat(losing.claims().cancelClaims()).isTrue();
 
-            assertThatThrownBy(() -> claim.get(30, TimeUnit.SECONDS))
+            assertThatThrownBy(() -> claim.get(120, TimeUnit.SECONDS))
                     .hasMessageContaining("canceling statement due to user request");
             holder.rollback();
         } finally {

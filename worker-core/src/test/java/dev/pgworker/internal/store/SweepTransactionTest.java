@@ -59,9 +59,7 @@ class SweepTransactionTest {
         assertThat(other.sweep(REQUEST, "w").locked())
                 .as("while the first sweep may go on")
                 .isFalse();
-        Awaitility.await()
-                .atMost(Duration.ofSeconds(30))
-                .until(() -> other.sweep(REQUEST, "w").workerIds().equals(List.of("dead")));
+        Awaitility.await().until(() -> other.sweep(REQUEST, "w").workerIds().equals(List.of("dead")));
         answer.countDown();
 
         assertThatThrownBy(first::join).hasRootCauseInstanceOf(SQLException.class);

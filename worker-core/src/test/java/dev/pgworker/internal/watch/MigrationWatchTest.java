@@ -93,7 +93,7 @@ class MigrationWatchTest {
         watch.migrationAnnounced();
         assertThat(events.await(SchemaMigrated.class, e -> e.migration() == 24).breaking())
                 .isTrue();
-        assertThat(stops.tryAcquire(30, TimeUnit.SECONDS)).isTrue();
+        assertThat(stops.tryAcquire(120, TimeUnit.SECONDS)).isTrue();
 
         awaitLooks(2);
         watch.migrationAnnounced();
@@ -111,6 +111,6 @@ class MigrationWatchTest {
 
         db.sql("alter table {schema}.hidden rename to migrations").update();
 
-        assertThat(stops.tryAcquire(30, TimeUnit.SECONDS)).isTrue();
+        assertThat(stops.tryAcquire(120, TimeUnit.SECONDS)).isTrue();
     }
 }

@@ -45,7 +45,7 @@ class NotificationListenerTest {
     }
 
     private String next() throws InterruptedException {
-        return String.valueOf(told.poll(30, TimeUnit.SECONDS));
+        return String.valueOf(told.poll(120, TimeUnit.SECONDS));
     }
 
     @Test
@@ -85,10 +85,12 @@ class NotificationListenerTest {
         listener.start();
         assertThat(next()).as("on connecting").isEqualTo("jobs");
         assertThat(next()).as("on connecting").isEqualTo("migration null");
-        assertThat(toldSchedules.poll(30, TimeUnit.SECONDS)).as("on connecting").isEqualTo("schedules null");
+        assertThat(toldSchedules.poll(120, TimeUnit.SECONDS))
+                .as("on connecting")
+                .isEqualTo("schedules null");
 
         db.sql("notify \"pgworker:schedules\", 'anything'").update();
-        assertThat(toldSchedules.poll(30, TimeUnit.SECONDS)).isEqualTo("schedules anything");
+        assertThat(toldSchedules.poll(120, TimeUnit.SECONDS)).isEqualTo("schedules anything");
 
         db.sql("notify \"worker:migrate\", 'not JSON'").update();
         assertThat(next()).isEqualTo("migration not JSON");
@@ -133,7 +135,7 @@ class NotificationListenerTest {
                                 }
                             })));
             listener.start();
-            assertThat(last.poll(30, TimeUnit.SECONDS)).as("on connecting").isEqualTo("null");
+            assertThat(last.poll(120, TimeUnit.SECONDS)).as("on connecting").isEqualTo("null");
 
             for (String channel : List.of("pgworker:limits", "jobs:insert")) {
                 db.sql("select pg_notify(?, rpad(n::text, 7990, 'x')) from generate_series(1, 4000) n")
@@ -143,7 +145,7 @@ class NotificationListenerTest {
             }
             db.sql("notify \"pgworker:limits\", 'last'").update();
 
-            assertThat(last.poll(60, TimeUnit.SECONDS)).isEqualTo("last");
+            assertThat(last.poll(120, TimeUnit.SECONDS)).isEqualTo("last");
             assertThat(log.messages())
                     .singleElement()
                     .asString()

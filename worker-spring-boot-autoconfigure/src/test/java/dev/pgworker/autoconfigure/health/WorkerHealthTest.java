@@ -14,7 +14,6 @@ import java.util.concurrent.CountDownLatch;
 import org.awaitility.Awaitility;
 import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.Test;
-import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.extension.RegisterExtension;
 import org.springframework.boot.autoconfigure.AutoConfigurations;
 import org.springframework.boot.autoconfigure.availability.ApplicationAvailabilityAutoConfiguration;
@@ -52,7 +51,6 @@ import dev.pgworker.limit.Limit;
 import static org.assertj.core.api.Assertions.assertThat;
 
 /** When the application is healthy and when not. */
-@Timeout(60)
 class WorkerHealthTest {
 
     private static final Task<Greetings.Greeting> HELLO = Task.of("hello", Greetings.Greeting.class);
@@ -215,7 +213,6 @@ class WorkerHealthTest {
             context.getBean(JobScheduler.class).addJob("helo");
 
             Awaitility.await()
-                    .atMost(Duration.ofSeconds(60))
                     .until(() -> List.of("helo")
                             .equals(health(context, "engine").getDetails().get("unservedTasks")));
             assertThat(health(context, "engine").getStatus()).isEqualTo(Status.UP);

@@ -26,7 +26,7 @@ public final class RecordedEvents implements WorkerEventListener {
     /** Waits for the next event of a type; what comes before it is forgotten. */
     public <E extends WorkerEvent> E await(Class<E> type) throws InterruptedException {
         while (true) {
-            WorkerEvent event = events.poll(30, TimeUnit.SECONDS);
+            WorkerEvent event = events.poll(120, TimeUnit.SECONDS);
             if (event == null) {
                 throw new AssertionError("Waited in vain for " + type.getSimpleName());
             }

@@ -51,7 +51,7 @@ class ApiAndWorkerTest {
             try (ConfigurableApplicationContext worker = start("worker")) {
                 assertThat(worker).isNotInstanceOf(WebApplicationContext.class);
 
-                Job done = completed.poll(30, TimeUnit.SECONDS);
+                Job done = completed.poll(120, TimeUnit.SECONDS);
                 assertThat(done).as("a completed job").isNotNull();
                 assertThat(done.id()).isEqualTo(waiting.id());
             }

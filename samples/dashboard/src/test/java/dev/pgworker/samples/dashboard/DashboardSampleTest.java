@@ -5,7 +5,6 @@ import java.net.http.HttpClient;
 import java.net.http.HttpRequest;
 import java.net.http.HttpResponse;
 import java.net.http.HttpResponse.BodyHandlers;
-import java.time.Duration;
 import java.util.Map;
 import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
@@ -83,7 +82,7 @@ class DashboardSampleTest {
 
     @Test
     void jobsSucceedFailAndWait() {
-        Awaitility.await().atMost(Duration.ofSeconds(40)).untilAsserted(() -> {
+        Awaitility.await().untilAsserted(() -> {
             assertThat(tasksOf.get(JobCompleted.class))
                     .contains("confirm_order", "charge_card", "send_invoice", "resize_photos", "import_catalog");
             assertThat(tasksOf.get(JobFailed.class)).contains("charge_card");
@@ -107,7 +106,7 @@ class DashboardSampleTest {
         assertThat(get("api/default/schedules"))
                 .contains("photos-of-the-window", "catalog-of-acme", "month-end-report", "\"declared\":true")
                 .contains("Every 20 seconds", "At 18:30 on the last weekday of the month (Europe/Berlin)");
-        Awaitility.await().atMost(Duration.ofSeconds(40)).untilAsserted(() -> {
+        Awaitility.await().untilAsserted(() -> {
             assertThat(get("api/default/schedules?prefix=catalog")).containsPattern("\"lastJobId\":[0-9]");
             assertThat(get("api/default/history?task=send_invoice")).contains("invoices/");
             assertThat(get("api/default/jobs?state=failed")).contains("was refused");

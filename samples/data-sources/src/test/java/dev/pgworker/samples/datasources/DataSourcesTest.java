@@ -131,7 +131,7 @@ class DataSourcesTest {
     }
 
     private Completed nextCompleted() throws InterruptedException {
-        Completed next = completed.poll(30, TimeUnit.SECONDS);
+        Completed next = completed.poll(120, TimeUnit.SECONDS);
         assertThat(next).as("a completed job").isNotNull();
         return next;
     }

@@ -130,7 +130,7 @@ class KotlinTest(
 
     private fun nextCompleted(): String = (next() as JobCompleted).job().taskIdentifier()
 
-    private fun next(): WorkerEvent = checkNotNull(finished.poll(30, SECONDS)) { "no job has finished" }
+    private fun next(): WorkerEvent = checkNotNull(finished.poll(120, SECONDS)) { "no job has finished" }
 
     private fun post(path: String, body: String): Int {
         val request = HttpRequest.newBuilder(URI("http://localhost:$port$path"))

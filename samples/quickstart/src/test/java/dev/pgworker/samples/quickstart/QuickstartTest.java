@@ -147,7 +147,7 @@ class QuickstartTest {
     }
 
     private Job nextCompleted() throws InterruptedException {
-        Job job = completed.poll(30, TimeUnit.SECONDS);
+        Job job = completed.poll(120, TimeUnit.SECONDS);
         assertThat(job).as("a completed job").isNotNull();
         return job;
     }

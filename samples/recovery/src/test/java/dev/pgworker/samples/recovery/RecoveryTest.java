@@ -124,7 +124,7 @@ class RecoveryTest {
     private void await(Class<? extends WorkerEvent> type) throws InterruptedException {
         WorkerEvent event;
         do {
-            event = events.poll(30, TimeUnit.SECONDS);
+            event = events.poll(120, TimeUnit.SECONDS);
             assertThat(event).as(type.getSimpleName()).isNotNull();
         } while (!type.isInstance(event));
     }

@@ -90,7 +90,7 @@ class ReportsTest {
         List<String> behind = new ArrayList<>();
         int reports = 0;
         while (reports < 5) {
-            WorkerEvent event = events.poll(30, TimeUnit.SECONDS);
+            WorkerEvent event = events.poll(120, TimeUnit.SECONDS);
             assertThat(event).as("an event before report %s", reports).isNotNull();
             if (event instanceof CronItemBehind item) {
                 behind.add(item.identifier());

@@ -121,7 +121,7 @@ class SqlAndNodeTest {
     private List<Job> completed(int count) throws InterruptedException {
         List<Job> jobs = new ArrayList<>();
         while (jobs.size() < count) {
-            OfJob event = ended.poll(30, TimeUnit.SECONDS);
+            OfJob event = ended.poll(120, TimeUnit.SECONDS);
             assertThat(event).as("job %s of %s", jobs.size() + 1, count).isInstanceOf(JobCompleted.class);
             jobs.add(event.job());
         }

@@ -164,7 +164,7 @@ class OutboxTest {
     private void await(Class<? extends WorkerEvent> type) throws InterruptedException {
         WorkerEvent event;
         do {
-            event = events.poll(30, TimeUnit.SECONDS);
+            event = events.poll(120, TimeUnit.SECONDS);
             assertThat(event).as(type.getSimpleName()).isNotNull();
         } while (!type.isInstance(event));
     }

@@ -174,7 +174,7 @@ class TriggersTest {
     }
 
     private Mail nextMail() throws InterruptedException {
-        Mail mail = mails.poll(30, TimeUnit.SECONDS);
+        Mail mail = mails.poll(120, TimeUnit.SECONDS);
         assertThat(mail).as("a mail").isNotNull();
         return mail;
     }

@@ -159,7 +159,7 @@ class WebShopTest {
 
     private void awaitCompleted(int jobs) throws InterruptedException {
         for (int i = 0; i < jobs; i++) {
-            assertThat(ended.poll(30, TimeUnit.SECONDS)).isInstanceOf(JobCompleted.class);
+            assertThat(ended.poll(120, TimeUnit.SECONDS)).isInstanceOf(JobCompleted.class);
         }
     }
 
