@@ -44,8 +44,8 @@ import dev.pgworker.testing.WorkerProcess;
 import static org.assertj.core.api.Assertions.assertThat;
 
 /** Every answer to a cancellation is true, whatever the workers do at that moment. */
+@Tag("thorough")
 @Tag("any-postgres")
-@Tag("slow")
 class CancelLedgerTest {
 
     private static final int JOBS = 3_000;

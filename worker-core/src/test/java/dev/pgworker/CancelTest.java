@@ -60,7 +60,6 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 /** What cancelling makes of jobs, whatever they and their handlers do. */
 @Tag("any-postgres")
-@Tag("slow")
 class CancelTest {
 
     private static final Task<Integer> WORK = Task.of("work", Integer.class);
@@ -181,6 +180,7 @@ class CancelTest {
     }
 
     @Test
+    @Tag("thorough")
     void tenThousandJobsAreCancelledAtOnce() {
         List<JobRequest> requests = LongStream.range(0, 10_000)
                 .mapToObj(n -> JobRequest.of(WORK, 1, JobSpec.DEFAULT))
@@ -506,6 +506,7 @@ class CancelTest {
     }
 
     @Test
+    @Tag("thorough")
     void aLostNotificationIsMadeUpForByTheHeartbeat() throws Exception {
         start(
                 this::sleep,

@@ -28,7 +28,6 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 /** Real processes that die in the middle of a direct batch. */
 @Tag("any-postgres")
-@Tag("slow")
 @Tag("thorough")
 class DirectKillTest {
 

@@ -46,7 +46,6 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 /** Tasks whose jobs are locked, run and deleted in one transaction. */
 @Tag("any-postgres")
-@Tag("slow")
 class DirectTaskTest {
 
     private static final Task<Integer> DIRECT = Task.of("direct", Integer.class);

@@ -43,7 +43,6 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 /** Which events a worker publishes, and what listeners may do to it. */
 @Tag("any-postgres")
-@Tag("slow")
 class EventsTest {
 
     private static final Task<Integer> WORK = Task.of("work", Integer.class);
@@ -143,6 +142,7 @@ class EventsTest {
     }
 
     @Test
+    @Tag("thorough")
     void aMigrationThatIsAnnounced() {
         db.start(db.worker().listener(events).task(WORK, (n, context) -> {}));
         events.await(ListenerConnected.class);

@@ -42,7 +42,6 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 /** A worker that cannot prove its life, or was declared dead, starts over. Each test has a database that it may close. */
 @Tag("any-postgres")
-@Tag("slow")
 class FencingTest {
 
     private static final Task<Integer> WORK = Task.of("work", Integer.class);
@@ -201,6 +200,7 @@ class FencingTest {
     }
 
     @Test
+    @Tag("thorough")
     void aStopWhileTheDatabaseIsAwayEndsTheRestartToo() throws Exception {
         CountDownLatch started = new CountDownLatch(1);
         start(Duration.ofSeconds(5), 1, (n, c) -> {

@@ -28,7 +28,6 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 /** Each role of the guide does all that it is for, and nothing else. */
 @Tag("any-postgres")
-@Tag("slow")
 class GuideRolesTest {
 
     @RegisterExtension
@@ -140,6 +139,7 @@ class GuideRolesTest {
     }
 
     @Test
+    @Tag("thorough")
     void aWorkerDoesNothingElse() throws Exception {
         role("worker");
 

@@ -54,7 +54,6 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 /** What a handler can make of its job besides success and failure. */
 @Tag("any-postgres")
-@Tag("slow")
 class HandlerControlTest {
 
     private static final Task<Integer> WORK = Task.of("work", Integer.class);
@@ -518,6 +517,7 @@ class HandlerControlTest {
     }
 
     @Test
+    @Tag("thorough")
     void whileTheSupplierOfForbiddenFlagsFailsNothingIsClaimed() {
         AtomicInteger calls = new AtomicInteger();
         db.scheduler().addJob(WORK, 1);

@@ -22,8 +22,8 @@ import dev.pgworker.testing.TestSchema;
 import static org.assertj.core.api.Assertions.assertThat;
 
 /** Whatever the handler executor does, no slot is lost: afterwards as many handlers run at the same time as before. */
+@Tag("thorough")
 @Tag("any-postgres")
-@Tag("slow")
 class HostileExecutorTest {
 
     private static final Task<Integer> WORK = Task.of("work", Integer.class);

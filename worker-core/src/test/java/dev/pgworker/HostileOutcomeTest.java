@@ -51,8 +51,8 @@ import dev.pgworker.testing.TestSchema;
 import static org.assertj.core.api.Assertions.assertThat;
 
 /** An outcome that cannot be expressed, or that the database refuses, is that job's own trouble. */
+@Tag("thorough")
 @Tag("any-postgres")
-@Tag("slow")
 class HostileOutcomeTest {
 
     private static final Task<String> WORK = Task.of("work", String.class);

@@ -46,7 +46,7 @@ import static org.assertj.core.api.Assertions.assertThat;
  * <p>The names are those words and operators of the migration and of the sources that PostgreSQL has a function, an
  * operator, a type or a table for, so that what is added is covered.
  */
-@Tag("slow")
+@Tag("thorough")
 class HostileSearchPathTest {
 
     private static final WorkerSchema SCHEMA = new WorkerSchema("jobs");

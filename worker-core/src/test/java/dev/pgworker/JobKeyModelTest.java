@@ -27,6 +27,7 @@ import dev.pgworker.testing.TestSchema;
 import static org.assertj.core.api.Assertions.assertThat;
 
 /** Random operations on few keys and queues, checked row by row against a model after each of them. */
+@Tag("thorough")
 @Tag("any-postgres")
 class JobKeyModelTest {
 

@@ -35,6 +35,7 @@ import dev.pgworker.testing.TestSchema;
 import static org.assertj.core.api.Assertions.assertThat;
 
 /** Many threads add under few keys while workers run the jobs. */
+@Tag("thorough")
 @Tag("any-postgres")
 class JobKeyRaceTest {
 

@@ -34,7 +34,6 @@ import static org.assertj.core.api.Assertions.assertThat;
 /** Real processes that are killed, or paused for longer than the threshold. */
 @DisabledOnOs(value = OS.WINDOWS, disabledReason = "needs the signals of kill")
 @Tag("any-postgres")
-@Tag("slow")
 @Tag("thorough")
 class KilledWorkerTest {
 

@@ -26,7 +26,6 @@ import static org.assertj.core.api.Assertions.assertThat;
 /** Processes that are killed while limits hold: a ledger says when each job ran. */
 @DisabledOnOs(value = OS.WINDOWS, disabledReason = "needs the signals of kill")
 @Tag("any-postgres")
-@Tag("slow")
 @Tag("thorough")
 class LimitKillTest {
 

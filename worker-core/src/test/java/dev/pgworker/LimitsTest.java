@@ -204,6 +204,7 @@ class LimitsTest {
     }
 
     @Test
+    @Tag("thorough")
     void aRateHoldsWithTenWorkers() {
         Limit limit = Limit.rate("rate", 100, Duration.ofSeconds(1), "mail").withBurst(10);
         Queue<Long> starts = new ConcurrentLinkedQueue<>();
@@ -262,6 +263,7 @@ class LimitsTest {
     }
 
     @Test
+    @Tag("thorough")
     void aStrangerWhoHoldsTheLockOfLimitsIsToldOfOnce() throws SQLException {
         Limit limit = Limit.concurrency("held", 1, "mail");
         Worker worker = db.start(worker().limits(List.of(limit)));
@@ -357,6 +359,7 @@ class LimitsTest {
     }
 
     @Test
+    @Tag("thorough")
     void aMissingRightIsToldWithTheRemedy() {
         Limit limit = Limit.concurrency("refused", 1, "mail");
         Worker worker = db.start(worker().limits(List.of(limit)));
@@ -409,7 +412,7 @@ class LimitsTest {
     }
 
     @Test
-    @Tag("slow")
+    @Tag("thorough")
     void aLockedTableOfLimitsIsToldOf() throws SQLException {
         Limit limit = Limit.concurrency("locked", 1, "mail");
         try (Connection stranger = db.dataSource().getConnection();
@@ -431,6 +434,7 @@ class LimitsTest {
     }
 
     @Test
+    @Tag("thorough")
     void jobsOfOtherTenantsAndTasksDoNotWaitBehindManyThrottledOnes() {
         Limit limit = Limit.concurrency("per tenant", 1, "mail").per("tenant");
         start(1, worker -> worker.limits(List.of(limit)));

@@ -26,7 +26,7 @@ import dev.pgworker.testing.TestSchema;
 import static org.assertj.core.api.Assertions.assertThat;
 
 /** Somebody has locked the table of cancellations. */
-@Tag("slow")
+@Tag("thorough")
 class LockedCancellationsTest {
 
     private static final Task<Integer> TASK = Task.of("task", Integer.class);

@@ -19,7 +19,7 @@ import dev.pgworker.testing.TestSchema;
 import static org.assertj.core.api.Assertions.assertThat;
 
 /** Somebody has locked the table of pauses. */
-@Tag("slow")
+@Tag("thorough")
 class LockedPausesTest {
 
     private static final Task<Integer> TASK = Task.of("task", Integer.class);

@@ -10,6 +10,7 @@ import java.util.concurrent.Semaphore;
 import java.util.concurrent.TimeUnit;
 import javax.sql.DataSource;
 
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.extension.RegisterExtension;
 import org.postgresql.PGConnection;
@@ -81,6 +82,7 @@ class LostNotificationTest {
     }
 
     @Test
+    @Tag("thorough")
     void aPauseHoldsAndEndsWithinSeconds() throws InterruptedException {
         startAndLookOut();
 
@@ -98,6 +100,7 @@ class LostNotificationTest {
     }
 
     @Test
+    @Tag("thorough")
     void schedulesAreExecutedAndLimitsTakeEffect() throws InterruptedException {
         startAndLookOut();
 

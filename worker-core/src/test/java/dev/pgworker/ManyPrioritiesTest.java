@@ -24,8 +24,8 @@ import dev.pgworker.testing.TestSchema;
 import static org.assertj.core.api.Assertions.assertThat;
 
 /** Thousands of priorities, more than a claim looks at. */
+@Tag("thorough")
 @Tag("any-postgres")
-@Tag("slow")
 class ManyPrioritiesTest {
 
     private static final int PRIORITIES = 2_000;

@@ -56,7 +56,7 @@ import dev.pgworker.testing.TestSchema;
 import static org.assertj.core.api.Assertions.assertThat;
 
 /** One job, one answer, one lock or one queue that is bad does not stop a worker, and nothing of it runs twice at once. */
-@Tag("slow")
+@Tag("thorough")
 @Tag("any-postgres")
 class OneBadThingTest {
 

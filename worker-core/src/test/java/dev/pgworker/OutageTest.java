@@ -112,6 +112,7 @@ class OutageTest {
     }
 
     @Test
+    @Tag("thorough")
     void stoppingDuringAnOutageIsBounded() {
         start(pool, 2, number -> {});
         database.forbidConnections();

@@ -16,7 +16,6 @@ import dev.pgworker.testing.WorkerProcess;
 import static org.assertj.core.api.Assertions.assertThat;
 
 /** A process is killed while its task is paused. */
-@Tag("slow")
 @Tag("thorough")
 class PauseKillTest {
 

@@ -76,6 +76,7 @@ class PollingOnlyTest {
     }
 
     @Test
+    @Tag("thorough")
     void findsDirectJobsAndMigrations() {
         start(TaskOptions.DEFAULT.withDirect(true), Duration.ofMillis(100));
 

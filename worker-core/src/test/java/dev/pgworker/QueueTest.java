@@ -40,7 +40,6 @@ import dev.pgworker.testing.TestSchema;
 import static org.assertj.core.api.Assertions.assertThat;
 
 /** Jobs of a named queue run one at a time, in order, without gaps, whichever workers there are. */
-@Tag("slow")
 class QueueTest {
 
     private static final Task<Integer> WORK = Task.of("work", Integer.class);
@@ -53,6 +52,7 @@ class QueueTest {
 
     @ParameterizedTest
     @ValueSource(ints = {1, 4})
+    @Tag("thorough")
     void runsAQueueInOrderAndBackToBack(int workers) {
         int jobs = 200;
         Random random = new Random(workers);

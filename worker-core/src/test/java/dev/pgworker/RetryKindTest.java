@@ -12,6 +12,7 @@ import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.ExecutionException;
 import java.util.concurrent.atomic.AtomicBoolean;
 
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.extension.RegisterExtension;
 import org.junit.jupiter.params.ParameterizedTest;
@@ -180,6 +181,7 @@ class RetryKindTest {
     }
 
     @Test
+    @Tag("thorough")
     void aTimeoutIsAKindLikeOthersAlsoWhereTheHandlerDoesNotReact() throws Exception {
         CountDownLatch end = new CountDownLatch(1);
         start(TaskRegistration.of(WORK, (n, context) -> {
@@ -203,6 +205,7 @@ class RetryKindTest {
     }
 
     @Test
+    @Tag("thorough")
     void aHandlerThatDoesNotReactToItsTimeoutIsRetriedAsItsPolicySays() throws Exception {
         CountDownLatch end = new CountDownLatch(1);
         start(TaskRegistration.of(WORK, (n, context) -> {

@@ -195,6 +195,7 @@ class RunningJobsTest {
     }
 
     @Test
+    @Tag("thorough")
     void aMillionReportsCostAStatementPerSecond() throws Exception {
         AtomicInteger statements = new AtomicInteger();
         DataSourceCounting counted = new DataSourceCounting(db, statements);
@@ -263,6 +264,7 @@ class RunningJobsTest {
     }
 
     @Test
+    @Tag("thorough")
     void whatIsBlockedKeepsNoJobAndHardlyAStop() throws Exception {
         Worker worker = db.start(db.worker()
                 .listener(events)

@@ -33,7 +33,6 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 /** Real processes that are killed while they execute schedules, or run the jobs of some. */
 @Tag("any-postgres")
-@Tag("slow")
 @Tag("thorough")
 class ScheduleKillTest {
 

@@ -143,6 +143,7 @@ class SchedulesTest {
     }
 
     @Test
+    @Tag("thorough")
     void manyWorkersAddOneJobForEachScheduleAndTime() {
         start(4);
         for (int i = 0; i < 20; i++) {
@@ -312,6 +313,7 @@ class SchedulesTest {
     }
 
     @Test
+    @Tag("thorough")
     void withoutListeningEditsTakeEffectAllTheSame() {
         db.start(db.worker()
                 .listener(events)
@@ -322,6 +324,7 @@ class SchedulesTest {
     }
 
     @Test
+    @Tag("thorough")
     void afterAnOutageSchedulesGoOnAndNothingIsAddedTwice() {
         OwnDatabase database = new OwnDatabase();
         database.create();

@@ -19,6 +19,7 @@ import java.util.concurrent.atomic.AtomicBoolean;
 import com.zaxxer.hikari.HikariConfig;
 import com.zaxxer.hikari.HikariDataSource;
 import org.awaitility.Awaitility;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.extension.RegisterExtension;
 import org.junit.jupiter.params.ParameterizedTest;
@@ -163,6 +164,7 @@ class StatisticsTest {
     }
 
     @Test
+    @Tag("thorough")
     void oneOfSeveralWorkersTakesTheSampleAndAnotherOneTheNext() throws Exception {
         db.scheduler().addJob("elsewhere", null);
         db.scheduler().addJob("elsewhere", null, JobSpec.builder().runIn(DAY).build());
@@ -324,6 +326,7 @@ class StatisticsTest {
     }
 
     @Test
+    @Tag("thorough")
     void whatWasCountedDuringAnOutageIsNotLost() throws Exception {
         AtomicBoolean broken = new AtomicBoolean(true);
         CountDownLatch failed = new CountDownLatch(1);

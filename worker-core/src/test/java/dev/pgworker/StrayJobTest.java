@@ -17,6 +17,7 @@ import java.util.concurrent.atomic.AtomicInteger;
 import org.awaitility.Awaitility;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.extension.RegisterExtension;
 
@@ -126,6 +127,7 @@ class StrayJobTest {
     }
 
     @Test
+    @Tag("thorough")
     void thatAreRescheduledRun() {
         for (int n = 0; n < 10; n++) {
             insert(n, "priority => 0", "run_at => now() + interval '1 day'");

@@ -22,6 +22,7 @@ import dev.pgworker.testing.TestSchema;
 import static org.assertj.core.api.Assertions.assertThat;
 
 /** Several workers, several thousand jobs, and a ledger in the database that records every execution. */
+@Tag("thorough")
 @Tag("any-postgres")
 class StressTest {
 

@@ -11,6 +11,7 @@ import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.atomic.AtomicInteger;
 
 import org.jspecify.annotations.Nullable;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.extension.RegisterExtension;
 
@@ -116,6 +117,7 @@ class ToldJobTest {
     }
 
     @Test
+    @Tag("thorough")
     void areFollowedByAClaimThatLooksAtLast() {
         start();
         int before = looked.get();
@@ -176,6 +178,7 @@ class ToldJobTest {
 
     /** A trigger of somebody's takes longer than a claim may on the connection that hears of everything else. */
     @Test
+    @Tag("thorough")
     void areNotClaimedSoAfterThatBrokeTheConnection() throws SQLException {
         start();
         for (String statement : """

@@ -95,6 +95,7 @@ class UnservedTasksTest {
     }
 
     @Test
+    @Tag("thorough")
     void whatIsNotDueOrServedElsewhereIsNotTold() {
         db.start(db.worker().task(Task.of("other", Integer.class), (n, context) -> Thread.sleep(60_000)));
         Awaitility.await()
@@ -136,6 +137,7 @@ class UnservedTasksTest {
     }
 
     @Test
+    @Tag("thorough")
     void ofTenThousandTasksSomeAreNamed() {
         Worker worker = start();
         db.scheduler()

@@ -29,7 +29,7 @@ import dev.pgworker.testsupport.TestPostgres;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
-@Tag("slow")
+@Tag("thorough")
 class VacuumTest {
 
     private static final Task<Integer> WORK = Task.of("work", Integer.class);

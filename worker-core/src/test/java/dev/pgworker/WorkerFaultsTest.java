@@ -37,8 +37,8 @@ import dev.pgworker.testsupport.TestPostgres;
 import static org.assertj.core.api.Assertions.assertThat;
 
 /** What a worker tells about itself when it is not well, and when its database is not. */
+@Tag("thorough")
 @Tag("any-postgres")
-@Tag("slow")
 class WorkerFaultsTest {
 
     private static final Task<Integer> WORK = Task.of("work", Integer.class);

@@ -28,7 +28,6 @@ import static org.assertj.core.api.Assertions.assertThat;
  */
 @DisabledOnOs(value = OS.WINDOWS, disabledReason = "needs the signals of kill")
 @Tag("any-postgres")
-@Tag("slow")
 @Tag("thorough")
 class ChaosTest {
 

@@ -29,8 +29,8 @@ import dev.pgworker.testsupport.TestPostgres;
 import static org.assertj.core.api.Assertions.assertThat;
 
 /** A stop takes no longer than configuration says, whatever hangs. */
+@Tag("thorough")
 @Tag("any-postgres")
-@Tag("slow")
 class StopLimitTest {
 
     private static final Task<Integer> STUCK = Task.of("stuck", Integer.class);

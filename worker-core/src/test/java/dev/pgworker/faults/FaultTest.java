@@ -23,8 +23,8 @@ import static org.assertj.core.api.Assertions.assertThat;
  * Looks for faults that nobody has thought of: many short runs of a worker whose database, executor and callbacks fail at
  * random. How many, and with which seeds, can be given: see docs/reliability.md.
  */
+@Tag("thorough")
 @Tag("any-postgres")
-@Tag("slow")
 class FaultTest {
 
     private static final int MOST_REPORTS = Integer.getInteger("pgworker.faults.reports", 3);

@@ -48,7 +48,6 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 /** The history never keeps a job from ending, and is kept for a time and a number. */
 @Tag("any-postgres")
-@Tag("slow")
 class HistoryFaultsTest {
 
     private static final Task<Integer> WORK = Task.of("work", Integer.class);
@@ -235,6 +234,7 @@ class HistoryFaultsTest {
     }
 
     @Test
+    @Tag("thorough")
     void thereAreNeverManyMoreThanWanted() {
         keep(null, 1_000L);
         long most = 0;
@@ -503,6 +503,7 @@ class HistoryFaultsTest {
     }
 
     @Test
+    @Tag("thorough")
     void resultsThatNoSettingHoldsAreLeftOut() {
         keep(null, null);
         held(70);
@@ -615,6 +616,7 @@ class HistoryFaultsTest {
     }
 
     @Test
+    @Tag("thorough")
     void largePayloadsStayBehind() {
         keep(null, null);
         String incompressible = "select string_agg(md5(i::text), '') from generate_series(1, 20000) i";
@@ -629,6 +631,7 @@ class HistoryFaultsTest {
     }
 
     @Test
+    @Tag("thorough")
     void pagesGoThroughEverythingOnce() {
         keep(null, null);
         update("""
@@ -782,6 +785,7 @@ class HistoryFaultsTest {
     }
 
     @Test
+    @Tag("thorough")
     void largeTextsAreCutAndEndPages() {
         String large = "to_json(repeat('x', 5500000))";
         for (int i = 1; i <= 100; i++) {

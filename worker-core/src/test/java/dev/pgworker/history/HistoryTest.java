@@ -17,7 +17,6 @@ import java.util.stream.Stream;
 import com.fasterxml.jackson.annotation.JsonRawValue;
 import org.awaitility.Awaitility;
 import org.jspecify.annotations.Nullable;
-import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.extension.RegisterExtension;
 import org.slf4j.MDC;
@@ -47,7 +46,6 @@ import static org.assertj.core.api.Assertions.fail;
 import static org.assertj.core.api.Assertions.tuple;
 
 /** What becomes of jobs is kept, whoever ends them. */
-@Tag("slow")
 class HistoryTest {
 
     private static final Task<Integer> WORK = Task.of("work", Integer.class);

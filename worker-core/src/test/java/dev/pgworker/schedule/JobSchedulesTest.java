@@ -791,6 +791,7 @@ class JobSchedulesTest {
 
     /** Each statement reads about as many rows as it returns. */
     @Test
+    @Tag("thorough")
     void findsAmongAHundredThousand() {
         db.sql("insert into {schema}.pgworker_schedules (name, kind, expression, zone, task_identifier, paused_at)"
                         + " select 'tenant-' || i, 'cron', '@daily', 'UTC', case when i % 1000 = 0 then 'rare' else 'usual' end,"

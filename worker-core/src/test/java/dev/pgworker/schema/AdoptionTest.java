@@ -37,7 +37,6 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 /** Installing, adopting and upgrading a schema while others work on it. Each test has a database of its own. */
-@Tag("slow")
 class AdoptionTest {
 
     private static final List<String> UPGRADED =
@@ -333,6 +332,7 @@ class AdoptionTest {
     }
 
     @Test
+    @Tag("thorough")
     void whatAnInterruptedBuildHasLeftBehindIsBuiltAgain() throws Exception {
         installPeer("node");
         migrator().migrate();

@@ -35,7 +35,6 @@ import static org.assertj.core.api.Assertions.assertThatIllegalArgumentException
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 /** Installing, adopting, checking and refusing schemas. Each test has a database of its own. */
-@Tag("slow")
 class SchemaMigratorTest {
 
     private final JdbcClient admin = JdbcClient.create(new DriverManagerDataSource(TestPostgres.jdbcUrl()));
@@ -137,6 +136,7 @@ class SchemaMigratorTest {
     }
 
     @Test
+    @Tag("thorough")
     void twentyConcurrentStartsInstallOnce() throws Exception {
         int starts = 20;
         CountDownLatch ready = new CountDownLatch(starts);

@@ -10,6 +10,7 @@ import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.atomic.AtomicReference;
 import java.util.function.Consumer;
 
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
@@ -130,6 +131,7 @@ class SchemaPoolTest {
                 "drop schema {schema} cascade",
                 "create view public.schema_pool_test as select id from {schema}._private_jobs",
             })
+    @Tag("thorough")
     void otherChangesAreSeen(String statement) throws SQLException {
         SchemaState state = SchemaPool.take();
         try (Connection connection = DriverManager.getConnection(TestPostgres.jdbcUrl());
@@ -162,6 +164,7 @@ class SchemaPoolTest {
     }
 
     @Test
+    @Tag("thorough")
     void whoMayStillUseItKeepsIt() throws Exception {
         AtomicReference<AutoCloseable> left = new AtomicReference<>();
         List<Callable<AutoCloseable>> leaving = List.of(

@@ -6,6 +6,7 @@ import java.util.concurrent.BlockingQueue;
 import java.util.concurrent.LinkedBlockingQueue;
 import java.util.concurrent.TimeUnit;
 
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.extension.RegisterExtension;
 import org.springframework.aot.hint.MemberCategory;
@@ -43,6 +44,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.tuple;
 
 /** An application that has been processed ahead of time runs jobs, and knows what a native image has to contain. */
+@Tag("thorough")
 class AheadOfTimeTest {
 
     private static final BlockingQueue<String> runs = new LinkedBlockingQueue<>();

@@ -45,7 +45,6 @@ import static org.assertj.core.api.Assertions.assertThat;
 /** Periodic tasks of workers beside those of the application. */
 class WorkerScheduledTasksTest {
 
-
     @RegisterExtension
     final TestDatabase db = new TestDatabase().installed();
 

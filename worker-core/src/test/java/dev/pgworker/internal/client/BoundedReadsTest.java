@@ -12,6 +12,7 @@ import java.util.Random;
 import java.util.stream.Stream;
 
 import org.jspecify.annotations.Nullable;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.extension.RegisterExtension;
 
@@ -50,6 +51,7 @@ class BoundedReadsTest {
     final TestSchema db = new TestSchema();
 
     @Test
+    @Tag("thorough")
     void aLimitThatIsNotReachedChangesNothing() {
         fill(400);
         List<Job> all = everything();
@@ -77,6 +79,7 @@ class BoundedReadsTest {
     }
 
     @Test
+    @Tag("thorough")
     void pagesGoOnWhereReadingHasEnded() {
         fill(400);
         List<Job> all = everything();
@@ -117,6 +120,7 @@ class BoundedReadsTest {
     }
 
     @Test
+    @Tag("thorough")
     void whatIsLeftOutIsSaid() {
         fill(400);
         for (JobQuery filter : filters(everything())) {

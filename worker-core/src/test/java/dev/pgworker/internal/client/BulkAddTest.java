@@ -19,6 +19,7 @@ import java.util.stream.Stream;
 import javax.sql.DataSource;
 
 import org.awaitility.Awaitility;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.extension.RegisterExtension;
 import org.springframework.dao.DataAccessException;
@@ -187,6 +188,7 @@ class BulkAddTest {
     }
 
     @Test
+    @Tag("thorough")
     void streamsAHundredThousandJobsInOneTransactionWithoutHoldingThem() {
         db.sql("alter table {schema}._private_jobs set (autovacuum_enabled = false)")
                 .update();

@@ -46,7 +46,6 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 /** Removing what is no longer of use without harming those who use the rest. */
-@Tag("slow")
 class CleanupTest {
 
     private static final Task<Integer> MAIL = Task.of("mail", Integer.class);
@@ -245,6 +244,7 @@ class CleanupTest {
     }
 
     @Test
+    @Tag("thorough")
     void racesWithAddersAndWorkersWithoutLosingAJob() throws Exception {
         int adders = 4;
         int rounds = 1_000;

@@ -6,6 +6,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.stream.IntStream;
 
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.extension.RegisterExtension;
 import org.springframework.dao.DataAccessException;
@@ -233,6 +234,7 @@ class PlainAddTest {
     }
 
     @Test
+    @Tag("thorough")
     void aStreamOfManyQueuesAndTasksKeepsTheirOrder() {
         int total = 200_000;
 

@@ -269,6 +269,7 @@ class CronSchedulerTest {
     }
 
     @Test
+    @Tag("thorough")
     void whileMuchIsMadeUpForOtherItemsAreExecutedInTime() throws SQLException {
         String crontab = "* * * * * a ?fill=999999999w\n* * * * * b";
         run(scheduler(crontab));

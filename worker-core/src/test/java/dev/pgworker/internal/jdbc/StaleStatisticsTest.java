@@ -7,6 +7,7 @@ import java.sql.Statement;
 import java.util.List;
 
 import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.extension.RegisterExtension;
 
@@ -15,6 +16,7 @@ import dev.pgworker.testing.TestSchema;
 import static org.assertj.core.api.Assertions.assertThat;
 
 /** What is asked of one queue is answered from its own index entries, even if the planner believes that no job waits. */
+@Tag("thorough")
 class StaleStatisticsTest {
 
     private static final int JOBS = 100_000;

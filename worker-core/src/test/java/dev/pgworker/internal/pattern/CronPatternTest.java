@@ -22,6 +22,7 @@ class CronPatternTest {
     private static final int[] MAX = {59, 23, 31, 12, 6};
 
     @Test
+    @Tag("thorough")
     void matchesLikeTheReferenceThroughALeapYear() {
         Random random = new Random(20240229);
         for (int i = 0; i < 40; i++) {

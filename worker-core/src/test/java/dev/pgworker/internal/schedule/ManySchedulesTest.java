@@ -26,8 +26,8 @@ import dev.pgworker.testing.TestSchema;
 import static org.assertj.core.api.Assertions.assertThat;
 
 /** What 100,000 schedules cost: what is due, and nothing else. */
+@Tag("thorough")
 @Tag("any-postgres")
-@Tag("slow")
 class ManySchedulesTest {
 
     private static final int MANY = 100_000;

@@ -660,6 +660,7 @@ class ScheduleServiceTest {
     }
 
     @Test
+    @Tag("thorough")
     void anInterceptorThatHangsKeepsNoOtherWorkerFromExecuting() throws Exception {
         put("a", MINUTELY, schedule -> schedule);
         run(service());
@@ -824,6 +825,7 @@ class ScheduleServiceTest {
 
     /** Services begin, go on and end at random moments, each with a thread of its own, while schedules are edited. */
     @Test
+    @Tag("thorough")
     void servicesThatComeAndGoAddEachJobOnce() throws Exception {
         for (int i = 0; i < 5; i++) {
             put(

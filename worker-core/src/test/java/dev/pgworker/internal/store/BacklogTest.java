@@ -4,6 +4,7 @@ import java.time.Duration;
 import java.util.List;
 import java.util.regex.Pattern;
 
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.extension.RegisterExtension;
 
@@ -120,6 +121,7 @@ class BacklogTest {
     }
 
     @Test
+    @Tag("thorough")
     void costsTheSameHoweverManyJobsThereAre() {
         fillAllStates(60_000);
         long few = blocksRead();

@@ -17,6 +17,7 @@ import java.util.regex.Pattern;
 
 import org.awaitility.Awaitility;
 import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.extension.RegisterExtension;
 
@@ -313,6 +314,7 @@ class LimitGateTest {
     }
 
     @Test
+    @Tag("thorough")
     void tenThousandValuesAreWalkedThrough() {
         jobs.limit("l", "{t}", "{tenant}", 1);
         jobs.sql(
@@ -338,6 +340,7 @@ class LimitGateTest {
     }
 
     @Test
+    @Tag("thorough")
     void lanesBehindManyFullOnesHaveTheirTurn() {
         jobs.limit("all", "{t}", null, 1000);
         jobs.limit("tenants", "{t}", "{tenant}", 1);
@@ -599,6 +602,7 @@ class LimitGateTest {
     }
 
     @Test
+    @Tag("thorough")
     void deadEntriesInFrontAreNotReadWhileASnapshotIsHeld() throws SQLException {
         int ended = 40_000;
         jobs.limit("l", "{t}", null, 1000);

@@ -11,6 +11,7 @@ import java.util.concurrent.ConcurrentLinkedQueue;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicLong;
 
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.extension.RegisterExtension;
 import org.springframework.dao.DataAccessException;
@@ -24,6 +25,7 @@ import static org.assertj.core.api.Assertions.assertThat;
  * Whatever adders, workers of all kinds, people and gates do at the same time, and if some of them die: never more jobs than a limit allows
  * are running or may be claimed, and none is lost.
  */
+@Tag("thorough")
 class LimitModelTest {
 
     private static final int MOST = 3;
