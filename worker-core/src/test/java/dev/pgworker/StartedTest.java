@@ -17,6 +17,7 @@ import org.junit.jupiter.api.extension.RegisterExtension;
 
 import dev.pgworker.crontab.CronItemStatus;
 import dev.pgworker.crontab.Crontab;
+import dev.pgworker.event.WorkerEvent.CronStarted;
 import dev.pgworker.event.WorkerEvent.JobCompleted;
 import dev.pgworker.job.ActiveWorker;
 import dev.pgworker.job.Task;
@@ -78,6 +79,8 @@ class StartedTest {
         try (Connection stranger = lock("_private_known_crontabs")) {
             worker = db.start(worker());
             Awaitility.await().until(() -> worker.status().starting().equals(List.of(CRONTAB)));
+            // The first try to register them is over.
+            events.await(CronStarted.class);
             assertThat(worker.cronAdmin().list())
                     .hasSize(2)
                     .allMatch(item -> item.isInThisCrontab() && !item.isRegistered() && item.nextExecution() != null);
