@@ -126,7 +126,7 @@ class WorkerHealthTest {
 
     @Test
     void aWorkerThatCannotRegisterItsCrontabYet() {
-        probed(builder -> {})
+        working()
                 .withPropertyValues("worker.auto-startup=false", "worker.crontab=0 4 * * * hello ?id=nightly")
                 .run(context -> {
                     Worker worker = context.getBean(Worker.class);
@@ -142,14 +142,13 @@ class WorkerHealthTest {
                                                 .get("starting")));
 
                         assertThat(health(context, "engine").getStatus()).isEqualTo(Status.OUT_OF_SERVICE);
-                        assertThat(group(context, "readiness")).isEqualTo(Status.OUT_OF_SERVICE);
-                        assertThat(group(context, "liveness")).isEqualTo(Status.UP);
+                        assertThat(health(context, "threads").getStatus()).isEqualTo(Status.UP);
                         stranger.rollback();
                     }
 
                     assertThat(worker.awaitStarted(Duration.ofMinutes(1))).isTrue();
 
-                    assertThat(group(context, "readiness")).isEqualTo(Status.UP);
+                    assertThat(health(context, "engine").getStatus()).isEqualTo(Status.UP);
                     assertThat(health(context, "engine").getDetails()).doesNotContainKey("starting");
                 });
     }
@@ -157,7 +156,7 @@ class WorkerHealthTest {
     /** Another process could not use the database either. */
     @Test
     void aWorkerThatStartsWithoutItsDatabase() {
-        probed(builder -> {}).withPropertyValues("worker.auto-startup=false").run(context -> {
+        working().withPropertyValues("worker.auto-startup=false").run(context -> {
             Worker worker = context.getBean(Worker.class);
             db.away(true);
             worker.start();
