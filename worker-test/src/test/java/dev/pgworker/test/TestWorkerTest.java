@@ -38,6 +38,7 @@ import dev.pgworker.schema.WorkerSchema;
 import dev.pgworker.task.BatchResult;
 import dev.pgworker.task.JobControlException;
 import dev.pgworker.task.PayloadCodec;
+import dev.pgworker.task.RetryPolicy;
 import dev.pgworker.task.TaskOptions;
 import dev.pgworker.task.TaskRegistration;
 
@@ -91,9 +92,11 @@ class TestWorkerTest {
                         .shutdownGracePeriod(Duration.ofMillis(100))
                         .build())
                 .task(HELLO, (greeting, context) -> greeted.add(greeting))
-                .task(FAIL, (message, context) -> {
-                    throw new IllegalStateException(message);
-                })
+                // Nothing is due again while a pass takes long.
+                .tasks(List.of(TaskRegistration.of(FAIL, (message, context) -> {
+                            throw new IllegalStateException(message);
+                        })
+                        .with(TaskOptions.DEFAULT.withRetryPolicy(RetryPolicy.fixed(Duration.ofMinutes(10))))))
                 .task(SNOOZE, (seconds, context) -> {
                     throw JobControlException.snoozeFor(Duration.ofSeconds(seconds));
                 })
@@ -135,7 +138,7 @@ class TestWorkerTest {
         assertThat(runs)
                 .hasRun(FAIL)
                 .isRetrying()
-                .runsAgainIn(Duration.ofMillis(2718))
+                .runsAgainIn(Duration.ofMinutes(10))
                 .error()
                 .isInstanceOf(IllegalStateException.class)
                 .hasMessage("no luck");
