@@ -144,10 +144,19 @@ class DirectKillTest {
 
     @Test
     void theJobsOfAKilledProcessAreFreeAtOnceAndRunOneAfterTheOther() throws Exception {
-        db.scheduler().addJobs(jobs(10, 0, POISON_AT_ONCE));
-        try (WorkerProcess process = start("killed")) {
-            Awaitility.await().until(() -> !process.isAlive());
-        }
+        int killed = 0;
+        do {
+            db.sql("truncate {schema}._private_jobs, {schema}.pgworker_batches, {schema}._private_workers")
+                    .update();
+            // The first job takes long in a new process, and over 100 ms it goes on without its batch, claimed.
+            db.scheduler().addJob(DIRECT, 0);
+            try (WorkerProcess process = start("killed-" + ++killed)) {
+                Awaitility.await().until(() -> db.jobs() == 0);
+                db.scheduler().addJobs(jobs(10, 0, POISON_AT_ONCE));
+                Awaitility.await().until(() -> !process.isAlive());
+            }
+            // So may any other on a machine that stands still: such a death is no death in a batch.
+        } while (killed < 20 && count("select count(*) from {schema}._private_jobs where attempts > 0") > 0);
         db.sql("update {schema}._private_workers set last_heartbeat_at = now()").update();
         Awaitility.await()
                 .until(() -> count("with f as (select from {schema}._private_jobs for update skip locked)"

@@ -72,23 +72,25 @@ class WorkerFaultsTest {
         Worker worker = db.start(impatient().task(WORK, (n, context) -> {}));
 
         Awaitility.await().until(() -> worker.status().sinceStart().compareTo(SHORT.multipliedBy(4)) > 0);
-        assertThat(worker.status().stall()).isNull();
-        assertThat(worker.status().stuckThreads()).isEmpty();
+        // At any moment a busy machine may keep a thread from running for longer than that.
+        Awaitility.await()
+                .until(() -> worker.status().stall() == null
+                        && worker.status().stuckThreads().isEmpty()
+                        && worker.status().sinceAudit().compareTo(SHORT.multipliedBy(4)) < 0);
         assertThat(worker.status().deadThreads()).isEmpty();
-        assertThat(worker.status().sinceAudit()).isLessThan(SHORT.multipliedBy(4));
     }
 
     @Test
     void jobsThatTheExecutorLoses() {
         Queue<Runnable> lost = new ConcurrentLinkedQueue<>();
         Worker worker = db.start(impatient().handlerExecutor(lost::add).task(WORK, (n, context) -> {}));
-        assertThat(worker.status().stall()).isNull();
+        Awaitility.await().until(() -> worker.status().stall() == null);
         db.scheduler().addJob(WORK, 1);
 
         Awaitility.await().until(() -> worker.status().stall() != null);
         assertThat(worker.status().stall()).contains("wait for the handler executor");
         assertThat(worker.status().deadThreads()).isEmpty();
-        assertThat(worker.status().stuckThreads()).isEmpty();
+        Awaitility.await().until(() -> worker.status().stuckThreads().isEmpty());
 
         Awaitility.await().until(() -> {
             Runnable task = lost.poll();
@@ -141,7 +143,7 @@ class WorkerFaultsTest {
 
                 Awaitility.await().until(() -> worker.status().stall() != null);
                 assertThat(worker.status().stall()).contains("Connection is not available");
-                assertThat(worker.status().stuckThreads()).isEmpty();
+                Awaitility.await().until(() -> worker.status().stuckThreads().isEmpty());
             }
             events.await(JobCompleted.class, 3);
             Awaitility.await().until(() -> worker.status().stall() == null);
@@ -172,7 +174,7 @@ class WorkerFaultsTest {
             db.scheduler().addJob(WORK, 3);
             Awaitility.await().until(() -> worker.status().stall() != null);
             assertThat(worker.status().stall()).contains("the outcomes of 2 are not written");
-            assertThat(worker.status().stuckThreads()).isEmpty();
+            Awaitility.await().until(() -> worker.status().stuckThreads().isEmpty());
             connection.rollback();
         }
         mayEnd.release();
@@ -231,13 +233,13 @@ class WorkerFaultsTest {
                                     .query(Integer.class)
                                     .single()
                             > 0);
-            assertThat(worker.status().stuckThreads()).isEmpty();
+            Awaitility.await().until(() -> worker.status().stuckThreads().isEmpty());
             assertThat(worker.status().deadThreads()).isEmpty();
             connection.rollback();
         }
         db.scheduler().addJob(WORK, 2);
         events.await(JobCompleted.class, 2);
-        assertThat(worker.status().stall()).isNull();
+        Awaitility.await().until(() -> worker.status().stall() == null);
     }
 
     @Test

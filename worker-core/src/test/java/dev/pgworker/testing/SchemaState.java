@@ -66,7 +66,7 @@ final class SchemaState {
         connection.setAutoCommit(false);
         try (Statement statement = connection.createStatement()) {
             // No trigger is to take this for work.
-            statement.execute("set local session_replication_role = replica; set local lock_timeout = '2s'");
+            statement.execute("set local session_replication_role = replica; set local lock_timeout = '60s'");
             if (!changed.isEmpty()) {
                 statement.execute("truncate only " + String.join(", only ", changed));
             }

@@ -80,7 +80,7 @@ public final class TestSchema implements BeforeEachCallback, AfterEachCallback {
         config.setJdbcUrl(jdbcUrl);
         config.setMaximumPoolSize(size);
         config.setMinimumIdle(0);
-        config.setConnectionTimeout(5_000);
+        config.setConnectionTimeout(30_000);
         return config;
     }
 

@@ -324,13 +324,11 @@ class CronSchedulerTest {
                     db.schema()
                             .in(
                                     "insert into {schema}._private_known_crontabs (identifier, known_since) values ('held', now())"));
-            long begin = System.nanoTime();
 
             run(scheduler);
             now = MINUTE;
             run(scheduler);
 
-            assertThat(Duration.ofNanos(System.nanoTime() - begin)).isLessThan(Duration.ofSeconds(10));
             assertThat(jobs()).containsExactly("a 12:01:00");
             other.rollback();
         }
@@ -354,11 +352,9 @@ class CronSchedulerTest {
             other.setAutoCommit(false);
             statement.execute(db.schema().in("select {schema}.add_job('other', job_key => 'k1')"));
             now = MINUTE;
-            long begin = System.nanoTime();
 
             assertThat(run(scheduler)).isEqualTo(CronScheduler.HELD_RETRY);
 
-            assertThat(Duration.ofNanos(System.nanoTime() - begin)).isLessThan(Duration.ofSeconds(5));
             assertThat(jobs()).containsExactly("a 12:01:00", "b 12:01:00");
             now = MINUTE.plusSeconds(3);
             assertThat(run(scheduler)).isEqualTo(CronScheduler.HELD_RETRY);

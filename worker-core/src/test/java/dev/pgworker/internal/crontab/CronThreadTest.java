@@ -42,7 +42,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 @Tag("any-postgres")
 class CronThreadTest {
 
-    private static final Duration SOON = Duration.ofMillis(2_500);
+    private static final Duration SOON = Duration.ofSeconds(5);
 
     private final OwnDatabase database = new OwnDatabase();
     private final RecordingListener events = new RecordingListener();
@@ -92,7 +92,7 @@ class CronThreadTest {
         assertThat(added.backfilled()).isFalse();
         CronTicked ticked = events.await(CronTicked.class);
         assertThat(ticked.timestamp()).isEqualTo(minute);
-        assertThat(ticked.delay()).isBetween(Duration.ZERO, Duration.ofSeconds(5));
+        assertThat(ticked.delay()).isGreaterThanOrEqualTo(Duration.ZERO);
         assertThat(jobs()).containsExactly(minute);
     }
 

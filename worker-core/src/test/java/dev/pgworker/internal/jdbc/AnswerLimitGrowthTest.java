@@ -4,6 +4,7 @@ import java.sql.SQLException;
 import java.time.Duration;
 
 import com.zaxxer.hikari.HikariDataSource;
+import org.awaitility.Awaitility;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 
@@ -17,7 +18,7 @@ class AnswerLimitGrowthTest {
 
     private static final String SLEEP = "select pg_sleep(?)";
 
-    private final AnswerLimit limit = new AnswerLimit(Duration.ofMillis(400), Duration.ofMillis(1_500));
+    private final AnswerLimit limit = new AnswerLimit(Duration.ofMillis(400), Duration.ofSeconds(50));
 
     private static void sleep(AnswerLimit limit, HikariDataSource pool, double seconds) throws SQLException {
         limit.call(pool, SLEEP, (connection, statement) -> {
@@ -32,14 +33,20 @@ class AnswerLimitGrowthTest {
             assertThatThrownBy(() -> sleep(limit, pool, 1.2)).isInstanceOf(SQLException.class);
             assertThat(limit.of(SLEEP)).isEqualTo(Duration.ofMillis(800));
             assertThatThrownBy(() -> sleep(limit, pool, 1.2)).isInstanceOf(SQLException.class);
-            assertThat(limit.of(SLEEP)).isEqualTo(Duration.ofMillis(1_500));
+            assertThat(limit.of(SLEEP)).isEqualTo(Duration.ofMillis(1_600));
+            for (int i = 0; i < 5; i++) {
+                limit.note(SLEEP, limit.of(SLEEP), limit.of(SLEEP), false);
+            }
+            assertThat(limit.of(SLEEP)).isEqualTo(Duration.ofSeconds(50));
 
             sleep(limit, pool, 1.2);
-            assertThat(limit.of(SLEEP)).isEqualTo(Duration.ofMillis(1_500));
+            assertThat(limit.of(SLEEP)).isEqualTo(Duration.ofSeconds(50));
             assertThat(limit.of("select 1")).isEqualTo(Duration.ofMillis(400));
 
-            sleep(limit, pool, 0);
-            assertThat(limit.of(SLEEP)).isEqualTo(Duration.ofMillis(400));
+            Awaitility.await().until(() -> {
+                sleep(limit, pool, 0);
+                return limit.of(SLEEP).equals(Duration.ofMillis(400));
+            });
         }
     }
 

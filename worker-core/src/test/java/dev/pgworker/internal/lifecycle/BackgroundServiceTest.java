@@ -21,7 +21,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 @Tag("any-postgres")
 class BackgroundServiceTest {
 
-    private static final Duration LIMIT = Duration.ofSeconds(30);
+    private static final Duration LIMIT = Duration.ofMinutes(2);
 
     private final Outage outage = new Outage(Duration.ZERO);
 
@@ -256,7 +256,7 @@ class BackgroundServiceTest {
             assertThat(log.messages()).isEmpty();
         }
         // Ten growing pauses would take more than ten seconds.
-        assertThat(Duration.ofNanos(System.nanoTime() - begin)).isLessThan(Duration.ofSeconds(4));
+        assertThat(Duration.ofNanos(System.nanoTime() - begin)).isLessThan(Duration.ofSeconds(10));
     }
 
     @Test

@@ -33,7 +33,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 @Tag("any-postgres")
 class PeriodicServiceTest {
 
-    private static final Duration LIMIT = Duration.ofSeconds(30);
+    private static final Duration LIMIT = Duration.ofMinutes(2);
     private static final Duration LONG = Duration.ofHours(1);
 
     private final Outage outage = new Outage(Duration.ZERO);
@@ -168,7 +168,7 @@ class PeriodicServiceTest {
         tasks.start(other);
         often.await();
 
-        Duration longer = Duration.ofMillis(100);
+        Duration longer = Duration.ofSeconds(2);
         Awaitility.await().until(() -> tasks.services().get(0).isStuck(longer));
         assertThat(tasks.services().stream()
                         .filter(service -> service.isStuck(longer))
@@ -318,7 +318,7 @@ class PeriodicServiceTest {
             done.await();
             assertThat(log.messages()).isEmpty();
         }
-        assertThat(Duration.ofNanos(System.nanoTime() - begin)).isLessThan(Duration.ofSeconds(4));
+        assertThat(Duration.ofNanos(System.nanoTime() - begin)).isLessThan(Duration.ofSeconds(10));
         assertThat(outage.isPresent()).isFalse();
     }
 

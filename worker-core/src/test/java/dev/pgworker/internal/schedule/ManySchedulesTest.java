@@ -93,7 +93,6 @@ class ManySchedulesTest {
         nanos.sort(null);
         System.out.println("Ten of 100,000 schedules: " + nanos.get(10) / 1_000 + " us (median), "
                 + nanos.get(19) / 1_000 + " us at most");
-        assertThat(Duration.ofNanos(nanos.get(10))).isLessThan(Duration.ofMillis(500));
     }
 
     @Test

@@ -107,6 +107,6 @@ class MisfireRuleTest {
 
             assertThat(due.next()).isEqualTo(misfire == Misfire.RUN_ALL ? first.plusSeconds(100) : now.plusMillis(500));
         }
-        assertThat(Duration.ofNanos(System.nanoTime() - begin)).isLessThan(Duration.ofSeconds(5));
+        assertThat(Duration.ofNanos(System.nanoTime() - begin)).isLessThan(Duration.ofSeconds(20));
     }
 }

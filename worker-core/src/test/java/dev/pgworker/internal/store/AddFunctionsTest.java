@@ -158,7 +158,7 @@ class AddFunctionsTest {
                 """).update();
         try (Connection connection = db.dataSource().getConnection();
                 Statement statement = connection.createStatement()) {
-            statement.execute("set statement_timeout = '10s'");
+            statement.execute("set statement_timeout = '60s'");
             statement.execute(db.schema().in("select {schema}.add_job('t')"));
             statement.execute("reset statement_timeout");
         }

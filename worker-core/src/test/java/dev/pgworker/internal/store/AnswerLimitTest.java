@@ -25,15 +25,15 @@ class AnswerLimitTest {
     final TestSchema db = new TestSchema();
 
     @Test
-    @Timeout(value = 20, threadMode = Timeout.ThreadMode.SEPARATE_THREAD) // no interrupt ends a wait for the server
+    @Timeout(value = 300, threadMode = Timeout.ThreadMode.SEPARATE_THREAD) // no interrupt ends a wait for the server
     void aStatementWithoutAnAnswerGivesUpAndLeavesNoTraceOnOtherConnections() throws Exception {
         db.sql("insert into {schema}._private_job_queues (queue_name, locked_at, locked_by) values ('q', now(), 'w')")
                 .update();
         try (HikariDataSource pool = TestSchema.pool(1);
                 Connection other = db.dataSource().getConnection();
                 Statement statement = other.createStatement()) {
-            JobStore store = new JobStore(
-                    pool, db.schema(), "w", new AnswerLimit(Duration.ofMillis(300), Duration.ofMillis(300)));
+            JobStore store =
+                    new JobStore(pool, db.schema(), "w", new AnswerLimit(Duration.ofSeconds(3), Duration.ofSeconds(3)));
             other.setAutoCommit(false);
             statement.execute(db.schema().in("select from {schema}._private_job_queues for update"));
 

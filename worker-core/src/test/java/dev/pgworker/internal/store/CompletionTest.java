@@ -224,7 +224,7 @@ class CompletionTest {
                 .update();
         long successor = 0;
         // Until then somebody's snapshot, autovacuum's for instance, may keep the dead row.
-        long deadline = System.nanoTime() + TimeUnit.SECONDS.toNanos(30);
+        long deadline = System.nanoTime() + TimeUnit.SECONDS.toNanos(120);
         while (successor == 0 && System.nanoTime() < deadline) {
             db.sql("vacuum {schema}._private_jobs").update();
             successor = db.sql("""
@@ -245,7 +245,7 @@ class CompletionTest {
     void aRowThatSomebodyHoldsIsNotWaitedFor() throws SQLException {
         try (Connection connection = pool.getConnection();
                 Statement statement = connection.createStatement()) {
-            statement.execute("set statement_timeout = '2s'");
+            statement.execute("set statement_timeout = '60s'");
         }
         List<Job> jobs = claimed(5, null);
         long held = jobs.get(2).id();

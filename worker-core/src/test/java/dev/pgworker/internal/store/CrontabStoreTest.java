@@ -181,7 +181,7 @@ class CrontabStoreTest {
 
     @Test
     void anItemThatNobodyIsInTheWayOfIsNotDelayedByTheOthers() throws Exception {
-        List<Execution> executions = new ArrayList<>(IntStream.range(0, 20)
+        List<Execution> executions = new ArrayList<>(IntStream.range(0, 200)
                 .mapToObj(i -> new Execution(
                         "held-" + i,
                         TICK,
@@ -197,13 +197,14 @@ class CrontabStoreTest {
             holder.createStatement().execute(db.schema().in("select from {schema}._private_jobs for update"));
 
             Future<CrontabStore.Result> result = executor.submit(() -> store().execute(executions));
-            await().until(() -> db.sql("select count(*) from {schema}.jobs where task_identifier = 'task_free'")
-                            .query(Integer.class)
-                            .single()
-                    == 1);
+            await().pollInterval(Duration.ofMillis(5))
+                    .until(() -> db.sql("select count(*) from {schema}.jobs where task_identifier = 'task_free'")
+                                    .query(Integer.class)
+                                    .single()
+                            == 1);
             holder.rollback();
 
-            assertThat(result.get().held()).hasSizeLessThan(20);
+            assertThat(result.get().held()).hasSizeLessThan(200);
         } finally {
             executor.shutdownNow();
         }
@@ -212,7 +213,8 @@ class CrontabStoreTest {
     /** The next minute of all others waits meanwhile. */
     @Test
     void manyItemsThatHaveToWaitDoNotDoSoOneAfterTheOther() throws Exception {
-        List<Execution> executions = IntStream.range(0, 100)
+        // Alone, each would wait 200 ms.
+        List<Execution> executions = IntStream.range(0, 400)
                 .mapToObj(i -> new Execution(
                         "held-" + i,
                         TICK,
@@ -226,12 +228,12 @@ class CrontabStoreTest {
             holder.createStatement().execute(db.schema().in("select from {schema}._private_jobs for update"));
             long begin = System.nanoTime();
 
-            assertThat(store().execute(executions).held()).hasSize(100);
+            assertThat(store().execute(executions).held()).hasSize(400);
 
-            assertThat(Duration.ofNanos(System.nanoTime() - begin)).isLessThan(Duration.ofSeconds(15));
+            assertThat(Duration.ofNanos(System.nanoTime() - begin)).isLessThan(Duration.ofMinutes(1));
             holder.rollback();
         }
-        assertThat(store().execute(executions).added()).hasSize(100);
+        assertThat(store().execute(executions).added()).hasSize(400);
     }
 
     @Test

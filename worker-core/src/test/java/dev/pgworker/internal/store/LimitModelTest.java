@@ -65,7 +65,7 @@ class LimitModelTest {
 
         long until = System.nanoTime() + 10_000_000_000L;
         long looks = 0;
-        while (System.nanoTime() < until && failures.isEmpty()) {
+        while (failures.isEmpty() && (System.nanoTime() < until || admitted.get() <= 50 || ended.get() <= 30)) {
             try {
                 look();
                 looks++;
@@ -82,8 +82,6 @@ class LimitModelTest {
 
         assertThat(failures).as("seed %s", seed).isEmpty();
         assertThat(looks).isPositive();
-        assertThat(admitted.get()).isGreaterThan(50);
-        assertThat(ended.get()).isGreaterThan(30);
         nothingIsLost();
     }
 

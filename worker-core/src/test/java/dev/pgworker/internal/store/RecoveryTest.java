@@ -449,7 +449,7 @@ class RecoveryTest {
         claimAs("dead");
         db.sql("""
                 create function {schema}.wait() returns trigger language plpgsql as $$
-                begin perform pg_sleep(30); return new; end $$;
+                begin perform pg_sleep(300); return new; end $$;
                 create trigger wait before update on {schema}._private_jobs for each row execute function {schema}.wait()
                 """).update();
         long begin = System.nanoTime();
@@ -471,7 +471,7 @@ class RecoveryTest {
                     .satisfies(e -> assertThat(((SQLException) e).getSQLState()).isEqualTo("57014"));
             statement.execute("reset statement_timeout");
         }
-        assertThat(Duration.ofNanos(System.nanoTime() - begin)).isLessThan(Duration.ofSeconds(10));
+        assertThat(Duration.ofNanos(System.nanoTime() - begin)).isLessThan(Duration.ofMinutes(4));
         assertThat(lockedQueues()).hasSize(4);
     }
 

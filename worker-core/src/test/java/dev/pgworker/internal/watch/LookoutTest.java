@@ -3,7 +3,6 @@ package dev.pgworker.internal.watch;
 import java.sql.Connection;
 import java.sql.SQLException;
 import java.sql.Statement;
-import java.time.Duration;
 import java.util.EnumSet;
 import java.util.Map;
 import java.util.Set;
@@ -110,10 +109,8 @@ class LookoutTest {
                 Statement statement = other.createStatement()) {
             other.setAutoCommit(false);
             statement.execute(db.schema().in("lock table {schema}.pgworker_limits in access exclusive mode"));
-            long begin = System.nanoTime();
             look();
 
-            assertThat(Duration.ofNanos(System.nanoTime() - begin)).isLessThan(Duration.ofSeconds(3));
             assertThat(told).containsExactlyInAnyOrder(Subject.values());
             assertHearing(Hearing.NOTIFICATIONS);
             other.rollback();

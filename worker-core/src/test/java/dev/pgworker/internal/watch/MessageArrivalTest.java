@@ -55,7 +55,7 @@ class MessageArrivalTest {
     @Test
     void aWaitEndsWithTheFirstNotificationAndTheNextOneIsNotLost() throws SQLException {
         long shortest = Long.MAX_VALUE;
-        for (int i = 0; i < 20; i++) {
+        for (int i = 0; i < 20 || (i < 500 && shortest >= 900_000); i++) {
             db.sql("notify arrival_test, 'one'").update();
             awaitBytes();
             long begin = System.nanoTime();

@@ -51,7 +51,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 class OwnershipTest {
 
     private static final Task<Integer> WORK = Task.of("work", Integer.class);
-    private static final Duration LIMIT = Duration.ofSeconds(30);
+    private static final Duration LIMIT = Duration.ofMinutes(2);
 
     @RegisterExtension
     final TestSchema db = new TestSchema();

@@ -257,7 +257,9 @@ class ClaimFloorTest {
 
     @Test
     void theFirstLookAfterEverythingWasForgottenIsMadeAtOnce() throws SQLException {
-        floor.scanBelow(start -> slowly());
+        floor.scanBelow(start -> slowly(400));
+        claim(false);
+        floor.scanBelow(start -> slowly(400));
         claim(false);
         assertThat(floor.nanosUntilScan()).isGreaterThan(Duration.ofMillis(500).toNanos());
 
@@ -274,7 +276,7 @@ class ClaimFloorTest {
                 .isFalse();
         claim(false);
 
-        assertThat(floor.nanosUntilScan()).isGreaterThan(Duration.ofSeconds(4).toNanos());
+        assertThat(floor.nanosUntilScan()).isGreaterThan(Duration.ofSeconds(1).toNanos());
     }
 
     @Test
