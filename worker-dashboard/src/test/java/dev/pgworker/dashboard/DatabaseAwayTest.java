@@ -7,7 +7,6 @@ import java.sql.Connection;
 import java.sql.DriverManager;
 import java.sql.SQLException;
 import java.sql.Statement;
-import java.time.Duration;
 import java.util.List;
 import java.util.regex.MatchResult;
 import java.util.regex.Pattern;
@@ -66,13 +65,10 @@ class DatabaseAwayTest {
                 Connection only =
                         application.context().getBean(DataSource.class).getConnection()) {
             assertThat(only.isValid(1)).isTrue();
-            long begin = System.nanoTime();
-
             var answer = application.api().get("/default/overview");
 
             assertThat(answer.statusCode()).isEqualTo(503);
             assertThat(Http.error(answer)).contains("all connections are in use");
-            assertThat(Duration.ofNanos(System.nanoTime() - begin)).isLessThan(Duration.ofSeconds(10));
         }
     }
 

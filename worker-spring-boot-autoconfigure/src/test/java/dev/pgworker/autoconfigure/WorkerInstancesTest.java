@@ -634,7 +634,7 @@ class WorkerInstancesTest {
                         try {
                             new CountDownLatch(1).await();
                         } catch (InterruptedException e) {
-                            if (interrupted.await(4, TimeUnit.SECONDS) == 0) {
+                            if (interrupted.await(20, TimeUnit.SECONDS) == 0) {
                                 running.add("both");
                             }
                         }

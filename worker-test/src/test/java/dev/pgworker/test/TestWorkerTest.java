@@ -60,6 +60,7 @@ class TestWorkerTest {
     private static WorkerSchema schema;
 
     private final List<Greeting> greeted = Collections.synchronizedList(new ArrayList<>());
+    private final CountDownLatch blocked = new CountDownLatch(1);
     private final CountDownLatch block = new CountDownLatch(1);
     private TestWorker worker;
 
@@ -101,7 +102,10 @@ class TestWorkerTest {
                     throw JobControlException.snoozeFor(Duration.ofSeconds(seconds));
                 })
                 .task(AGAIN, (greeting, context) -> context.addJob(HELLO, greeting))
-                .task(BLOCK, (nothing, context) -> block.await())
+                .task(BLOCK, (nothing, context) -> {
+                    blocked.countDown();
+                    block.await();
+                })
                 .tasks(List.of(TaskRegistration.of(Task.of("error", String.class), (message, context) -> {
                             throw new StackOverflowError(message);
                         })
@@ -324,9 +328,9 @@ class TestWorkerTest {
     void aHandlerThatHangsIsNamed() {
         worker.jobScheduler().addJob(BLOCK, "");
 
-        assertThatThrownBy(() -> worker.runDue(Duration.ofSeconds(2)))
+        assertThatThrownBy(() -> worker.runDue(Duration.ofSeconds(5)))
                 .isInstanceOf(AssertionError.class)
-                .hasMessageContainingAll("still being run after PT2S", "(block, attempt 1/25)");
+                .hasMessageContainingAll("still being run after PT5S", "(block, attempt 1/25)");
     }
 
     @Test
@@ -345,7 +349,7 @@ class TestWorkerTest {
     void waitsForAJobThatTheTestRuns() {
         assertThat(worker.await(add("Ada"))).isCompleted();
         add("Bob");
-        assertThat(worker.await("hello", Duration.ofSeconds(5))).isCompleted();
+        assertThat(worker.await("hello", Duration.ofMinutes(1))).isCompleted();
     }
 
     @Test
@@ -377,6 +381,7 @@ class TestWorkerTest {
         JobSpec queue = JobSpec.builder().queueName("q").build();
         Job running = worker.jobScheduler().addJob(BLOCK, "", queue);
         Job behind = worker.jobScheduler().addJob(HELLO, new Greeting("Ada"), queue);
+        blocked.await();
         assertThatThrownBy(() -> worker.await(behind, Duration.ofMillis(500)))
                 .hasMessageContainingAll("its queue \"q\" has another job first", "(block, attempt 1/25)");
         assertThatThrownBy(() -> worker.await(running, Duration.ofMillis(50)))
@@ -427,7 +432,7 @@ class TestWorkerTest {
         Thread other = new Thread(() -> found.add(worker.runDue()));
         other.start();
         found.add(worker.runDue());
-        other.join(TimeUnit.SECONDS.toMillis(30));
+        other.join(TimeUnit.MINUTES.toMillis(2));
 
         assertThat(found.stream().mapToInt(JobRuns::size).sum()).isEqualTo(20);
     }

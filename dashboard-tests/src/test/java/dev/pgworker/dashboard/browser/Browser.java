@@ -33,7 +33,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 /** A headless Chromium that writes down what it says and whom it asks. */
 final class Browser implements AutoCloseable {
 
-    private static final Duration PATIENCE = Duration.ofSeconds(30);
+    private static final Duration PATIENCE = Duration.ofMinutes(2);
     private static final JsonMapper json = new JsonMapper();
     private static final String AXE = read("/axe.min.js");
 

@@ -115,7 +115,8 @@ class WorkerHealthTest {
             Health engine = health(context, "engine");
             assertThat(engine.getStatus()).isEqualTo(Status.UP);
             assertThat(engine.getDetails()).containsEntry("started", false);
-            assertThat(health(context, "threads").getStatus()).isEqualTo(Status.UP);
+            Awaitility.await()
+                    .until(() -> health(context, "threads").getStatus().equals(Status.UP));
 
             context.getBean(Worker.class).start();
 
@@ -183,16 +184,17 @@ class WorkerHealthTest {
             assertThat(health(context, "schema").getDetails())
                     .containsEntry("schema", db.schema())
                     .containsEntry("version", "1");
+            Awaitility.await().until(() -> health(context, "engine").getStatus().equals(Status.UP));
             Health engine = health(context, "engine");
-            assertThat(engine.getStatus()).isEqualTo(Status.UP);
             assertThat(engine.getDetails())
                     .containsEntry("worker", context.getBean(Worker.class).id())
                     .containsEntry("listening", true)
                     .containsEntry("databaseUsable", true)
                     .containsEntry("reconciled", 0L);
-            assertThat(health(context, "threads").getStatus()).isEqualTo(Status.UP);
-            assertThat(group(context, "liveness")).isEqualTo(Status.UP);
-            assertThat(group(context, "readiness")).isEqualTo(Status.UP);
+            Awaitility.await()
+                    .until(() -> health(context, "threads").getStatus().equals(Status.UP));
+            Awaitility.await().until(() -> group(context, "liveness").equals(Status.UP));
+            Awaitility.await().until(() -> group(context, "readiness").equals(Status.UP));
         });
     }
 
@@ -214,7 +216,7 @@ class WorkerHealthTest {
             Awaitility.await()
                     .until(() -> List.of("helo")
                             .equals(health(context, "engine").getDetails().get("unservedTasks")));
-            assertThat(health(context, "engine").getStatus()).isEqualTo(Status.UP);
+            Awaitility.await().until(() -> health(context, "engine").getStatus().equals(Status.UP));
         });
     }
 
@@ -226,8 +228,9 @@ class WorkerHealthTest {
             assertThat(health(context, "engine").getStatus()).isEqualTo(Status.DOWN);
             assertThat(group(context, "readiness")).isEqualTo(Status.DOWN);
             // Somebody wanted it.
-            assertThat(health(context, "threads").getStatus()).isEqualTo(Status.UP);
-            assertThat(group(context, "liveness")).isEqualTo(Status.UP);
+            Awaitility.await()
+                    .until(() -> health(context, "threads").getStatus().equals(Status.UP));
+            Awaitility.await().until(() -> group(context, "liveness").equals(Status.UP));
             assertThat(health(context, "schema").getStatus()).isEqualTo(Status.UP);
         });
     }
@@ -239,7 +242,8 @@ class WorkerHealthTest {
             db.sql("alter schema {schema} rename to {schema}_app").update();
 
             assertThat(health(context, "schema").getStatus()).isEqualTo(Status.DOWN);
-            assertThat(health(context, "threads").getStatus()).isEqualTo(Status.UP);
+            Awaitility.await()
+                    .until(() -> health(context, "threads").getStatus().equals(Status.UP));
             Awaitility.await().until(() -> health(context, "engine").getStatus().equals(Status.DOWN));
             // A database that refuses statements can be used.
             assertThat(health(context, "engine").getDetails()).containsEntry("databaseUsable", true);
@@ -262,7 +266,7 @@ class WorkerHealthTest {
             Awaitility.await().until(() -> problem(context, "engine").contains("wait for the handler executor"));
             assertThat(group(context, "readiness")).isEqualTo(Status.DOWN);
             assertThat(problem(context, "engine")).startsWith("Due jobs do not start although a handler is free: ");
-            assertThat(group(context, "liveness")).isEqualTo(Status.UP);
+            Awaitility.await().until(() -> group(context, "liveness").equals(Status.UP));
 
             Awaitility.await().until(() -> {
                 Runnable task = lost.poll();
@@ -309,7 +313,7 @@ class WorkerHealthTest {
                 lockJobs(connection);
                 awaitWaitingWorker();
 
-                assertThat(group(context, "liveness")).isEqualTo(Status.UP);
+                Awaitility.await().until(() -> group(context, "liveness").equals(Status.UP));
                 connection.rollback();
             }
         });
@@ -346,7 +350,8 @@ class WorkerHealthTest {
                                 .until(() ->
                                         health(context, "engine").getDetails().get("heldUp") instanceof List<?> told
                                                 && told.toString().contains("advisory lock of limits"));
-                        assertThat(group(context, "readiness")).isEqualTo(Status.UP);
+                        Awaitility.await()
+                                .until(() -> group(context, "readiness").equals(Status.UP));
                     }
                     Awaitility.await()
                             .until(() -> !health(context, "engine").getDetails().containsKey("heldUp"));
@@ -357,9 +362,10 @@ class WorkerHealthTest {
     void anApplicationThatOnlyAddsJobs() {
         adding().withPropertyValues("worker.enabled=false").run(context -> {
             assertThat(health(context, "schema").getStatus()).isEqualTo(Status.UP);
-            assertThat(health(context, "engine").getStatus()).isEqualTo(Status.UP);
+            Awaitility.await().until(() -> health(context, "engine").getStatus().equals(Status.UP));
             assertThat(health(context, "engine").getDetails()).containsEntry("runsJobs", false);
-            assertThat(health(context, "threads").getStatus()).isEqualTo(Status.UP);
+            Awaitility.await()
+                    .until(() -> health(context, "threads").getStatus().equals(Status.UP));
         });
         adding().run(context ->
                 assertThat(health(context, "engine").getDetails()).containsEntry("runsJobs", false));

@@ -98,7 +98,7 @@ public final class TestDatabase implements BeforeEachCallback, AfterEachCallback
                 .withPropertyValues(
                         "spring.datasource.url=" + url,
                         "spring.datasource.hikari.minimum-idle=0",
-                        "spring.datasource.hikari.connection-timeout=5000",
+                        "spring.datasource.hikari.connection-timeout=30000",
                         "worker.schema.name=" + schema);
     }
 
