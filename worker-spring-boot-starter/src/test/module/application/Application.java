@@ -38,7 +38,7 @@ public class Application {
             JobScheduler jobs = context.getBean(JobScheduler.class);
             System.out.println("The scheduler is from " + JobScheduler.class.getModule());
             jobs.addJob("greet", new Greeting("Ada"));
-            if (!context.getBean(Greetings.class).greeted.await(30, TimeUnit.SECONDS)) {
+            if (!context.getBean(Greetings.class).greeted.await(120, TimeUnit.SECONDS)) {
                 throw new IllegalStateException("The job did not run");
             }
         }

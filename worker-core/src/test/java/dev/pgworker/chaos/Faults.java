@@ -167,7 +167,7 @@ final class Faults implements AutoCloseable {
             return;
         }
         Instant from = Instant.now();
-        node.process.awaitExit(Duration.ofSeconds(20));
+        node.process.awaitExit(Duration.ofMinutes(2));
         node.process.close();
         done.add(new Fault(Kind.KILL, node.number, from, Instant.now()));
         releaseLocksOfNode();

@@ -231,7 +231,7 @@ final class Fleet implements AutoCloseable {
     synchronized List<Integer> stop() throws Exception {
         List<Integer> stuck = new ArrayList<>();
         for (Member member : members) {
-            if (!member.process.awaitExit(Duration.ofSeconds(40))) {
+            if (!member.process.awaitExit(Duration.ofMinutes(2))) {
                 stuck.add(member.number);
             }
         }

@@ -190,7 +190,7 @@ final class Ledger {
     /** Ends when all notes are written. */
     void finishNotes() throws InterruptedException {
         notes.add(() -> Thread.currentThread().interrupt());
-        writer.join(Duration.ofSeconds(30).toMillis());
+        writer.join(Duration.ofMinutes(2).toMillis());
     }
 
     private void writeNotes() {

@@ -18,7 +18,7 @@ class Handlers {
     @JobHandler("slow")
     void slow(JobContext context) throws InterruptedException {
         context.progress(1, 3, "first part");
-        if (!release.await(1, TimeUnit.MINUTES)) {
+        if (!release.await(5, TimeUnit.MINUTES)) {
             throw new IllegalStateException("Nobody has released the job");
         }
     }

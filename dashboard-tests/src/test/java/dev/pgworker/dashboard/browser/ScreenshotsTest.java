@@ -52,7 +52,7 @@ class ScreenshotsTest {
             """;
 
     @Test
-    @Timeout(300)
+    @Timeout(900)
     void takePictures() throws Exception {
         try (ConfigurableApplicationContext shop = new SpringApplicationBuilder(DashboardApplication.class)
                 .run(

@@ -58,7 +58,7 @@ class CronThreadTest {
     void createDatabase() throws SQLException {
         database.create();
         HikariConfig config = TestSchema.poolConfig(database.url(), 4);
-        config.setConnectionTimeout(300);
+        config.setConnectionTimeout(3_000);
         pool = new HikariDataSource(config);
         new SchemaMigrator(pool, WorkerSchema.DEFAULT).migrate();
         store = new CrontabStore(pool, WorkerSchema.DEFAULT);

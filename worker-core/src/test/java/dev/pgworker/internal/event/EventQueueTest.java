@@ -34,7 +34,7 @@ class EventQueueTest {
             queue.add(new WorkerEvent.JobCompleted("w", job));
         }
         queue.start();
-        queue.close(Duration.ofSeconds(20));
+        queue.close(Duration.ofMinutes(2));
         assertThat(received.get() + dropped.get()).isEqualTo(count);
         return received.get();
     }
@@ -73,7 +73,7 @@ class EventQueueTest {
             queue.add(event);
         }
         second.await();
-        queue.close(Duration.ofSeconds(20));
+        queue.close(Duration.ofMinutes(2));
     }
 
     private static Job job(String payload) {

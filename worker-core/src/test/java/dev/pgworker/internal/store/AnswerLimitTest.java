@@ -32,8 +32,10 @@ class AnswerLimitTest {
         try (HikariDataSource pool = TestSchema.pool(1);
                 Connection other = db.dataSource().getConnection();
                 Statement statement = other.createStatement()) {
-            JobStore store =
-                    new JobStore(pool, db.schema(), "w", new AnswerLimit(Duration.ofSeconds(3), Duration.ofSeconds(3)));
+            JobStore store = new JobStore(
+                    pool, db.schema(), "w", new AnswerLimit(Duration.ofMillis(300), Duration.ofMillis(300)));
+            JobStore patient =
+                    new JobStore(pool, db.schema(), "w", new AnswerLimit(Duration.ofMinutes(1), Duration.ofMinutes(1)));
             other.setAutoCommit(false);
             statement.execute(db.schema().in("select from {schema}._private_job_queues for update"));
 
@@ -42,7 +44,7 @@ class AnswerLimitTest {
                     .satisfies(e -> assertThat(((SQLException) e).getSQLState()).startsWith("08"));
 
             other.rollback();
-            assertThat(store.holdings().heldQueues(Duration.ofSeconds(60))).hasSizeLessThanOrEqualTo(1);
+            assertThat(patient.holdings().heldQueues(Duration.ofSeconds(60))).hasSizeLessThanOrEqualTo(1);
             try (Connection connection = pool.getConnection()) {
                 assertThat(connection.getNetworkTimeout()).isZero();
             }

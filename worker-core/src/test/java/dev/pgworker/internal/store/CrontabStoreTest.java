@@ -2,7 +2,6 @@ package dev.pgworker.internal.store;
 
 import java.sql.Connection;
 import java.sql.SQLException;
-import java.time.Duration;
 import java.time.Instant;
 import java.util.ArrayList;
 import java.util.List;
@@ -12,6 +11,7 @@ import java.util.concurrent.Callable;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
 import java.util.concurrent.Future;
+import java.util.concurrent.atomic.AtomicInteger;
 import java.util.stream.IntStream;
 
 import com.zaxxer.hikari.HikariDataSource;
@@ -24,10 +24,10 @@ import dev.pgworker.internal.store.CrontabStore.Known;
 import dev.pgworker.job.JobKeyMode;
 import dev.pgworker.job.JobSpec;
 import dev.pgworker.job.Task;
+import dev.pgworker.testing.InterceptedDataSource;
 import dev.pgworker.testing.TestSchema;
 
 import static org.assertj.core.api.Assertions.assertThat;
-import static org.awaitility.Awaitility.await;
 
 /** An item's last execution and its jobs change together, and once for all workers. */
 class CrontabStoreTest {
@@ -39,6 +39,19 @@ class CrontabStoreTest {
 
     private CrontabStore store() {
         return new CrontabStore(db.dataSource(), db.schema());
+    }
+
+    /** Returns a store that tells before it waits for the locks of one item for 200 ms. */
+    private CrontabStore store(Runnable onLongWait) {
+        return new CrontabStore(
+                new InterceptedDataSource(db.dataSource(), (call, proceed) -> {
+                    if (call.is("setString", "lock_timeout")
+                            && "200ms".equals(call.arguments().get(1))) {
+                        onLongWait.run();
+                    }
+                    return proceed.proceed();
+                }),
+                db.schema());
     }
 
     private static Execution execution(String identifier, Instant tick) {
@@ -181,7 +194,7 @@ class CrontabStoreTest {
 
     @Test
     void anItemThatNobodyIsInTheWayOfIsNotDelayedByTheOthers() throws Exception {
-        List<Execution> executions = new ArrayList<>(IntStream.range(0, 200)
+        List<Execution> executions = new ArrayList<>(IntStream.range(0, 20)
                 .mapToObj(i -> new Execution(
                         "held-" + i,
                         TICK,
@@ -191,30 +204,36 @@ class CrontabStoreTest {
                 .toList());
         executions.forEach(execution -> db.scheduler().addJob(Task.of("held", Integer.class), 1, execution.spec()));
         executions.add(execution("free", TICK));
-        ExecutorService executor = Executors.newSingleThreadExecutor();
         try (Connection holder = db.dataSource().getConnection()) {
             holder.setAutoCommit(false);
             holder.createStatement().execute(db.schema().in("select from {schema}._private_jobs for update"));
+            List<Integer> free = new ArrayList<>();
 
-            Future<CrontabStore.Result> result = executor.submit(() -> store().execute(executions));
-            await().pollInterval(Duration.ofMillis(5))
-                    .until(() -> db.sql("select count(*) from {schema}.jobs where task_identifier = 'task_free'")
-                                    .query(Integer.class)
-                                    .single()
-                            == 1);
+            CrontabStore.Result result = store(() -> {
+                        free.add(db.sql("select count(*) from {schema}.jobs where task_identifier = 'task_free'")
+                                .query(Integer.class)
+                                .single());
+                        release(holder);
+                    })
+                    .execute(executions);
+
+            assertThat(free).as("before any other is waited for").isNotEmpty().containsOnly(1);
+            assertThat(result.held()).hasSizeLessThan(20);
+        }
+    }
+
+    private static void release(Connection holder) {
+        try {
             holder.rollback();
-
-            assertThat(result.get().held()).hasSizeLessThan(200);
-        } finally {
-            executor.shutdownNow();
+        } catch (SQLException e) {
+            throw new AssertionError(e);
         }
     }
 
     /** The next minute of all others waits meanwhile. */
     @Test
     void manyItemsThatHaveToWaitDoNotDoSoOneAfterTheOther() throws Exception {
-        // Alone, each would wait 200 ms.
-        List<Execution> executions = IntStream.range(0, 400)
+        List<Execution> executions = IntStream.range(0, 100)
                 .mapToObj(i -> new Execution(
                         "held-" + i,
                         TICK,
@@ -226,14 +245,15 @@ class CrontabStoreTest {
         try (Connection holder = db.dataSource().getConnection()) {
             holder.setAutoCommit(false);
             holder.createStatement().execute(db.schema().in("select from {schema}._private_jobs for update"));
-            long begin = System.nanoTime();
+            AtomicInteger long200 = new AtomicInteger();
 
-            assertThat(store().execute(executions).held()).hasSize(400);
+            assertThat(store(long200::incrementAndGet).execute(executions).held())
+                    .hasSize(100);
 
-            assertThat(Duration.ofNanos(System.nanoTime() - begin)).isLessThan(Duration.ofMinutes(1));
+            assertThat(long200.get()).as("waits, of two seconds in all").isBetween(1, 11);
             holder.rollback();
         }
-        assertThat(store().execute(executions).added()).hasSize(400);
+        assertThat(store().execute(executions).added()).hasSize(100);
     }
 
     @Test

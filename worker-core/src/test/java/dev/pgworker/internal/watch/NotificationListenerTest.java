@@ -104,7 +104,7 @@ class NotificationListenerTest {
         assertThat(events.all(ListenerDisconnected.class)).isEmpty();
         assertThat(listener.isListening()).isTrue();
 
-        assertThat(listener.stop(Duration.ofSeconds(10))).isTrue();
+        assertThat(listener.stop(Duration.ofMinutes(2))).isTrue();
         assertThat(events.all(ListenerDisconnected.class))
                 .as("a stop that ends the wait")
                 .isEmpty();
