@@ -227,7 +227,8 @@ final class RunningWorker {
                         .toList(),
                 services.pauses.current(),
                 heldUp(),
-                services.context.started().undone());
+                services.context.started().undone(),
+                services.kept.losses());
     }
 
     private List<String> heldUp() {

@@ -112,7 +112,7 @@ final class WorkerServices {
     private final ClaimTracker tracker;
     private final JobStore store;
     private final Ownership ownership;
-    private final KeptHistory kept = new KeptHistory();
+    final KeptHistory kept = new KeptHistory();
     private final HeldBack held = new HeldBack();
 
     final WorkerContext context;

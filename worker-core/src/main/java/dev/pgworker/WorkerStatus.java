@@ -5,6 +5,7 @@ import java.util.List;
 
 import org.jspecify.annotations.Nullable;
 
+import dev.pgworker.history.HistoryLosses;
 import dev.pgworker.job.Pause;
 
 /**
@@ -42,6 +43,7 @@ import dev.pgworker.job.Pause;
  *     empty
  * @param starting what {@link Worker#start} has set going and is not done yet, each in a sentence without its full stop; empty once
  *     the worker has started, see {@link Worker#awaitStarted}
+ * @param historyLosses what the history of jobs does not show, as of half a minute ago; null if nothing is missing
  * @since 0.1.0
  */
 public record WorkerStatus(
@@ -64,7 +66,8 @@ public record WorkerStatus(
         List<UnservedTask> unservedTasks,
         List<Pause> pauses,
         List<String> heldUp,
-        List<String> starting) {
+        List<String> starting,
+        @Nullable HistoryLosses historyLosses) {
 
     /**
      * A task with due jobs that no registered worker serves.

@@ -771,13 +771,10 @@ class CancelTest {
                         .history(dev.pgworker.history.HistorySettings.builder()
                                 .enabled(true)
                                 .build()));
-        // Jobs wait for the history for two seconds at most.
         Awaitility.await()
-                .until(() -> db.sql(
-                                        "select count(*) from pg_trigger where tgrelid = '{schema}._private_jobs'::regclass and tgname like 'pgworker_history%'")
-                                .query(Integer.class)
-                                .single()
-                        == 2);
+                .until(() -> db.sql("select enabled from {schema}.pgworker_history_settings")
+                        .query(Boolean.class)
+                        .single());
         Job waiting = add(JobSpec.builder().runIn(Duration.ofHours(1)).build());
         Job running = add(JobSpec.builder().jobKey("k").build());
         running();

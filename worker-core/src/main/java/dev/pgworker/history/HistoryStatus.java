@@ -14,6 +14,7 @@ import org.jspecify.annotations.Nullable;
  * @param entries number of entries, estimated
  * @param bytes the size on disk, with indexes
  * @param oldest when the oldest entry ended; null if there is none
+ * @param losses what it does not show; null if nothing is missing
  * @since 0.1.0
  */
 public record HistoryStatus(
@@ -22,4 +23,5 @@ public record HistoryStatus(
         long keepMost,
         long entries,
         long bytes,
-        @Nullable Instant oldest) {}
+        @Nullable Instant oldest,
+        @Nullable HistoryLosses losses) {}

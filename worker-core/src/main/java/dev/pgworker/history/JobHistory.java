@@ -5,7 +5,8 @@ import java.util.List;
 /**
  * Reads what became of jobs, as far as the schema keeps a history ({@code worker.history.enabled}). Joins the caller's
  * Spring transaction on the same {@code DataSource}; the right to read {@code
- * pgworker_history}, {@code pgworker_history_settings} and {@code pgworker_history_sizes} suffices, also on a replica.
+ * pgworker_history}, {@code pgworker_history_settings}, {@code pgworker_history_sizes} and {@code pgworker_history_losses} suffices, also on
+ * a replica.
  * Thread-safe. All methods throw a {@link org.springframework.dao.DataAccessException} if the database cannot be used.
  *
  * @since 0.1.0

@@ -8,6 +8,7 @@ import java.time.Duration;
 import java.util.Arrays;
 import java.util.HashSet;
 import java.util.List;
+import java.util.Objects;
 import java.util.Set;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CountDownLatch;
@@ -27,9 +28,11 @@ import org.springframework.jdbc.support.JdbcTransactionManager;
 import dev.pgworker.Worker;
 import dev.pgworker.WorkerClient;
 import dev.pgworker.WorkerSettings;
+import dev.pgworker.WorkerStatus;
 import dev.pgworker.event.WorkerEvent.JobCompleted;
 import dev.pgworker.event.WorkerEvent.JobFailed;
 import dev.pgworker.event.WorkerEvent.JobStarted;
+import dev.pgworker.internal.watch.HistoryKeeper;
 import dev.pgworker.job.Job;
 import dev.pgworker.job.JobScheduler;
 import dev.pgworker.job.Task;
@@ -38,6 +41,7 @@ import dev.pgworker.schema.WorkerSchema;
 import dev.pgworker.task.TaskHandler;
 import dev.pgworker.task.TaskOptions;
 import dev.pgworker.task.TaskRegistration;
+import dev.pgworker.testing.LogCapture;
 import dev.pgworker.testing.OwnDatabase;
 import dev.pgworker.testing.RecordingListener;
 import dev.pgworker.testing.TestSchema;
@@ -84,13 +88,10 @@ class HistoryFaultsTest {
                 .params(Arrays.asList(keepFor, keepMost))
                 .query(Boolean.class)
                 .single();
-        tend();
     }
 
-    private @Nullable String tend() {
-        return db.sql("select coalesce({schema}.pgworker_tend_history(), '')")
-                .query(String.class)
-                .single();
+    private void tend() {
+        db.sql("select {schema}.pgworker_tend_history()").query().listOfRows();
     }
 
     private int slot() {
@@ -116,20 +117,256 @@ class HistoryFaultsTest {
         assertThat(db.admin().complete(ids)).hasSize(jobs);
     }
 
+    /** A session of somebody else, whose transaction is open. */
+    private final class Stranger implements AutoCloseable {
+
+        private final Connection connection;
+
+        Stranger(String sql) throws SQLException {
+            connection = DriverManager.getConnection(TestPostgres.jdbcUrl());
+            connection.setAutoCommit(false);
+            execute(sql);
+        }
+
+        void execute(String sql) throws SQLException {
+            try (Statement statement = connection.createStatement()) {
+                statement.execute(db.schema().in(sql));
+            }
+        }
+
+        void awaitThatSomebodyWaits(Duration atLeast) {
+            Awaitility.await()
+                    .until(() -> db.sql("""
+                            select coalesce(max(clock_timestamp() - l.waitstart) > ?::text::interval, false)
+                            from pg_locks l join pg_stat_activity a on a.pid = l.pid
+                            where not l.granted and a.query like '%{schema}%'
+                            """)
+                            .param(atLeast.toString())
+                            .query(Boolean.class)
+                            .single());
+        }
+
+        @Override
+        public void close() throws SQLException {
+            connection.close();
+        }
+    }
+
+    /** Has nobody give up because the machine is slow, or shows that nobody waits. */
+    private void waitForLocks(String limit) {
+        for (String function : List.of("pgworker_open_history()", "pgworker_keeps_history()")) {
+            update("alter function {schema}." + function + " set lock_timeout = '" + limit + "'");
+        }
+    }
+
+    private @Nullable HistoryLosses losses() {
+        return db.admin().history().status().losses();
+    }
+
+    private static final String LIMIT_OF_LOCKS = """
+            select min(substring(c from '[0-9]+s$|[0-9]+min$')) || ' ' || max(substring(c from '[0-9]+s$|[0-9]+min$'))
+            from pg_proc p, unnest(p.proconfig) c
+            where p.pronamespace = '{schema}'::regnamespace and c like 'lock_timeout=%%' and p.proname in (%s)
+            """;
+
     @Test
-    void aLockedTableDelaysAJobForAMoment() throws Exception {
+    void aMomentsLockOnThePartitionLosesNoEntry() throws Exception {
+        assertThat(db.sql(LIMIT_OF_LOCKS.formatted("'pgworker_open_history', 'pgworker_keeps_history'"))
+                        .query(String.class)
+                        .single())
+                .isEqualTo("1s 1s");
+        waitForLocks("10min");
+        start((payload, context) -> {});
+        Job job;
+        try (Stranger maintenance = new Stranger("lock table {schema}.pgworker_history_0 in access exclusive mode")) {
+            job = db.scheduler().addJob(WORK, 1);
+            maintenance.awaitThatSomebodyWaits(Duration.ofMillis(100));
+        }
+        events.await(JobCompleted.class);
+
+        assertThat(of(job)).hasSize(1);
+        assertThat(losses()).isNull();
+    }
+
+    /** The lock of the extension of a table cannot be held by a test; another one that an insert waits for can. */
+    @ParameterizedTest
+    @ValueSource(strings = {"complete", "release", "delete", "update"})
+    void whatABusyServerWaitsForWhileItWritesLosesNoEntry(String way) throws Exception {
+        assertThat(db.sql(LIMIT_OF_LOCKS.formatted(
+                                "'pgworker_record_deleted', 'pgworker_record_updated', 'pgworker_record_released'"))
+                        .query(String.class)
+                        .single())
+                .isEqualTo("1min 1min");
+        keep(null, null);
+        held(3);
+        update("create function {schema}.extend() returns trigger language plpgsql as"
+                + " $$ begin perform pg_advisory_xact_lock(37); return new; end $$");
+        update(
+                "create trigger extend before insert on {schema}.pgworker_history_0 for each row execute function {schema}.extend()");
+        try (Stranger busy = new Stranger("select pg_advisory_xact_lock(37)")) {
+            CompletableFuture<Void> ended = CompletableFuture.runAsync(() -> {
+                switch (way) {
+                    case "complete" -> call(COMPLETE, "null::text[]");
+                    case "release" -> call(RELEASE, "null::text[]");
+                    case "delete" -> update("delete from {schema}._private_jobs");
+                    default ->
+                        update(
+                                "update {schema}._private_jobs set last_error = 'no', locked_at = null, locked_by = null");
+                }
+            });
+            busy.awaitThatSomebodyWaits(Duration.ofMillis(1500));
+            busy.connection.rollback();
+            ended.join();
+        }
+        assertThat(kept()).isEqualTo(3);
+        assertThat(losses()).isNull();
+    }
+
+    @Test
+    void aStrangersLockCostsEntriesThatAreCounted() throws Exception {
         start((payload, context) -> {});
         Job before = run(1);
-        try (Connection other = DriverManager.getConnection(TestPostgres.jdbcUrl());
-                Statement statement = other.createStatement()) {
-            other.setAutoCommit(false);
-            statement.execute(db.schema().in("lock table {schema}.pgworker_history in access exclusive mode"));
+        try (Stranger stranger = new Stranger("lock table {schema}.pgworker_history in access exclusive mode")) {
             Job job = run(2);
-            other.rollback();
+            stranger.connection.rollback();
             assertThat(of(job)).isEmpty();
         }
         assertThat(of(before)).hasSize(1);
-        assertThat(of(run(3))).hasSize(1);
+        assertThat(of(run(3))).as("of the sessions that have waited, too").hasSize(1);
+        assertThat(losses()).isEqualTo(new HistoryLosses(1, "canceling statement due to lock timeout"));
+
+        Worker another = db.start(db.worker().tasks(List.of()));
+        HistoryLosses lost = losses();
+        Awaitility.await().until(() -> {
+            WorkerStatus status = another.status();
+            return status != null && Objects.equals(status.historyLosses(), lost);
+        });
+    }
+
+    @ParameterizedTest
+    @ValueSource(
+            strings = {
+                "pgworker_history",
+                "pgworker_history_0",
+                "pgworker_history_settings",
+                "pgworker_cancellations",
+                "_private_tasks",
+                "_private_job_queues"
+            })
+    void jobsEndWhateverTableIsLocked(String table) throws Exception {
+        keep(null, null);
+        held(2);
+        waitForLocks("50ms");
+        try (Stranger stranger = new Stranger("lock table {schema}." + table + " in access exclusive mode")) {
+            update("delete from {schema}._private_jobs where id = (select min(id) from {schema}._private_jobs)");
+            update("update {schema}._private_jobs set last_error = 'no', locked_at = null, locked_by = null");
+            assertThat(db.jobs()).isEqualTo(1);
+            stranger.connection.rollback();
+        }
+        assertThat(kept()).isZero();
+        assertThat(losses()).isEqualTo(new HistoryLosses(2, "canceling statement due to lock timeout"));
+    }
+
+    @Test
+    void lossesThatCannotBeCountedAreLeftToTheWarning() throws Exception {
+        keep(null, null);
+        held(1);
+        waitForLocks("50ms");
+        try (Stranger stranger = new Stranger(
+                        "lock table {schema}.pgworker_history, {schema}.pgworker_history_losses in access exclusive mode");
+                Connection connection = DriverManager.getConnection(TestPostgres.jdbcUrl());
+                Statement statement = connection.createStatement()) {
+            statement.execute(db.schema().in("delete from {schema}._private_jobs"));
+            assertThat((Throwable) statement.getWarnings()).hasMessageStartingWith("Jobs have ended that the history of schema");
+            stranger.connection.rollback();
+        }
+        assertThat(db.jobs()).isZero();
+        assertThat(losses()).isNull();
+    }
+
+    @Test
+    void aStrangerIsWaitedForOnceInATransactionAndNotAgainSoon() throws Exception {
+        keep(null, null);
+        held(4);
+        String delete = db.schema()
+                .in("delete from {schema}._private_jobs where id = (select min(id) from {schema}._private_jobs)");
+        try (Stranger stranger = new Stranger("lock table {schema}.pgworker_history in access exclusive mode");
+                Connection connection = DriverManager.getConnection(TestPostgres.jdbcUrl());
+                Statement statement = connection.createStatement()) {
+            connection.setAutoCommit(false);
+            statement.execute(delete);
+            waitForLocks("10min");
+            statement.execute(delete);
+            connection.commit();
+            statement.execute("set pgworker.history_waited = '1e12'");
+            connection.commit();
+            statement.execute(delete);
+            connection.commit();
+            statement.execute("set pgworker.history_waited = '1'");
+            CompletableFuture<Integer> waiting = CompletableFuture.supplyAsync(() -> {
+                try {
+                    return statement.executeUpdate(delete);
+                } catch (SQLException e) {
+                    throw new IllegalStateException(e);
+                }
+            });
+            stranger.awaitThatSomebodyWaits(Duration.ofMillis(100));
+            stranger.connection.rollback();
+            assertThat(waiting.join()).isEqualTo(1);
+            connection.commit();
+        }
+        assertThat(kept()).isEqualTo(1);
+        assertThat(losses()).extracting(HistoryLosses::jobs).isEqualTo(3L);
+    }
+
+    @Test
+    void manyLossesTakeFewRowsAndAreForgottenAfterADay() {
+        update(
+                "insert into {schema}.pgworker_history_losses select now() - interval '23 hours', 2, 'why' from generate_series(1, 1001)");
+        update(
+                "insert into {schema}.pgworker_history_losses values (now(), 1, 'latest'), (now() - interval '25 hours', 7, 'old')");
+
+        tend();
+
+        assertThat(losses()).isEqualTo(new HistoryLosses(2003, "latest"));
+        assertThat(db.sql("select count(*) from {schema}.pgworker_history_losses")
+                        .query(Long.class)
+                        .single())
+                .isEqualTo(2);
+    }
+
+    @Test
+    void jobsStartWhereTheHistoryCannotBeSwitchedOnAndTheLogSaysSoOnce() throws Exception {
+        try (LogCapture log = new LogCapture(HistoryKeeper.class)) {
+            try (Stranger stranger = new Stranger("select * from {schema}.pgworker_history_settings for update")) {
+                start((payload, context) -> {});
+                Job job = run(1);
+                assertThat(of(job)).isEmpty();
+                assertThat(log.messages())
+                        .filteredOn(message -> message.startsWith("The history of jobs could not be switched on yet"))
+                        .hasSize(1);
+                stranger.connection.rollback();
+            }
+            Awaitility.await().until(() -> db.admin().history().status().enabled());
+            assertThat(of(run(2))).hasSize(1);
+        }
+    }
+
+    @Test
+    void jobsWaitUntilTheHistoryIsSwitchedOn() throws Exception {
+        update(
+                "alter function {schema}.pgworker_keep_history(boolean, interval, bigint, boolean) set lock_timeout = '10min'");
+        Job job = db.scheduler().addJob(WORK, 1);
+        try (Stranger stranger = new Stranger("select * from {schema}.pgworker_history_settings for update")) {
+            start((payload, context) -> {});
+            stranger.awaitThatSomebodyWaits(Duration.ofMillis(2500));
+            assertThat(db.sql("select max(attempts) from {schema}._private_jobs")
+                            .query(Integer.class)
+                            .single())
+                    .isZero();
+        }
+        events.await(JobCompleted.class);
+        assertThat(of(job)).hasSize(1);
     }
 
     @Test
@@ -152,23 +389,10 @@ class HistoryFaultsTest {
         keep(null, null);
         update("drop table {schema}.pgworker_history_0");
         end(3);
+        tend();
+
         assertThat(kept()).isEqualTo(3);
-        assertThat(db.sql("select count(*) from {schema}.pgworker_history_default")
-                        .query(Long.class)
-                        .single())
-                .isEqualTo(3);
-
-        assertThat(tend()).as("with entries in the way of the partition").isEmpty();
-        update("update {schema}.pgworker_history set ended_at = now() - interval '15 days'");
-        tend();
-        tend();
-        end(2);
-
-        assertThat(kept()).isEqualTo(2);
-        assertThat(db.sql("select count(*) from {schema}.pgworker_history_0")
-                        .query(Long.class)
-                        .single())
-                .isEqualTo(2);
+        assertThat(losses()).isNull();
     }
 
     @Test
@@ -281,22 +505,13 @@ class HistoryFaultsTest {
     }
 
     @Test
-    void openTransactionsOnTheJobsDelayTheSwitchAndNobodyElse() throws Exception {
-        try (Connection other = DriverManager.getConnection(TestPostgres.jdbcUrl());
-                Statement statement = other.createStatement()) {
-            other.setAutoCommit(false);
-            statement.execute(db.schema().in("lock table {schema}._private_jobs in row exclusive mode"));
-            db.sql("select {schema}.pgworker_keep_history(true, null, null, null)")
-                    .query(Boolean.class)
-                    .single();
-            assertThat(tend()).isEqualTo("busy");
-            assertThat(db.admin().history().status().enabled()).isFalse();
-            Job job = db.scheduler().addJob(WORK, 1);
-            db.admin().complete(List.of(job.id()));
-            other.rollback();
+    void openTransactionsOnTheJobsDoNotDelayTheSwitch() throws Exception {
+        try (Stranger stranger = new Stranger("lock table {schema}._private_jobs in row exclusive mode")) {
+            keep(null, null);
+            end(1);
+            assertThat(kept()).isEqualTo(1);
+            stranger.connection.rollback();
         }
-        assertThat(tend()).isEmpty();
-        assertThat(db.admin().history().status().enabled()).isTrue();
     }
 
     @Test
@@ -308,7 +523,7 @@ class HistoryFaultsTest {
         try {
             update("grant usage on schema {schema} to " + role);
             update("grant select on {schema}.pgworker_history, {schema}.pgworker_history_settings,"
-                    + " {schema}.pgworker_history_sizes to " + role);
+                    + " {schema}.pgworker_history_sizes, {schema}.pgworker_history_losses to " + role);
             HikariConfig config = TestSchema.poolConfig(TestPostgres.jdbcUrl(), 1);
             config.setConnectionInitSql("set role " + role + "; set default_transaction_read_only = on");
             try (HikariDataSource pool = new HikariDataSource(config)) {
@@ -428,41 +643,17 @@ class HistoryFaultsTest {
             """;
 
     private static final String COMPLETE = """
-            select count(*) from (select array_agg(j.id order by j.id) as ids, array_agg(distinct j.locked_at) as ats, count(*)::int as n
+            select count(*) from (select array_agg(j.id order by j.id) as ids, array_agg(distinct j.locked_at) as ats, count(*)::int as n,
+                array_agg(j.ctid order by j.id) as places
               from {schema}._private_jobs j where j.locked_by = 'peer') h,
               lateral {schema}.pgworker_complete_recorded('peer', h.ids, h.ats, array_fill(1, array[h.n]), null, 0, null, null, null,
-                null, null, null, null, null, null, null, array_fill(5000::bigint, array[h.n]), %s, null)
+                h.places, null, null, null, null, null, null, array_fill(5000::bigint, array[h.n]), %s, null)
             """;
 
     private Duration call(String sql, String results) {
         long begun = System.nanoTime();
         db.sql(sql.formatted(results)).query(Long.class).single();
         return Duration.ofNanos(System.nanoTime() - begun);
-    }
-
-    @Test
-    void aLockedTableDelaysATransactionOnceHoweverManyJobsItEnds() throws Exception {
-        keep(null, null);
-        held(200);
-        List<Long> ids = db
-                .scheduler()
-                .addJobs(WORK, IntStream.range(0, 200).boxed().toList())
-                .stream()
-                .map(Job::id)
-                .toList();
-        try (Connection other = DriverManager.getConnection(TestPostgres.jdbcUrl());
-                Statement statement = other.createStatement()) {
-            other.setAutoCommit(false);
-            statement.execute(db.schema().in("lock table {schema}.pgworker_history in access exclusive mode"));
-            assertThat(call(RELEASE, "null::text[]")).isLessThan(Duration.ofSeconds(4));
-            long begun = System.nanoTime();
-            assertThat(db.admin().complete(ids)).hasSize(200);
-            assertThat(Duration.ofNanos(System.nanoTime() - begun)).isLessThan(Duration.ofSeconds(4));
-            other.rollback();
-        }
-        assertThat(kept()).isZero();
-        end(2);
-        assertThat(kept()).as("of the transactions that follow").isEqualTo(2);
     }
 
     @Test
@@ -547,8 +738,8 @@ class HistoryFaultsTest {
         try {
             update("alter table {schema}.pgworker_history_0 set schema " + elsewhere);
             update("update {schema}.pgworker_history set ended_at = ended_at - interval '16 hours'");
-            assertThat(tend()).isEmpty();
-            assertThat(tend()).isEmpty();
+            tend();
+            tend();
             assertThat(kept()).isZero();
         } finally {
             update("drop schema " + elsewhere + " cascade");
@@ -563,7 +754,7 @@ class HistoryFaultsTest {
                 Statement statement = other.createStatement()) {
             other.setAutoCommit(false);
             statement.execute(db.schema().in("lock table {schema}.pgworker_history in access exclusive mode"));
-            assertThat(tend()).isIn("", "busy");
+            tend();
             other.rollback();
         }
         assertThat(kept()).isEqualTo(3);
@@ -583,7 +774,7 @@ class HistoryFaultsTest {
         update(
                 "create trigger t before truncate on {schema}.pgworker_history_0 for each statement execute function {schema}.full()");
 
-        assertThat(tend()).isEmpty();
+        tend();
         assertThat(db.sql("select count(*) from {schema}.pgworker_history where slot = 0")
                         .query(Long.class)
                         .single())

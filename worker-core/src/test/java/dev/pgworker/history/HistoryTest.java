@@ -94,18 +94,10 @@ class HistoryTest {
         db.sql("select {schema}.pgworker_keep_history(true, null, null, null)")
                 .query(Boolean.class)
                 .single();
-        tend();
-    }
-
-    private @Nullable String tend() {
-        return db.sql("select {schema}.pgworker_tend_history()")
-                .query(String.class)
-                .optional()
-                .orElse(null);
     }
 
     @Test
-    void withoutItNothingIsAsMuchAsAsked() {
+    void withoutItNothingIsWritten() {
         db.start(worker(HistorySettings.DEFAULT)
                 .tasks(List.of(
                         TaskRegistration.of(WORK, (payload, context) -> context.result(HistoryTest.unwritable())))));
@@ -121,19 +113,8 @@ class HistoryTest {
                         1_000_000,
                         0,
                         history().status().bytes(),
+                        null,
                         null));
-        assertThat(triggers()).isZero();
-        assertThat(db.sql("select count(*) from {schema}.pgworker_history_sizes")
-                        .query(Integer.class)
-                        .single())
-                .as("the default partition alone")
-                .isEqualTo(1);
-    }
-
-    private long triggers() {
-        return db.sql("select count(*) from pg_trigger where tgrelid = '{schema}._private_jobs'::regclass")
-                .query(Long.class)
-                .single();
     }
 
     private record Order(int number, String text) {}
@@ -610,6 +591,28 @@ class HistoryTest {
     }
 
     @Test
+    void workersThatStartAtOnceLoseNothingOfWhatWasThere() {
+        int jobs = 200;
+        db.scheduler().addJobs(WORK, IntStream.range(0, jobs).boxed().toList());
+        List<Worker> workers = IntStream.range(0, 4)
+                .mapToObj(i -> worker().tasks(List.of(TaskRegistration.of(WORK, (payload, context) -> {})))
+                        .build())
+                .toList();
+        workers.parallelStream().forEach(Worker::start);
+        try {
+            Awaitility.await().until(() -> db.jobs() == 0);
+        } finally {
+            workers.forEach(Worker::stop);
+        }
+
+        assertThat(db.sql("select count(distinct job_id) from {schema}.pgworker_history")
+                        .query(Integer.class)
+                        .single())
+                .isEqualTo(jobs);
+        assertThat(history().status().losses()).isNull();
+    }
+
+    @Test
     void itIsSwitchedBesideRunningWorkers() throws Exception {
         CountDownLatch go = new CountDownLatch(1);
         db.start(worker(HistorySettings.DEFAULT).tasks(List.of(TaskRegistration.of(WORK, (payload, context) -> {
@@ -627,11 +630,9 @@ class HistoryTest {
                 .single();
         Job after = db.scheduler().addJob(WORK, 2);
         events.await(JobCompleted.class, event -> event.job().id() == after.id());
-        tend();
 
         assertThat(only(begunBefore).outcome()).isEqualTo(HistoryOutcome.SUCCEEDED);
         assertThat(of(after)).isEmpty();
-        assertThat(triggers()).isZero();
         assertThat(history().status().enabled()).isFalse();
         assertThat(history().status().oldest()).isNotNull();
     }

@@ -69,6 +69,14 @@ final class Attention {
         } else if (!history.enabled()) {
             add(Level.INFO, "Finished jobs are not kept: set worker.history.enabled=true to keep them.", null);
         }
+        if (history != null && history.losses() != null) {
+            add(
+                    Level.WARNING,
+                    count(history.losses().jobs(), "job has", "jobs have")
+                            + " ended within the last day without an entry in the history: "
+                            + history.losses().reason(),
+                    "history");
+        }
         if (!source.recordsStatistics()) {
             add(Level.INFO, "No figures are recorded: worker.statistics.enabled is false.", null);
         }

@@ -17,6 +17,7 @@ import dev.pgworker.internal.argument.Arguments;
 import dev.pgworker.internal.argument.AsciiJson;
 import dev.pgworker.internal.jdbc.ClientConnections;
 import dev.pgworker.internal.jdbc.Timestamps;
+import dev.pgworker.internal.store.HistoryStore;
 import dev.pgworker.internal.store.JobRows;
 import dev.pgworker.schema.WorkerSchema;
 
@@ -72,23 +73,21 @@ final class JdbcJobHistory implements JobHistory {
             """;
 
     private static final String SETTINGS = """
-            select s.enabled and (
-                select pg_catalog.count(*) from pg_catalog.pg_trigger t
-                where t.tgrelid operator(pg_catalog.=) '{schema}._private_jobs'::pg_catalog.regclass
-                  and t.tgname operator(pg_catalog.=) any (
-                    array['pgworker_history_deleted', 'pgworker_history_updated']::pg_catalog.name[])) operator(pg_catalog.=) 2,
+            select s.enabled,
               least(extract(epoch from s.keep_for) operator(pg_catalog.*) 1000, 9223372036854774000)::bigint, s.keep_most,
             """;
 
     private static final String STATUS = SETTINGS + """
               coalesce((select pg_catalog.sum(z.entries) from {schema}.pgworker_history_sizes z), 0)::bigint,
               coalesce((select pg_catalog.sum(z.bytes) from {schema}.pgworker_history_sizes z), 0)::bigint,
-              (select h.ended_at from {schema}.pgworker_history h order by h.ended_at, h.job_id limit 1)
+              (select h.ended_at from {schema}.pgworker_history h order by h.ended_at, h.job_id limit 1),
+            """ + HistoryStore.LOSSES + """
             from {schema}.pgworker_history_settings s
             """;
 
     private static final String STATUS_WHILE_LOCKED = SETTINGS + """
-              coalesce(z.entries, 0), coalesce(z.bytes, 0), null::timestamptz
+              coalesce(z.entries, 0), coalesce(z.bytes, 0), null::timestamptz,
+            """ + HistoryStore.LOSSES + """
             from {schema}.pgworker_history_settings s
             cross join (
               select pg_catalog.sum(greatest(c.reltuples, 0))::bigint,
@@ -109,7 +108,8 @@ final class JdbcJobHistory implements JobHistory {
                             row.getLong(3),
                             row.getLong(4),
                             row.getLong(5),
-                            Timestamps.nullableInstant(row, 6)))
+                            Timestamps.nullableInstant(row, 6),
+                            HistoryStore.losses(row, 7)))
                     .single();
         });
     }

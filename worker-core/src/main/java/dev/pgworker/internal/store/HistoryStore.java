@@ -8,12 +8,13 @@ import javax.sql.DataSource;
 
 import org.jspecify.annotations.Nullable;
 
+import dev.pgworker.history.HistoryLosses;
 import dev.pgworker.history.HistorySettings;
 import dev.pgworker.internal.jdbc.Connections;
 import dev.pgworker.internal.jdbc.Timestamps;
 import dev.pgworker.schema.WorkerSchema;
 
-/** Whether a schema keeps a history, and what has to be done for one. Thread-safe. */
+/** Switches the history of a schema, reads whether it is kept, and has old entries dropped. Thread-safe. */
 public final class HistoryStore {
 
     private static final Duration ANSWER_LIMIT = Duration.ofSeconds(10);
@@ -30,45 +31,39 @@ public final class HistoryStore {
     /**
      * How things stand.
      *
-     * @param wanted whether a history is to be kept
-     * @param kept whether it is
-     * @param telling whether this worker may tell it what only it knows
-     * @param made whether there are partitions that may have entries
+     * @param on whether a history is kept and this worker may tell it what only it knows
+     * @param losses what the history does not show, or null
      */
-    public record State(boolean wanted, boolean kept, boolean telling, boolean made) {
+    public record State(boolean on, @Nullable HistoryLosses losses) {}
 
-        /** Returns whether there is something to tend. */
-        public boolean isUsed() {
-            return wanted || kept || made;
-        }
+    /** Two columns, of which {@link #losses} makes the losses of the last day. */
+    public static final String LOSSES = """
+            (select pg_catalog.sum(l.jobs) from {schema}.pgworker_history_losses l
+              where l.lost_at operator(pg_catalog.>) (pg_catalog.now() operator(pg_catalog.-) interval '1 day')),
+            (select l.reason from {schema}.pgworker_history_losses l order by l.lost_at desc limit 1)
+            """;
+
+    /** Reads losses from a column and the next one; null if there are none. */
+    public static @Nullable HistoryLosses losses(ResultSet row, int column) throws SQLException {
+        long jobs = row.getLong(column);
+        return jobs == 0 ? null : new HistoryLosses(jobs, row.getString(column + 1));
     }
 
     private static final String READ = """
-            select s.enabled, s.enabled and t.triggers operator(pg_catalog.=) 2, f.functions operator(pg_catalog.=) 3,
-              pg_catalog.to_regclass('{schema}.pgworker_history_0') is not null, t.triggers operator(pg_catalog.>) 0
-            from {schema}.pgworker_history_settings s
-            cross join (
-              select pg_catalog.count(*) as triggers from pg_catalog.pg_trigger t
-              where t.tgrelid operator(pg_catalog.=) '{schema}._private_jobs'::pg_catalog.regclass
-                and t.tgname operator(pg_catalog.=) any (array['pgworker_history_deleted', 'pgworker_history_updated']::pg_catalog.name[])) t
-            cross join (
-              select pg_catalog.count(*) as functions from pg_catalog.pg_proc p
+            select s.enabled and (
+              select pg_catalog.count(*) from pg_catalog.pg_proc p
               where p.pronamespace operator(pg_catalog.=) '{schema}'::pg_catalog.regnamespace
                 and p.proname operator(pg_catalog.~~) 'pgworker%recorded'
-                and pg_catalog.has_function_privilege(p.oid, 'execute')) f
+                and pg_catalog.has_function_privilege(p.oid, 'execute')) operator(pg_catalog.=) 3,
+            """ + LOSSES + """
+            from {schema}.pgworker_history_settings s
             """;
 
     /** Reads how things stand. */
     public State read() throws SQLException {
         return Connections.call(dataSource, schema.in(READ), ANSWER_LIMIT, (connection, statement) -> {
             try (ResultSet row = statement.executeQuery()) {
-                return row.next()
-                        ? new State(
-                                row.getBoolean(1),
-                                row.getBoolean(2),
-                                row.getBoolean(2) && row.getBoolean(3),
-                                row.getBoolean(4) || row.getBoolean(5))
-                        : new State(false, false, false, false);
+                return row.next() ? new State(row.getBoolean(1), losses(row, 2)) : new State(false, null);
             }
         });
     }
@@ -100,13 +95,8 @@ public final class HistoryStore {
 
     private static final String TEND = "select {schema}.pgworker_tend_history()";
 
-    /** Puts the settings into effect and drops old entries. Returns false if locks of others are in the way. */
-    public boolean tend() throws SQLException {
-        return Connections.call(dataSource, schema.in(TEND), ANSWER_LIMIT, (connection, statement) -> {
-            try (ResultSet row = statement.executeQuery()) {
-                row.next();
-                return row.getString(1) == null;
-            }
-        });
+    /** Drops old entries. */
+    public void tend() throws SQLException {
+        Connections.call(dataSource, schema.in(TEND), ANSWER_LIMIT, (connection, statement) -> statement.execute());
     }
 }

@@ -15,7 +15,7 @@ import dev.pgworker.internal.store.KeptHistory;
 
 /**
  * Has the schema keep a history as the settings say, on {@code worker-history}: switches it on or off at the start, drops old
- * entries, and finds out whether others have switched it. Where none is kept that is one small query a minute.
+ * entries, and finds out whether others have switched it. Where none is kept that is done once a minute.
  */
 public final class HistoryKeeper extends PeriodicService {
 
@@ -26,91 +26,82 @@ public final class HistoryKeeper extends PeriodicService {
 
     private static final Duration IDLE_INTERVAL = Duration.ofMinutes(1);
 
-    /** Between two tries to get the locks for switching it. */
-    private static final Duration BUSY_INTERVAL = Duration.ofMillis(250);
-
-    private static final Duration SHORT_INTERVAL = Duration.ofMillis(20);
-
-    /** So many tries are worth a word. */
-    private static final int MANY_TRIES = 120;
-
-    /** How long jobs wait at the start for it to be known whether a history is kept. */
-    private static final Duration LONGEST_WAIT = Duration.ofSeconds(2);
-
     private final HistoryStore store;
     private final HistorySettings settings;
     private final KeptHistory history;
-    private final Runnable whenKnown;
-    private final long createdAt = System.nanoTime();
+    private final Runnable whenTried;
 
-    private volatile boolean known;
+    private volatile boolean tried;
 
     // Owned by the thread.
     private boolean applied;
-    private boolean toldRefusal;
-    private int triesInVain;
+    private boolean toldFailure;
 
     /**
      * Creates the service of one worker.
      *
      * @param history told whether a history is kept
-     * @param whenKnown called when that is known for the first time
+     * @param whenTried called when {@link #isReady} becomes true
      */
     public HistoryKeeper(
-            HistoryStore store, HistorySettings settings, KeptHistory history, Runnable whenKnown, Outage outage) {
+            HistoryStore store, HistorySettings settings, KeptHistory history, Runnable whenTried, Outage outage) {
         super("worker-history", "keep the history", outage);
         this.store = store;
         this.settings = settings;
         this.history = history;
-        this.whenKnown = whenKnown;
+        this.whenTried = whenTried;
     }
 
-    /** Returns whether jobs need not wait any longer, so that the first ones are in the history, too. */
+    /**
+     * Returns whether jobs need not wait any longer: the settings are in effect, so that the first jobs are in the history, too, or the first
+     * attempt has failed.
+     */
     public boolean isReady() {
-        return known || System.nanoTime() - createdAt >= LONGEST_WAIT.toNanos();
+        return tried;
     }
 
     /** Does once what the service does again and again, on the calling thread; for a worker whose services do not run. */
     public void lookOnce() {
         try {
-            for (int i = 0; i < 4 && !look(); i++) {
-                Thread.sleep(BUSY_INTERVAL.toMillis());
-            }
+            look();
         } catch (SQLException e) {
-            log.debug("It is not known whether a history is kept", e);
-        } catch (InterruptedException e) {
-            Thread.currentThread().interrupt();
+            log.debug("The history of jobs cannot be looked after", e);
         }
     }
 
     @Override
     protected Duration work() throws SQLException {
-        boolean done = look();
-        if (!known && (done || isReady())) {
-            known = true;
-            whenKnown.run();
-        }
-        if (!done) {
-            return known ? BUSY_INTERVAL : SHORT_INTERVAL;
-        }
+        look();
         return history.isOn() ? INTERVAL : IDLE_INTERVAL;
     }
 
-    /** Returns false if locks of others are in the way. */
-    private boolean look() throws SQLException {
+    private void look() throws SQLException {
         try {
             if (!applied) {
                 apply();
-                applied = true;
             }
-            return tend();
+            read();
+            applied = true;
+            ready();
+            store.tend();
         } catch (SQLException e) {
-            if (!DatabaseFailure.isAboutTheSchema(e)) {
+            boolean refused = DatabaseFailure.isAboutTheSchema(e);
+            if (refused) {
+                history.set(new HistoryStore.State(false, null));
+            }
+            tellFailure(refused, e);
+            if (!refused) {
                 throw e;
             }
-            history.set(false);
-            tellRefusal(e);
-            return true;
+        } finally {
+            ready();
+        }
+    }
+
+    private void ready() {
+        if (!tried) {
+            tried = true;
+            whenTried.run();
         }
     }
 
@@ -129,40 +120,34 @@ public final class HistoryKeeper extends PeriodicService {
         }
     }
 
-    private boolean tend() throws SQLException {
+    private void read() throws SQLException {
         HistoryStore.State state = store.read();
-        boolean done = !state.isUsed() || store.tend();
-        if (state.wanted() != state.kept()) {
-            // Another worker may be switching it just now.
-            state = store.read();
-            done = state.wanted() == state.kept();
+        if (history.isOn() != state.on()) {
+            log.debug("Runs are told to the history: {}", state.on());
         }
-        if (history.isOn() != state.telling()) {
-            log.debug("Runs are told to the history: {}", state.telling());
-        }
-        history.set(state.telling());
-        if (!done && ++triesInVain == MANY_TRIES) {
-            log.warn(
-                    "The history of jobs cannot be switched {} while other sessions keep the jobs table locked; the worker"
-                            + " keeps trying",
-                    state.wanted() ? "on" : "off");
-        } else if (done) {
-            triesInVain = 0;
-        }
-        return done;
+        history.set(state);
     }
 
-    /** Where nobody asked for a history, the lack of a right does not matter. */
-    private void tellRefusal(SQLException e) {
-        if (settings.enabled() != null && !toldRefusal) {
-            toldRefusal = true;
+    /** Where nobody asked for a history, a failure does not matter; nor does an outage once the settings are in effect. */
+    private void tellFailure(boolean refused, SQLException e) {
+        if (settings.enabled() == null || (applied && !refused) || toldFailure) {
+            log.debug("The history of jobs cannot be looked after", e);
+            return;
+        }
+        toldFailure = true;
+        String switched = settings.enabled() ? "on" : "off";
+        if (refused) {
             log.warn(
                     "The history of jobs cannot be switched {} (worker.history.enabled): grant the worker's role the rights of"
                             + " docs/schema.md on the schema, and migrate it",
-                    settings.enabled() ? "on" : "off",
+                    switched,
                     e);
         } else {
-            log.debug("The history of jobs cannot be looked after", e);
+            log.warn(
+                    "The history of jobs could not be switched {} yet; jobs start all the same, and their entries may be missing"
+                            + " until the worker succeeds",
+                    switched,
+                    e);
         }
     }
 }

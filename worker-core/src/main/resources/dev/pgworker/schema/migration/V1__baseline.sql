@@ -32,7 +32,8 @@ set local client_min_messages = warning;
 -- time is shorter than deadlock_timeout, whoever waits in a circle with it never learns of it. The caller repeats a run that got no lock.
 -- The order is the one in which others take theirs, so circles are rare: who adds jobs looks at the tasks first and keeps that lock
 -- until the transaction ends; once it is ours, those left have claimed or completed jobs, and go on to the queues.
--- The ledger is locked against migrations of others; the others only where their row level security is to be changed.
+-- The ledger is locked against migrations of others, the jobs against changes where the triggers of the history are missing; the others
+-- only where their row level security is to be changed.
 do $lock$
 declare
   deadline constant timestamptz := clock_timestamp() + (
@@ -43,12 +44,14 @@ declare
 begin
   for needed in
     select format('lock table "${schema}".%I in %s mode', c.relname,
-        case c.relname when 'migrations' then 'share row exclusive' else 'access exclusive' end) as lock
+        case when c.relname = 'migrations' or c.relrowsecurity then 'share row exclusive' else 'access exclusive' end) as lock
     from unnest(array['migrations', '_private_known_crontabs', '_private_tasks', '_private_jobs', '_private_job_queues'])
       with ordinality t(name, place)
     join pg_class c on c.oid = to_regclass('"${schema}".' || t.name)
     where c.relname = 'migrations'
       or not c.relrowsecurity
+      or c.relname = '_private_jobs' and 2 > (
+        select count(*) from pg_trigger g where g.tgrelid = c.oid and g.tgname in ('pgworker_history_deleted', 'pgworker_history_updated'))
     order by t.place
   loop
     perform set_config('lock_timeout', greatest(1, ceil(extract(epoch from deadline - clock_timestamp()) * 1000))::int || 'ms', true);
@@ -408,10 +411,10 @@ create table if not exists "${schema}".pgworker_cleanup (
 );
 comment on table "${schema}".pgworker_cleanup is 'When workers have last cleaned up as their settings say, and until when one of them may be at it.';
 
--- What became of jobs, where a schema keeps that. Nothing is written here, and no trigger stands on the jobs, until somebody switches it
--- on, see chapter 10. The partitions are a ring: each takes what ends in a stretch of time, the one after the last is emptied before it is
--- its turn, and is then the newest. So old entries go at no cost, and none is ever deleted by itself. No key, because nothing that stands
--- here already may keep a job from ending.
+-- What became of jobs, where a schema keeps that. Nothing is written here until somebody switches it on, see chapter 10. The partitions,
+-- made further down, are a ring: each takes what ends in a stretch of time, the one after the last is emptied before it is its turn, and
+-- is then the newest. So old entries go at no cost, and none is ever deleted by itself. No key, because nothing that stands here already
+-- may keep a job from ending.
 create table if not exists "${schema}".pgworker_history (
   job_id bigint not null,
   ended_at timestamptz not null,
@@ -454,6 +457,13 @@ create table if not exists "${schema}".pgworker_history_settings (
 insert into "${schema}".pgworker_history_settings default values on conflict do nothing;
 comment on table "${schema}".pgworker_history_settings is
   'Whether the schema keeps a history, for how long and how much of it, and where the next entries go.';
+create table if not exists "${schema}".pgworker_history_losses (
+  lost_at timestamptz not null,
+  jobs bigint not null,
+  reason text not null
+);
+comment on table "${schema}".pgworker_history_losses is
+  'How many ends of jobs of the last day the history does not show, and why. Rows of one hour and reason are combined when there are many.';
 
 -- Limits of the cluster, see chapter 11. A limit is either one of concurrency or one of rate. The last six columns say how far the jobs that
 -- are there know of it. Adding and ending jobs writes nothing of what follows: only a gate does, and only one at a time, so that nobody who adds
@@ -569,6 +579,22 @@ create or replace view "${schema}".pgworker_history_sizes as
   where i.inhparent = '"${schema}".pgworker_history'::regclass;
 comment on view "${schema}".pgworker_history_sizes is 'Partitions of the history with the estimated number of their entries.';
 
+-- A partition that somebody dropped cannot come back while the default partition has its entries.
+do $ring$
+begin
+  for number in 0..31 loop
+    if not exists (select from "${schema}".pgworker_history_sizes z where z.slot = number) then
+      begin
+        execute format(
+          'create table "${schema}".pgworker_history_%s partition of "${schema}".pgworker_history for values in (%s)', number, number);
+      exception when check_violation then
+        null;
+      end;
+    end if;
+  end loop;
+end
+$ring$;
+
 -- Whoever could change jobs before an adoption can do so afterwards.
 do $grants$
 declare
@@ -583,6 +609,7 @@ begin
       '"${schema}".pgworker_cancellations, "${schema}".pgworker_running, "${schema}".pgworker_task_minutes, "${schema}".pgworker_samples, '
       '"${schema}".pgworker_schedules, "${schema}".pgworker_cleanup, "${schema}".pgworker_pauses to %s', grantee);
     execute format('grant select on "${schema}".pgworker_history, "${schema}".pgworker_history_settings, "${schema}".pgworker_history_sizes, '
+      '"${schema}".pgworker_history_losses, '
       '"${schema}".pgworker_limits, "${schema}".pgworker_limited_tasks, "${schema}".pgworker_limit_buckets, "${schema}".pgworker_limit_lanes, '
       '"${schema}".pgworker_limit_turns, "${schema}".pgworker_permits to %s', grantee);
   end loop;
@@ -4601,7 +4628,9 @@ begin
   if exists (select from unnest(actions) a where a is null or a not in ('retry', 'fail', 'back')) then
     raise exception 'Unknown action in %: expected retry, fail or back', actions using errcode = '22023';
   end if;
-  perform set_config('pgworker.ending', 'released', true) where current_setting('pgworker.ending', true) is distinct from 'told';
+  if not recorded_by_caller then
+    perform set_config('pgworker.ending', case when "${schema}".pgworker_keeps_history() then 'released' else 'told' end, true);
+  end if;
   -- A row that was changed between the statement's snapshot and its lock, by a cancellation for instance, only the next one sees.
   for attempt in 1..2 loop
     with mine as materialized (
@@ -5400,11 +5429,11 @@ comment on function "${schema}".pgworker_sample(interval, interval) is
 
 -- 10 History ------------------------------------------------------------------------------------------------------------------
 
--- Two triggers write the history, and exist only while one is kept, so that without it nothing is as much as asked. In them all ends of
--- jobs meet, those that Node.js, Rust, people and their tools bring about included; they write in the statement that ends the job. What
--- only a worker of PgWorker knows of a run it tells them by settings of the transaction, and our functions what they are doing
--- (pgworker.ending). They run with the rights of the owner, as whoever ends jobs need not have a right on the history, and nothing that
--- goes wrong in them, or is in their way, keeps a job from ending: the entry is lost then, with a warning.
+-- Two triggers write the history, if the settings say that one is kept. They see all ends of jobs, those of Node.js, Rust, people and their
+-- tools included, and write in the statement that ends the job. A worker of PgWorker passes what only it knows of a run in settings of the
+-- transaction, and our functions pass what they are doing (pgworker.ending). The triggers run with the rights of the owner, because
+-- those who end jobs need no right on the history. No failure in them keeps a job from ending: the entry is lost then, counted and
+-- reported.
 
 create or replace function "${schema}".pgworker_note_runs(
   job_ids bigint[], micros bigint[], results text[], traces text[], worker_id text default null, begun timestamptz default null
@@ -5428,25 +5457,78 @@ comment on function "${schema}".pgworker_note_runs(bigint[], bigint[], text[], t
   'their traces; a null array stands for nothing but nulls. For jobs that are not claimed also who runs them, since when. Tells nothing, '
   'with a warning, if the results are too large for a setting.';
 
--- A warning a minute in a session is enough to be seen. Whatever could not be had in time is not waited for again in the transaction, as a
--- job may be a statement. Call it where nothing takes its settings back: outside of the block that failed.
-create or replace function "${schema}".pgworker_history_lost(reason text, state text) returns void
-language plpgsql volatile
+-- The bound of a wait for a lock is far longer than autovacuum and maintenance hold one. Who holds one for longer is waited for once: a
+-- session waits again only in a transaction that begins ten seconds after a wait in vain.
+create or replace function "${schema}".pgworker_keeps_history() returns boolean
+language plpgsql volatile security definer
+set lock_timeout = '1s'
+set search_path = pg_catalog, pg_temp as $$
+begin
+  if coalesce(current_setting('pgworker.history_waited', true), '') <> ''
+    and extract(epoch from now()) < current_setting('pgworker.history_waited')::float8 + 10
+  then
+    perform set_config('lock_timeout', '1ms', true);
+  end if;
+  return (select s.enabled from "${schema}".pgworker_history_settings s);
+exception when others then
+  perform set_config('pgworker.history_waited', extract(epoch from clock_timestamp())::text, false);
+  return true;
+end
+$$;
+comment on function "${schema}".pgworker_keeps_history() is 'Whether a history is kept; true where that cannot be read, so that the entry is counted as lost.';
+
+-- All tables that writing an entry uses are locked first, so that the wait for a lock is bounded here, and the wait for what a busy server
+-- does while it writes, such as extending a table, is not.
+create or replace function "${schema}".pgworker_open_history(out payloads boolean, out slot smallint)
+language plpgsql volatile security definer
+set lock_timeout = '1s'
+set search_path = pg_catalog, pg_temp as $$
+begin
+  if coalesce(current_setting('pgworker.history_waited', true), '') <> ''
+    and extract(epoch from now()) < current_setting('pgworker.history_waited')::float8 + 10
+  then
+    perform set_config('lock_timeout', '1ms', true);
+  end if;
+  select s.payloads, s.slot into payloads, slot from "${schema}".pgworker_history_settings s where s.enabled;
+  if found then
+    lock table "${schema}"._private_tasks, "${schema}"._private_job_queues, "${schema}".pgworker_cancellations in access share mode;
+    execute 'lock table only "${schema}".pgworker_history, only '
+      || coalesce(to_regclass('"${schema}".pgworker_history_' || slot), to_regclass('"${schema}".pgworker_history_default'))
+      || ' in row exclusive mode';
+  end if;
+end
+$$;
+comment on function "${schema}".pgworker_open_history() is
+  'Locks what is needed to write entries of the history, and returns where they go and whether with payloads; nulls if none is kept.';
+
+-- One warning a minute in a session is enough. Call it outside of the block that failed, which would take the settings back.
+create or replace function "${schema}".pgworker_history_lost(jobs bigint, reason text, state text) returns void
+language plpgsql volatile security definer
+set lock_timeout = '20ms'
 set search_path = pg_catalog, pg_temp as $$
 declare
   minute constant text := floor(extract(epoch from clock_timestamp()) / 60)::bigint::text;
 begin
   if state = '55P03' then
-    perform set_config('pgworker.history_skip', txid_current()::text, true);
+    perform set_config('pgworker.history_waited', extract(epoch from clock_timestamp())::text, false);
   end if;
   if current_setting('pgworker.history_lost', true) is distinct from minute then
     perform set_config('pgworker.history_lost', minute, false);
     raise warning 'Jobs have ended that the history of schema "${schema}" does not show: %', reason;
   end if;
+  if jobs > 0 then
+    begin
+      lock table "${schema}".pgworker_history_losses in row exclusive mode;
+      perform set_config('lock_timeout', '1min', true);
+      insert into "${schema}".pgworker_history_losses values (clock_timestamp(), jobs, reason);
+    exception when others then
+      raise log 'The loss of % entries of the history of schema "${schema}" is not counted: %', jobs, sqlerrm;
+    end;
+  end if;
 end
 $$;
-comment on function "${schema}".pgworker_history_lost(text, text) is
-  'Warns that an entry of the history could not be written, or its result; after SQLSTATE 55P03 the transaction writes none any more.';
+comment on function "${schema}".pgworker_history_lost(bigint, text, text) is
+  'Warns that entries of so many jobs could not be written, and counts them; or that a result could not, if there are none.';
 
 -- Only where a group could not be written as a whole, as a subtransaction for each result costs more than all else.
 create or replace function "${schema}".pgworker_result(result text) returns json
@@ -5460,7 +5542,6 @@ end
 $$;
 comment on function "${schema}".pgworker_result(text) is 'The result as JSON, or null if it is none.';
 
--- Maintenance locks a partition for moments; whoever else locks the table delays a transaction once, for no longer than the limit here.
 -- Jobs that were claimed have run, unless somebody removes one whose lock is four hours old. Of the others the setting pgworker.ending tells
 -- what is being done to them. Failed jobs that are deleted by hand have their entry.
 -- Hash joins, because a group may have hundreds of jobs, and the plan may have been made for one. As most groups are of one task, it is
@@ -5468,7 +5549,7 @@ comment on function "${schema}".pgworker_result(text) is 'The result as JSON, or
 -- granted all functions, a cast of theirs would run with the rights of the owner.
 create or replace function "${schema}".pgworker_record_deleted() returns trigger
 language plpgsql volatile security definer
-set lock_timeout = '30ms' set plan_cache_mode = force_generic_plan set enable_hashjoin = on set enable_nestloop = off
+set lock_timeout = '1min' set plan_cache_mode = force_generic_plan set enable_hashjoin = on set enable_nestloop = off
 set enable_mergejoin = off set enable_seqscan = off set enable_bitmapscan = off set jit = off
 set search_path = pg_catalog, pg_temp as $$
 declare
@@ -5480,25 +5561,22 @@ declare
   careful boolean := false;
   kept record;
   seen record;
+  jobs bigint;
+  final boolean;
   task text;
   begun timestamptz;
   runner text;
 begin
   if tg_relid <> '"${schema}"._private_jobs'::regclass then
     raise exception 'The history of schema "${schema}" is written by triggers on its jobs alone' using errcode = '42501';
-  elsif current_setting('pgworker.history_skip', true) = txid_current()::text then
-    return null;
-  end if;
-  select count(*) as jobs, min(g.task_id) as first_task, max(g.task_id) as last_task into seen from gone g;
-  if seen.jobs = 0 then
-    return null;
   end if;
   loop
     begin
-      select s.enabled, s.payloads, s.slot into kept from "${schema}".pgworker_history_settings s;
-      if not kept.enabled then
+      select * into kept from "${schema}".pgworker_open_history();
+      if kept.slot is null then
         return null;
       end if;
+      select min(g.task_id) as first_task, max(g.task_id) as last_task into seen from gone g;
       if seen.first_task = seen.last_task then
         select t.identifier into task from "${schema}"._private_tasks t where t.id = seen.first_task;
       end if;
@@ -5542,8 +5620,10 @@ begin
       end if;
       return null;
     exception when others then
-      perform "${schema}".pgworker_history_lost(sqlerrm, sqlstate);
-      if careful or noted is null or sqlstate !~ '^(22|54)' then
+      final := careful or noted is null or sqlstate !~ '^(22|54)';
+      select count(*) into jobs from gone g;
+      perform "${schema}".pgworker_history_lost(case when final then jobs else 0 end, sqlerrm, sqlstate) where jobs > 0;
+      if final then
         return null;
       end if;
       careful := true;
@@ -5557,7 +5637,7 @@ comment on function "${schema}".pgworker_record_deleted() is 'Writes jobs that h
 -- pgworker.ending tells; other workers' statements are told apart by what they change. Nothing reads the row before it is known to be a job.
 create or replace function "${schema}".pgworker_record_updated() returns trigger
 language plpgsql volatile security definer
-set lock_timeout = '30ms' set plan_cache_mode = force_generic_plan set jit = off
+set lock_timeout = '1min' set plan_cache_mode = force_generic_plan set jit = off
 set search_path = pg_catalog, pg_temp as $$
 declare
   ended constant timestamptz := clock_timestamp();
@@ -5570,8 +5650,6 @@ declare
 begin
   if tg_relid <> '"${schema}"._private_jobs'::regclass then
     raise exception 'The history of schema "${schema}" is written by triggers on its jobs alone' using errcode = '42501';
-  elsif current_setting('pgworker.history_skip', true) = txid_current()::text then
-    return null;
   end if;
   begin
     if "${schema}".pgworker_parked(old.locked_at) then
@@ -5607,15 +5685,15 @@ begin
     if outcome is null then
       return null;
     end if;
+    select * into kept from "${schema}".pgworker_open_history();
+    if kept.slot is null then
+      return null;
+    end if;
     if final and old.locked_at is not null and exists (
       select from "${schema}".pgworker_cancellations c where c.job_id = new.id and c.outcome is null)
     then
       outcome := 'cancelled';
       told := new.last_error;
-    end if;
-    select s.enabled, s.payloads, s.slot into kept from "${schema}".pgworker_history_settings s;
-    if not kept.enabled then
-      return null;
     end if;
     insert into "${schema}".pgworker_history (job_id, ended_at, started_at, took, created_at, run_at, slot, attempt, max_attempts, priority,
         outcome, task_identifier, queue_name, key, worker_id, flags, error, payload)
@@ -5627,7 +5705,7 @@ begin
         (select q.queue_name from "${schema}"._private_job_queues q where q.id = old.job_queue_id),
         old.key, old.locked_by, old.flags, told, case when kept.payloads and pg_column_size(old.payload) <= 65536 and octet_length(old.payload::text) <= 65536 then old.payload end;
   exception when others then
-    perform "${schema}".pgworker_history_lost(sqlerrm, sqlstate);
+    perform "${schema}".pgworker_history_lost(1, sqlerrm, sqlstate);
   end;
   return null;
 end
@@ -5651,21 +5729,19 @@ create or replace function "${schema}".pgworker_record_released(
   runs "${schema}".pgworker_run[], job_ids bigint[], outcomes text[]
 ) returns void
 language plpgsql volatile security definer
-set lock_timeout = '30ms' set plan_cache_mode = force_generic_plan set enable_hashjoin = on set enable_nestloop = off
+set lock_timeout = '1min' set plan_cache_mode = force_generic_plan set enable_hashjoin = on set enable_nestloop = off
 set enable_mergejoin = off set enable_seqscan = off set enable_bitmapscan = off set jit = off
 set search_path = pg_catalog, pg_temp as $$
 declare
   ended constant timestamptz := clock_timestamp();
   careful boolean := false;
+  final boolean;
   kept record;
 begin
-  if current_setting('pgworker.history_skip', true) = txid_current()::text then
-    return;
-  end if;
   loop
     begin
-      select s.enabled, s.payloads, s.slot into kept from "${schema}".pgworker_history_settings s;
-      if not kept.enabled then
+      select * into kept from "${schema}".pgworker_open_history();
+      if kept.slot is null then
         return;
       end if;
       insert into "${schema}".pgworker_history (job_id, ended_at, started_at, took, created_at, run_at, slot, attempt, max_attempts,
@@ -5684,8 +5760,11 @@ begin
         where w.outcome in ('retried', 'failed', 'superseded', 'cancelled');
       return;
     exception when others then
-      perform "${schema}".pgworker_history_lost(sqlerrm, sqlstate);
-      if careful or sqlstate !~ '^(22|54)' then
+      final := careful or sqlstate !~ '^(22|54)';
+      perform "${schema}".pgworker_history_lost(case when final then (
+        select count(*) from unnest(outcomes) o(outcome) where o.outcome in ('retried', 'failed', 'superseded', 'cancelled')) else 0 end,
+        sqlerrm, sqlstate);
+      if final then
         return;
       end if;
       careful := true;
@@ -5736,20 +5815,22 @@ declare
   written record;
 begin
   begin
-    select array_agg(row(h.id, h.locked_at, g.micros * interval '1 microsecond', h.created_at, h.run_at, coalesce(g.attempts, h.attempts),
-          h.priority,
-          coalesce((select t.identifier from "${schema}"._private_tasks t where t.id = h.task_id), 'task ' || h.task_id),
-          (select q.queue_name from "${schema}"._private_job_queues q where q.id = h.job_queue_id),
-          coalesce(h.key, g.key), h.locked_by, g.trace, h.flags, g.result,
-          case when pg_column_size(h.payload) <= 65536 and octet_length(h.payload::text) <= 65536 then h.payload end)::"${schema}".pgworker_run)
-      into runs
-      from unnest(job_ids, claims, renewals, keys, attempts, micros, results, traces)
-        g(id, claim, renewal, key, attempts, micros, result, trace)
-      cross join lateral (select j.* from "${schema}"._private_jobs j where j.id = g.id offset 0) h
-      where h.locked_by = worker_id and (h.locked_at = g.claim or h.locked_at = g.renewal);
-    perform set_config('pgworker.ending', 'told', true);
+    if (select o.slot from "${schema}".pgworker_open_history() o) is not null then
+      select array_agg(row(h.id, h.locked_at, g.micros * interval '1 microsecond', h.created_at, h.run_at, coalesce(g.attempts, h.attempts),
+            h.priority,
+            coalesce((select t.identifier from "${schema}"._private_tasks t where t.id = h.task_id), 'task ' || h.task_id),
+            (select q.queue_name from "${schema}"._private_job_queues q where q.id = h.job_queue_id),
+            coalesce(h.key, g.key), h.locked_by, g.trace, h.flags, g.result,
+            case when pg_column_size(h.payload) <= 65536 and octet_length(h.payload::text) <= 65536 then h.payload end)::"${schema}".pgworker_run)
+        into runs
+        from unnest(job_ids, claims, renewals, keys, attempts, micros, results, traces)
+          g(id, claim, renewal, key, attempts, micros, result, trace)
+        cross join lateral (select j.* from "${schema}"._private_jobs j where j.id = g.id offset 0) h
+        where h.locked_by = worker_id and (h.locked_at = g.claim or h.locked_at = g.renewal);
+      perform set_config('pgworker.ending', 'told', true);
+    end if;
   exception when others then
-    perform "${schema}".pgworker_history_lost(sqlerrm, sqlstate);
+    perform "${schema}".pgworker_history_lost(0, sqlerrm, sqlstate);
     runs := null;
   end;
   select array_agg(r.id) as ids, array_agg(r.outcome) as outcomes into written
@@ -5813,71 +5894,8 @@ begin
 end
 $$;
 comment on function "${schema}".pgworker_keep_history(boolean, interval, bigint, boolean) is
-  'Switches the history on or off and sets how much of it is kept; a null argument leaves the value unchanged. Returns whether '
-  'anything has changed. pgworker_tend_history puts it into effect.';
-
--- Needs locks on the jobs while it makes or drops the triggers. It waits for them, as for all others, no longer than others may be made to
--- wait behind it, and tries again the next time.
-create or replace function "${schema}".pgworker_switch_history(enabled boolean) returns void
-language plpgsql volatile
-set lock_timeout = '50ms' set client_min_messages = warning
-set search_path = pg_catalog, pg_temp as $$
-#variable_conflict use_variable
-begin
-  if not enabled then
-    drop trigger if exists pgworker_history_deleted on "${schema}"._private_jobs;
-    drop trigger if exists pgworker_history_updated on "${schema}"._private_jobs;
-    return;
-  end if;
-  if not exists (
-    select from pg_trigger t
-    where t.tgrelid = '"${schema}"._private_jobs'::regclass and t.tgname = 'pgworker_history_deleted')
-  then
-    create trigger pgworker_history_deleted after delete on "${schema}"._private_jobs
-      referencing old table as gone for each statement execute function "${schema}".pgworker_record_deleted();
-  end if;
-  if not exists (
-    select from pg_trigger t
-    where t.tgrelid = '"${schema}"._private_jobs'::regclass and t.tgname = 'pgworker_history_updated')
-  then
-    create trigger pgworker_history_updated after update of last_error, run_at, max_attempts on "${schema}"._private_jobs
-      for each row when (
-        (new.locked_at is null or new.locked_at = '9999-01-01 00:00:00+00') and (
-          old.locked_at is not null and old.locked_at <> '9999-01-01 00:00:00+00' and (new.attempts >= old.attempts or new.last_error is distinct from old.last_error
-            or new.last_error = 'Job recovered after worker interruption')
-          or (old.locked_at is null or old.locked_at = '9999-01-01 00:00:00+00')
-            and old.attempts < old.max_attempts and new.attempts >= new.max_attempts)
-        and current_setting('pgworker.ending', true) is distinct from 'told')
-      execute function "${schema}".pgworker_record_updated();
-  end if;
-end
-$$;
-comment on function "${schema}".pgworker_switch_history(boolean) is 'Makes the triggers that write the history, or drops them.';
-
--- Of a partition that somebody has dropped the entries went to the default one since, which keeps it from coming back until they expire.
-create or replace function "${schema}".pgworker_part_history() returns void
-language plpgsql volatile
-set lock_timeout = '50ms' set client_min_messages = warning
-set search_path = pg_catalog, pg_temp as $$
-begin
-  for number in 0..31 loop
-    if not exists (select from "${schema}".pgworker_history_sizes z where z.slot = number) then
-      begin
-        execute format(
-          'create table "${schema}".pgworker_history_%s partition of "${schema}".pgworker_history for values in (%s)', number, number);
-      exception
-        when check_violation then
-          null;
-        when lock_not_available or deadlock_detected then
-          raise;
-        when others then
-          perform "${schema}".pgworker_history_trouble('pgworker_history_' || number, sqlerrm);
-      end;
-    end if;
-  end loop;
-end
-$$;
-comment on function "${schema}".pgworker_part_history() is 'Makes the partitions of the history that are missing.';
+  'Switches the history on or off, at once, and sets how much of it is kept; a null argument leaves the value unchanged. Returns whether '
+  'anything has changed.';
 
 create or replace function "${schema}".pgworker_history_trouble(partition text, reason text) returns void
 language plpgsql volatile
@@ -5891,7 +5909,7 @@ begin
   end if;
 end
 $$;
-comment on function "${schema}".pgworker_history_trouble(text, text) is 'Warns that a partition of the history could not be made, read or emptied.';
+comment on function "${schema}".pgworker_history_trouble(text, text) is 'Warns that a partition of the history could not be read or emptied.';
 
 -- What is committed while the lock is awaited counts, so the entries are looked at with the lock.
 create or replace function "${schema}".pgworker_empty_history(partition regclass, older_than timestamptz) returns boolean
@@ -5944,17 +5962,35 @@ $$;
 comment on function "${schema}".pgworker_history_part(regclass) is
   'How many entries a partition of the history has, estimated, and when the newest ended; null if it is in use.';
 
+create or replace function "${schema}".pgworker_tend_losses() returns void
+language plpgsql volatile
+set lock_timeout = '50ms'
+set search_path = pg_catalog, pg_temp as $$
+begin
+  delete from "${schema}".pgworker_history_losses l where l.lost_at < clock_timestamp() - interval '1 day';
+  if (select count(*) from "${schema}".pgworker_history_losses) > 1000 then
+    with gone as (
+      delete from "${schema}".pgworker_history_losses l returning l.*)
+    insert into "${schema}".pgworker_history_losses
+      select max(g.lost_at), sum(g.jobs), g.reason from gone g group by date_trunc('hour', g.lost_at), g.reason;
+  end if;
+exception when lock_not_available or deadlock_detected then
+  null;
+end
+$$;
+comment on function "${schema}".pgworker_tend_losses() is
+  'Forgets losses of the history after a day, and combines those of one hour and reason if there are many.';
+
 -- What is emptied is a partition at a time, which takes the same moment whatever it holds. Where one is in use, by a backup for instance, it
 -- is left to the next time: entries stay longer then, and never fewer. Few at a time, as readers wait for the transaction to end. That
 -- which is written to is never emptied: the next one takes its place first. Trouble with one partition leaves the others alone.
 -- Half of the ring suffices for the time, a fifteenth of it each, and half for the number, so none is emptied early whatever the rate.
-create or replace function "${schema}".pgworker_tend_history() returns text
+create or replace function "${schema}".pgworker_tend_history() returns void
 language plpgsql volatile security definer
 set lock_timeout = '50ms' set client_min_messages = warning
 set search_path = pg_catalog, pg_temp as $$
 declare
   kept "${schema}".pgworker_history_settings;
-  triggers int;
   part record;
   seen record;
   oldest timestamptz;
@@ -5969,24 +6005,9 @@ declare
 begin
   select * into kept from "${schema}".pgworker_history_settings s for update skip locked;
   if not found then
-    return null;
+    return;
   end if;
-  select count(*) into triggers from pg_trigger t
-    where t.tgrelid = '"${schema}"._private_jobs'::regclass and t.tgname in ('pgworker_history_deleted', 'pgworker_history_updated');
-  if kept.enabled and (select count(*) from "${schema}".pgworker_history_sizes z where z.slot between 0 and 31) < 32 then
-    begin
-      perform "${schema}".pgworker_part_history();
-    exception when lock_not_available or deadlock_detected then
-      return 'busy';
-    end;
-  end if;
-  if (triggers = 2) <> kept.enabled or triggers = 1 then
-    begin
-      perform "${schema}".pgworker_switch_history(kept.enabled);
-    exception when lock_not_available or deadlock_detected then
-      return 'busy';
-    end;
-  end if;
+  perform "${schema}".pgworker_tend_losses();
   oldest := clock_timestamp() - kept.keep_for;
   for part in
     select z.relation, z.slot from "${schema}".pgworker_history_sizes z
@@ -6031,14 +6052,40 @@ begin
   elsif here = 0 then
     update "${schema}".pgworker_history_settings s set slot_since = clock_timestamp();
   end if;
-  return null;
 exception when lock_not_available or deadlock_detected then
-  return 'busy';
+  null;
 end
 $$;
 comment on function "${schema}".pgworker_tend_history() is
-  'Puts the settings of the history into effect: its triggers, the partition to write to, and which partitions to empty. Call it about '
-  'once a minute. Returns "busy" if the triggers or partitions could not be made because of locks.';
+  'Chooses the partition of the history to write to, and empties old ones. Call it about once a minute.';
+
+-- The claims of our workers and of the peers change none of these columns.
+do $triggers$
+begin
+  if not exists (
+    select from pg_trigger t
+    where t.tgrelid = '"${schema}"._private_jobs'::regclass and t.tgname = 'pgworker_history_deleted')
+  then
+    create trigger pgworker_history_deleted after delete on "${schema}"._private_jobs
+      referencing old table as gone for each statement when ("${schema}".pgworker_keeps_history())
+      execute function "${schema}".pgworker_record_deleted();
+  end if;
+  if not exists (
+    select from pg_trigger t
+    where t.tgrelid = '"${schema}"._private_jobs'::regclass and t.tgname = 'pgworker_history_updated')
+  then
+    create trigger pgworker_history_updated after update of last_error, run_at, max_attempts on "${schema}"._private_jobs
+      for each row when (
+        (new.locked_at is null or new.locked_at = '9999-01-01 00:00:00+00') and (
+          old.locked_at is not null and old.locked_at <> '9999-01-01 00:00:00+00' and (new.attempts >= old.attempts or new.last_error is distinct from old.last_error
+            or new.last_error = 'Job recovered after worker interruption')
+          or (old.locked_at is null or old.locked_at = '9999-01-01 00:00:00+00')
+            and old.attempts < old.max_attempts and new.attempts >= new.max_attempts)
+        and current_setting('pgworker.ending', true) is distinct from 'told' and "${schema}".pgworker_keeps_history())
+      execute function "${schema}".pgworker_record_updated();
+  end if;
+end
+$triggers$;
 
 
 -- 11 Limits -------------------------------------------------------------------------------------------------------------------
@@ -7975,7 +8022,8 @@ comment on function "${schema}".pgworker_limited_totals() is
 -- 12 Rights --------------------------------------------------------------------------------------------------------------------
 
 -- Who may insert jobs may add them by the functions, and who may write schedules may change them: these, and what they call, stay
--- executable for everybody. They do nothing that the caller could not do without them. So does pgworker_indexes, which only tells what every start checks. Of the others, those of the
+-- executable for everybody. They do nothing that the caller could not do without them. So do pgworker_indexes and pgworker_keeps_history,
+-- which only tell what every start checks and what triggers ask for whoever ends jobs. Of the others, those of the
 -- shared interface that were here before keep the rights that they had.
 do $rights$
 declare
@@ -7983,7 +8031,7 @@ declare
     'add_job', 'add_jobs', 'pgworker_add_jobs', 'pgworker_put', 'pgworker_put_all', 'pgworker_columns', 'pgworker_fits',
     'pgworker_refuse', 'pgworker_kept_out', 'pgworker_flags', 'pgworker_json', 'pgworker_merge', 'pgworker_next_revision',
     'pgworker_task_id', 'pgworker_queue_id', 'pgworker_know_names', 'pgworker_hold_names', 'pgworker_retire', 'pgworker_cancel_running', 'pgworker_wake',
-    'pgworker_announce', 'pgworker_indexes', 'pgworker_parked',
+    'pgworker_announce', 'pgworker_indexes', 'pgworker_parked', 'pgworker_keeps_history',
     'pgworker_put_schedule', 'pgworker_delete_schedule', 'pgworker_pause_schedule', 'pgworker_resume_schedule', 'pgworker_trigger_schedule',
     'pgworker_schedule_row', 'pgworker_check_schedule', 'pgworker_check_length', 'pgworker_changed_schedule', 'pgworker_span', 'pgworker_wrong',
     'pgworker_pause', 'pgworker_resume', 'pgworker_check_pause', 'pgworker_hold_queue', 'pgworker_resume_queue'];

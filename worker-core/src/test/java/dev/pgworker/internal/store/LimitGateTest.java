@@ -42,7 +42,8 @@ class LimitGateTest {
     }
 
     private long triggers() {
-        return jobs.sql("select count(*) from pg_trigger where tgrelid = '{schema}._private_jobs'::regclass")
+        return jobs.sql(
+                        "select count(*) from pg_trigger where tgrelid = '{schema}._private_jobs'::regclass and tgname like 'zz\\_%'")
                 .query(Long.class)
                 .single();
     }

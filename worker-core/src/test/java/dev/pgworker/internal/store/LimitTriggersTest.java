@@ -376,7 +376,6 @@ class LimitTriggersTest {
         jobs.sql("select {schema}.pgworker_keep_history(true, null, null, null)")
                 .query()
                 .listOfRows();
-        jobs.sql("select {schema}.pgworker_tend_history()").query().listOfRows();
         long id = jobs.add("t", "{}");
         jobs.admitAndClaim("w");
         jobs.sql(

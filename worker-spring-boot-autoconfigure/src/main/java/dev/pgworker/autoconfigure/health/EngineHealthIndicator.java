@@ -10,6 +10,7 @@ import org.springframework.boot.health.contributor.Health;
 import dev.pgworker.Worker;
 import dev.pgworker.WorkerSettings;
 import dev.pgworker.WorkerStatus;
+import dev.pgworker.history.HistoryLosses;
 import dev.pgworker.job.Pause;
 
 /**
@@ -132,6 +133,10 @@ final class EngineHealthIndicator extends AbstractHealthIndicator {
         }
         if (!status.heldUp().isEmpty()) {
             builder.withDetail("heldUp", status.heldUp());
+        }
+        HistoryLosses losses = status.historyLosses();
+        if (losses != null) {
+            builder.withDetail("historyLosses", losses.jobs() + " in the last day: " + losses.reason());
         }
         WorkerStatus.HeldSnapshot held = status.heldSnapshot();
         if (held != null) {

@@ -359,6 +359,18 @@ class WorkerHealthTest {
     }
 
     @Test
+    void entriesThatTheHistoryLacksAreADetail() {
+        db.sql("insert into {schema}.pgworker_history_losses values (now(), 2, 'disk full')")
+                .update();
+        working().run(context -> {
+            Awaitility.await()
+                    .until(() -> "2 in the last day: disk full"
+                            .equals(health(context, "engine").getDetails().get("historyLosses")));
+            assertThat(health(context, "engine").getStatus()).isEqualTo(Status.UP);
+        });
+    }
+
+    @Test
     void anApplicationThatOnlyAddsJobs() {
         adding().withPropertyValues("worker.enabled=false").run(context -> {
             assertThat(health(context, "schema").getStatus()).isEqualTo(Status.UP);
@@ -414,7 +426,8 @@ class WorkerHealthTest {
                     List.of(),
                     List.of(),
                     List.of(),
-                    List.of());
+                    List.of(),
+                    null);
         }
 
         @Nullable String readiness() {
