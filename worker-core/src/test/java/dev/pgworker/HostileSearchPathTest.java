@@ -286,8 +286,6 @@ class HostileSearchPathTest {
             calls.add("select jobs.pgworker_trigger_schedule('pgworker_history_0', '{\"a\": 1}')");
         }
         // Nothing calls the triggers but what happens to jobs.
-        calls.add("select jobs.pgworker_part_history()");
-        calls.add("select jobs.pgworker_switch_history('true')");
         calls.add("select * from jobs.permanently_fail_jobs(array(select j.id from jobs.jobs j), 'reason')");
         calls.add("select * from jobs.reschedule_jobs(array(select j.id from jobs.jobs j), attempts => '0')");
         calls.add("select * from jobs.pgworker_claim('w', '{1,2,3}', '10')");

@@ -117,12 +117,12 @@ class HistoryFaultsTest {
         assertThat(db.admin().complete(ids)).hasSize(jobs);
     }
 
-    /** A session of somebody else, whose transaction is open. */
-    private final class Stranger implements AutoCloseable {
+    /** A session with a transaction that stays open. */
+    private final class Session implements AutoCloseable {
 
         private final Connection connection;
 
-        Stranger(String sql) throws SQLException {
+        Session(String sql) throws SQLException {
             connection = DriverManager.getConnection(TestPostgres.jdbcUrl());
             connection.setAutoCommit(false);
             execute(sql);
@@ -159,6 +159,13 @@ class HistoryFaultsTest {
         }
     }
 
+    /** A session that fails rather than hang. */
+    private Session impatient() throws SQLException {
+        Session session = new Session("set statement_timeout = '30s'");
+        session.connection.commit();
+        return session;
+    }
+
     private @Nullable HistoryLosses losses() {
         return db.admin().history().status().losses();
     }
@@ -178,7 +185,7 @@ class HistoryFaultsTest {
         waitForLocks("10min");
         start((payload, context) -> {});
         Job job;
-        try (Stranger maintenance = new Stranger("lock table {schema}.pgworker_history_0 in access exclusive mode")) {
+        try (Session maintenance = new Session("lock table {schema}.pgworker_history_0 in access exclusive mode")) {
             job = db.scheduler().addJob(WORK, 1);
             maintenance.awaitThatSomebodyWaits(Duration.ofMillis(100));
         }
@@ -203,7 +210,7 @@ class HistoryFaultsTest {
                 + " $$ begin perform pg_advisory_xact_lock(37); return new; end $$");
         update(
                 "create trigger extend before insert on {schema}.pgworker_history_0 for each row execute function {schema}.extend()");
-        try (Stranger busy = new Stranger("select pg_advisory_xact_lock(37)")) {
+        try (Session busy = new Session("select pg_advisory_xact_lock(37)")) {
             CompletableFuture<Void> ended = CompletableFuture.runAsync(() -> {
                 switch (way) {
                     case "complete" -> call(COMPLETE, "null::text[]");
@@ -223,10 +230,10 @@ class HistoryFaultsTest {
     }
 
     @Test
-    void aStrangersLockCostsEntriesThatAreCounted() throws Exception {
+    void aSessionsLockCostsEntriesThatAreCounted() throws Exception {
         start((payload, context) -> {});
         Job before = run(1);
-        try (Stranger stranger = new Stranger("lock table {schema}.pgworker_history in access exclusive mode")) {
+        try (Session stranger = new Session("lock table {schema}.pgworker_history in access exclusive mode")) {
             Job job = run(2);
             stranger.connection.rollback();
             assertThat(of(job)).isEmpty();
@@ -257,9 +264,14 @@ class HistoryFaultsTest {
         keep(null, null);
         held(2);
         waitForLocks("50ms");
-        try (Stranger stranger = new Stranger("lock table {schema}." + table + " in access exclusive mode")) {
-            update("delete from {schema}._private_jobs where id = (select min(id) from {schema}._private_jobs)");
-            update("update {schema}._private_jobs set last_error = 'no', locked_at = null, locked_by = null");
+        for (String function : List.of("pgworker_record_deleted()", "pgworker_record_updated()")) {
+            update("alter function {schema}." + function + " set lock_timeout = '10min'");
+        }
+        try (Session stranger = new Session("lock table {schema}." + table + " in access exclusive mode");
+                Session session = impatient()) {
+            session.execute("delete from {schema}._private_jobs where id = (select min(id) from {schema}._private_jobs)");
+            session.execute("update {schema}._private_jobs set last_error = 'no', locked_at = null, locked_by = null");
+            session.connection.commit();
             assertThat(db.jobs()).isEqualTo(1);
             stranger.connection.rollback();
         }
@@ -272,7 +284,7 @@ class HistoryFaultsTest {
         keep(null, null);
         held(1);
         waitForLocks("50ms");
-        try (Stranger stranger = new Stranger(
+        try (Session stranger = new Session(
                         "lock table {schema}.pgworker_history, {schema}.pgworker_history_losses in access exclusive mode");
                 Connection connection = DriverManager.getConnection(TestPostgres.jdbcUrl());
                 Statement statement = connection.createStatement()) {
@@ -285,35 +297,31 @@ class HistoryFaultsTest {
     }
 
     @Test
-    void aStrangerIsWaitedForOnceInATransactionAndNotAgainSoon() throws Exception {
+    void aSessionIsWaitedForOnceInATransactionAndNotAgainSoon() throws Exception {
         keep(null, null);
         held(4);
-        String delete = db.schema()
-                .in("delete from {schema}._private_jobs where id = (select min(id) from {schema}._private_jobs)");
-        try (Stranger stranger = new Stranger("lock table {schema}.pgworker_history in access exclusive mode");
-                Connection connection = DriverManager.getConnection(TestPostgres.jdbcUrl());
-                Statement statement = connection.createStatement()) {
-            connection.setAutoCommit(false);
-            statement.execute(delete);
+        String delete = "delete from {schema}._private_jobs where id = (select min(id) from {schema}._private_jobs)";
+        try (Session stranger = new Session("lock table {schema}.pgworker_history in access exclusive mode");
+                Session session = impatient()) {
+            session.execute(delete);
             waitForLocks("10min");
-            statement.execute(delete);
-            connection.commit();
-            statement.execute("set pgworker.history_waited = '1e12'");
-            connection.commit();
-            statement.execute(delete);
-            connection.commit();
-            statement.execute("set pgworker.history_waited = '1'");
-            CompletableFuture<Integer> waiting = CompletableFuture.supplyAsync(() -> {
+            session.execute(delete);
+            session.execute("set pgworker.history_waited = '1e12'");
+            session.connection.commit();
+            session.execute(delete);
+            session.execute("set pgworker.history_waited = '1'");
+            session.connection.commit();
+            CompletableFuture<Void> waiting = CompletableFuture.runAsync(() -> {
                 try {
-                    return statement.executeUpdate(delete);
+                    session.execute(delete);
+                    session.connection.commit();
                 } catch (SQLException e) {
                     throw new IllegalStateException(e);
                 }
             });
             stranger.awaitThatSomebodyWaits(Duration.ofMillis(100));
             stranger.connection.rollback();
-            assertThat(waiting.join()).isEqualTo(1);
-            connection.commit();
+            waiting.join();
         }
         assertThat(kept()).isEqualTo(1);
         assertThat(losses()).extracting(HistoryLosses::jobs).isEqualTo(3L);
@@ -338,7 +346,7 @@ class HistoryFaultsTest {
     @Test
     void jobsStartWhereTheHistoryCannotBeSwitchedOnAndTheLogSaysSoOnce() throws Exception {
         try (LogCapture log = new LogCapture(HistoryKeeper.class)) {
-            try (Stranger stranger = new Stranger("select * from {schema}.pgworker_history_settings for update")) {
+            try (Session stranger = new Session("select * from {schema}.pgworker_history_settings for update")) {
                 start((payload, context) -> {});
                 Job job = run(1);
                 assertThat(of(job)).isEmpty();
@@ -357,7 +365,7 @@ class HistoryFaultsTest {
         update(
                 "alter function {schema}.pgworker_keep_history(boolean, interval, bigint, boolean) set lock_timeout = '10min'");
         Job job = db.scheduler().addJob(WORK, 1);
-        try (Stranger stranger = new Stranger("select * from {schema}.pgworker_history_settings for update")) {
+        try (Session stranger = new Session("select * from {schema}.pgworker_history_settings for update")) {
             start((payload, context) -> {});
             stranger.awaitThatSomebodyWaits(Duration.ofMillis(2500));
             assertThat(db.sql("select max(attempts) from {schema}._private_jobs")
@@ -506,7 +514,7 @@ class HistoryFaultsTest {
 
     @Test
     void openTransactionsOnTheJobsDoNotDelayTheSwitch() throws Exception {
-        try (Stranger stranger = new Stranger("lock table {schema}._private_jobs in row exclusive mode")) {
+        try (Session stranger = new Session("lock table {schema}._private_jobs in row exclusive mode")) {
             keep(null, null);
             end(1);
             assertThat(kept()).isEqualTo(1);
