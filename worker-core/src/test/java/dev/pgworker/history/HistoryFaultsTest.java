@@ -269,7 +269,8 @@ class HistoryFaultsTest {
         }
         try (Session stranger = new Session("lock table {schema}." + table + " in access exclusive mode");
                 Session session = impatient()) {
-            session.execute("delete from {schema}._private_jobs where id = (select min(id) from {schema}._private_jobs)");
+            session.execute(
+                    "delete from {schema}._private_jobs where id = (select min(id) from {schema}._private_jobs)");
             session.execute("update {schema}._private_jobs set last_error = 'no', locked_at = null, locked_by = null");
             session.connection.commit();
             assertThat(db.jobs()).isEqualTo(1);
@@ -289,7 +290,8 @@ class HistoryFaultsTest {
                 Connection connection = DriverManager.getConnection(TestPostgres.jdbcUrl());
                 Statement statement = connection.createStatement()) {
             statement.execute(db.schema().in("delete from {schema}._private_jobs"));
-            assertThat((Throwable) statement.getWarnings()).hasMessageStartingWith("Jobs have ended that the history of schema");
+            assertThat((Throwable) statement.getWarnings())
+                    .hasMessageStartingWith("Jobs have ended that the history of schema");
             stranger.connection.rollback();
         }
         assertThat(db.jobs()).isZero();
