@@ -374,7 +374,7 @@ class AuditTest {
 
         assertThat(problems()).isEmpty();
 
-        sql("update chaos.run set started_at = started_at + interval '1 s' where how is null");
+        sql("update chaos.run set started_at = started_at + interval '4 s' where how is null");
         assertThat(problems()).singleElement().asString().startsWith("repeated without a reason: Run[");
     }
 
@@ -578,15 +578,15 @@ class AuditTest {
     void aRecoveryThatTookTooLongIsSeenWhereNothingHinderedIt() {
         add(1);
         run(1).at(1, 2).unknownEnd();
-        run(1).at(13, 14).process(2).done();
+        run(1).at(43, 44).process(2).done();
         add(2);
         run(2).at(0, 0.5).process(2).done();
         kill(1, 1.5);
-        foundDead("w1", 12);
+        foundDead("w1", 42);
 
-        assertThat(problems()).singleElement().asString().startsWith("a killed process was found dead after PT10.5S");
+        assertThat(problems()).singleElement().asString().startsWith("a killed process was found dead after PT40.5S");
 
-        fault(Faults.Kind.PAUSE, 2, 2, 11);
+        fault(Faults.Kind.PAUSE, 2, 2, 41);
         assertThat(problems()).as("the only other worker was paused").isEmpty();
 
         faults.remove(faults.size() - 1);
