@@ -14,6 +14,7 @@ import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicInteger;
+import java.util.concurrent.atomic.AtomicLong;
 import java.util.stream.IntStream;
 
 import org.awaitility.Awaitility;
@@ -314,35 +315,37 @@ class DirectTaskTest {
     }
 
     @Test
-    void aBatchWhoseSessionBreaksRunsAgainAndThenCountsItsAttempts() throws Exception {
-        CountDownLatch started = new CountDownLatch(1);
-        CountDownLatch end = new CountDownLatch(1);
+    void aBatchWhoseSessionBreaksRunsAgainAndThenCountsItsAttempts() {
+        AtomicLong broken = new AtomicLong();
         List<String> runs = new CopyOnWriteArrayList<>();
         start(worker((payload, context) -> {
-            runs.add(context.isOwned() + " " + row(context.job()).get("locked_by"));
-            if (runs.size() == 1) {
-                started.countDown();
-                await(end);
-                runs.add("then " + context.isOwned());
+            Job job = context.job();
+            String run = context.isOwned() + " " + row(job).get("locked_by");
+            if (broken.get() == job.id()) {
+                runs.add(run);
+            } else if (broken.get() == 0 && breakBatchOf(job)) {
+                broken.set(job.id());
+                runs.add(run);
+                Awaitility.await().until(() -> !context.isOwned());
             }
         }));
 
-        Job job = add(1);
-        await(started);
-        db.sql("""
-                        select pg_terminate_backend(backend_pid) from {schema}.pgworker_batches
-                        where job_ids = array[?::bigint]""").param(job.id()).query().listOfRows();
-        end.countDown();
+        // A handler that takes over 100 ms, on a busy machine for instance, has no batch any more that could break.
+        for (int i = 0; i < 50 && broken.get() == 0; i++) {
+            Job job = add(i);
+            events.await(JobCompleted.class, event -> event.job().id() == job.id());
+        }
 
-        events.await(JobCompleted.class, event -> event.job().id() == job.id());
         // Its listeners may hear of the run before later than of this one.
         assertThat(events.await(JobLost.class, 1)).hasSize(1);
-        assertThat(runs)
-                .hasSize(3)
-                .startsWith("true null", "then false")
-                .last()
-                .asString()
-                .startsWith("true pgworker-");
+        assertThat(runs).hasSize(2).startsWith("true null").last().asString().startsWith("true pgworker-");
+    }
+
+    /** Returns whether there was one. */
+    private boolean breakBatchOf(Job job) {
+        return !db.sql("""
+                        select pg_terminate_backend(backend_pid) from {schema}.pgworker_batches
+                        where job_ids = array[?::bigint]""").param(job.id()).query().listOfRows().isEmpty();
     }
 
     @Test
