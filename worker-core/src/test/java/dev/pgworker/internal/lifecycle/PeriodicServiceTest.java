@@ -169,12 +169,12 @@ class PeriodicServiceTest {
         often.await();
 
         Duration longer = Duration.ofSeconds(2);
-        Awaitility.await().until(() -> tasks.services().get(0).isStuck(longer));
-        assertThat(tasks.services().stream()
-                        .filter(service -> service.isStuck(longer))
-                        .map(PeriodicService::name))
-                .hasSize(10)
-                .doesNotContain("other");
+        Awaitility.await()
+                .untilAsserted(() -> assertThat(tasks.services().stream()
+                                .filter(service -> service.isStuck(longer))
+                                .map(PeriodicService::name))
+                        .hasSize(10)
+                        .doesNotContain("other"));
         assertThat(tasks.services()).noneMatch(PeriodicService::isDead);
         end.release(10);
         // What was needed for a moment is not kept.
