@@ -838,7 +838,7 @@ class HistoryFaultsTest {
         update("""
                 insert into {schema}.pgworker_history (job_id, ended_at, created_at, run_at, slot, attempt, max_attempts, priority, outcome,
                   task_identifier, payload)
-                select i, now() - (i / 100) * interval '1 second', now(), now(), i % 32, 1, 25, 0,
+                select i, now() - (i / 100) * interval '1 second', now(), now(), i % 16, 1, 25, 0,
                   case when i = 44000 then 'failed' else 'succeeded' end, 'work', to_json(i)
                 from generate_series(1, 45000) i
                 """);

@@ -582,7 +582,7 @@ comment on view "${schema}".pgworker_history_sizes is 'Partitions of the history
 -- A partition that somebody dropped cannot come back while the default partition has its entries.
 do $ring$
 begin
-  for number in 0..31 loop
+  for number in 0..15 loop
     if not exists (select from "${schema}".pgworker_history_sizes z where z.slot = number) then
       begin
         execute format(
@@ -5984,7 +5984,7 @@ comment on function "${schema}".pgworker_tend_losses() is
 -- What is emptied is a partition at a time, which takes the same moment whatever it holds. Where one is in use, by a backup for instance, it
 -- is left to the next time: entries stay longer then, and never fewer. Few at a time, as readers wait for the transaction to end. That
 -- which is written to is never emptied: the next one takes its place first. Trouble with one partition leaves the others alone.
--- Half of the ring suffices for the time, a fifteenth of it each, and half for the number, so none is emptied early whatever the rate.
+-- Half of the ring suffices for the time, a seventh of it each, and half for the number, so none is emptied early whatever the rate.
 create or replace function "${schema}".pgworker_tend_history() returns void
 language plpgsql volatile security definer
 set lock_timeout = '50ms' set client_min_messages = warning
@@ -6011,7 +6011,7 @@ begin
   oldest := clock_timestamp() - kept.keep_for;
   for part in
     select z.relation, z.slot from "${schema}".pgworker_history_sizes z
-    order by z.slot is not null, (z.slot + 31 - kept.slot) % 32
+    order by z.slot is not null, (z.slot + 15 - kept.slot) % 16
   loop
     select * into seen from "${schema}".pgworker_history_part(part.relation);
     if part.slot = kept.slot then
@@ -6022,7 +6022,7 @@ begin
     continue when coalesce(seen.entries, 0) = 0;
     if part.slot = kept.slot then
       total := total + seen.entries;
-      due := seen.entries >= kept.keep_most / 15 or kept.slot_since < clock_timestamp() - kept.keep_for / 15 or seen.newest < oldest;
+      due := seen.entries >= kept.keep_most / 7 or kept.slot_since < clock_timestamp() - kept.keep_for / 7 or seen.newest < oldest;
     elsif seen.newest < oldest and cardinality(emptied) < 4 and "${schema}".pgworker_empty_history(part.relation, oldest) then
       emptied := emptied || part.relation;
     else
@@ -6042,7 +6042,7 @@ begin
   if due then
     begin
       select z.slot into following from "${schema}".pgworker_history_sizes z
-        where z.slot = (kept.slot + 1) % 32 and pg_relation_size(z.relation) = 0;
+        where z.slot = (kept.slot + 1) % 16 and pg_relation_size(z.relation) = 0;
     exception when lock_not_available or deadlock_detected then
       following := null;
     end;
