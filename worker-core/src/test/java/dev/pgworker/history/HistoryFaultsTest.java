@@ -230,7 +230,7 @@ class HistoryFaultsTest {
     }
 
     @Test
-    void aSessionsLockCostsEntriesThatAreCounted() throws Exception {
+    void aStrangersLockCostsEntriesThatAreCounted() throws Exception {
         start((payload, context) -> {});
         Job before = run(1);
         try (Session stranger = new Session("lock table {schema}.pgworker_history in access exclusive mode")) {
@@ -299,7 +299,7 @@ class HistoryFaultsTest {
     }
 
     @Test
-    void aSessionIsWaitedForOnceInATransactionAndNotAgainSoon() throws Exception {
+    void aStrangerIsWaitedForOnceInATransactionAndNotAgainSoon() throws Exception {
         keep(null, null);
         held(4);
         String delete = "delete from {schema}._private_jobs where id = (select min(id) from {schema}._private_jobs)";
