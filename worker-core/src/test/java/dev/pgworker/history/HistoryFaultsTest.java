@@ -455,7 +455,7 @@ class HistoryFaultsTest {
     void oldEntriesGoATimeAtOnce() {
         keep("15 hours", null);
         end(3);
-        update("update {schema}.pgworker_history_settings set slot_since = now() - interval '61 minutes'");
+        update("update {schema}.pgworker_history_settings set slot_since = now() - interval '129 minutes'");
         tend();
         assertThat(slot()).isEqualTo(1);
         end(2);

@@ -9,6 +9,7 @@ import java.util.Deque;
 import java.util.concurrent.atomic.AtomicInteger;
 
 import dev.pgworker.schema.WorkerSchema;
+import dev.pgworker.testsupport.SchemaState;
 import dev.pgworker.testsupport.TestPostgres;
 
 /**
@@ -44,7 +45,7 @@ final class SchemaPool {
         WorkerSchema schema = uniqueName();
         try (Connection connection = DriverManager.getConnection(TestPostgres.jdbcUrl())) {
             SchemaInstaller.install(connection, schema);
-            return SchemaState.read(connection, schema);
+            return SchemaState.read(connection, schema.name());
         } catch (SQLException e) {
             throw new IllegalStateException("Schema " + schema.name() + " could not be installed", e);
         }
@@ -56,10 +57,10 @@ final class SchemaPool {
             if (mayBeReused(connection, schema)) {
                 unused.push(schema);
             } else {
-                drop(connection, schema.schema());
+                drop(connection, new WorkerSchema(schema.schema()));
             }
         } catch (SQLException e) {
-            throw new IllegalStateException("Schema " + schema.schema().name() + " could not be given back", e);
+            throw new IllegalStateException("Schema " + schema.schema() + " could not be given back", e);
         }
     }
 

@@ -18,6 +18,7 @@ import org.junit.jupiter.params.provider.ValueSource;
 import dev.pgworker.job.JobSpec;
 import dev.pgworker.job.Task;
 import dev.pgworker.schema.WorkerSchema;
+import dev.pgworker.testsupport.SchemaState;
 import dev.pgworker.testsupport.TestPostgres;
 
 import static org.assertj.core.api.Assertions.assertThat;
@@ -137,7 +138,7 @@ class SchemaPoolTest {
         try (Connection connection = DriverManager.getConnection(TestPostgres.jdbcUrl());
                 Statement change = connection.createStatement()) {
             connection.setAutoCommit(false);
-            change.execute(state.schema().in(statement));
+            change.execute(new WorkerSchema(state.schema()).in(statement));
             assertThat(state.hasItsDefinition(connection)).isFalse();
 
             connection.rollback();

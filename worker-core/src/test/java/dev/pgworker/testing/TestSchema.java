@@ -16,6 +16,7 @@ import dev.pgworker.job.JobAdmin;
 import dev.pgworker.job.JobScheduler;
 import dev.pgworker.schema.WorkerSchema;
 import dev.pgworker.task.PayloadCodec;
+import dev.pgworker.testsupport.SchemaState;
 import dev.pgworker.testsupport.TestPostgres;
 
 /**
@@ -94,7 +95,7 @@ public final class TestSchema implements BeforeEachCallback, AfterEachCallback {
     }
 
     public WorkerSchema schema() {
-        return state.schema();
+        return new WorkerSchema(state.schema());
     }
 
     public PayloadCodec codec() {

@@ -25,6 +25,7 @@ import org.junit.jupiter.params.provider.CsvSource;
 import org.springframework.boot.SpringApplication;
 import org.springframework.boot.autoconfigure.AutoConfigurations;
 import org.springframework.boot.autoconfigure.EnableAutoConfiguration;
+import org.springframework.boot.data.jpa.autoconfigure.DataJpaRepositoriesAutoConfiguration;
 import org.springframework.boot.hibernate.autoconfigure.HibernateJpaAutoConfiguration;
 import org.springframework.boot.test.context.FilteredClassLoader;
 import org.springframework.context.ConfigurableApplicationContext;
@@ -59,7 +60,8 @@ class WorkerEndpointTest {
     final TestDatabase db = new TestDatabase().installed();
 
     @Configuration(proxyBeanMethods = false)
-    @EnableAutoConfiguration(exclude = HibernateJpaAutoConfiguration.class)
+    @EnableAutoConfiguration(
+            exclude = {HibernateJpaAutoConfiguration.class, DataJpaRepositoriesAutoConfiguration.class})
     static class Application {
 
         @Bean

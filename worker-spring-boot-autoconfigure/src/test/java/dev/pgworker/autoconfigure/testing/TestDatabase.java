@@ -19,8 +19,6 @@ import org.springframework.jdbc.datasource.DriverManagerDataSource;
 
 import dev.pgworker.autoconfigure.JobSchedulerAutoConfiguration;
 import dev.pgworker.autoconfigure.WorkerAutoConfiguration;
-import dev.pgworker.schema.SchemaMigrator;
-import dev.pgworker.schema.WorkerSchema;
 import dev.pgworker.testsupport.TestPostgres;
 
 /**
@@ -32,10 +30,14 @@ public final class TestDatabase implements BeforeEachCallback, AfterEachCallback
     private static final AtomicInteger counter = new AtomicInteger();
 
     private boolean installed;
+    private InstalledCopy copy;
     private String url;
     private String schema;
 
-    /** Gives each test a database of its own in which the schema for jobs is installed already: installing it takes long. */
+    /**
+     * Gives each test a database in which the schema for jobs is installed already, and nothing else has happened: installing it takes
+     * long. A test that has changed nothing but rows leaves its database to the next one.
+     */
     public TestDatabase installed() {
         installed = true;
         return this;
@@ -44,8 +46,9 @@ public final class TestDatabase implements BeforeEachCallback, AfterEachCallback
     @Override
     public void beforeEach(ExtensionContext context) {
         if (installed) {
-            url = TestPostgres.copyOf(Installed.URL);
-            schema = Installed.SCHEMA;
+            copy = InstalledCopy.take();
+            url = copy.url();
+            schema = InstalledCopy.SCHEMA;
         } else {
             url = TestPostgres.jdbcUrl();
             schema = "a" + ProcessHandle.current().pid() + "_" + counter.incrementAndGet();
@@ -55,21 +58,10 @@ public final class TestDatabase implements BeforeEachCallback, AfterEachCallback
     @Override
     public void afterEach(ExtensionContext context) {
         if (installed) {
-            TestPostgres.drop(url);
+            copy.giveBack();
         } else {
             sql("drop schema if exists {schema} cascade").update();
             sql("drop schema if exists {schema}_app cascade").update();
-        }
-    }
-
-    /** What is copied, from the first test on that needs it. */
-    private static final class Installed {
-
-        static final String SCHEMA = "installed";
-        static final String URL = TestPostgres.newDatabase(SCHEMA);
-
-        static {
-            new SchemaMigrator(new DriverManagerDataSource(URL), new WorkerSchema(SCHEMA)).migrate();
         }
     }
 

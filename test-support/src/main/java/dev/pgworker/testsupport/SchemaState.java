@@ -1,4 +1,4 @@
-package dev.pgworker.testing;
+package dev.pgworker.testsupport;
 
 import java.sql.Array;
 import java.sql.Connection;
@@ -12,8 +12,6 @@ import java.util.List;
 import java.util.Map;
 import java.util.stream.Collectors;
 
-import dev.pgworker.schema.WorkerSchema;
-
 /**
  * What a schema is when it has just been installed: tells whether a test has changed more of it than rows, and makes the rows
  * what they were.
@@ -21,41 +19,46 @@ import dev.pgworker.schema.WorkerSchema;
  * <p>The definition is told by the rows of the catalog that describe the schema's objects, or that depend on them, and by the
  * transactions that wrote those rows: who changes something, and changes it back, has changed it.
  */
-final class SchemaState {
+public final class SchemaState {
 
-    private final WorkerSchema schema;
+    private final String schema;
     private final String definition;
 
     /** The rows with which the schema begins: each as text, by the quoted name of its table. */
     private final Map<String, List<String>> rows;
 
-    private SchemaState(WorkerSchema schema, String definition, Map<String, List<String>> rows) {
+    private SchemaState(String schema, String definition, Map<String, List<String>> rows) {
         this.schema = schema;
         this.definition = definition;
         this.rows = rows;
     }
 
-    /** Reads the state of a schema that nobody has used. */
-    static SchemaState read(Connection connection, WorkerSchema schema) throws SQLException {
+    /**
+     * Reads the state of a schema that nobody has used.
+     *
+     * @param schema its name, which needs no quotes
+     */
+    public static SchemaState read(Connection connection, String schema) throws SQLException {
         Map<String, List<String>> rows = new LinkedHashMap<>();
-        for (String table : strings(connection, schema.in(FILLED_TABLES))) {
+        for (String table : strings(connection, in(schema, FILLED_TABLES))) {
             rows.put(table, rowsOf(connection, table));
         }
         return new SchemaState(schema, definition(connection, schema), rows);
     }
 
-    WorkerSchema schema() {
+    /** Returns the schema's name. */
+    public String schema() {
         return schema;
     }
 
     /** Returns whether nothing of the schema has changed but rows. */
-    boolean hasItsDefinition(Connection connection) throws SQLException {
+    public boolean hasItsDefinition(Connection connection) throws SQLException {
         return definition.equals(definition(connection, schema));
     }
 
     /** Makes the rows what they were; nobody uses them. */
-    void restoreRows(Connection connection) throws SQLException {
-        List<String> changed = strings(connection, schema.in(FILLED_TABLES));
+    public void restoreRows(Connection connection) throws SQLException {
+        List<String> changed = strings(connection, in(schema, FILLED_TABLES));
         for (Map.Entry<String, List<String>> table : rows.entrySet()) {
             if (table.getValue().equals(rowsOf(connection, table.getKey()))) {
                 changed.remove(table.getKey());
@@ -73,7 +76,7 @@ final class SchemaState {
             for (String table : changed) {
                 fill(connection, table, rows.getOrDefault(table, List.of()));
             }
-            statement.execute(schema.in(RESET_SEQUENCES_AND_COUNTERS));
+            statement.execute(in(schema, RESET_SEQUENCES_AND_COUNTERS));
             connection.commit();
         } finally {
             connection.rollback();
@@ -108,8 +111,12 @@ final class SchemaState {
         }
     }
 
-    private static String definition(Connection connection, WorkerSchema schema) throws SQLException {
-        return strings(connection, schema.in(DEFINITION)).stream().collect(Collectors.joining("\n"));
+    private static String in(String schema, String sql) {
+        return sql.replace("{schema}", schema);
+    }
+
+    private static String definition(Connection connection, String schema) throws SQLException {
+        return strings(connection, in(schema, DEFINITION)).stream().collect(Collectors.joining("\n"));
     }
 
     /** Those that take room, be it for rows that have never been visible. */
