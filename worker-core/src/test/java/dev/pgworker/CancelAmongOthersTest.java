@@ -86,6 +86,7 @@ class CancelAmongOthersTest {
     }
 
     @Test
+    @Tag("thorough")
     void manyJobsAreCancelledAtOnce() {
         db.sql("insert into {schema}._private_jobs (task_id) select {schema}.pgworker_task_id('task')"
                         + " from generate_series(1, 60000)")

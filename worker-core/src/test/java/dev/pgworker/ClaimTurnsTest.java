@@ -30,6 +30,7 @@ import dev.pgworker.testing.TestSchema;
 import static org.assertj.core.api.Assertions.assertThat;
 
 /** Claims of many jobs are made by two at a time; whoever gets no turn soon goes on without. */
+@Tag("thorough")
 @Tag("any-postgres")
 class ClaimTurnsTest {
 

@@ -133,6 +133,7 @@ class CleanupScheduleTest {
     }
 
     @Test
+    @Tag("thorough")
     void severalWorkersDoItOnceEachTime() {
         for (int i = 0; i < 3; i++) {
             db.start(worker(CleanupTask.DELETE_PERMAFAILED_JOBS));

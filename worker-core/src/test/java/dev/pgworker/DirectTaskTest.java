@@ -537,6 +537,7 @@ class DirectTaskTest {
     }
 
     @Test
+    @Tag("thorough")
     void aHandlerThatTakesLongAndIgnoresItsInterruptionIsNotWaitedFor() throws Exception {
         CountDownLatch end = new CountDownLatch(1);
         start(worker(

@@ -68,6 +68,7 @@ class FencingTest {
     }
 
     @Test
+    @Tag("thorough")
     void anOutageBeyondTheThresholdInterruptsHandlersAndStartsOver() throws Exception {
         CountDownLatch started = new CountDownLatch(1);
         CountDownLatch interrupted = new CountDownLatch(1);

@@ -220,6 +220,7 @@ class HandlerControlTest {
     }
 
     @Test
+    @Tag("thorough")
     void aHandlerThatIgnoresItsTimeoutDoesNotBlockTheWorker() {
         CountDownLatch mayEnd = new CountDownLatch(1);
         start(WORK, TaskOptions.DEFAULT.withTimeout(Duration.ofMillis(50)), (n, context) -> {

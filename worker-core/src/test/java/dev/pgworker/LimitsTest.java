@@ -502,6 +502,7 @@ class LimitsTest {
     }
 
     @Test
+    @Tag("thorough")
     void aLimitIsMadeChangedAndDeletedWhileJobsWait() {
         start(2, worker -> worker);
         add(MAIL, 600, new Mail("a", 20));

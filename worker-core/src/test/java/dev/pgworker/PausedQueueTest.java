@@ -169,6 +169,7 @@ class PausedQueueTest {
 
     @ParameterizedTest
     @ValueSource(booleans = {true, false})
+    @Tag("thorough")
     void whatSomebodyFreesIsPausedAgainWithinASecond(boolean listen) {
         db.start(db.worker()
                 .settings(WorkerSettings.builder().listen(listen).build())

@@ -149,6 +149,7 @@ class RunningJobsTest {
     }
 
     @Test
+    @Tag("thorough")
     void aJobThatReportsNothingIsSeenAfterASecondAndTheLongestRunningFirst() throws Exception {
         db.start(db.worker().task(WORK, waiting(running -> {})));
         long first = db.scheduler().addJob(WORK, "x").id();

@@ -94,6 +94,7 @@ class SchedulesTest {
     }
 
     @Test
+    @Tag("thorough")
     void editsTakeEffectOnAllWorkers() {
         start(2);
         schedules().create(schedule("a", EVERY_SECOND).build());

@@ -11,6 +11,7 @@ import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.concurrent.CountDownLatch;
 
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.extension.RegisterExtension;
 import org.junit.jupiter.params.ParameterizedTest;
@@ -273,6 +274,7 @@ class SweepTest {
     }
 
     @Test
+    @Tag("thorough")
     void aSupersededJobIsNotRunAgainAndSaysWhy() {
         JobSpec spec = JobSpec.builder().jobKey("k").build();
         Job old = db.scheduler().addJob(WORK, 1, spec);
@@ -298,6 +300,7 @@ class SweepTest {
     }
 
     @Test
+    @Tag("thorough")
     void handlersDecide() {
         Instant at = Instant.parse("2100-01-01T00:00:00.123456Z");
         List<Job> jobs = new ArrayList<>();

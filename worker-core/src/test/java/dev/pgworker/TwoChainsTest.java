@@ -25,6 +25,7 @@ import dev.pgworker.testing.TestSchema;
 import static org.assertj.core.api.Assertions.assertThat;
 
 /** A worker with much to do claims on two connections at the same time. */
+@Tag("thorough")
 @Tag("any-postgres")
 class TwoChainsTest {
 

@@ -4,6 +4,7 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.List;
 
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 import tools.jackson.databind.JsonNode;
@@ -21,6 +22,7 @@ class BenchmarksTest {
     Path directory;
 
     @Test
+    @Tag("thorough")
     void aDrainHasAFigureOfEveryContenderRunAndColumn() throws Exception {
         Path json = directory.resolve("drain.json");
         Report report = Benchmarks.run(
@@ -53,6 +55,7 @@ class BenchmarksTest {
     }
 
     @Test
+    @Tag("thorough")
     void scaleOutAndMemoryHaveTheirRatios() throws Exception {
         Path json = directory.resolve("results.json");
         List<String> options = List.of(

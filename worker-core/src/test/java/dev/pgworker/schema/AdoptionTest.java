@@ -93,6 +93,7 @@ class AdoptionTest {
     }
 
     @Test
+    @Tag("thorough")
     void ofAnAdoptionThatFindsTheTablesInUseOthersNoticeNothing() throws Exception {
         installPeer("node");
         // Without row level security, which makes the adoption ask for locks.
@@ -117,6 +118,7 @@ class AdoptionTest {
     }
 
     @Test
+    @Tag("thorough")
     void othersAndOlderVersionsGoOnWhileTheSchemaIsUpgraded() {
         migrator().migrate();
         Worker old = oldApplication();
@@ -168,6 +170,7 @@ class AdoptionTest {
 
     @ParameterizedTest
     @ValueSource(strings = {"node", "rust"})
+    @Tag("thorough")
     void functionsKeepTheirOidsGrantsAndDependants(String peer) {
         installPeer(peer);
         sql.sql(schema.in("revoke execute on function {schema}.complete_jobs from public"))
@@ -363,6 +366,7 @@ class AdoptionTest {
     }
 
     @Test
+    @Tag("thorough")
     void manyStartsDuringABuildWaitForItAndAreNotWaitedForByIt() {
         installPeer("node");
         List<CompletableFuture<Void>> starts = java.util.stream.IntStream.range(0, 6)

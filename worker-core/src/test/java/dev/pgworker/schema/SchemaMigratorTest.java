@@ -59,6 +59,7 @@ class SchemaMigratorTest {
     }
 
     @Test
+    @Tag("thorough")
     void aServerThatIsStartingUpIsWaitedFor() {
         new SchemaMigrator(failing("57P03", "57P03", "08001", "57P03"), schema)
                 .apply(SchemaMode.MIGRATE, Duration.ofMinutes(1));

@@ -2,6 +2,7 @@ package dev.pgworker.testing;
 
 import java.util.List;
 
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.extension.RegisterExtension;
 import org.springframework.jdbc.core.simple.JdbcClient;
@@ -12,6 +13,7 @@ import dev.pgworker.schema.WorkerSchema;
 import static org.assertj.core.api.Assertions.assertThat;
 
 /** The schema that tests get is the one that an application gets. */
+@Tag("thorough")
 class SchemaInstallerTest {
 
     @RegisterExtension

@@ -24,6 +24,7 @@ import dev.pgworker.testsupport.TestPostgres;
 import static org.assertj.core.api.Assertions.assertThat;
 
 /** Nothing that a test leaves in its schema reaches the next test. */
+@Tag("thorough")
 class SchemaPoolTest {
 
     private static final Task<String> WORK = Task.of("work", String.class);

@@ -12,6 +12,7 @@ import java.util.regex.MatchResult;
 import java.util.regex.Pattern;
 import javax.sql.DataSource;
 
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.springframework.context.annotation.Bean;
 import org.springframework.context.annotation.Configuration;
@@ -59,6 +60,7 @@ class DatabaseAwayTest {
     }
 
     @Test
+    @Tag("thorough")
     void anExhaustedPoolIsToldSoon() throws SQLException {
         try (Application application =
                         Application.unsecured("worker.enabled=false", "spring.datasource.hikari.maximum-pool-size=1");
@@ -73,6 +75,7 @@ class DatabaseAwayTest {
     }
 
     @Test
+    @Tag("thorough")
     void aReadingThatTakesLongIsEnded() throws SQLException {
         try (Application application = Application.unsecured("worker.enabled=false");
                 Connection other = DriverManager.getConnection(TestPostgres.jdbcUrl());

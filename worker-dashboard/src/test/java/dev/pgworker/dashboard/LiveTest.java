@@ -14,6 +14,7 @@ import java.util.stream.IntStream;
 import javax.sql.DataSource;
 
 import org.awaitility.Awaitility;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.springframework.beans.factory.config.BeanPostProcessor;
 import org.springframework.context.annotation.Configuration;
@@ -117,6 +118,7 @@ class LiveTest {
 
     /** Twenty tabs cost what one does. */
     @Test
+    @Tag("thorough")
     void allTabsAreServedByOneReading() throws Exception {
         try (Application application = Application.unsecured(List.of(Counting.class), "worker.enabled=false")) {
             AtomicInteger taken = application.context().getBean(Counting.class).taken;
@@ -146,6 +148,7 @@ class LiveTest {
     }
 
     @Test
+    @Tag("thorough")
     void theThreadEndsWithTheLastTab() throws Exception {
         try (Application application = Application.unsecured("worker.enabled=false")) {
             LiveHub hub = application.context().getBean(Dashboard.class).hub();
@@ -169,6 +172,7 @@ class LiveTest {
     }
 
     @Test
+    @Tag("thorough")
     void aTabThatReadsNothingHindersNobody() throws Exception {
         try (Application application = Application.unsecured("worker.enabled=false");
                 Socket deaf = new Socket(InetAddress.getLoopbackAddress(), application.port())) {

@@ -6,6 +6,7 @@ import java.util.Map;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.atomic.AtomicInteger;
 
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.extension.RegisterExtension;
 
@@ -43,6 +44,7 @@ class PartnerCallsTest {
     };
 
     @Test
+    @Tag("thorough")
     void thePartnerIsCalledAsOftenAsIsAllowed() {
         db.runner()
                 .withBean(PartnerCalls.Partner.class, () -> partner)

@@ -5,6 +5,7 @@ import java.nio.charset.StandardCharsets;
 import java.util.List;
 import java.util.Map;
 
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.FieldSource;
@@ -16,6 +17,7 @@ import dev.pgworker.limit.Limit;
 import static org.assertj.core.api.Assertions.assertThat;
 
 /** Whatever stands in a job is text: it makes no markup, runs no script, and leaves its place in no link. */
+@Tag("thorough")
 class HostileTextTest extends DashboardTest {
 
     static final List<String> CORPUS = List.of(

@@ -7,6 +7,7 @@ import java.nio.file.Path;
 import io.zonky.test.db.postgres.embedded.EmbeddedPostgres;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
@@ -42,6 +43,7 @@ class OutageTest extends DashboardTest {
 
     /** Both at the places where they were. */
     @Test
+    @Tag("thorough")
     void thePageTellsAndGoesOnByItself() throws IOException {
         browser.load("");
         browser.awaitText(".sidebar .connection", "Live");

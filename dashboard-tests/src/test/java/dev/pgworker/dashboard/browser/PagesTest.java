@@ -4,6 +4,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.concurrent.CountDownLatch;
 
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.openqa.selenium.WebElement;
 
@@ -196,6 +197,7 @@ class PagesTest extends DashboardTest {
 
     /** A browser has six connections for all of its windows, unless the server speaks HTTP/2. These are seven. */
     @Test
+    @Tag("thorough")
     void manyWindowsAreLiveAtOnce() {
         String first = browser.tab();
         List<String> others = new java.util.ArrayList<>();

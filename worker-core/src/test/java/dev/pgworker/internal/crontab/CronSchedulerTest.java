@@ -315,6 +315,7 @@ class CronSchedulerTest {
     }
 
     @Test
+    @Tag("thorough")
     void anOpenTransactionOnTheRegisterDelaysOnlyThatItem() throws SQLException {
         CronScheduler scheduler = scheduler("* * * * * held\n* * * * * a");
         try (Connection other = db.dataSource().getConnection();
@@ -340,6 +341,7 @@ class CronSchedulerTest {
     }
 
     @Test
+    @Tag("thorough")
     void anOpenTransactionOnAJobKeyDelaysOnlyThatItem() throws SQLException {
         ListAppender<ILoggingEvent> log = new ListAppender<>();
         log.start();

@@ -97,6 +97,7 @@ class CronThreadTest {
     }
 
     @Test
+    @Tag("thorough")
     void aMinuteThatBeganWithoutTheDatabaseIsExecutedWhenItIsBack() {
         tasks.start(scheduler);
         events.await(CronStarted.class);

@@ -149,6 +149,7 @@ class PeriodicServiceTest {
     }
 
     @Test
+    @Tag("thorough")
     void tasksThatHangKeepNoOtherFromRunningAndAreToldApart() throws Exception {
         Semaphore end = new Semaphore(0);
         CountDownLatch hanging = new CountDownLatch(10);

@@ -639,6 +639,7 @@ class ScheduleServiceTest {
     }
 
     @Test
+    @Tag("thorough")
     void slowInterceptorsKeepRowsLockedForASecondOrSo() throws Exception {
         for (int i = 0; i < 4; i++) {
             put("slow" + i, MINUTELY, schedule -> schedule);
@@ -722,6 +723,7 @@ class ScheduleServiceTest {
     }
 
     @Test
+    @Tag("thorough")
     void aDeclaredScheduleThatSomebodyIsChangingDelaysNoOtherAndFollows() throws Exception {
         put("held", MINUTELY, schedule -> schedule);
         put("a", MINUTELY, schedule -> schedule);

@@ -15,6 +15,7 @@ import java.util.concurrent.atomic.AtomicInteger;
 import java.util.stream.IntStream;
 
 import com.zaxxer.hikari.HikariDataSource;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.extension.RegisterExtension;
 
@@ -232,6 +233,7 @@ class CrontabStoreTest {
 
     /** The next minute of all others waits meanwhile. */
     @Test
+    @Tag("thorough")
     void manyItemsThatHaveToWaitDoNotDoSoOneAfterTheOther() throws Exception {
         List<Execution> executions = IntStream.range(0, 100)
                 .mapToObj(i -> new Execution(

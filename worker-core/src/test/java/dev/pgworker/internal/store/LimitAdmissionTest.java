@@ -14,6 +14,7 @@ import java.util.stream.Collectors;
 import java.util.stream.Stream;
 
 import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.extension.RegisterExtension;
 import org.postgresql.PGConnection;
@@ -81,6 +82,7 @@ class LimitAdmissionTest {
     }
 
     @Test
+    @Tag("thorough")
     void jobsAreClaimedByTheirIdsWithoutReadingWhatHasEndedWhileASnapshotIsHeld() throws SQLException {
         int ended = 20_000;
         jobs.limit("l", "{t}", null, 1000);

@@ -7,6 +7,7 @@ import java.time.Duration;
 
 import org.awaitility.Awaitility;
 import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.extension.RegisterExtension;
 
@@ -280,6 +281,7 @@ class LimitChangesTest {
     }
 
     @Test
+    @Tag("thorough")
     void manyHoldersAreLookedAtAfterTheClockWasSetBack() {
         jobs.limit("l", "{t}", null, 1000);
         jobs.addMany(2000);

@@ -573,6 +573,7 @@ class LimitGateTest {
     }
 
     @Test
+    @Tag("thorough")
     void moreHoldersThanCanBeLookedAtEachTimeAreLookedAtByTurns() {
         jobs.limit("l", "{t}", null, 3000);
         jobs.sql(

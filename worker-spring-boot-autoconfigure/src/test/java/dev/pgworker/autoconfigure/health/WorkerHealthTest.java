@@ -13,6 +13,7 @@ import java.util.concurrent.CountDownLatch;
 
 import org.awaitility.Awaitility;
 import org.jspecify.annotations.Nullable;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.extension.RegisterExtension;
 import org.springframework.boot.autoconfigure.AutoConfigurations;
@@ -337,6 +338,7 @@ class WorkerHealthTest {
     }
 
     @Test
+    @Tag("thorough")
     void limitedJobsThatAStrangerHoldsUp() {
         probed(builder -> builder.limits(List.of(Limit.concurrency("one", 1, HELLO.identifier()))))
                 .run(context -> {
