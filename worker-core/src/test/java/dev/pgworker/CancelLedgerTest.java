@@ -193,7 +193,6 @@ class CancelLedgerTest {
 
     @Test
     @DisabledOnOs(value = OS.WINDOWS, disabledReason = "needs the signals of kill")
-    @Tag("thorough")
     void aJobThatIsCancelledWhileItsWorkerHangsAndIsKilledEndsAsCancelled() throws Exception {
         WorkerProcess.createLedger(db);
         try (WorkerProcess process = WorkerProcess.start(db.schema(), "cancelled")) {

@@ -114,7 +114,6 @@ class ClaimTurnsTest {
     }
 
     @Test
-    @Tag("thorough")
     void aWorkerRunsEveryJobOnceWhileOthersKeepTheTurnsAndAsksForASecondChainOnceASecond() throws Exception {
         try (Connection first = transaction();
                 Connection second = transaction()) {

@@ -539,7 +539,6 @@ class HostileOutcomeTest {
     }
 
     @Test
-    @Tag("thorough")
     void aSourceOfForbiddenFlagsThatIsSlowDelaysNoOutcome() throws Exception {
         CountDownLatch started = new CountDownLatch(1);
         CountDownLatch mayEnd = new CountDownLatch(1);

@@ -133,7 +133,6 @@ class SchemaPoolTest {
                 "drop schema {schema} cascade",
                 "create view public.schema_pool_test as select id from {schema}._private_jobs",
             })
-    @Tag("thorough")
     void otherChangesAreSeen(String statement) throws SQLException {
         SchemaState state = SchemaPool.take();
         try (Connection connection = DriverManager.getConnection(TestPostgres.jdbcUrl());
@@ -166,7 +165,6 @@ class SchemaPoolTest {
     }
 
     @Test
-    @Tag("thorough")
     void whoMayStillUseItKeepsIt() throws Exception {
         AtomicReference<AutoCloseable> left = new AtomicReference<>();
         List<Callable<AutoCloseable>> leaving = List.of(
