@@ -1,7 +1,6 @@
 package dev.pgworker;
 
 import java.time.Duration;
-import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
 import java.util.Optional;
@@ -462,33 +461,24 @@ class CancelTest {
                 },
                 TaskOptions.DEFAULT,
                 settings().concurrency(1).localQueueTtl(Duration.ofMinutes(1)));
-        Job blocking;
-        List<Long> found;
-        int quick = 0;
-        // A worker claims ahead while its jobs are short, which on a busy machine they are not always.
-        do {
-            db.scheduler()
-                    .addJobs(LongStream.range(0, 400)
-                            .mapToObj(n -> JobRequest.of(WORK, 0, JobSpec.DEFAULT))
-                            .toList());
-            quick += 400;
-            events.await(JobCompleted.class, quick);
-            List<JobRequest> ahead = new ArrayList<>();
-            ahead.add(JobRequest.of(WORK, 1, JobSpec.builder().priority(-1).build()));
-            for (int i = 0; i < 20; i++) {
-                ahead.add(JobRequest.of(WORK, 0, JobSpec.DEFAULT));
-            }
-            blocking = db.scheduler().addJobs(ahead).get(0);
-            running();
-            found = db.sql("select id from {schema}.jobs where locked_by is not null and priority = 0")
-                    .query(Long.class)
-                    .list();
-            if (found.isEmpty()) {
-                cancel(blocking);
-                quick += 20;
-            }
-        } while (found.isEmpty());
-        List<Long> claimed = found;
+        db.scheduler()
+                .addJobs(LongStream.range(0, 400)
+                        .mapToObj(n -> JobRequest.of(WORK, 0, JobSpec.DEFAULT))
+                        .toList());
+        events.await(JobCompleted.class, 400);
+        Job blocking = add();
+        running();
+        db.scheduler()
+                .addJobs(LongStream.range(0, 20)
+                        .mapToObj(n -> JobRequest.of(WORK, 0, JobSpec.DEFAULT))
+                        .toList());
+        List<Long> claimed = Awaitility.await("claimed ahead")
+                .until(
+                        () -> db.sql("select id from {schema}.jobs where locked_by is not null and id <> "
+                                        + blocking.id())
+                                .query(Long.class)
+                                .list(),
+                        found -> !found.isEmpty());
 
         List<Cancellation> answers = db.admin().cancel(claimed);
 

@@ -1,7 +1,6 @@
 package dev.pgworker;
 
 import java.time.Duration;
-import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.locks.LockSupport;
@@ -169,12 +168,10 @@ class PauseTest {
         // Fast jobs first, so that the next ones are claimed ahead of the handler.
         add(WORK, 400);
         awaitCompleted(WORK, 400);
-        List<JobRequest> ahead = new ArrayList<>();
-        ahead.add(JobRequest.of(WORK, -1, JobSpec.builder().priority(-1).build()));
-        IntStream.range(0, 20).forEach(n -> ahead.add(JobRequest.of(WORK, n)));
-        db.scheduler().addJobs(ahead);
-        events.await(JobStarted.class, 401);
-        assertThat(locked()).as("claimed ahead").isGreaterThan(1);
+        Job running = db.scheduler().addJob(WORK, -1);
+        events.await(JobStarted.class, event -> event.job().id() == running.id());
+        add(WORK, 20);
+        Awaitility.await("claimed ahead").until(() -> locked() > 1);
 
         try (LogCapture log = new LogCapture(Class.forName("dev.pgworker.internal.engine.complete.OutcomeReporter"))) {
             pause(PAUSED, 1);
