@@ -37,6 +37,7 @@ import dev.pgworker.testing.TestSchema;
 import static org.assertj.core.api.Assertions.assertThat;
 
 /** Fast jobs are claimed ahead, several of a queue at a time, and yet each runs once and every queue is serial. */
+@Tag("thorough")
 @Tag("any-postgres")
 class ClaimAheadTest {
 

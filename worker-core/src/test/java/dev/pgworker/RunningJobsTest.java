@@ -249,6 +249,7 @@ class RunningJobsTest {
     }
 
     @Test
+    @Tag("thorough")
     void whatDoesNotChangeIsWrittenOnce() throws Exception {
         AtomicInteger statements = new AtomicInteger();
         db.start(Worker.builder(new DataSourceCounting(db, statements).dataSource())

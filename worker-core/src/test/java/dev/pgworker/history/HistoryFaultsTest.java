@@ -51,6 +51,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 /** The history never keeps a job from ending, and is kept for a time and a number. */
+@Tag("thorough")
 @Tag("any-postgres")
 class HistoryFaultsTest {
 
@@ -468,7 +469,6 @@ class HistoryFaultsTest {
     }
 
     @Test
-    @Tag("thorough")
     void thereAreNeverManyMoreThanWanted() {
         keep(null, 1_000L);
         long most = 0;
@@ -704,7 +704,6 @@ class HistoryFaultsTest {
     }
 
     @Test
-    @Tag("thorough")
     void resultsThatNoSettingHoldsAreLeftOut() {
         keep(null, null);
         held(70);
@@ -817,7 +816,6 @@ class HistoryFaultsTest {
     }
 
     @Test
-    @Tag("thorough")
     void largePayloadsStayBehind() {
         keep(null, null);
         String incompressible = "select string_agg(md5(i::text), '') from generate_series(1, 20000) i";
@@ -832,7 +830,6 @@ class HistoryFaultsTest {
     }
 
     @Test
-    @Tag("thorough")
     void pagesGoThroughEverythingOnce() {
         keep(null, null);
         update("""
@@ -986,7 +983,6 @@ class HistoryFaultsTest {
     }
 
     @Test
-    @Tag("thorough")
     void largeTextsAreCutAndEndPages() {
         String large = "to_json(repeat('x', 5500000))";
         for (int i = 1; i <= 100; i++) {

@@ -37,6 +37,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 /** Installing, adopting and upgrading a schema while others work on it. Each test has a database of its own. */
+@Tag("thorough")
 class AdoptionTest {
 
     private static final List<String> UPGRADED =
@@ -93,7 +94,6 @@ class AdoptionTest {
     }
 
     @Test
-    @Tag("thorough")
     void ofAnAdoptionThatFindsTheTablesInUseOthersNoticeNothing() throws Exception {
         installPeer("node");
         // Without row level security, which makes the adoption ask for locks.
@@ -118,7 +118,6 @@ class AdoptionTest {
     }
 
     @Test
-    @Tag("thorough")
     void othersAndOlderVersionsGoOnWhileTheSchemaIsUpgraded() {
         migrator().migrate();
         Worker old = oldApplication();
@@ -170,7 +169,6 @@ class AdoptionTest {
 
     @ParameterizedTest
     @ValueSource(strings = {"node", "rust"})
-    @Tag("thorough")
     void functionsKeepTheirOidsGrantsAndDependants(String peer) {
         installPeer(peer);
         sql.sql(schema.in("revoke execute on function {schema}.complete_jobs from public"))
@@ -335,7 +333,6 @@ class AdoptionTest {
     }
 
     @Test
-    @Tag("thorough")
     void whatAnInterruptedBuildHasLeftBehindIsBuiltAgain() throws Exception {
         installPeer("node");
         migrator().migrate();
@@ -366,7 +363,6 @@ class AdoptionTest {
     }
 
     @Test
-    @Tag("thorough")
     void manyStartsDuringABuildWaitForItAndAreNotWaitedForByIt() {
         installPeer("node");
         List<CompletableFuture<Void>> starts = java.util.stream.IntStream.range(0, 6)

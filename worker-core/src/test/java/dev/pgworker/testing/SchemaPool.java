@@ -8,6 +8,8 @@ import java.util.ArrayDeque;
 import java.util.Deque;
 import java.util.concurrent.atomic.AtomicInteger;
 
+import org.jspecify.annotations.Nullable;
+
 import dev.pgworker.schema.WorkerSchema;
 import dev.pgworker.testsupport.SchemaState;
 import dev.pgworker.testsupport.TestPostgres;
@@ -27,6 +29,9 @@ final class SchemaPool {
 
     private static final Strays strays = new Strays();
 
+    /** Lives as long as the JVM, as a new session reads the catalog several times slower; null before it is needed. */
+    private static @Nullable Connection session;
+
     private SchemaPool() {}
 
     /** Returns a name that no other test uses. */
@@ -38,6 +43,13 @@ final class SchemaPool {
     static synchronized SchemaState take() {
         SchemaState taken = unused.poll();
         return taken == null ? install() : taken;
+    }
+
+    private static Connection session() throws SQLException {
+        if (session == null || !session.isValid(10)) {
+            session = DriverManager.getConnection(TestPostgres.jdbcUrl());
+        }
+        return session;
     }
 
     /** Returns a schema that nobody has used. */
@@ -53,7 +65,8 @@ final class SchemaPool {
 
     /** Takes a schema back whose test has ended. */
     static synchronized void giveBack(SchemaState schema) {
-        try (Connection connection = DriverManager.getConnection(TestPostgres.jdbcUrl())) {
+        try {
+            Connection connection = session();
             if (mayBeReused(connection, schema)) {
                 unused.push(schema);
             } else {

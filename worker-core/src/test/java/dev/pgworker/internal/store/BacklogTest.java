@@ -19,6 +19,7 @@ import dev.pgworker.testing.TestSchema;
 import static org.assertj.core.api.Assertions.assertThat;
 
 /** What there is to do: exact for few jobs, estimated for many, and read at a bounded cost. */
+@Tag("thorough")
 class BacklogTest {
 
     @RegisterExtension
@@ -121,7 +122,6 @@ class BacklogTest {
     }
 
     @Test
-    @Tag("thorough")
     void costsTheSameHoweverManyJobsThereAre() {
         fillAllStates(60_000);
         long few = blocksRead();

@@ -7,6 +7,7 @@ import java.sql.Statement;
 
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.extension.RegisterExtension;
 import org.junit.jupiter.params.ParameterizedTest;
@@ -17,6 +18,7 @@ import dev.pgworker.testing.TestSchema;
 import static org.assertj.core.api.Assertions.assertThat;
 
 /** While a snapshot is held, finished jobs of queues leave entries in the indexes; who has floors does not read them. */
+@Tag("thorough")
 class DeadQueueEntriesTest {
 
     private static final int DEAD = 30_000;

@@ -16,6 +16,7 @@ import dev.pgworker.testing.TestSchema;
 import static org.assertj.core.api.Assertions.assertThat;
 
 /** Limits that change, or a clock that does, while jobs wait, run or are held by somebody. */
+@Tag("thorough")
 class LimitChangesTest {
 
     @RegisterExtension
@@ -281,7 +282,6 @@ class LimitChangesTest {
     }
 
     @Test
-    @Tag("thorough")
     void manyHoldersAreLookedAtAfterTheClockWasSetBack() {
         jobs.limit("l", "{t}", null, 1000);
         jobs.addMany(2000);

@@ -27,6 +27,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 /** What a gate admits, and how limits come into effect and go. */
+@Tag("thorough")
 class LimitGateTest {
 
     private static final Pattern TRIGGER = Pattern.compile("zz_pgworker_limits_(\\w+)");
@@ -315,7 +316,6 @@ class LimitGateTest {
     }
 
     @Test
-    @Tag("thorough")
     void tenThousandValuesAreWalkedThrough() {
         jobs.limit("l", "{t}", "{tenant}", 1);
         jobs.sql(
@@ -341,7 +341,6 @@ class LimitGateTest {
     }
 
     @Test
-    @Tag("thorough")
     void lanesBehindManyFullOnesHaveTheirTurn() {
         jobs.limit("all", "{t}", null, 1000);
         jobs.limit("tenants", "{t}", "{tenant}", 1);
@@ -573,7 +572,6 @@ class LimitGateTest {
     }
 
     @Test
-    @Tag("thorough")
     void moreHoldersThanCanBeLookedAtEachTimeAreLookedAtByTurns() {
         jobs.limit("l", "{t}", null, 3000);
         jobs.sql(
@@ -604,7 +602,6 @@ class LimitGateTest {
     }
 
     @Test
-    @Tag("thorough")
     void deadEntriesInFrontAreNotReadWhileASnapshotIsHeld() throws SQLException {
         int ended = 40_000;
         jobs.limit("l", "{t}", null, 1000);
@@ -744,7 +741,6 @@ class LimitGateTest {
     }
 
     @Test
-    @Tag("thorough")
     void eachOfThousandsOfBucketsTakesNoLongerThanEachOfHundreds() {
         jobs.sql("select {schema}.pgworker_put_limit('c', '{t}', '{tenant}', max_running => 2),"
                         + " {schema}.pgworker_put_limit('r', '{t}', '{tenant}', max_starts => 1, period => '1 h')")

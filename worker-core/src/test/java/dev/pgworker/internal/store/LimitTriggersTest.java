@@ -8,6 +8,7 @@ import java.sql.Statement;
 import java.util.List;
 
 import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.extension.RegisterExtension;
 import org.junit.jupiter.params.ParameterizedTest;
@@ -20,6 +21,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 /** Every way in which a job of a limited task may become available parks it, and every way in which one ends frees its permits. */
+@Tag("thorough")
 class LimitTriggersTest {
 
     @RegisterExtension
