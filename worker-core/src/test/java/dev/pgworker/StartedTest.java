@@ -12,7 +12,6 @@ import com.zaxxer.hikari.HikariDataSource;
 import org.awaitility.Awaitility;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
-import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.extension.RegisterExtension;
 
 import dev.pgworker.crontab.CronItemStatus;
@@ -33,7 +32,6 @@ import dev.pgworker.testing.TestSchema;
 import static org.assertj.core.api.Assertions.assertThat;
 
 /** What a worker promises that has started, and what it says until then. */
-@Timeout(120)
 @Tag("any-postgres")
 class StartedTest {
 

@@ -404,6 +404,15 @@ class HistoryFaultsTest {
 
         assertThat(kept()).isEqualTo(3);
         assertThat(losses()).isNull();
+        assertThat(slot()).as("the next one").isEqualTo(1);
+
+        update("drop table {schema}.pgworker_history_2");
+        end(1);
+        update("update {schema}.pgworker_history_settings set slot_since = now() - keep_for");
+        tend();
+
+        assertThat(kept()).isEqualTo(4);
+        assertThat(slot()).as("the next one that is there").isEqualTo(3);
     }
 
     @Test

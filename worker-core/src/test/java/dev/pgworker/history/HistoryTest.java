@@ -572,7 +572,7 @@ class HistoryTest {
             db.scheduler()
                     .addJobs(WORK, IntStream.range(from, from + 500).boxed().toList());
         }
-        Awaitility.await().atMost(Duration.ofSeconds(60)).until(() -> db.jobs() == 0);
+        Awaitility.await().until(() -> db.jobs() == 0);
 
         Map<Integer, Integer> kept = db
                 .sql("select payload::text::int as n, count(*)::int as c from {schema}.pgworker_history group by 1")

@@ -6,7 +6,6 @@ import java.util.Objects;
 
 import org.awaitility.Awaitility;
 import org.junit.jupiter.api.Test;
-import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.extension.RegisterExtension;
 
 import dev.pgworker.Worker;
@@ -21,7 +20,6 @@ import dev.pgworker.job.JobAdmin;
 import static org.assertj.core.api.Assertions.assertThat;
 
 /** What is there when an application has started. */
-@Timeout(120)
 class StartedInApplicationTest {
 
     @RegisterExtension

@@ -5464,9 +5464,7 @@ language plpgsql volatile security definer
 set lock_timeout = '1s'
 set search_path = pg_catalog, pg_temp as $$
 begin
-  if coalesce(current_setting('pgworker.history_waited', true), '') <> ''
-    and extract(epoch from now()) < current_setting('pgworker.history_waited')::float8 + 10
-  then
+  if extract(epoch from now()) < substring(current_setting('pgworker.history_waited', true) from '^[0-9]{1,12}')::float8 + 10 then
     perform set_config('lock_timeout', '1ms', true);
   end if;
   return (select s.enabled from "${schema}".pgworker_history_settings s);
@@ -5484,9 +5482,7 @@ language plpgsql volatile security definer
 set lock_timeout = '1s'
 set search_path = pg_catalog, pg_temp as $$
 begin
-  if coalesce(current_setting('pgworker.history_waited', true), '') <> ''
-    and extract(epoch from now()) < current_setting('pgworker.history_waited')::float8 + 10
-  then
+  if extract(epoch from now()) < substring(current_setting('pgworker.history_waited', true) from '^[0-9]{1,12}')::float8 + 10 then
     perform set_config('lock_timeout', '1ms', true);
   end if;
   select s.payloads, s.slot into payloads, slot from "${schema}".pgworker_history_settings s where s.enabled;
@@ -5509,7 +5505,9 @@ set search_path = pg_catalog, pg_temp as $$
 declare
   minute constant text := floor(extract(epoch from clock_timestamp()) / 60)::bigint::text;
 begin
-  if state = '55P03' then
+  if state = '55P03'
+    and extract(epoch from now()) >= coalesce(substring(current_setting('pgworker.history_waited', true) from '^[0-9]{1,12}')::float8 + 10, 0)
+  then
     perform set_config('pgworker.history_waited', extract(epoch from clock_timestamp())::text, false);
   end if;
   if current_setting('pgworker.history_lost', true) is distinct from minute then
@@ -5983,7 +5981,8 @@ comment on function "${schema}".pgworker_tend_losses() is
 
 -- What is emptied is a partition at a time, which takes the same moment whatever it holds. Where one is in use, by a backup for instance, it
 -- is left to the next time: entries stay longer then, and never fewer. Few at a time, as readers wait for the transaction to end. That
--- which is written to is never emptied: the next one takes its place first. Trouble with one partition leaves the others alone.
+-- which is written to is never emptied: the next one takes its place first. Trouble with one partition leaves the others alone, and one that somebody has
+-- dropped is passed over.
 -- Half of the ring suffices for the time, a seventh of it each, and half for the number, so none is emptied early whatever the rate.
 create or replace function "${schema}".pgworker_tend_history() returns void
 language plpgsql volatile security definer
@@ -6001,12 +6000,13 @@ declare
   filled oid[] := '{}';
   amounts bigint[] := '{}';
   following smallint;
-  due boolean := false;
+  due boolean;
 begin
   select * into kept from "${schema}".pgworker_history_settings s for update skip locked;
   if not found then
     return;
   end if;
+  due := not exists (select from "${schema}".pgworker_history_sizes z where z.slot = kept.slot);
   perform "${schema}".pgworker_tend_losses();
   oldest := clock_timestamp() - kept.keep_for;
   for part in
@@ -6041,8 +6041,11 @@ begin
   end loop;
   if due then
     begin
-      select z.slot into following from "${schema}".pgworker_history_sizes z
-        where z.slot = (kept.slot + 1) % 16 and pg_relation_size(z.relation) = 0;
+      select z.slot into following
+        from (
+          select n.slot, n.relation from "${schema}".pgworker_history_sizes n
+          where n.slot <> kept.slot order by (n.slot + 15 - kept.slot) % 16 limit 1) z
+        where pg_relation_size(z.relation) = 0;
     exception when lock_not_available or deadlock_detected then
       following := null;
     end;
@@ -6057,7 +6060,7 @@ exception when lock_not_available or deadlock_detected then
 end
 $$;
 comment on function "${schema}".pgworker_tend_history() is
-  'Chooses the partition of the history to write to, and empties old ones. Call it about once a minute.';
+  'Chooses the partition of the history to write to, and empties old ones. Call it every 20 seconds.';
 
 -- The claims of our workers and of the peers change none of these columns.
 do $triggers$
