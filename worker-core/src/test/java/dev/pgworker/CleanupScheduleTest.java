@@ -148,6 +148,7 @@ class CleanupScheduleTest {
     }
 
     @Test
+    @Tag("thorough")
     void aCleanUpThatFailsIsToldWithTheRemedyAndLeavesTheNext() {
         failed("old", "1 year");
         db.sql("""

@@ -176,6 +176,7 @@ class EventsTest {
     }
 
     @Test
+    @Tag("thorough")
     void aMigrationThatTheLedgerKnowsToBeBreaking() {
         db.start(db.worker().listener(events).task(WORK, (n, context) -> {}));
         events.await(ListenerConnected.class);

@@ -113,6 +113,7 @@ class FencingTest {
     }
 
     @Test
+    @Tag("thorough")
     void aWorkerThatWasDeclaredDeadNoticesAtItsNextHeartbeatAndChangesNothing() throws Exception {
         CountDownLatch started = new CountDownLatch(1);
         List<Integer> attempts = new CopyOnWriteArrayList<>();

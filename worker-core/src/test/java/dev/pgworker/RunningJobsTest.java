@@ -169,6 +169,7 @@ class RunningJobsTest {
     }
 
     @Test
+    @Tag("thorough")
     void anyTextIsMadeHarmlessAndNegativeNumbersAreRefused() throws Exception {
         AtomicReference<JobContext> context = new AtomicReference<>();
         db.start(db.worker().task(WORK, waiting(context::set)));
@@ -429,6 +430,7 @@ class RunningJobsTest {
     }
 
     @Test
+    @Tag("thorough")
     void aSlowDirectJobIsSeen() throws Exception {
         db.start(db.worker()
                 .tasks(List.of(TaskRegistration.of(WORK, waiting(running -> running.progress(1, 2, null)))

@@ -183,6 +183,7 @@ class SchedulesTest {
     }
 
     @Test
+    @Tag("thorough")
     void aFixedDelayBeginsAsSoonAsThisWorkerHasEndedTheJob() {
         List<Long> starts = new ArrayList<>();
         db.start(db.worker().listener(events).task(TICK, (payload, context) -> {

@@ -28,6 +28,7 @@ import dev.pgworker.testing.TestSchema;
 import static org.assertj.core.api.Assertions.assertThat;
 
 /** Jobs that come to lie before the place at which a busy worker begins to look. */
+@Tag("thorough")
 class StrayJobTest {
 
     private static final Task<Integer> FLOW = Task.of("flow", Integer.class);

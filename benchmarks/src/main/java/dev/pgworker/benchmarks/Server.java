@@ -6,6 +6,7 @@ import java.sql.DriverManager;
 import java.sql.ResultSet;
 import java.sql.SQLException;
 import java.sql.Statement;
+import java.time.Duration;
 import java.util.List;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
@@ -38,6 +39,7 @@ final class Server implements AutoCloseable {
             return new Server(null, jdbcUrl);
         }
         EmbeddedPostgres embedded = EmbeddedPostgres.builder()
+                .setPGStartupWait(Duration.ofMinutes(2))
                 .setServerConfig("fsync", "on")
                 .setServerConfig("synchronous_commit", "on")
                 .setServerConfig("full_page_writes", "on")

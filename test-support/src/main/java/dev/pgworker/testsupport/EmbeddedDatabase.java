@@ -1,10 +1,7 @@
 package dev.pgworker.testsupport;
 
-import java.io.IOException;
-import java.io.UncheckedIOException;
 import java.util.Map;
 
-import io.zonky.test.db.postgres.embedded.EmbeddedPostgres;
 import org.springframework.beans.factory.support.DefaultListableBeanFactory;
 import org.springframework.context.ApplicationContextInitializer;
 import org.springframework.context.support.GenericApplicationContext;
@@ -26,14 +23,9 @@ public final class EmbeddedDatabase implements ApplicationContextInitializer<Gen
     }
 
     private static String start(DefaultListableBeanFactory beans) {
-        try {
-            EmbeddedPostgres server =
-                    EmbeddedPostgres.builder().setRegisterShutdownHook(false).start();
-            // Beans are destroyed in reverse order of their registration.
-            beans.registerDisposableBean("embeddedDatabase", server::close);
-            return server.getJdbcUrl("postgres", "postgres");
-        } catch (IOException e) {
-            throw new UncheckedIOException("The embedded PostgreSQL did not start", e);
-        }
+        TestServer server = TestServer.start();
+        // Beans are destroyed in reverse order of their registration.
+        beans.registerDisposableBean("embeddedDatabase", server::close);
+        return server.jdbcUrl();
     }
 }

@@ -1,11 +1,6 @@
 package dev.pgworker.testsupport;
 
-import java.io.FileNotFoundException;
 import java.io.IOException;
-import java.io.InputStream;
-import java.io.UncheckedIOException;
-import java.nio.file.Files;
-import java.nio.file.Path;
 import java.sql.Connection;
 import java.sql.DriverManager;
 import java.sql.SQLException;
@@ -13,10 +8,7 @@ import java.sql.Statement;
 import java.util.concurrent.ThreadLocalRandom;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
-import java.util.zip.ZipEntry;
-import java.util.zip.ZipInputStream;
 
-import io.zonky.test.db.postgres.embedded.EmbeddedPostgres;
 import org.testcontainers.postgresql.PostgreSQLContainer;
 
 /**
@@ -131,35 +123,15 @@ public final class TestPostgres {
         }
 
         private static String startEmbedded() {
-            try {
-                // The builder registers a shutdown hook that stops the server and removes its files.
-                // Without fsync, as it runs, whole pages in the log would help nobody.
-                EmbeddedPostgres.Builder builder = EmbeddedPostgres.builder()
-                        .setServerConfig("max_connections", "300")
-                        .setServerConfig("full_page_writes", "off");
-                String binaries = System.getProperty("pgworker.test.postgres-binaries");
-                if (binaries != null) {
-                    builder.setPgBinaryResolver((system, machine) -> binaries(Path.of(binaries)));
+            TestServer server = TestServer.start();
+            Runtime.getRuntime().addShutdownHook(new Thread(() -> {
+                try {
+                    server.close();
+                } catch (IOException e) {
+                    // Its files lie in a temporary directory.
                 }
-                EmbeddedPostgres server = builder.start();
-                return server.getJdbcUrl("postgres", "postgres");
-            } catch (IOException e) {
-                throw new UncheckedIOException("The embedded PostgreSQL did not start", e);
-            }
-        }
-
-        /** Opens the archive of binaries that such a jar consists of; the reader closes it. */
-        private static InputStream binaries(Path jar) throws IOException {
-            ZipInputStream files = new ZipInputStream(Files.newInputStream(jar));
-            ZipEntry file = files.getNextEntry();
-            while (file != null && !file.getName().endsWith(".txz")) {
-                file = files.getNextEntry();
-            }
-            if (file == null) {
-                files.close();
-                throw new FileNotFoundException("There are no binaries of PostgreSQL in " + jar);
-            }
-            return files;
+            }));
+            return server.jdbcUrl();
         }
     }
 }

@@ -4,6 +4,7 @@ import java.io.File;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.time.Duration;
 import java.util.Comparator;
 import java.util.stream.Stream;
 
@@ -26,6 +27,7 @@ final class ChaosDatabase implements AutoCloseable {
     /** The defaults of the embedded server would lose what was committed just before a crash. */
     private EmbeddedPostgres start(int port) throws IOException {
         EmbeddedPostgres.Builder builder = EmbeddedPostgres.builder()
+                .setPGStartupWait(Duration.ofMinutes(2))
                 .setDataDirectory(data())
                 .setCleanDataDirectory(false)
                 .setOutputRedirector(LOG)

@@ -60,6 +60,7 @@ class ModulePathTest {
         Path output = directory.resolve("output.txt");
         Process application = new ProcessBuilder(
                         Path.of(System.getProperty("java.home"), "bin", "java").toString(),
+                        "-XX:TieredStopAtLevel=1",
                         "--module-path",
                         directory + File.pathSeparator + MODULE_PATH,
                         "--add-modules",

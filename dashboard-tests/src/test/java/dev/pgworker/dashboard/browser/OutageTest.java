@@ -3,6 +3,7 @@ package dev.pgworker.dashboard.browser;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.time.Duration;
 
 import io.zonky.test.db.postgres.embedded.EmbeddedPostgres;
 import org.junit.jupiter.api.AfterEach;
@@ -74,6 +75,7 @@ class OutageTest extends DashboardTest {
 
     private EmbeddedPostgres database(int port) throws IOException {
         return EmbeddedPostgres.builder()
+                .setPGStartupWait(Duration.ofMinutes(2))
                 .setDataDirectory(directory.resolve("data"))
                 .setCleanDataDirectory(false)
                 .setPort(port)

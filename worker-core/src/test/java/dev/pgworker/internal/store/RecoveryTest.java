@@ -12,6 +12,7 @@ import java.util.List;
 import java.util.Map;
 
 import org.awaitility.Awaitility;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.extension.RegisterExtension;
 import org.junit.jupiter.params.ParameterizedTest;
@@ -56,6 +57,7 @@ class RecoveryTest {
                 "select * from {schema}.list_orphan_locked_workers('5 minutes')",
                 "sweep"
             })
+    @Tag("thorough")
     void readsTheJobsOnceWhateverTheStatisticsSay(String what) throws Exception {
         int held = 400;
         db.sql(

@@ -3,6 +3,7 @@ package dev.pgworker.internal.watch;
 import java.time.Duration;
 import java.util.List;
 
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.extension.RegisterExtension;
 import org.junit.jupiter.params.ParameterizedTest;
@@ -44,6 +45,7 @@ class PauseWatchTest {
 
     @ParameterizedTest
     @CsvSource({"NOTHING, 800, 800", "NOTIFICATIONS, 2000, 2000", "LOOKOUT, 60000, 2000"})
+    @Tag("thorough")
     void looksTheMoreSeldomTheMoreItIsTold(Hearing heard, long nothing, long paused) throws Exception {
         hearing = heard;
         PauseWatch watch = watch();

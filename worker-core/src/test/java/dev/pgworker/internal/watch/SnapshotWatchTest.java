@@ -15,6 +15,7 @@ import io.micrometer.observation.ObservationRegistry;
 import org.awaitility.Awaitility;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.extension.RegisterExtension;
 import org.slf4j.LoggerFactory;
@@ -61,6 +62,7 @@ class SnapshotWatchTest {
     }
 
     @Test
+    @Tag("thorough")
     void namesTheSessionThatHoldsOneOnceAndSaysWhenItIsGivenUp() throws Exception {
         try (Connection holder = db.dataSource().getConnection()) {
             int session = hold(holder);
