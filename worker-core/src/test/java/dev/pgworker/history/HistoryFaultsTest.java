@@ -309,7 +309,7 @@ class HistoryFaultsTest {
             session.execute(delete);
             waitForLocks("10min");
             session.execute(delete);
-            session.execute("set pgworker.history_waited = '1e12'");
+            session.execute("set pgworker.history_waited = '999999999999'");
             session.connection.commit();
             session.execute(delete);
             session.execute("set pgworker.history_waited = '1'");
