@@ -165,14 +165,21 @@ class DirectKillTest {
         assertThat(count("select count(*) from {schema}._private_jobs where attempts = 0 and locked_at is null"))
                 .isEqualTo(10);
         db.sql("update {schema}._private_jobs set payload = '1'").update();
+        // A worker whose jobs have taken long takes few at a time.
+        List<Long> broken = db.sql("select unnest(job_ids) from {schema}.pgworker_batches")
+                .query(Long.class)
+                .list();
+        assertThat(broken).isNotEmpty();
 
         try (WorkerProcess process = start("next")) {
             Awaitility.await().until(() -> db.jobs() == 0);
             assertThat(process.isAlive()).isTrue();
         }
-        assertThat(count("select count(*) from {schema}.ledger where worker = (select worker from {schema}.ledger"
-                        + " order by id desc limit 1) and what not like '%direct%'"))
+        assertThat(db.sql("select job from {schema}.ledger where worker = (select worker from {schema}.ledger"
+                                + " order by id desc limit 1) and what not like '%direct%'")
+                        .query(Long.class)
+                        .list())
                 .as("runs in the ordinary way")
-                .isEqualTo(10);
+                .containsAll(broken);
     }
 }
