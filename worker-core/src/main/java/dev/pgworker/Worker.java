@@ -8,6 +8,7 @@ import java.util.Collection;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.Objects;
 import java.util.Set;
 import java.util.concurrent.Executor;
 import java.util.stream.Stream;
@@ -126,6 +127,7 @@ public final class Worker implements AutoCloseable {
      * @throws InterruptedException if the calling thread is interrupted, which does not affect the worker
      */
     public boolean awaitStarted(Duration limit) throws InterruptedException {
+        Objects.requireNonNull(limit, "limit");
         RunningWorker current = running;
         return current != null && current.awaitStarted(limit);
     }

@@ -58,8 +58,10 @@ class LockedPausesTest {
 
             connection.commit();
             events.await(JobCompleted.class);
-            assertThat(status(worker).heldUp()).isEmpty();
-            assertThat(status(worker).stall()).isNull();
+            Awaitility.await().untilAsserted(() -> {
+                assertThat(status(worker).heldUp()).isEmpty();
+                assertThat(status(worker).stall()).isNull();
+            });
         }
     }
 }

@@ -172,7 +172,7 @@ class HistoryFaultsTest {
     }
 
     private static final String LIMIT_OF_LOCKS = """
-            select min(substring(c from '[0-9]+s$|[0-9]+min$')) || ' ' || max(substring(c from '[0-9]+s$|[0-9]+min$'))
+            select min(substring(c from '[0-9]+[a-z]+$')) || ' ' || max(substring(c from '[0-9]+[a-z]+$'))
             from pg_proc p, unnest(p.proconfig) c
             where p.pronamespace = '{schema}'::regnamespace and c like 'lock_timeout=%%' and p.proname in (%s)
             """;
@@ -182,7 +182,7 @@ class HistoryFaultsTest {
         assertThat(db.sql(LIMIT_OF_LOCKS.formatted("'pgworker_open_history', 'pgworker_keeps_history'"))
                         .query(String.class)
                         .single())
-                .isEqualTo("1s 1s");
+                .isEqualTo("900ms 900ms");
         waitForLocks("10min");
         start((payload, context) -> {});
         Job job;

@@ -36,7 +36,7 @@ final class WorkerLifecycle
 
     private static final Logger log = LoggerFactory.getLogger(WorkerLifecycle.class);
 
-    /** How long the application waits for its workers together: longer than machines stand still. */
+    /** How long the application waits for the workers of one name together: longer than machines stand still. */
     private static final Duration LONGEST_START = Duration.ofSeconds(10);
 
     private final Supplier<List<Worker>> builder;

@@ -17,6 +17,7 @@ import org.slf4j.LoggerFactory;
 import dev.pgworker.crontab.CronItem;
 import dev.pgworker.event.WorkerEvent;
 import dev.pgworker.internal.event.WorkerEvents;
+import dev.pgworker.internal.failure.DatabaseFailure;
 import dev.pgworker.internal.failure.Outage;
 import dev.pgworker.internal.lifecycle.PeriodicService;
 import dev.pgworker.internal.store.CrontabStore;
@@ -123,6 +124,10 @@ public final class CronScheduler extends PeriodicService {
             return wait.compareTo(LONGEST_WAIT) > 0 ? LONGEST_WAIT : wait;
         } catch (SQLException | RuntimeException e) {
             late = true;
+            if (e instanceof SQLException refused && DatabaseFailure.isAboutTheSchema(refused)) {
+                // The start is not to wait for a right, or a schema.
+                whenRegistered.run();
+            }
             throw e;
         }
     }

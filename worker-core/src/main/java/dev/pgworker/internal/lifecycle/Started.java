@@ -5,6 +5,7 @@ import java.util.Arrays;
 import java.util.EnumSet;
 import java.util.List;
 import java.util.Set;
+import java.util.concurrent.TimeUnit;
 import java.util.concurrent.locks.Condition;
 import java.util.concurrent.locks.ReentrantLock;
 import java.util.function.BooleanSupplier;
@@ -116,7 +117,7 @@ public final class Started {
      * @return whether all parts are done
      */
     public boolean await(Duration limit) throws InterruptedException {
-        long nanos = limit.toNanos();
+        long nanos = TimeUnit.NANOSECONDS.convert(limit);
         lock.lockInterruptibly();
         try {
             while (!left.isEmpty() && !ended && !hopeless.getAsBoolean() && nanos > 0) {

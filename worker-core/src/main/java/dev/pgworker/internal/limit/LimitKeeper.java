@@ -327,7 +327,12 @@ public final class LimitKeeper extends PeriodicService {
 
     /** The statement is cancelled when its time is over: the table is small. */
     private void tellLocked(SQLException e) {
-        if (DatabaseFailure.of(e) == DatabaseFailure.CANCELLED && unreadable.met("limits cannot be used: " + LOCKED)) {
+        if (DatabaseFailure.of(e) != DatabaseFailure.CANCELLED) {
+            return;
+        }
+        // Jobs of other tasks run: what a stranger's lock holds up is no reason to keep the application out of traffic.
+        context.started().done(Started.Part.LIMITS);
+        if (unreadable.met("limits cannot be used: " + LOCKED)) {
             log.warn("Limits cannot be used: {}", LOCKED);
         }
     }

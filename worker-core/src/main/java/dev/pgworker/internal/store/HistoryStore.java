@@ -4,6 +4,7 @@ import java.sql.ResultSet;
 import java.sql.SQLException;
 import java.sql.Types;
 import java.time.Duration;
+import java.util.Optional;
 import javax.sql.DataSource;
 
 import org.jspecify.annotations.Nullable;
@@ -28,14 +29,6 @@ public final class HistoryStore {
         this.schema = schema;
     }
 
-    /**
-     * How things stand.
-     *
-     * @param on whether a history is kept and this worker may tell it what only it knows
-     * @param losses what the history does not show, or null
-     */
-    public record State(boolean on, @Nullable HistoryLosses losses) {}
-
     /** Two columns, of which {@link #losses} makes the losses of the last day. */
     public static final String LOSSES = """
             (select pg_catalog.sum(l.jobs) from {schema}.pgworker_history_losses l
@@ -54,16 +47,25 @@ public final class HistoryStore {
               select pg_catalog.count(*) from pg_catalog.pg_proc p
               where p.pronamespace operator(pg_catalog.=) '{schema}'::pg_catalog.regnamespace
                 and p.proname operator(pg_catalog.~~) 'pgworker%recorded'
-                and pg_catalog.has_function_privilege(p.oid, 'execute')) operator(pg_catalog.=) 3,
-            """ + LOSSES + """
+                and pg_catalog.has_function_privilege(p.oid, 'execute')) operator(pg_catalog.=) 3
             from {schema}.pgworker_history_settings s
             """;
 
-    /** Reads how things stand. */
-    public State read() throws SQLException {
+    /** Reads whether a history is kept and this worker may tell it what only it knows. */
+    public boolean read() throws SQLException {
         return Connections.call(dataSource, schema.in(READ), ANSWER_LIMIT, (connection, statement) -> {
             try (ResultSet row = statement.executeQuery()) {
-                return row.next() ? new State(row.getBoolean(1), losses(row, 2)) : new State(false, null);
+                return row.next() && row.getBoolean(1);
+            }
+        });
+    }
+
+    /** Reads what the history does not show, if anything. */
+    public Optional<HistoryLosses> readLosses() throws SQLException {
+        return Connections.call(dataSource, schema.in("select " + LOSSES), ANSWER_LIMIT, (connection, statement) -> {
+            try (ResultSet row = statement.executeQuery()) {
+                row.next();
+                return Optional.ofNullable(losses(row, 1));
             }
         });
     }

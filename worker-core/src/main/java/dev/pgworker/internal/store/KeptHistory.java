@@ -10,20 +10,26 @@ import dev.pgworker.history.HistoryLosses;
  */
 public final class KeptHistory {
 
-    private volatile HistoryStore.State state = new HistoryStore.State(false, null);
+    private volatile boolean on;
+    private volatile @Nullable HistoryLosses losses;
 
     /** Returns true if it is worth telling the history what only this worker knows. */
     public boolean isOn() {
-        return state.on();
+        return on;
     }
 
     /** Returns what the history does not show, or null. */
     public @Nullable HistoryLosses losses() {
-        return state.losses();
+        return losses;
     }
 
-    /** Notes how things stand. */
-    public void set(HistoryStore.State state) {
-        this.state = state;
+    /** Notes whether a history is kept. */
+    public void set(boolean on) {
+        this.on = on;
+    }
+
+    /** Notes what the history does not show, or null. */
+    public void setLosses(@Nullable HistoryLosses losses) {
+        this.losses = losses;
     }
 }

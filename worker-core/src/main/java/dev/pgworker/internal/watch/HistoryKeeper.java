@@ -83,11 +83,12 @@ public final class HistoryKeeper extends PeriodicService {
             read();
             applied = true;
             ready();
+            history.setLosses(store.readLosses().orElse(null));
             store.tend();
         } catch (SQLException e) {
             boolean refused = DatabaseFailure.isAboutTheSchema(e);
             if (refused) {
-                history.set(new HistoryStore.State(false, null));
+                history.set(false);
             }
             tellFailure(refused, e);
             if (!refused) {
@@ -121,11 +122,11 @@ public final class HistoryKeeper extends PeriodicService {
     }
 
     private void read() throws SQLException {
-        HistoryStore.State state = store.read();
-        if (history.isOn() != state.on()) {
-            log.debug("Runs are told to the history: {}", state.on());
+        boolean on = store.read();
+        if (history.isOn() != on) {
+            log.debug("Runs are told to the history: {}", on);
         }
-        history.set(state);
+        history.set(on);
     }
 
     /** Where nobody asked for a history, a failure does not matter; nor does an outage once the settings are in effect. */

@@ -5461,29 +5461,44 @@ comment on function "${schema}".pgworker_note_runs(bigint[], bigint[], text[], t
 -- session waits again only in a transaction that begins ten seconds after a wait in vain.
 create or replace function "${schema}".pgworker_keeps_history() returns boolean
 language plpgsql volatile security definer
-set lock_timeout = '1s'
+set lock_timeout = '900ms'
 set search_path = pg_catalog, pg_temp as $$
+declare
+  kept boolean;
 begin
   if extract(epoch from now()) < substring(current_setting('pgworker.history_waited', true) from '^[0-9]{1,12}')::float8 + 10 then
     perform set_config('lock_timeout', '1ms', true);
+  elsif current_setting('statement_timeout') <> '0' then
+    perform set_config('lock_timeout', greatest(1, least(extract(epoch from current_setting('lock_timeout')::interval) * 1000,
+      extract(epoch from current_setting('statement_timeout')::interval) * 250))::int || 'ms', true);
   end if;
-  return (select s.enabled from "${schema}".pgworker_history_settings s);
+  select s.enabled into kept from "${schema}".pgworker_history_settings s;
+  if current_setting('pgworker.history_kept', true) is distinct from '${schema} ' || kept then
+    perform set_config('pgworker.history_kept', '${schema} ' || kept, false);
+  end if;
+  return kept;
 exception when others then
-  perform set_config('pgworker.history_waited', extract(epoch from clock_timestamp())::text, false);
-  return true;
+  if extract(epoch from now()) >= coalesce(substring(current_setting('pgworker.history_waited', true) from '^[0-9]{1,12}')::float8 + 10, 0) then
+    perform set_config('pgworker.history_waited', extract(epoch from clock_timestamp())::text, false);
+  end if;
+  return current_setting('pgworker.history_kept', true) is distinct from '${schema} false';
 end
 $$;
-comment on function "${schema}".pgworker_keeps_history() is 'Whether a history is kept; true where that cannot be read, so that the entry is counted as lost.';
+comment on function "${schema}".pgworker_keeps_history() is 'Whether a history is kept. Where that cannot be read, what the session has read last; true if it has not, so that the entry is counted as lost.';
 
 -- All tables that writing an entry uses are locked first, so that the wait for a lock is bounded here, and the wait for what a busy server
--- does while it writes, such as extending a table, is not.
+-- does while it writes, such as extending a table, is not. The bound is below deadlock_timeout, and a quarter of the caller's
+-- statement_timeout. After a wait in vain the session does not wait in transactions that begin within ten seconds.
 create or replace function "${schema}".pgworker_open_history(out payloads boolean, out slot smallint)
 language plpgsql volatile security definer
-set lock_timeout = '1s'
+set lock_timeout = '900ms'
 set search_path = pg_catalog, pg_temp as $$
 begin
   if extract(epoch from now()) < substring(current_setting('pgworker.history_waited', true) from '^[0-9]{1,12}')::float8 + 10 then
     perform set_config('lock_timeout', '1ms', true);
+  elsif current_setting('statement_timeout') <> '0' then
+    perform set_config('lock_timeout', greatest(1, least(extract(epoch from current_setting('lock_timeout')::interval) * 1000,
+      extract(epoch from current_setting('statement_timeout')::interval) * 250))::int || 'ms', true);
   end if;
   select s.payloads, s.slot into payloads, slot from "${schema}".pgworker_history_settings s where s.enabled;
   if found then
@@ -5514,14 +5529,18 @@ begin
     perform set_config('pgworker.history_lost', minute, false);
     raise warning 'Jobs have ended that the history of schema "${schema}" does not show: %', reason;
   end if;
-  if jobs > 0 then
+  if jobs > 0
+    and extract(epoch from now()) >= coalesce(substring(current_setting('pgworker.history_uncounted', true) from '^[0-9]{1,12}')::float8 + 10, 0)
+  then
     begin
       lock table "${schema}".pgworker_history_losses in row exclusive mode;
       perform set_config('lock_timeout', '1min', true);
       insert into "${schema}".pgworker_history_losses values (clock_timestamp(), jobs, reason);
-    exception when others then
-      raise log 'The loss of % entries of the history of schema "${schema}" is not counted: %', jobs, sqlerrm;
+      return;
+    exception when others or assert_failure then
+      raise log 'Lost entries of the history of schema "${schema}" are not counted for ten seconds: %', sqlerrm;
     end;
+    perform set_config('pgworker.history_uncounted', extract(epoch from clock_timestamp())::text, false);
   end if;
 end
 $$;
@@ -5617,7 +5636,7 @@ begin
             nullif(current_setting('pgworker.run_traces', true), '')::text[]) r(id, micros, result, trace) on r.id = g.id;
       end if;
       return null;
-    exception when others then
+    exception when others or assert_failure then
       final := careful or noted is null or sqlstate !~ '^(22|54)';
       select count(*) into jobs from gone g;
       perform "${schema}".pgworker_history_lost(case when final then jobs else 0 end, sqlerrm, sqlstate) where jobs > 0;
@@ -5702,7 +5721,7 @@ begin
         coalesce((select t.identifier from "${schema}"._private_tasks t where t.id = old.task_id), 'task ' || old.task_id),
         (select q.queue_name from "${schema}"._private_job_queues q where q.id = old.job_queue_id),
         old.key, old.locked_by, old.flags, told, case when kept.payloads and pg_column_size(old.payload) <= 65536 and octet_length(old.payload::text) <= 65536 then old.payload end;
-  exception when others then
+  exception when others or assert_failure then
     perform "${schema}".pgworker_history_lost(1, sqlerrm, sqlstate);
   end;
   return null;
@@ -5757,7 +5776,7 @@ begin
           select j.max_attempts, j.last_error from "${schema}"._private_jobs j where j.id = w.id offset 0) n
         where w.outcome in ('retried', 'failed', 'superseded', 'cancelled');
       return;
-    exception when others then
+    exception when others or assert_failure then
       final := careful or sqlstate !~ '^(22|54)';
       perform "${schema}".pgworker_history_lost(case when final then (
         select count(*) from unnest(outcomes) o(outcome) where o.outcome in ('retried', 'failed', 'superseded', 'cancelled')) else 0 end,
