@@ -330,6 +330,41 @@ class HistoryFaultsTest {
         assertThat(losses()).extracting(HistoryLosses::jobs).isEqualTo(3L);
     }
 
+    /** The bound is a quarter of what the statement may take, however long it is otherwise. */
+    @Test
+    void aStrangerIsWaitedForLessLongThanAStatementMayTake() throws Exception {
+        keep(null, null);
+        held(1);
+        waitForLocks("10min");
+        try (Session stranger = new Session("lock table {schema}.pgworker_history in access exclusive mode");
+                Session session = impatient()) {
+            session.execute("delete from {schema}._private_jobs");
+            session.connection.commit();
+            stranger.connection.rollback();
+        }
+        assertThat(db.jobs()).isZero();
+        assertThat(losses()).extracting(HistoryLosses::jobs).isEqualTo(1L);
+    }
+
+    @Test
+    void nothingIsCountedAsLostWhereTheSessionKnowsThatNoHistoryIsKept() throws Exception {
+        held(2);
+        waitForLocks("50ms");
+        String delete = "delete from {schema}._private_jobs where id = (select min(id) from {schema}._private_jobs)";
+        try (Session session = impatient()) {
+            session.execute(delete);
+            session.connection.commit();
+            try (Session stranger =
+                    new Session("lock table {schema}.pgworker_history_settings in access exclusive mode")) {
+                session.execute(delete);
+                session.connection.commit();
+                stranger.connection.rollback();
+            }
+        }
+        assertThat(db.jobs()).isZero();
+        assertThat(losses()).isNull();
+    }
+
     @Test
     void manyLossesTakeFewRowsAndAreForgottenAfterADay() {
         update(
