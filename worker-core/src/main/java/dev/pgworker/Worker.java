@@ -122,7 +122,7 @@ public final class Worker implements AutoCloseable {
      * <p>Returns early, with false, if the worker is not running or is stopped, and while the database cannot be used: the worker
      * goes on by itself when it can.
      *
-     * @param limit how long to wait at most
+     * @param limit how long to wait at most; zero or less asks without waiting
      * @return whether the worker has started
      * @throws InterruptedException if the calling thread is interrupted, which does not affect the worker
      */
