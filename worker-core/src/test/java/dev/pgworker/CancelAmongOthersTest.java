@@ -16,6 +16,7 @@ import dev.pgworker.job.Cancellation.State;
 import dev.pgworker.job.Job;
 import dev.pgworker.job.JobSpec;
 import dev.pgworker.job.Task;
+import dev.pgworker.testing.OwnThread;
 import dev.pgworker.testing.TestSchema;
 
 import static org.assertj.core.api.Assertions.assertThat;
@@ -43,7 +44,7 @@ class CancelAmongOthersTest {
             connection.setAutoCommit(false);
             statement.execute(db.schema().in("lock table {schema}.pgworker_cancellations in access exclusive mode"));
             CompletableFuture<List<String>> written = CompletableFuture.supplyAsync(
-                    () -> db.sql(write).query(String.class).list());
+                    () -> db.sql(write).query(String.class).list(), OwnThread.EACH);
             Awaitility.await()
                     .until(() -> db.sql("select exists (select from pg_catalog.pg_locks l where not l.granted"
                                     + " and l.relation = '{schema}.pgworker_cancellations'::regclass)")

@@ -25,6 +25,7 @@ import org.postgresql.PGConnection;
 
 import dev.pgworker.event.WorkerEvent;
 import dev.pgworker.job.Task;
+import dev.pgworker.testing.OwnThread;
 import dev.pgworker.testing.TestSchema;
 
 import static org.assertj.core.api.Assertions.assertThat;
@@ -71,7 +72,8 @@ class ClaimTurnsTest {
             db.sql("alter function {schema}.pgworker_await_turn(bigint) set lock_timeout = 0")
                     .update();
 
-            CompletableFuture<List<Long>> claim = CompletableFuture.supplyAsync(() -> claim(third, 300, null));
+            CompletableFuture<List<Long>> claim =
+                    CompletableFuture.supplyAsync(() -> claim(third, 300, null), OwnThread.EACH);
             Awaitility.await().until(() -> waits(third));
             first.commit();
             second.commit();

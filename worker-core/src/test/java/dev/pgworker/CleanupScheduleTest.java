@@ -30,6 +30,7 @@ import dev.pgworker.job.CleanupSettings;
 import dev.pgworker.job.CleanupTask;
 import dev.pgworker.job.JobSpec;
 import dev.pgworker.testing.LogCapture;
+import dev.pgworker.testing.OwnThread;
 import dev.pgworker.testing.RecordingListener;
 import dev.pgworker.testing.TestSchema;
 
@@ -252,7 +253,7 @@ class CleanupScheduleTest {
             statement.execute(
                     db.schema().in("update {schema}.pgworker_schedules set ends_at = null where name = 'changed'"));
             CleanupResult result = CompletableFuture.supplyAsync(
-                            () -> db.admin().cleanup(EnumSet.of(CleanupTask.DELETE_ENDED_SCHEDULES)))
+                            () -> db.admin().cleanup(EnumSet.of(CleanupTask.DELETE_ENDED_SCHEDULES)), OwnThread.EACH)
                     .orTimeout(120, TimeUnit.SECONDS)
                     .join();
             assertThat(result.deleted(CleanupTask.DELETE_ENDED_SCHEDULES)).isEqualTo(1);

@@ -21,6 +21,7 @@ import org.springframework.dao.DataAccessException;
 import dev.pgworker.job.Job;
 import dev.pgworker.job.JobKeyMode;
 import dev.pgworker.job.JobSpec;
+import dev.pgworker.testing.OwnThread;
 import dev.pgworker.testing.TestSchema;
 
 import static org.assertj.core.api.Assertions.assertThat;
@@ -298,7 +299,7 @@ class JobKeyTest {
                                         "select * from {schema}.pgworker_claim('w', array(select id from {schema}._private_tasks), 1)"));
             }
             CompletableFuture<Job> adding = CompletableFuture.supplyAsync(
-                    () -> add("t", 2, JobSpec.builder().jobKey("k")));
+                    () -> add("t", 2, JobSpec.builder().jobKey("k")), OwnThread.EACH);
             awaitSomebodyWaitsForARow();
             assertThat(adding).isNotDone();
             claiming.commit();
@@ -318,7 +319,7 @@ class JobKeyTest {
                 statement.execute(db.schema().in("delete from {schema}._private_jobs"));
             }
             CompletableFuture<Job> adding = CompletableFuture.supplyAsync(
-                    () -> add("t", 2, JobSpec.builder().jobKey("k")));
+                    () -> add("t", 2, JobSpec.builder().jobKey("k")), OwnThread.EACH);
             awaitSomebodyWaitsForARow();
             completing.commit();
 

@@ -13,6 +13,7 @@ import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.extension.RegisterExtension;
 
+import dev.pgworker.testing.OwnThread;
 import dev.pgworker.testing.TestSchema;
 
 import static org.assertj.core.api.Assertions.assertThat;
@@ -96,7 +97,8 @@ class MovedJobTest {
         try (Connection holder = db.dataSource().getConnection();
                 Statement lock = holder.createStatement()) {
             lock.execute("select pg_advisory_lock(4711)");
-            CompletableFuture<List<Long>> answer = CompletableFuture.supplyAsync(() -> halted(sql, place));
+            CompletableFuture<List<Long>> answer =
+                    CompletableFuture.supplyAsync(() -> halted(sql, place), OwnThread.EACH);
             await().until(() -> answer.isDone()
                     || db.sql("select exists (select from pg_locks where locktype = 'advisory' and not granted)")
                             .query(Boolean.class)

@@ -23,6 +23,7 @@ import org.springframework.jdbc.datasource.DelegatingDataSource;
 import dev.pgworker.internal.store.JobTableStore;
 import dev.pgworker.internal.watch.Vacuum;
 import dev.pgworker.job.Task;
+import dev.pgworker.testing.OwnThread;
 import dev.pgworker.testing.TestSchema;
 import dev.pgworker.testsupport.TestPostgres;
 
@@ -174,14 +175,16 @@ class VacuumTest {
                     .satisfies(e -> assertThat(((SQLException) e).getSQLState()).isEqualTo("57014"));
 
             JobTableStore table = new JobTableStore(slow, db.schema());
-            CompletableFuture<Object> ended = CompletableFuture.supplyAsync(() -> {
-                try {
-                    table.vacuum();
-                    return "vacuumed";
-                } catch (SQLException e) {
-                    return String.valueOf(e.getSQLState());
-                }
-            });
+            CompletableFuture<Object> ended = CompletableFuture.supplyAsync(
+                    () -> {
+                        try {
+                            table.vacuum();
+                            return "vacuumed";
+                        } catch (SQLException e) {
+                            return String.valueOf(e.getSQLState());
+                        }
+                    },
+                    OwnThread.EACH);
             Awaitility.await()
                     .until(() -> db.sql(
                                             "select count(*) from pg_stat_activity where query like 'vacuum%' || ? || '%' and state = 'active'")

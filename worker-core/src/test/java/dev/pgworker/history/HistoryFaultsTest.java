@@ -43,6 +43,7 @@ import dev.pgworker.task.TaskOptions;
 import dev.pgworker.task.TaskRegistration;
 import dev.pgworker.testing.LogCapture;
 import dev.pgworker.testing.OwnDatabase;
+import dev.pgworker.testing.OwnThread;
 import dev.pgworker.testing.RecordingListener;
 import dev.pgworker.testing.TestSchema;
 import dev.pgworker.testsupport.TestPostgres;
@@ -212,16 +213,18 @@ class HistoryFaultsTest {
         update(
                 "create trigger extend before insert on {schema}.pgworker_history_0 for each row execute function {schema}.extend()");
         try (Session busy = new Session("select pg_advisory_xact_lock(37)")) {
-            CompletableFuture<Void> ended = CompletableFuture.runAsync(() -> {
-                switch (way) {
-                    case "complete" -> call(COMPLETE, "null::text[]");
-                    case "release" -> call(RELEASE, "null::text[]");
-                    case "delete" -> update("delete from {schema}._private_jobs");
-                    default ->
-                        update(
-                                "update {schema}._private_jobs set last_error = 'no', locked_at = null, locked_by = null");
-                }
-            });
+            CompletableFuture<Void> ended = CompletableFuture.runAsync(
+                    () -> {
+                        switch (way) {
+                            case "complete" -> call(COMPLETE, "null::text[]");
+                            case "release" -> call(RELEASE, "null::text[]");
+                            case "delete" -> update("delete from {schema}._private_jobs");
+                            default ->
+                                update(
+                                        "update {schema}._private_jobs set last_error = 'no', locked_at = null, locked_by = null");
+                        }
+                    },
+                    OwnThread.EACH);
             busy.awaitThatSomebodyWaits(Duration.ofMillis(1500));
             busy.connection.rollback();
             ended.join();
@@ -314,14 +317,16 @@ class HistoryFaultsTest {
             session.execute(delete);
             session.execute("set pgworker.history_waited = '1'");
             session.connection.commit();
-            CompletableFuture<Void> waiting = CompletableFuture.runAsync(() -> {
-                try {
-                    session.execute(delete);
-                    session.connection.commit();
-                } catch (SQLException e) {
-                    throw new IllegalStateException(e);
-                }
-            });
+            CompletableFuture<Void> waiting = CompletableFuture.runAsync(
+                    () -> {
+                        try {
+                            session.execute(delete);
+                            session.connection.commit();
+                        } catch (SQLException e) {
+                            throw new IllegalStateException(e);
+                        }
+                    },
+                    OwnThread.EACH);
             stranger.awaitThatSomebodyWaits(Duration.ofMillis(100));
             stranger.connection.rollback();
             waiting.join();
@@ -991,7 +996,7 @@ class HistoryFaultsTest {
             other.setAutoCommit(false);
             statement.execute(db.schema().in("lock table {schema}.pgworker_history in access exclusive mode"));
             CompletableFuture<HistoryStatus> status =
-                    CompletableFuture.supplyAsync(() -> db.admin().history().status());
+                    CompletableFuture.supplyAsync(() -> db.admin().history().status(), OwnThread.EACH);
             assertThat(status).succeedsWithin(Duration.ofSeconds(5));
             assertThat(status.join().enabled()).isTrue();
             assertThat(status.join().oldest()).isNull();

@@ -43,6 +43,7 @@ import dev.pgworker.job.JobRequest;
 import dev.pgworker.job.JobSpec;
 import dev.pgworker.job.ScheduleInterceptor;
 import dev.pgworker.testing.LogCapture;
+import dev.pgworker.testing.OwnThread;
 import dev.pgworker.testing.TestSchema;
 
 import static org.assertj.core.api.Assertions.assertThat;
@@ -331,7 +332,7 @@ class JobSchedulesTest {
             statement.execute(db.schema().in("select from {schema}.pgworker_schedules for update"));
 
             CompletableFuture<Boolean> pause =
-                    CompletableFuture.supplyAsync(() -> schedules().pause("r"));
+                    CompletableFuture.supplyAsync(() -> schedules().pause("r"), OwnThread.EACH);
 
             Awaitility.await()
                     .untilAsserted(() -> assertThat(
@@ -349,14 +350,16 @@ class JobSchedulesTest {
     @Test
     void ofManyWhoCreateItOneDoes() {
         List<CompletableFuture<Boolean>> attempts = IntStream.range(0, 8)
-                .mapToObj(i -> CompletableFuture.supplyAsync(() -> {
-                    try {
-                        schedules().create(daily("r").build());
-                        return true;
-                    } catch (DuplicateKeyException e) {
-                        return false;
-                    }
-                }))
+                .mapToObj(i -> CompletableFuture.supplyAsync(
+                        () -> {
+                            try {
+                                schedules().create(daily("r").build());
+                                return true;
+                            } catch (DuplicateKeyException e) {
+                                return false;
+                            }
+                        },
+                        OwnThread.EACH))
                 .toList();
 
         assertThat(attempts.stream().map(CompletableFuture::join).filter(created -> created))
@@ -366,20 +369,22 @@ class JobSchedulesTest {
     @Test
     void manyChangeItAtTheSameTime() {
         List<CompletableFuture<Void>> changes = IntStream.range(0, 6)
-                .mapToObj(i -> CompletableFuture.runAsync(() -> {
-                    for (int n = 0; n < 40; n++) {
-                        int minute = n % 60;
-                        schedules()
-                                .put(daily("r")
-                                        .recurrence(Recurrence.crontab(minute + " 1 * * *", BERLIN))
-                                        .build());
-                        boolean unused = i % 3 == 0
-                                ? schedules().delete("r")
-                                : i % 3 == 1
-                                        ? schedules().pause("r")
-                                        : schedules().resume("r");
-                    }
-                }))
+                .mapToObj(i -> CompletableFuture.runAsync(
+                        () -> {
+                            for (int n = 0; n < 40; n++) {
+                                int minute = n % 60;
+                                schedules()
+                                        .put(daily("r")
+                                                .recurrence(Recurrence.crontab(minute + " 1 * * *", BERLIN))
+                                                .build());
+                                boolean unused = i % 3 == 0
+                                        ? schedules().delete("r")
+                                        : i % 3 == 1
+                                                ? schedules().pause("r")
+                                                : schedules().resume("r");
+                            }
+                        },
+                        OwnThread.EACH))
                 .toList();
 
         assertThat(changes).allSatisfy(change -> change.get(120, TimeUnit.SECONDS));

@@ -30,6 +30,7 @@ import tools.jackson.databind.JsonNode;
 import dev.pgworker.Worker;
 import dev.pgworker.job.Task;
 import dev.pgworker.task.TaskRegistration;
+import dev.pgworker.testing.OwnThread;
 import dev.pgworker.testing.TestSchema;
 import dev.pgworker.testsupport.TestPostgres;
 
@@ -104,7 +105,7 @@ class AdoptionTest {
             holder.setAutoCommit(false);
             holder.createStatement().execute(schema.in("select from {schema}.add_job('held')"));
             CompletableFuture<Void> adoption =
-                    CompletableFuture.runAsync(() -> migrator().migrate());
+                    CompletableFuture.runAsync(() -> migrator().migrate(), OwnThread.EACH);
             Awaitility.await().until(() -> messages().contains("is retried"));
             peers.goOn();
             assertThat(adoption).isNotDone();
@@ -366,7 +367,7 @@ class AdoptionTest {
     void manyStartsDuringABuildWaitForItAndAreNotWaitedForByIt() {
         installPeer("node");
         List<CompletableFuture<Void>> starts = java.util.stream.IntStream.range(0, 6)
-                .mapToObj(i -> CompletableFuture.runAsync(() -> migrator().migrate()))
+                .mapToObj(i -> CompletableFuture.runAsync(() -> migrator().migrate(), OwnThread.EACH))
                 .toList();
         starts.forEach(CompletableFuture::join);
         assertThat(unfinishedIndexes()).isEmpty();

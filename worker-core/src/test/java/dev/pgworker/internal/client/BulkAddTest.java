@@ -34,6 +34,7 @@ import dev.pgworker.job.JobScheduler;
 import dev.pgworker.job.JobSpec;
 import dev.pgworker.job.Task;
 import dev.pgworker.schema.WorkerSchema;
+import dev.pgworker.testing.OwnThread;
 import dev.pgworker.testing.TestSchema;
 
 import static org.assertj.core.api.Assertions.assertThat;
@@ -361,13 +362,15 @@ class BulkAddTest {
             second.setAutoCommit(false);
             in(first, "select set_config('deadlock_timeout', '1h', true)");
             in(first, "select (select count(*) from {schema}.add_job('t', '2', job_key => 'b'))");
-            CompletableFuture<String> adding = CompletableFuture.supplyAsync(() -> {
-                in(
-                        second,
-                        "select set_config('deadlock_timeout', '1h', true), set_config('lock_timeout', '2min', true)");
-                in(second, batch);
-                return in(second, "select current_setting('lock_timeout')");
-            });
+            CompletableFuture<String> adding = CompletableFuture.supplyAsync(
+                    () -> {
+                        in(
+                                second,
+                                "select set_config('deadlock_timeout', '1h', true), set_config('lock_timeout', '2min', true)");
+                        in(second, batch);
+                        return in(second, "select current_setting('lock_timeout')");
+                    },
+                    OwnThread.EACH);
             Awaitility.await()
                     .pollInterval(Duration.ofMillis(2))
                     .until(() -> db.sql("select exists (select from pg_stat_activity where wait_event_type = 'Lock'"
@@ -377,7 +380,8 @@ class BulkAddTest {
                             .single());
 
             CompletableFuture<String> other = CompletableFuture.supplyAsync(
-                    () -> in(first, "select (select count(*) from {schema}.add_job('t', '3', job_key => 'a'))"));
+                    () -> in(first, "select (select count(*) from {schema}.add_job('t', '3', job_key => 'a'))"),
+                    OwnThread.EACH);
             assertThat(other.get(120, TimeUnit.SECONDS)).isEqualTo("1");
             first.commit();
 

@@ -36,6 +36,7 @@ import dev.pgworker.job.JobState;
 import dev.pgworker.job.Rescheduling;
 import dev.pgworker.job.Task;
 import dev.pgworker.schema.WorkerSchema;
+import dev.pgworker.testing.OwnThread;
 import dev.pgworker.testing.RecordingListener;
 import dev.pgworker.testing.TestSchema;
 
@@ -163,7 +164,7 @@ class JdbcJobAdminTest {
             other.setAutoCommit(false);
             statement.execute(db.schema().in("update {schema}._private_jobs set attempts = max_attempts"));
             CompletableFuture<List<Job>> due =
-                    CompletableFuture.supplyAsync(() -> db.admin().runNow(List.of(id)));
+                    CompletableFuture.supplyAsync(() -> db.admin().runNow(List.of(id)), OwnThread.EACH);
             Awaitility.await()
                     .until(() -> db.sql("select count(*) from pg_stat_activity where wait_event_type = 'Lock'"
                                             + " and query like '%due as materialized%{schema}%'")

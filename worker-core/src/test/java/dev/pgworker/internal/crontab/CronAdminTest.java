@@ -30,6 +30,7 @@ import dev.pgworker.internal.store.CrontabStore.Execution;
 import dev.pgworker.job.Job;
 import dev.pgworker.job.JobSpec;
 import dev.pgworker.job.Task;
+import dev.pgworker.testing.OwnThread;
 import dev.pgworker.testing.RecordingListener;
 import dev.pgworker.testing.TestSchema;
 
@@ -173,7 +174,7 @@ class CronAdminTest {
         try (Connection tick = db.dataSource().getConnection()) {
             tick.setAutoCommit(false);
             tick.createStatement().execute(db.schema().in("select from {schema}._private_known_crontabs for update"));
-            pause = CompletableFuture.supplyAsync(() -> admin.pause("report"));
+            pause = CompletableFuture.supplyAsync(() -> admin.pause("report"), OwnThread.EACH);
             Awaitility.await().until(() -> waitingForLocks() == 1);
             assertThat(pause).isNotDone();
             tick.commit();

@@ -48,6 +48,7 @@ import dev.pgworker.schedule.Overlap;
 import dev.pgworker.schedule.Recurrence;
 import dev.pgworker.schedule.Schedule;
 import dev.pgworker.testing.LogCapture;
+import dev.pgworker.testing.OwnThread;
 import dev.pgworker.testing.RecordingListener;
 import dev.pgworker.testing.TestSchema;
 
@@ -758,7 +759,7 @@ class ScheduleServiceTest {
             other.setAutoCommit(false);
             statement.execute(db.schema().in("lock table {schema}.pgworker_schedules"));
             CompletableFuture<Throwable> failure =
-                    CompletableFuture.supplyAsync(() -> catchThrowable(() -> service.work()));
+                    CompletableFuture.supplyAsync(() -> catchThrowable(() -> service.work()), OwnThread.EACH);
             Awaitility.await()
                     .until(() -> db.sql(
                                             "select pg_catalog.count(pg_cancel_backend(l.pid)) from pg_locks l"

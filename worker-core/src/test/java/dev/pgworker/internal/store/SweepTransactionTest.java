@@ -17,6 +17,7 @@ import dev.pgworker.internal.store.SweepStore.Request;
 import dev.pgworker.internal.store.SweepStore.Result;
 import dev.pgworker.job.Task;
 import dev.pgworker.task.RecoveryDecision;
+import dev.pgworker.testing.OwnThread;
 import dev.pgworker.testing.TestSchema;
 import dev.pgworker.testsupport.TestPostgres;
 
@@ -54,7 +55,7 @@ class SweepTransactionTest {
                 Duration.ofSeconds(55));
         SweepStore other = new SweepStore(db.dataSource(), db.schema(), List.of());
 
-        CompletableFuture<Result> first = CompletableFuture.supplyAsync(() -> sweep(paused));
+        CompletableFuture<Result> first = CompletableFuture.supplyAsync(() -> sweep(paused), OwnThread.EACH);
         asked.await();
         assertThat(other.sweep(REQUEST, "w").locked())
                 .as("while the first sweep may go on")
