@@ -34,6 +34,7 @@ import org.junit.jupiter.params.provider.ValueSource;
 
 import dev.pgworker.schema.SchemaMigrator;
 import dev.pgworker.schema.WorkerSchema;
+import dev.pgworker.testing.ClaimSql;
 import dev.pgworker.testing.TestSchema;
 import dev.pgworker.testsupport.TestPostgres;
 
@@ -288,7 +289,7 @@ class HostileSearchPathTest {
         // Nothing calls the triggers but what happens to jobs.
         calls.add("select * from jobs.permanently_fail_jobs(array(select j.id from jobs.jobs j), 'reason')");
         calls.add("select * from jobs.reschedule_jobs(array(select j.id from jobs.jobs j), attempts => '0')");
-        calls.add("select * from jobs.pgworker_claim('w', '{1,2,3}', '10')");
+        calls.add("select * from " + ClaimSql.claim("'w'", "10").replace("{schema}", "jobs") + " c");
         calls.add("select jobs.add_job('t', '[1]', 'q', job_key => 'k')");
         try (Connection connection = owner.getConnection();
                 Statement statement = connection.createStatement();

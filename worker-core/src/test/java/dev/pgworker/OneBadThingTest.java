@@ -9,7 +9,6 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
 import java.util.Objects;
-import java.util.Random;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.concurrent.CountDownLatch;
@@ -31,15 +30,6 @@ import dev.pgworker.event.WorkerEvent.JobLost;
 import dev.pgworker.event.WorkerEvent.JobReturned;
 import dev.pgworker.event.WorkerEvent.JobsFetched;
 import dev.pgworker.event.WorkerEvent.WorkerStarted;
-import dev.pgworker.internal.store.Chain;
-import dev.pgworker.internal.store.ClaimRequest;
-import dev.pgworker.internal.store.Claimed;
-import dev.pgworker.internal.store.FollowUp;
-import dev.pgworker.internal.store.JobStore;
-import dev.pgworker.internal.store.LanePlan;
-import dev.pgworker.internal.store.QueueFront;
-import dev.pgworker.internal.store.RenewedLocks;
-import dev.pgworker.internal.store.TaskIds;
 import dev.pgworker.job.Job;
 import dev.pgworker.job.JobRequest;
 import dev.pgworker.job.JobSpec;
@@ -360,66 +350,6 @@ class OneBadThingTest {
 
         assertThat(ran).hasValue(300);
         assertThat(db.jobs()).isZero();
-    }
-
-    @Test
-    void aClaimIsBoundedByTheSizeOfPayloadsAndALargeOneIsClaimedAlone() throws Exception {
-        // Compressed to nearly nothing, and hardly at all.
-        String repeated = "a".repeat(1_000_000);
-        StringBuilder random = new StringBuilder();
-        new Random(1).ints(1_000_000, 'a', 'z').forEach(c -> random.append((char) c));
-        JobStore store = new JobStore(db.dataSource(), db.schema(), "w");
-        for (String payload : List.of(repeated, random.toString())) {
-            for (String queue : new String[] {null, "q"}) {
-                for (int i = 0; i < 5; i++) {
-                    db.scheduler()
-                            .addJob(
-                                    LARGE,
-                                    i == 3 ? payload + payload + payload : payload,
-                                    JobSpec.builder().queueName(queue).build());
-                }
-            }
-        }
-        TaskIds tasks = store.claims().tasks(List.of("large"));
-        List<List<Integer>> sizes = new ArrayList<>();
-        while (db.jobs() > 0) {
-            Claimed claimed = store.claims()
-                    .claim(
-                            tasks,
-                            new ClaimRequest(
-                                    100, 2_500_000, List.of(), task -> 10, QueueFront.UNKNOWN, null, Chain.WHOLE));
-            sizes.add(claimed.jobs().stream()
-                    .map(job -> job.payload().length() / 1_000_000)
-                    .toList());
-            List<Job> done = claimed.jobs();
-            store.outcomes().complete(done, new FollowUp(tasks, LanePlan.NONE, 1, List.of()), RenewedLocks.UNCHANGED);
-        }
-
-        assertThat(sizes)
-                .allSatisfy(claim -> assertThat(
-                                claim.stream().mapToInt(Integer::intValue).sum())
-                        .isLessThanOrEqualTo(claim.size() == 1 ? 3 : 2));
-        assertThat(sizes.stream().mapToInt(List::size).sum()).isEqualTo(20);
-    }
-
-    @Test
-    void manySmallPayloadsAreClaimedTogetherHoweverLittleRoomTheirLimitLeaves() throws Exception {
-        JobStore store = new JobStore(db.dataSource(), db.schema(), "w");
-        List<JobRequest> requests = new ArrayList<>();
-        for (int i = 0; i < 200; i++) {
-            requests.add(JobRequest.of(LARGE, "x".repeat(98), JobSpec.builder().build()));
-        }
-        db.scheduler().addJobs(requests);
-        TaskIds tasks = store.claims().tasks(List.of("large"));
-
-        assertThat(store.claims()
-                        .claim(
-                                tasks,
-                                new ClaimRequest(
-                                        200, 10_000, List.of(), task -> 1, QueueFront.UNKNOWN, null, Chain.WHOLE))
-                        .size())
-                .isEqualTo(100);
-        assertThat(store.claims().claim(tasks, ClaimRequest.of(200)).size()).isEqualTo(100);
     }
 
     /** One row of a claim does not fit into memory, or is otherwise more than the driver can read. */

@@ -34,6 +34,7 @@ import dev.pgworker.job.JobSpec;
 import dev.pgworker.job.Task;
 import dev.pgworker.task.JobControlException;
 import dev.pgworker.task.TaskHandler;
+import dev.pgworker.testing.ClaimSql;
 import dev.pgworker.testing.RecordingListener;
 import dev.pgworker.testing.TestSchema;
 
@@ -173,31 +174,6 @@ class QueueTest {
         events.await(JobCompleted.class, e -> payload(e.job()) == 1);
     }
 
-    @Test
-    void noQueueIsLookedAtTwiceWhereOneThatIsTakenFillsTheFront() {
-        db.sql("insert into {schema}._private_tasks (identifier) values ('work')")
-                .update();
-        db.sql("""
-                        insert into {schema}._private_job_queues (queue_name, locked_at, locked_by)
-                        select 'q' || n, case when n < 22 then now() end, case when n < 22 then 'other' end
-                        from generate_series(1, 60) n order by n
-                        """).update();
-        db.sql("""
-                        insert into {schema}._private_jobs (task_id, payload, job_queue_id, run_at)
-                        select t.id, '1', q.id, now() - case when n = 0 then interval '1 minute' else interval '1 hour' end
-                        from {schema}._private_tasks t, {schema}._private_job_queues q, generate_series(0, 3000) n
-                        where n = 0 or q.queue_name = 'q1'
-                        """).update();
-
-        assertThat(db.sql("""
-                                select cardinality(l.queues) - (select count(distinct u) from unnest(l.queues) u)
-                                from {schema}.pgworker_lanes(array(select id from {schema}._private_tasks), 20, null, 100) l
-                                """).query(Integer.class).single()).isZero();
-        assertThat(db.sql("""
-                                select count(*) from {schema}.pgworker_claim('w', array(select id from {schema}._private_tasks), 60)
-                                """).query(Integer.class).single()).isEqualTo(39);
-    }
-
     // Unlocking leaves run_at alone; recovery sets it, so the recovered job goes behind those that were due before.
     @ParameterizedTest
     @CsvSource({"force_unlock_workers,1,2", "recover_dead_worker_jobs,2,1"})
@@ -310,8 +286,7 @@ class QueueTest {
     }
 
     private void claimAs(String worker) {
-        assertThat(db.sql(
-                                "select count(*) from {schema}.pgworker_claim(?, array(select id from {schema}._private_tasks), 5)")
+        assertThat(db.sql("select count(*) from " + ClaimSql.claim("?", "5") + " c")
                         .param(worker)
                         .query(Integer.class)
                         .single())
