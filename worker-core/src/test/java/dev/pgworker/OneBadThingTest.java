@@ -428,7 +428,7 @@ class OneBadThingTest {
 
     /** What the server says about a row that it cannot send. */
     @Test
-    void aJobThatTheServerCannotSendFailsWithTheReason() {
+    void aJobThatTheServerCannotSendIsPassedOver() {
         List<JobRequest> requests = new ArrayList<>();
         for (int i = 0; i < 5; i++) {
             requests.add(JobRequest.of(WORK, i, JobSpec.builder().build()));
@@ -437,12 +437,11 @@ class OneBadThingTest {
         long bad = jobs.get(2).id();
         start(
                 (call, proceed) -> {
-                    if (call.is("executeQuery", "pgworker_claim") && !call.sql().contains("null as payload")) {
+                    if (call.is("executeQuery", "pgworker_claim(")
+                            && !call.sql().contains("dry")) {
                         call.connection().setAutoCommit(false);
-                        // Until its outcome is written.
-                        boolean claimedBefore = isLocked(call.connection(), bad);
                         Object value = proceed.proceed();
-                        boolean failing = !claimedBefore && isLocked(call.connection(), bad);
+                        boolean failing = isLocked(call.connection(), bad);
                         if (failing) {
                             call.connection().rollback();
                         } else {
@@ -459,14 +458,12 @@ class OneBadThingTest {
                 2,
                 (n, context) -> {});
 
-        JobFailed failed = events.await(JobFailed.class);
         events.await(JobCompleted.class, 4);
 
-        assertThat(failed.job().id()).isEqualTo(bad);
-        assertThat(db.sql("select last_error from {schema}.jobs")
-                        .query(String.class)
-                        .single())
-                .contains("invalid memory alloc request size");
+        assertThat(db.sql("select id from {schema}.jobs where attempts = 0 and locked_at is null")
+                        .query(Long.class)
+                        .list())
+                .containsExactly(bad);
     }
 
     /** A trigger or a constraint of somebody's stands in the way of claiming the first job of all, and of a queue. */
@@ -509,7 +506,7 @@ class OneBadThingTest {
 
     /** More than fit into one claim, of queues and without, and all of them due before the others. */
     @ParameterizedTest
-    @ValueSource(ints = {1_000, 10_000})
+    @ValueSource(ints = {300, 900})
     void manyJobsThatCannotBeClaimedKeepNoOtherFromRunning(int refused) {
         db.sql("select {schema}.add_job('work', '0')").query().listOfRows();
         db.sql("delete from {schema}._private_jobs").update();
@@ -527,54 +524,6 @@ class OneBadThingTest {
         start((call, proceed) -> proceed.proceed(), 3, (n, context) -> {});
 
         events.await(JobCompleted.class, 200);
-        db.sql("drop trigger refuse on {schema}._private_jobs").update();
-        Awaitility.await().until(() -> db.jobs() == 0);
-    }
-
-    /** More than the worker remembers, and all of them due before the others; those behind them in their queues keep waiting. */
-    @ParameterizedTest
-    @ValueSource(booleans = {false, true})
-    void moreJobsOfATaskThanAreRememberedKeepNoOtherTaskFromRunning(boolean inQueuesOfTheirOwn) {
-        db.sql("select {schema}.add_job('work', '0'), {schema}.add_job('other', '0')")
-                .query()
-                .listOfRows();
-        db.sql("delete from {schema}._private_jobs").update();
-        db.sql(
-                        "insert into {schema}._private_job_queues (queue_name) select 'bad ' || n from generate_series(0, 49999) n")
-                .update();
-        db.sql("""
-                insert into {schema}._private_jobs (task_id, payload, job_queue_id, run_at)
-                select t.id, '0', case when n % 2 = 0 then q.id end, now() - interval '1 hour'
-                from {schema}._private_tasks t, generate_series(0, 49999) n
-                join {schema}._private_job_queues q on q.queue_name = 'bad ' || (n % ?)
-                where t.identifier = 'work'
-                """).param(inQueuesOfTheirOwn ? 50_000 : 100).update();
-        refuseZeros();
-        List<Integer> ran = new CopyOnWriteArrayList<>();
-        JobSpec good = JobSpec.builder().queueName("good").build();
-        JobSpec behind = JobSpec.builder().queueName("bad 2").build();
-        for (int n = 1; n <= 20; n++) {
-            db.scheduler().addJob(OTHER, n, n % 2 == 0 ? good : JobSpec.DEFAULT);
-            db.scheduler().addJob(OTHER, 1_000 + n, behind);
-        }
-        db.start(db.worker()
-                .settings(WorkerSettings.builder()
-                        .concurrency(3)
-                        .pollInterval(Duration.ofMillis(200))
-                        .build())
-                .listener(events)
-                .task(WORK, (n, context) -> ran.add(n))
-                .task(OTHER, (n, context) -> ran.add(n)));
-
-        Awaitility.await().until(() -> ran.size() >= 20);
-        for (int n = 21; n <= 40; n++) {
-            db.scheduler().addJob(OTHER, n);
-        }
-        Awaitility.await().until(() -> ran.size() >= 40);
-        db.scheduler().addJob(WORK, 41, JobSpec.builder().priority(-1).build());
-        Awaitility.await().until(() -> ran.contains(41));
-        assertThat(ran).hasSize(41).allMatch(n -> n > 0 && n <= 41);
-
         db.sql("drop trigger refuse on {schema}._private_jobs").update();
         Awaitility.await().until(() -> db.jobs() == 0);
     }
@@ -681,7 +630,6 @@ class OneBadThingTest {
         events.await(JobCompleted.class, 2);
     }
 
-    /** The completion would claim the next job of the queue, and cannot. */
     @Test
     void aJobIsCompletedThoughTheNextOfItsQueueCannotBeClaimed() throws Exception {
         CountDownLatch mayEnd = new CountDownLatch(1);

@@ -14,7 +14,7 @@ import dev.pgworker.internal.store.ClaimStore.First;
 
 /**
  * The jobs that the server does not let this worker claim, because of a trigger of somebody's for instance. Claims leave them, and
- * their queues, out until it is time to try again: after a second at first, after a minute at last. With more than 10,000 of them
+ * their queues, out until it is time to try again: after a second at first, after a minute at last. With more than 1,000 of them
  * the first are tried again, and may keep the worker from those behind.
  *
  * <p>Owned by the thread that claims, but for {@link #example}.
@@ -23,7 +23,7 @@ final class PassedOver {
 
     private static final Logger log = LoggerFactory.getLogger(PassedOver.class);
 
-    private static final int MOST = 10_000;
+    private static final int MOST = 1_000;
 
     /** So many are tried again together. */
     private static final int RETRIES = 64;
