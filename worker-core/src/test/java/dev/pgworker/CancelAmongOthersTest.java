@@ -103,13 +103,6 @@ class CancelAmongOthersTest {
                 .allSatisfy(answer -> assertThat(answer.state()).isEqualTo(State.REMOVED));
     }
 
-    private String claimOf(long id) {
-        return db.sql("select pg_catalog.format('timestamptz %L', locked_at) from {schema}._private_jobs where id = ?")
-                .param(id)
-                .query(String.class)
-                .single();
-    }
-
     private State stateOf(long id) {
         return db.admin().cancellations(List.of(id)).get(0).state();
     }

@@ -52,7 +52,6 @@ class OneBadThingTest {
 
     private static final Task<Integer> WORK = Task.of("work", Integer.class);
     private static final Task<Integer> OTHER = Task.of("other", Integer.class);
-    private static final Task<String> LARGE = Task.of("large", String.class);
 
     @RegisterExtension
     final TestSchema db = new TestSchema();

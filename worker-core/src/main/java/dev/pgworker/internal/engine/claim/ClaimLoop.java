@@ -293,6 +293,9 @@ public final class ClaimLoop extends BackgroundService implements WorkSignal.Rec
             nanos = Math.min(nanos, freed.tell());
             nanos = dueAt == null ? nanos : Math.min(nanos, dueAt - time);
         }
+        if (lookWanted.get() && claims.isLookCheap()) {
+            nanos = Math.min(nanos, earliestLook - time);
+        }
         quiet = !mayHaveDue;
         try {
             pause(Math.max(nanos, 0));

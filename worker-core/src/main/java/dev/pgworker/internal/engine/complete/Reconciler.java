@@ -364,7 +364,8 @@ public final class Reconciler extends PeriodicService implements WorkSignal.Rece
         int jobs = unknown.isEmpty() ? 0 : giveBack(unknown);
         unknownQueues.removeIf(queue -> localQueue.containsQueue(queue.id()));
         if (!unknownQueues.isEmpty()) {
-            outcomes.free(unknownQueues);
+            Set<Integer> left = outcomes.free(unknownQueues);
+            unknownQueues.removeIf(queue -> left.contains(queue.id()));
         }
         if (jobs > 0 || !unknownQueues.isEmpty()) {
             reconciled.addAndGet(jobs);
