@@ -174,6 +174,34 @@ class QueueTest {
         events.await(JobCompleted.class, e -> payload(e.job()) == 1);
     }
 
+    @Test
+    void aTransactionThatHoldsTheRowOfAQueueHoldsUpNothingElse() throws Exception {
+        CountDownLatch mayEnd = new CountDownLatch(1);
+        start(5, (n, context) -> {
+            if (n == 1) {
+                mayEnd.await();
+            }
+        });
+        db.scheduler().addJob(WORK, 1, IN_QUEUE);
+        events.await(JobStarted.class);
+        try (Connection other = db.dataSource().getConnection();
+                Statement statement = other.createStatement()) {
+            other.setAutoCommit(false);
+            statement.execute(
+                    db.schema().in("select from {schema}._private_job_queues where locked_at is not null for update"));
+            mayEnd.countDown();
+            for (int n = 2; n <= 20; n++) {
+                db.scheduler().addJob(WORK, n);
+            }
+
+            events.await(JobCompleted.class, 20);
+            assertThat(lockedQueues()).isEqualTo(1);
+            other.rollback();
+        }
+        db.scheduler().addJob(WORK, 21, IN_QUEUE);
+        events.await(JobCompleted.class, 21);
+    }
+
     // Unlocking leaves run_at alone; recovery sets it, so the recovered job goes behind those that were due before.
     @ParameterizedTest
     @CsvSource({"force_unlock_workers,1,2", "recover_dead_worker_jobs,2,1"})
