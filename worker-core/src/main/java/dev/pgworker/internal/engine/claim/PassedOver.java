@@ -6,6 +6,8 @@ import java.util.List;
 import java.util.Map;
 
 import org.jspecify.annotations.Nullable;
+import org.postgresql.util.PSQLException;
+import org.postgresql.util.ServerErrorMessage;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
@@ -104,12 +106,20 @@ final class PassedOver {
         refusal.retried = false;
         refusal.pauseNanos = Math.min(2 * refusal.pauseNanos, LONGEST_PAUSE_NANOS);
         refusal.retryAt = now + refusal.pauseNanos;
-        example = job.jobId() + " of task \"" + job.task() + "\" cannot be claimed: " + ErrorText.headline(why);
+        example = job.jobId() + " of task \"" + job.task() + "\" cannot be claimed: " + reason(why);
         log(job, why, refusal, now);
         refusals.put(job.jobId(), refusal);
         if (refusals.size() > MOST) {
             refusals.remove(refusals.keySet().iterator().next());
         }
+    }
+
+    /** What the server has said, without where. */
+    private static String reason(Throwable why) {
+        ServerErrorMessage answer = why instanceof PSQLException e ? e.getServerErrorMessage() : null;
+        return answer == null
+                ? ErrorText.headline(why)
+                : answer.getMessage() + " (SQLSTATE " + answer.getSQLState() + ")";
     }
 
     private void log(First job, Throwable why, Refusal refusal, long now) {
@@ -133,7 +143,7 @@ final class PassedOver {
         } else if (logged == MOST_LOGGED + 1) {
             log.warn("More jobs cannot be claimed; they are logged at level debug");
         } else {
-            log.debug("Job {} of task \"{}\" cannot be claimed: {}", job.jobId(), job.task(), ErrorText.headline(why));
+            log.debug("Job {} of task \"{}\" cannot be claimed: {}", job.jobId(), job.task(), reason(why));
         }
     }
 }
