@@ -309,7 +309,7 @@ class JobKeyModelTest {
         String worker = any(WORKERS);
         int wanted = 1 + random.nextInt(3);
         log.add("claim " + worker + " " + wanted);
-        List<Long> claimed = db.sql("select id from " + ClaimSql.claim("?", "?") + " c")
+        List<Long> claimed = db.sql("select id from " + ClaimSql.claim("?", "?") + " c order by priority, run_at, id")
                 .params(worker, wanted)
                 .query(Long.class)
                 .list();
@@ -344,8 +344,18 @@ class JobKeyModelTest {
             rows.remove(row.id);
             endCancelled(row, "completed");
             unlock(row);
+            freeQueues(worker, row);
         }
         assertThat(answer).isEqualTo(expected);
+    }
+
+    private void freeQueues(String worker, Row row) {
+        db.sql(
+                        "select {schema}.pgworker_free_queues(array(select id from {schema}._private_job_queues where queue_name = ?),"
+                                + " array[?])")
+                .params(row.queue, worker)
+                .query()
+                .listOfRows();
     }
 
     private void release() {
@@ -365,6 +375,7 @@ class JobKeyModelTest {
                 .params(worker, row.id, row.id, action, at.toString(), error, row.claimedKey, row.claimedAttempts)
                 .query(String.class)
                 .list();
+        freeQueues(worker, row);
         boolean ended = row.retired() || !Objects.equals(row.claimedKey, row.key);
         if (error != null) {
             row.error = error;

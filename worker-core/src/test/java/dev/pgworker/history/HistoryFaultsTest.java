@@ -694,10 +694,15 @@ class HistoryFaultsTest {
     }
 
     private static final String RELEASE = """
-            select count(*) from {schema}.pgworker_release('peer', (
-              select array_agg(row(j.id, j.locked_at, 'retry', null, null, 'no', null, null, null, 5000, (%s)[row_number() over ()], null)
-                ::{schema}.pgworker_outcome)
-              from {schema}._private_jobs j where j.locked_by = 'peer'))
+            select count(*) from (select count(*)::int as n from {schema}._private_jobs j where j.locked_by = 'peer') h,
+              lateral (select %s as results) r,
+              lateral (
+                select array_agg(row(j.id, j.locked_at, 'retry', null, null, 'no', null, null, null, 5000, r.results[j.place], null)
+                  ::{schema}.pgworker_outcome) as outcomes
+                from (
+                  select x.id, x.locked_at, row_number() over (order by x.id)::int as place
+                  from {schema}._private_jobs x where x.locked_by = 'peer') j) a,
+              lateral {schema}.pgworker_release('peer', a.outcomes) w
             """;
 
     private static final String COMPLETE = """

@@ -3346,16 +3346,21 @@ begin
     into walked, free, queues, queue_tids, names, start_priorities, start_run_ats, start_ids, amounts, last_priority, last_run_at, last_id
     from held h;
   if queues is not null then
-    select array_agg(l.queue), array_agg(r.tid), array_agg(l.priority), array_agg(r.run_at), array_agg(r.id)
+    select array_agg(l.queue), array_agg(r.tid), array_agg(r.priority), array_agg(r.run_at), array_agg(r.id)
       into job_queues, tids, priorities, run_ats, ids
       from unnest(queues, start_priorities, start_run_ats, start_ids, amounts) l(queue, priority, run_at, id, amount)
       cross join lateral (
-        select j.ctid as tid, j.run_at, j.id from "${schema}"._private_jobs j
-        where j.is_available and j.job_queue_id is not null and j.job_queue_id = l.queue and j.priority = l.priority and j.run_at <= now()
-          and (j.run_at, j.id) >= (
-            case when request.from_first then '-infinity' else l.run_at end, case when request.from_first then 0 else l.id end)
-          and j.task_id = any(task_ids) and "${schema}".pgworker_allowed(j.flags, forbidden)
-        order by j.run_at, j.id limit l.amount) r;
+        -- What somebody has just given back may be of a better priority than what the floors let see.
+        select k.* from unnest(floors) f
+        cross join lateral (
+          select j.ctid as tid, j.priority, j.run_at, j.id from "${schema}"._private_jobs j
+          where j.is_available and j.job_queue_id is not null and j.job_queue_id = l.queue and j.priority = f.priority and j.run_at <= now()
+            and (j.run_at, j.id) >= (
+              case when request.from_first then '-infinity' else l.run_at end, case when request.from_first then 0 else l.id end)
+            and j.task_id = any(task_ids) and "${schema}".pgworker_allowed(j.flags, forbidden)
+          order by j.run_at, j.id limit l.amount) k
+        where f.queued and (f.priority = l.priority or f.priority < l.priority and request.from_first)
+        limit l.amount) r;
   end if;
 end
 $$;
