@@ -221,7 +221,7 @@ final class WorkerServices {
                 new JobAnnouncements(floors, claimLoop::lookForJobs, claimLoop::claimAnnounced);
         AnnouncedClaims announced =
                 new AnnouncedClaims(context, store.claims(), permission, tracker, localQueue, claimLoop, executor);
-        looks = new Looks(context, claims, ownership, parts.settings().pollInterval());
+        looks = new Looks(context, claims, ownership);
         direct = new DirectChains(
                 context,
                 permission,

@@ -82,7 +82,7 @@ public final class ClaimStore {
 
     private static final String FIRST = "select c.id, t.identifier, c.run_at"
             + " from {schema}.pgworker_claim(?::{schema}.pgworker_request, ?, ?::{schema}.pgworker_floor[], dry => true) c"
-            + " left join {schema}._private_tasks t on t.id = c.task_id";
+            + " left join {schema}._private_tasks t on t.id operator(pg_catalog.=) c.task_id";
 
     /**
      * The job that a claim would take.
@@ -102,7 +102,7 @@ public final class ClaimStore {
     }
 
     private static final String CLAIM_IDS = "select " + ClaimedRows.COLUMNS
-            + " from {schema}.pgworker_claim_ids(?::{schema}.pgworker_request, ?::bigint[])";
+            + " from {schema}.pgworker_claim_ids(?::{schema}.pgworker_request, ?::pg_catalog.int8[])";
 
     /** Claims those of these jobs that are due, are in no queue, and that nobody holds. As {@link #claim}, it can be cancelled. */
     public Claimed claimIds(ClaimRequest request, Collection<Long> jobIds) throws SQLException {
@@ -163,10 +163,8 @@ public final class ClaimStore {
         return any;
     }
 
-    private static final String LOOK = "select queued, priority, run_at, id,"
-            + " extract(epoch from next_at - clock_timestamp())::float8, at, extract(epoch from clock_timestamp() - at)::float8"
-            + " from {schema}.pgworker_look(?::{schema}.pgworker_request, ?::{schema}.pgworker_floor[])"
-            + " union all select null, null, null, null, null, now(), extract(epoch from clock_timestamp() - now())::float8";
+    private static final String LOOK = "select queued, priority, run_at, id, due_in, at, took"
+            + " from {schema}.pgworker_look(?::{schema}.pgworker_request, ?::{schema}.pgworker_floor[])";
 
     /**
      * Looks where due jobs begin, and changes nothing. Without floors that takes long where much is left of finished jobs.
@@ -194,10 +192,10 @@ public final class ClaimStore {
         try (ResultSet row = statement.executeQuery()) {
             while (row.next()) {
                 at = Timestamps.instant(row, 6);
-                took = Duration.ofNanos((long) (row.getDouble(7) * 1e9));
                 Floor.Kind kind = new Floor.Kind(row.getBoolean(1), row.getInt(2));
                 if (row.wasNull()) {
-                    continue; // the last row, which has only the time
+                    took = Duration.ofNanos((long) (row.getDouble(7) * 1e9));
+                    continue; // the last row
                 }
                 Instant runAt = Timestamps.nullableInstant(row, 3);
                 anyDue |= runAt != null;
@@ -214,9 +212,10 @@ public final class ClaimStore {
 
     private static final String PAYLOADS = """
             select j.id, j.payload
-            from rows from (pg_catalog.unnest(?::bigint[]), pg_catalog.unnest(?::timestamptz[])) with ordinality g(id, claim, n)
-            join {schema}._private_jobs j on j.id = g.id and j.locked_by = ?::pg_catalog.text and j.locked_at = g.claim
-            where g.n = 1 or pg_catalog.pg_column_size(j.payload) <= 32768
+            from rows from (pg_catalog.unnest(?::pg_catalog.int8[]), pg_catalog.unnest(?::pg_catalog.timestamptz[])) with ordinality g(id, claim, n)
+            join {schema}._private_jobs j on j.id operator(pg_catalog.=) g.id
+              and j.locked_by operator(pg_catalog.=) ?::pg_catalog.text and j.locked_at operator(pg_catalog.=) g.claim
+            where g.n operator(pg_catalog.=) 1 or pg_catalog.pg_column_size(j.payload) operator(pg_catalog.<=) 32768
             """;
 
     /**

@@ -33,7 +33,7 @@ public final class OutcomeStore {
         this.sql = sql;
     }
 
-    private static final String COMPLETED = "(?, ?, ?::timestamptz[], ?, ?::tid[], ?, ?, ?)";
+    private static final String COMPLETED = "(?, ?, ?::pg_catalog.timestamptz[], ?, ?::pg_catalog.tid[], ?, ?, ?)";
 
     private static final String COMPLETE = "select id, outcome from {schema}.pgworker_complete" + COMPLETED;
 

@@ -3272,7 +3272,7 @@ create or replace function "${schema}".pgworker_take_queues(
   out walked int, out free int, out queues int[], out queue_tids tid[], out names text[],
   out job_queues int[], out tids tid[], out priorities int[], out run_ats timestamptz[], out ids bigint[],
   out last_priority int, out last_run_at timestamptz, out last_id bigint
-) language plpgsql volatile as $$
+) language plpgsql volatile set search_path = pg_catalog, pg_temp as $$
 declare
   task_ids constant int[] := request.task_ids;
   runs constant int[] := request.runs;
@@ -3376,7 +3376,7 @@ comment on function "${schema}".pgworker_take_queues(
 create or replace function "${schema}".pgworker_claim_queued(
   request "${schema}".pgworker_request, wanted int, floors "${schema}".pgworker_floor[], any_unqueued boolean,
   out taken tid[], out queues int[], out queue_tids tid[], out names text[], out again boolean
-) language plpgsql volatile as $$
+) language plpgsql volatile set search_path = pg_catalog, pg_temp as $$
 declare
   unqueued constant int[] := coalesce(request.unqueued_task_ids, request.task_ids);
   passed constant bigint[] := coalesce(request.passed, '{}');
@@ -3890,7 +3890,7 @@ comment on function "${schema}".pgworker_renew(text, bigint[], timestamptz[], ti
 
 create or replace function "${schema}".pgworker_look(
   request "${schema}".pgworker_request, floors "${schema}".pgworker_floor[] default null
-) returns table (queued boolean, priority int, run_at timestamptz, id bigint, next_at timestamptz, at timestamptz)
+) returns table (queued boolean, priority int, run_at timestamptz, id bigint, due_in float8, at timestamptz, took float8)
 language plpgsql stable rows 10
 set plan_cache_mode = force_generic_plan set enable_seqscan = off set enable_bitmapscan = off set enable_sort = off
 set enable_hashjoin = off set enable_mergejoin = off set jit = off set search_path = pg_catalog, pg_temp as $$
@@ -3911,7 +3911,7 @@ begin
         select j.priority from "${schema}"._private_jobs j
         where floors is null and j.is_available and j.job_queue_id is null and j.priority > l.priority
         order by j.priority, j.run_at, j.id limit 1) n)
-    select false, l.priority, due.run_at, due.id, case when isfinite(next.run_at) then next.run_at end, now()
+    select false, l.priority, due.run_at, due.id, case when isfinite(next.run_at) then extract(epoch from next.run_at - clock_timestamp())::float8 end, now(), null::float8
     from level l
     left join lateral (
       select j.run_at, j.id from "${schema}"._private_jobs j
@@ -3940,7 +3940,7 @@ begin
         select j.priority from "${schema}"._private_jobs j
         where floors is null and j.is_available and j.job_queue_id is not null and j.priority >= -32768 and j.priority > l.priority
         order by j.priority, j.run_at, j.id limit 1) n)
-    select true, l.priority, due.run_at, due.id, case when isfinite(next.run_at) then next.run_at end, now()
+    select true, l.priority, due.run_at, due.id, case when isfinite(next.run_at) then extract(epoch from next.run_at - clock_timestamp())::float8 end, now(), null::float8
     from level l
     left join lateral (
       select j.run_at, j.id from "${schema}"._private_jobs j
@@ -3957,12 +3957,14 @@ begin
           select j.run_at from "${schema}"._private_jobs j
           where j.is_available and j.job_queue_id is not null and j.priority >= -32768 and j.priority = l.priority and j.run_at > now()
           order by j.run_at, j.id limit 1 offset 99)) as run_at) next;
+  return query select null::boolean, null::int, null::timestamptz, null::bigint, null::float8, now(),
+    extract(epoch from clock_timestamp() - now())::float8;
 end
 $$;
 comment on function "${schema}".pgworker_look("${schema}".pgworker_request, "${schema}".pgworker_floor[]) is
   'For each priority of the floors, or of all jobs if there are none, with and without a queue: the place of the first due job from there on that the '
-  'worker may run, nulls if there is none; when the next one is due, at the latest that of the hundredth job in the future; and as of when that holds. '
-  'With floors it reads little; without, all that finished jobs have left.';
+  'worker may run, nulls if there is none; in how many seconds the next one is due, at the latest the hundredth of the future ones; and as of when that '
+  'holds. The last row has only that time, and how many seconds the look took. With floors it reads little; without, all that finished jobs have left.';
 
 -- Jobs that nobody runs gather in front of those that are run, so that a bounded look at the first ones finds them. The tasks that a worker
 -- serves are left out at once: as a rule nothing is left.

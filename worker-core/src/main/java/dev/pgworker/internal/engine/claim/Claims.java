@@ -76,6 +76,9 @@ public final class Claims {
     /** How long the database needed for the last look at all jobs. */
     private volatile Duration lookTook = Duration.ZERO;
 
+    /** When that was, by {@link System#nanoTime}. */
+    private volatile long lookedAt = System.nanoTime();
+
     /** Creates what claims for one worker. */
     public Claims(
             WorkerContext context,
@@ -291,12 +294,18 @@ public final class Claims {
         return lookTook;
     }
 
+    /** Returns how long ago that was. May be called from any thread. */
+    Duration sinceLook() {
+        return Duration.ofNanos(System.nanoTime() - lookedAt);
+    }
+
     /** A look at all jobs: what nobody has announced is found. May be called from any thread. */
     Look lookAtAll() throws SQLException {
         try (Floors.Reading reading = floors.read()) {
             Look look =
                     store.look(ClaimRequest.of(permission.tasks().ordinary(), forbiddenIfKnown()), null, LOOK_LIMIT);
             lookTook = look.took();
+            lookedAt = System.nanoTime();
             reading.learn(look);
             return look;
         }
