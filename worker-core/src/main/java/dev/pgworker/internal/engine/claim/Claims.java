@@ -8,6 +8,8 @@ import java.util.List;
 import java.util.Set;
 
 import org.jspecify.annotations.Nullable;
+import org.postgresql.util.PSQLException;
+import org.postgresql.util.ServerErrorMessage;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
@@ -234,8 +236,9 @@ public final class Claims {
             limit = MOST_WITHOUT_TURN;
             return new Result(0, true, false);
         }
-        boolean outage = kind == DatabaseFailure.OUTAGE && !DatabaseFailure.isAnswer(e);
-        boolean mayPass = kind != DatabaseFailure.REFUSED && kind != DatabaseFailure.INTERNAL;
+        boolean raised = isRaised(e);
+        boolean outage = !raised && kind == DatabaseFailure.OUTAGE && !DatabaseFailure.isAnswer(e);
+        boolean mayPass = !raised && kind != DatabaseFailure.REFUSED && kind != DatabaseFailure.INTERNAL;
         if (outage || DatabaseFailure.isMissingSchema(e) || (mayPass && ++obstructions < MOST_OBSTRUCTIONS)) {
             return rethrow(e);
         }
@@ -249,7 +252,13 @@ public final class Claims {
             }
             passedOver.add(first, e);
         }
-        return kind == DatabaseFailure.REFUSED ? new Result(0, true, false) : rethrow(e);
+        return raised || kind == DatabaseFailure.REFUSED ? new Result(0, true, false) : rethrow(e);
+    }
+
+    /** What a trigger of somebody's raises concerns a row, whatever its SQLSTATE says. */
+    private static boolean isRaised(Throwable e) {
+        ServerErrorMessage answer = e instanceof PSQLException sql ? sql.getServerErrorMessage() : null;
+        return answer != null && "exec_stmt_raise".equals(answer.getRoutine());
     }
 
     private static Result rethrow(Throwable e) throws SQLException {
