@@ -18,22 +18,25 @@ import dev.pgworker.internal.client.JdbcJobSchedules;
 import dev.pgworker.internal.crontab.CronScheduler;
 import dev.pgworker.internal.engine.HeldBack;
 import dev.pgworker.internal.engine.WorkerContext;
-import dev.pgworker.internal.engine.claim.AnnouncedClaims;
-import dev.pgworker.internal.engine.claim.ClaimLoop;
 import dev.pgworker.internal.engine.claim.ClaimPermission;
+import dev.pgworker.internal.engine.claim.ClaimPlanner;
 import dev.pgworker.internal.engine.claim.ClaimTracker;
-import dev.pgworker.internal.engine.claim.Claims;
 import dev.pgworker.internal.engine.claim.CurrentFlags;
 import dev.pgworker.internal.engine.claim.DirectTasks;
-import dev.pgworker.internal.engine.claim.Looks;
+import dev.pgworker.internal.engine.claim.FetchLoop;
+import dev.pgworker.internal.engine.claim.Fetcher;
+import dev.pgworker.internal.engine.claim.FloorScanner;
+import dev.pgworker.internal.engine.claim.FollowUpClaims;
+import dev.pgworker.internal.engine.claim.SecondFetchLoop;
 import dev.pgworker.internal.engine.claim.ServedTasks;
+import dev.pgworker.internal.engine.claim.ToldClaims;
 import dev.pgworker.internal.engine.complete.JobCompleter;
 import dev.pgworker.internal.engine.complete.Reconciler;
 import dev.pgworker.internal.engine.complete.StallDiagnosis;
 import dev.pgworker.internal.engine.direct.DirectChains;
-import dev.pgworker.internal.engine.floor.Floors;
+import dev.pgworker.internal.engine.floor.ClaimFloor;
 import dev.pgworker.internal.engine.floor.JobAnnouncements;
-import dev.pgworker.internal.engine.queue.FreedQueues;
+import dev.pgworker.internal.engine.floor.QueueFloors;
 import dev.pgworker.internal.engine.queue.LocalQueue;
 import dev.pgworker.internal.engine.run.HandlerCalls;
 import dev.pgworker.internal.engine.run.HandlerThreads;
@@ -41,7 +44,6 @@ import dev.pgworker.internal.engine.run.HandlerTransactions;
 import dev.pgworker.internal.engine.run.JobExecutor;
 import dev.pgworker.internal.engine.run.OutcomeInbox;
 import dev.pgworker.internal.engine.run.Ownership;
-import dev.pgworker.internal.engine.run.Payloads;
 import dev.pgworker.internal.engine.run.RunResults;
 import dev.pgworker.internal.engine.run.RunningAttempts;
 import dev.pgworker.internal.event.WorkerEvents;
@@ -112,8 +114,6 @@ final class WorkerServices {
     private final Ownership ownership;
     final KeptHistory kept = new KeptHistory();
     private final HeldBack held = new HeldBack();
-    private final Floors floors = new Floors();
-    private final FreedQueues freedQueues;
 
     final WorkerContext context;
     final PeriodicTasks periodic;
@@ -122,10 +122,12 @@ final class WorkerServices {
     final LocalQueue localQueue;
     final CurrentFlags flags;
     final JobExecutor executor;
+    final FollowUpClaims followUps;
     final JobCompleter completer;
-    final Claims claims;
-    final ClaimLoop claimLoop;
-    final Looks looks;
+    final Fetcher fetcher;
+    final FetchLoop fetchLoop;
+    final SecondFetchLoop secondFetchLoop;
+    final FloorScanner floorScanner;
     final DirectChains direct;
     final Reconciler reconciler;
     final Lookout lookout;
@@ -167,7 +169,6 @@ final class WorkerServices {
         periodic = new PeriodicTasks(parts.periodic().name(), parts.periodic().observations());
         store = new JobStore(parts.dataSource(), parts.privateDataSource(), parts.schema(), workerId);
         tracker = new ClaimTracker(signal);
-        freedQueues = new FreedQueues(store.outcomes()::wake);
         flags = new CurrentFlags(parts.forbiddenFlags());
 
         // Run: what has been claimed.
@@ -199,11 +200,13 @@ final class WorkerServices {
         limits = limits(limitStore);
         ownership = new Ownership(
                 lease, store.holdings(), localQueue, () -> history.isReady() && pauses.isKnown() && limits.isKnown());
+        ClaimFloor floor = new ClaimFloor(signal::scanWanted);
+        QueueFloors queueFloors = new QueueFloors(signal::scanWanted);
         OutcomeInbox inbox = new OutcomeInbox(parts.settings().interruptedJobRetryDelay());
         executor = new JobExecutor(
                 context,
                 localQueue,
-                handlerCalls(),
+                handlerCalls(queueFloors),
                 new HandlerThreads(localQueue, parts.handlerExecutor()),
                 attempts,
                 ownership,
@@ -213,15 +216,26 @@ final class WorkerServices {
         ServedTasks tasks = new ServedTasks(
                 store.claims(), parts.tasks().identifiers(), new DirectTasks(directTasks, signal), held);
         ClaimPermission permission = new ClaimPermission(tasks, flags, ownership);
+        followUps = new FollowUpClaims(permission, localQueue, queueFloors, executor);
         completer = new JobCompleter(
-                context, store.outcomes(), localQueue, tracker, freedQueues, inbox, parts.reconcileInterval());
-        claims = new Claims(context, store.claims(), permission, localQueue, floors, tracker, executor);
-        claimLoop = claimLoop();
-        JobAnnouncements announcements =
-                new JobAnnouncements(floors, claimLoop::lookForJobs, claimLoop::claimAnnounced);
-        AnnouncedClaims announced =
-                new AnnouncedClaims(context, store.claims(), permission, tracker, localQueue, claimLoop, executor);
-        looks = new Looks(context, claims, ownership);
+                context, store.outcomes(), localQueue, tracker, followUps, inbox, parts.reconcileInterval());
+        ClaimPlanner planner = new ClaimPlanner(permission, store.due(), localQueue, floor, queueFloors, tracker);
+        fetcher = new Fetcher(context, store.claims(), tasks, planner, tracker, executor);
+        secondFetchLoop = new SecondFetchLoop(context, fetcher, planner, localQueue, ownership);
+        JobAnnouncements announcements = new JobAnnouncements(floor, queueFloors);
+        fetchLoop = new FetchLoop(
+                context,
+                fetcher,
+                planner,
+                localQueue,
+                ownership,
+                secondFetchLoop,
+                new FetchLoop.Polling(
+                        parts.settings().pollInterval(),
+                        parts.settings().listen() ? () -> {} : () -> assumeNews(announcements)));
+        ToldClaims toldClaims =
+                new ToldClaims(context, store.claims(), permission, tracker, localQueue, fetchLoop, executor);
+        floorScanner = new FloorScanner(context, planner);
         direct = new DirectChains(
                 context,
                 permission,
@@ -232,7 +246,7 @@ final class WorkerServices {
                 parts.settings().pollInterval());
 
         // Watch.
-        reconciler = reconciler();
+        reconciler = reconciler(planner);
         migrations = new MigrationWatch(
                 workerId,
                 new MigrationStore(parts.dataSource(), parts.schema()),
@@ -247,7 +261,7 @@ final class WorkerServices {
                 executor::cancel,
                 this::isListening,
                 context.outage());
-        listener = parts.settings().listen() ? listener(announcements, announced) : null;
+        listener = parts.settings().listen() ? listener(announcements, toldClaims) : null;
         JobTableStore table = new JobTableStore(parts.dataSource(), parts.schema());
         snapshots = new SnapshotWatch(
                 table, localQueue::settledInTotal, LONGEST_SNAPSHOT, LEAST_FINISHED, context.outage());
@@ -280,11 +294,12 @@ final class WorkerServices {
                 context.outage());
         held.tells(() -> {
             tasks.refresh();
-            floors.forget();
+            floor.forget();
+            queueFloors.forget();
             localQueue.putHeldAside();
             signal.tasksMayHaveChanged();
         });
-        signal.wakes(claimLoop, direct, reconciler, watchdog);
+        signal.wakes(fetchLoop, secondFetchLoop, direct, floorScanner, reconciler, watchdog);
     }
 
     private boolean isListening() {
@@ -312,17 +327,15 @@ final class WorkerServices {
     private LocalQueue localQueue(WorkSignal signal) {
         WorkerSettings settings = parts.settings();
         return new LocalQueue(
-                new LocalQueue.Limits(
-                        settings.concurrency(),
-                        settings.localQueueSize(),
-                        settings.localQueueTtl(),
-                        settings.queueRunLimit()),
+                settings.concurrency(),
+                settings.localQueueSize(),
+                settings.localQueueTtl(),
+                settings.queueRunLimit(),
                 held,
-                freedQueues,
                 signal::capacityFreed);
     }
 
-    private HandlerCalls handlerCalls() {
+    private HandlerCalls handlerCalls(QueueFloors queueFloors) {
         PlatformTransactionManager manager = parts.transactionManager();
         return new HandlerCalls(
                 parts.tasks(),
@@ -330,23 +343,22 @@ final class WorkerServices {
                 parts.jobInterceptors(),
                 manager == null
                         ? null
-                        : new HandlerTransactions(manager, parts.dataSource(), store.outcomes(), localQueue, ownership),
+                        : new HandlerTransactions(
+                                manager, parts.dataSource(), store.outcomes(), localQueue, queueFloors, ownership),
                 parts.jobScheduler(),
                 new RunResults(kept, parts.codec(), parts.settings().history().maxResultSize()),
-                parts.settings().cancel(),
-                new Payloads(store.claims(), localQueue));
+                parts.settings().cancel());
     }
 
-    private Reconciler reconciler() {
+    private Reconciler reconciler(ClaimPlanner planner) {
         JobStore beside = parts.storeBesideThePool(context.workerId());
         StallDiagnosis diagnosis = new StallDiagnosis(
                 ownership,
                 localQueue,
-                claims,
-                claimLoop,
+                planner,
+                fetchLoop,
                 completer,
-                new StallDiagnosis.Questions(
-                        store.claims(), beside == null ? null : beside.claims(), parts.stallAfter()));
+                new StallDiagnosis.Questions(store.due(), beside == null ? null : beside.due(), parts.stallAfter()));
         return new Reconciler(context, store, localQueue, tracker, executor, diagnosis, parts.reconcileInterval());
     }
 
@@ -367,14 +379,14 @@ final class WorkerServices {
         }
     }
 
-    private NotificationListener listener(JobAnnouncements announcements, AnnouncedClaims announced) {
+    private NotificationListener listener(JobAnnouncements announcements, ToldClaims toldClaims) {
         return new NotificationListener(
                 context,
                 parts.listenDataSource(),
                 announcements,
                 new NotificationListener.Told(
                         context.signal()::jobsMayBeDue,
-                        announced::claim,
+                        toldClaims::claim,
                         lookout,
                         Map.of(
                                 "worker:migrate", text -> migrations.migrationAnnounced(),
@@ -389,21 +401,9 @@ final class WorkerServices {
         limitGate.told(text);
     }
 
-    private ClaimLoop claimLoop() {
-        WorkerSettings settings = parts.settings();
-        return new ClaimLoop(
-                context,
-                claims,
-                localQueue,
-                floors,
-                ownership,
-                freedQueues,
-                new ClaimLoop.Polling(settings.pollInterval(), settings.listen() ? () -> {} : this::assumeNews));
-    }
-
     /** Where nothing is announced anything may have happened between two polls. */
-    private void assumeNews() {
-        floors.forget();
+    private void assumeNews(JobAnnouncements announcements) {
+        announcements.missed();
         migrations.migrationAnnounced();
         context.signal().jobsMayBeDue();
     }
@@ -488,7 +488,7 @@ final class WorkerServices {
         periodic.start(pauses);
         periodic.start(limits);
         ofOwnThread().forEach(BackgroundService::start);
-        Stream.of(migrations, reconciler, looks, sweep, snapshots, unservedTasks, vacuum, cron, schedules, cleanup)
+        Stream.of(migrations, reconciler, sweep, snapshots, unservedTasks, vacuum, cron, schedules, cleanup)
                 .filter(Objects::nonNull)
                 .forEach(periodic::start);
     }
@@ -512,8 +512,9 @@ final class WorkerServices {
 
     /** Returns the services with a thread of their own, in the order in which they start. */
     private Stream<BackgroundService> ofOwnThread() {
-        Stream<@Nullable BackgroundService> first = Stream.of(heartbeat, watchdog, completer, listener, claimLoop);
-        Stream<@Nullable BackgroundService> last = Stream.of(cancels, record);
+        Stream<@Nullable BackgroundService> first =
+                Stream.of(heartbeat, watchdog, completer, listener, fetchLoop, secondFetchLoop);
+        Stream<@Nullable BackgroundService> last = Stream.of(floorScanner, cancels, record);
         return Stream.concat(Stream.concat(first, direct.services()), last).filter(Objects::nonNull);
     }
 

@@ -99,8 +99,9 @@ final class WorkerStop {
             services.vacuum.cancel();
         }
         services.direct.beginStop();
-        services.claimLoop.beginStop();
-        services.claims.cancel();
+        services.fetchLoop.beginStop();
+        services.secondFetchLoop.beginStop();
+        services.fetcher.cancel();
         stopAll(
                 CLAIMING_LIMIT,
                 services.cron,
@@ -115,10 +116,12 @@ final class WorkerStop {
                 services.vacuum,
                 services.listener,
                 services.migrations,
-                services.claimLoop,
-                services.looks,
+                services.fetchLoop,
+                services.secondFetchLoop,
+                services.floorScanner,
                 services.reconciler);
         services.periodic.stop(Duration.ofNanos(Math.max(0, end - System.nanoTime())));
+        services.followUps.stop();
         services.executor.close();
     }
 

@@ -15,7 +15,6 @@ import java.util.concurrent.atomic.AtomicReference;
 import javax.sql.DataSource;
 
 import org.assertj.core.data.Offset;
-import org.awaitility.Awaitility;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.extension.RegisterExtension;
@@ -331,11 +330,10 @@ class HandlerControlTest {
 
         events.await(JobCompleted.class, 50);
         assertThat(effects()).hasSize(50).isSorted();
-        Awaitility.await()
-                .until(() -> db.sql("select count(*) from {schema}._private_job_queues where locked_by is not null")
-                                .query(Integer.class)
-                                .single()
-                        == 0);
+        assertThat(db.sql("select count(*) from {schema}._private_job_queues where locked_by is not null")
+                        .query(Integer.class)
+                        .single())
+                .isZero();
     }
 
     @Test

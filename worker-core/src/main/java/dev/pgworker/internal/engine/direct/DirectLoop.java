@@ -16,7 +16,6 @@ import dev.pgworker.internal.engine.claim.DirectTasks;
 import dev.pgworker.internal.engine.claim.ForbiddenFlagsException;
 import dev.pgworker.internal.failure.DatabaseFailure;
 import dev.pgworker.internal.lifecycle.BackgroundService;
-import dev.pgworker.internal.store.ClaimRequest;
 import dev.pgworker.internal.store.DirectStore;
 import dev.pgworker.internal.store.DirectStore.Floor;
 import dev.pgworker.internal.store.DirectStore.Request;
@@ -230,6 +229,7 @@ final class DirectLoop extends BackgroundService {
     }
 
     private void batch() throws SQLException, InterruptedException {
+        long begin = System.nanoTime();
         Collection<String> forbidden = permission.flags().get();
         shield(true);
         Ran ran;
@@ -240,7 +240,7 @@ final class DirectLoop extends BackgroundService {
         }
         switch (ran) {
             case STALLED -> rest(rest.hasRoom() ? STALLED_NANOS : FULL_NANOS);
-            case ALL -> lookAhead();
+            case ALL -> lookAhead(begin);
             case MAY_HAVE_MORE -> {}
         }
     }
@@ -303,7 +303,7 @@ final class DirectLoop extends BackgroundService {
     }
 
     /** What falls due next is not asked often while the answer takes long. */
-    private void lookAhead() throws SQLException {
+    private void lookAhead(long since) throws SQLException {
         long begin = System.nanoTime();
         mayHaveDue = false;
         if (begin - dueLookAt < 0) {
@@ -312,9 +312,7 @@ final class DirectLoop extends BackgroundService {
         }
         Duration untilDue;
         try {
-            untilDue = store.claims()
-                    .look(ClaimRequest.of(tasks, List.of()), null, null)
-                    .untilNext();
+            untilDue = store.due().nextDue(tasks, Duration.ofNanos(begin - since), null);
         } catch (SQLException e) {
             mayHaveDue = true;
             throw e;

@@ -5,11 +5,10 @@ import java.util.ArrayList;
 import java.util.HashSet;
 import java.util.List;
 import java.util.Set;
-import java.util.function.Consumer;
 
 import org.jspecify.annotations.Nullable;
 
-import dev.pgworker.internal.engine.queue.Unit.LocalJob;
+import dev.pgworker.job.Job;
 
 /**
  * The {@link Runner}s of one worker, as many as the concurrency allows: tasks on the handler executor that take jobs from the local
@@ -40,9 +39,9 @@ public final class RunnerSlots {
 
         private final long signedOnAt = System.nanoTime();
         private boolean begun;
-        private @Nullable LocalJob job;
+        private @Nullable Job job;
 
-        @Nullable LocalJob job() {
+        @Nullable Job job() {
             return job;
         }
 
@@ -106,24 +105,15 @@ public final class RunnerSlots {
         return true;
     }
 
-    /** Tells of the jobs that runners have. */
-    void running(Consumer<LocalJob> teller) {
-        for (Runner runner : runners) {
-            if (runner.job != null) {
-                teller.accept(runner.job);
-            }
-        }
-    }
-
-    void start(Runner runner, LocalJob job) {
+    void start(Runner runner, Job job) {
         runner.job = job;
         running++;
         idleSince = System.nanoTime();
     }
 
-    /** Takes its job from a runner; returns the unit that it is of, null if it has none. */
-    @Nullable Unit end(Runner runner) {
-        LocalJob job = runner.job;
+    /** Takes its job from a runner; returns null if it has none. */
+    @Nullable Job end(Runner runner) {
+        Job job = runner.job;
         runner.job = null;
         if (job != null) {
             if (running == concurrency) {
@@ -131,7 +121,7 @@ public final class RunnerSlots {
             }
             running--;
         }
-        return job == null ? null : job.unit;
+        return job;
     }
 
     /** Signs a runner off that has no job; returns false if it was not signed on. */

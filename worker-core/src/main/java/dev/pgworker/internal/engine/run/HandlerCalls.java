@@ -21,7 +21,6 @@ import dev.pgworker.task.TaskRegistry;
  * @param jobScheduler what handlers get from their context
  * @param results encodes what they return
  * @param cancelling how they are ended when their jobs are cancelled
- * @param payloads reads what claims have left out
  */
 public record HandlerCalls(
         TaskRegistry tasks,
@@ -30,8 +29,7 @@ public record HandlerCalls(
         @Nullable HandlerTransactions transactions,
         JobScheduler jobScheduler,
         RunResults results,
-        CancelSettings cancelling,
-        Payloads payloads) {
+        CancelSettings cancelling) {
 
     /** Returns how the jobs of a task are run. */
     TaskOptions options(Job job) {

@@ -3,7 +3,6 @@ package dev.pgworker.internal.engine.claim;
 import java.sql.Connection;
 import java.sql.SQLException;
 import java.time.Duration;
-import java.util.List;
 
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
@@ -13,7 +12,6 @@ import dev.pgworker.event.WorkerEvent;
 import dev.pgworker.internal.engine.WorkerContext;
 import dev.pgworker.internal.engine.queue.LocalQueue;
 import dev.pgworker.internal.engine.run.JobExecutor;
-import dev.pgworker.internal.store.ClaimRequest;
 import dev.pgworker.internal.store.ClaimStore;
 import dev.pgworker.internal.store.Claimed;
 import dev.pgworker.internal.store.TaskIds;
@@ -21,15 +19,15 @@ import dev.pgworker.internal.store.TaskIds;
 /**
  * Claims a job whose id was announced, while nothing else is due: by that id, on the thread and the connection that have heard of it.
  * That takes less than half of the server's work for a claim that looks for jobs, and wakes no other thread. Where there is
- * anything else to think of, it is left to {@link ClaimLoop}.
+ * anything else to think of, such as jobs that come before it, flags, care, or a lack of room, it is left to {@link FetchLoop}.
  *
  * <p>Such a claim says nothing about the floors, so another one follows after some.
  *
  * <p>Used by {@code worker-listen} alone.
  */
-public final class AnnouncedClaims {
+public final class ToldClaims {
 
-    private static final Logger log = LoggerFactory.getLogger(AnnouncedClaims.class);
+    private static final Logger log = LoggerFactory.getLogger(ToldClaims.class);
 
     /** After so many, claims that look for jobs are to learn where to begin. */
     private static final int MOST_IN_A_ROW = 500;
@@ -42,7 +40,7 @@ public final class AnnouncedClaims {
     private final ClaimPermission permission;
     private final ClaimTracker tracker;
     private final LocalQueue localQueue;
-    private final ClaimLoop claimLoop;
+    private final FetchLoop fetchLoop;
     private final JobExecutor executor;
 
     private int inARow;
@@ -53,23 +51,23 @@ public final class AnnouncedClaims {
     /**
      * Creates what claims for one worker.
      *
-     * @param claimLoop makes the other claims
+     * @param fetchLoop makes the other claims
      * @param executor takes the jobs
      */
-    public AnnouncedClaims(
+    public ToldClaims(
             WorkerContext context,
             ClaimStore store,
             ClaimPermission permission,
             ClaimTracker tracker,
             LocalQueue localQueue,
-            ClaimLoop claimLoop,
+            FetchLoop fetchLoop,
             JobExecutor executor) {
         this.context = context;
         this.store = store;
         this.permission = permission;
         this.tracker = tracker;
         this.localQueue = localQueue;
-        this.claimLoop = claimLoop;
+        this.fetchLoop = fetchLoop;
         this.executor = executor;
     }
 
@@ -82,7 +80,7 @@ public final class AnnouncedClaims {
      */
     public boolean claim(Connection connection, long jobId) throws SQLException {
         TaskIds tasks = permission.tasks().ordinary();
-        if (!claimLoop.isQuiet()
+        if (!fetchLoop.isQuiet()
                 || isResting()
                 || tasks.identifiers().isEmpty()
                 || permission.flags().isAsked()
@@ -93,7 +91,7 @@ public final class AnnouncedClaims {
             inARow = 0;
             return false;
         }
-        int room = localQueue.reserve();
+        int room = localQueue.reserve(1);
         try {
             return room > 0 && claim(connection, tasks, jobId);
         } finally {
@@ -111,10 +109,9 @@ public final class AnnouncedClaims {
         Claimed claimed;
         try {
             claimed = tracker.during(() -> {
-                Claimed answer =
-                        store.claimIds(connection, ClaimRequest.of(tasks.unqueued(), List.of()), List.of(jobId));
-                executor.submit(answer);
-                return answer;
+                Claimed told = store.claimTold(connection, tasks, jobId);
+                executor.submit(told);
+                return told;
             });
         } catch (SQLException e) {
             context.publish(() -> new WorkerEvent.FetchFailed(context.workerId(), e));
