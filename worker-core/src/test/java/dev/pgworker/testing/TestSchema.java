@@ -57,7 +57,7 @@ public final class TestSchema implements BeforeEachCallback, AfterEachCallback {
     @Override
     public void afterEach(ExtensionContext context) {
         CompletableFuture.allOf(workers.stream()
-                        .map(worker -> CompletableFuture.runAsync(worker::stop, stop -> new Thread(stop).start()))
+                        .map(worker -> CompletableFuture.runAsync(worker::stop, OwnThread.EACH))
                         .toArray(CompletableFuture[]::new))
                 .join();
         workers.clear();
