@@ -290,8 +290,10 @@ class WorkerHealthTest {
                 }))
                 .run(context -> {
                     Awaitility.await().until(() -> group(context, "liveness").equals(Status.DOWN));
-                    assertThat(problem(context, "threads")).isEqualTo("Threads hang: worker-fetch");
-                    assertThat(problem(context, "engine")).isEqualTo("Threads hang: worker-fetch");
+                    // At any moment a busy machine may keep another one from running for as long.
+                    for (String part : List.of("threads", "engine")) {
+                        Awaitility.await().until(() -> problem(context, part).equals("Threads hang: worker-fetch"));
+                    }
 
                     release.countDown();
                     Awaitility.await().until(() -> group(context, "liveness").equals(Status.UP));

@@ -177,12 +177,15 @@ class WorkerMetricsTest {
                 })
                 .run(context -> {
                     MeterRegistry registry = context.getBean(MeterRegistry.class);
-                    assertThat(gauge(registry, "worker.stalled")).isZero();
-                    assertThat(gauge(registry, "worker.threads.failed")).isZero();
+                    // At any moment a busy machine may keep a thread from running for longer than that.
+                    Awaitility.await()
+                            .until(() -> gauge(registry, "worker.stalled") == 0
+                                    && gauge(registry, "worker.threads.failed") == 0);
                     context.getBean(JobScheduler.class).addJob(WORK, "succeed");
 
-                    Awaitility.await().until(() -> gauge(registry, "worker.stalled") == 1);
-                    assertThat(gauge(registry, "worker.threads.failed")).isZero();
+                    Awaitility.await()
+                            .until(() -> gauge(registry, "worker.stalled") == 1
+                                    && gauge(registry, "worker.threads.failed") == 0);
                 });
 
         SimpleMeterRegistry registry = new SimpleMeterRegistry();
